@@ -1,0 +1,61 @@
+# groupflow: `make demo` shows it working, `make test` checks all of it. `make help` lists the rest.
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+P4C ?= p4c-bm2-ss
+
+# What `make demo` may vary.
+FILE ?=
+MEMBERS ?= 5
+LOSS ?= 0
+MODE ?= e2e
+POLICY ?= strict
+SWITCH ?= gfswitch
+RATE ?=
+DELAY ?=
+OUT ?= out/demo
+demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POLICY) --switch $(SWITCH) --out $(OUT) \
+	$(if $(FILE),--file "$(FILE)") $(if $(RATE),--rate $(RATE)) $(if $(DELAY),--delay $(DELAY))
+
+.PHONY: help setup demo test test-rust test-unit test-network lint p4 p4-check bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup:  ## install what is missing, build everything into .venv/bin
+	@scripts/setup.sh
+
+demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e|n2n POLICY= SWITCH=gfswitch|bmv2 RATE= DELAY=
+	@$(PYTHON) -m experiments.demo $(demo_options)
+
+test: test-rust test-unit test-network  ## all tests (root for the network ones)
+
+test-rust: setup  ## Rust unit, property and virtual-time tests
+	cd dataplane && cargo test --locked --workspace --quiet
+
+test-unit: setup  ## P4, protocol, controller tests in Python; no root
+	$(PYTHON) -m pytest -q tests/unit tests/conformance
+
+test-network: setup  ## Mininet tests; root
+	$(PYTHON) -m pytest -q tests/network
+
+lint: setup  ## ruff, pyright, rustfmt, clippy, stale P4 artefacts
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	.venv/bin/basedpyright --level error
+	cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	$(PYTHON) scripts/p4_artefacts.py check
+
+p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
+	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }
+	$(P4C) --std p4-16 --Werror -o p4src/build/groupflow.json \
+		--p4runtime-files p4src/build/groupflow.p4info.txtpb p4src/groupflow_v1model.p4
+	python3 scripts/p4_artefacts.py write
+
+p4-check:  ## fail when p4src/build is older than the sources
+	python3 scripts/p4_artefacts.py check
+
+bench: setup  ## measure: throughput, join time, 1,000 sessions
+	$(PYTHON) -m experiments.bench
+
+clean:  ## remove what was built
+	rm -rf .venv out dataplane/target controller/groupflow/_native*.so

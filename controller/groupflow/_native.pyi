@@ -1,0 +1,195 @@
+"""The Rust part of groupflow: the wire format and the switch core (dataplane/bindings)."""
+
+from typing import Literal, TypeAlias
+
+__version__: str
+
+Role: TypeAlias = Literal["sender", "receiver", "cache"]
+Start: TypeAlias = Literal["now", "start", "resume"]
+Mode: TypeAlias = Literal["e2e", "n2n"]
+Policy: TypeAlias = Literal["strict", "isolate"]
+ControlType: TypeAlias = Literal["join", "leave", "keepalive", "query", "report", "reset"]
+ReportKind: TypeAlias = Literal["slow", "caught_up", "complete", "cache_full", "cache_room"]
+LeaveReason: TypeAlias = Literal["done", "aborted"]
+RefusalCode: TypeAlias = Literal[
+    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired"
+]
+NoticeKind: TypeAlias = Literal[
+    "joined",
+    "left",
+    "lost",
+    "deleted",
+    "switch_lost",
+    "switch_back",
+    "agent_lost",
+    "agent_back",
+    "complete",
+]
+
+class Control:
+    """A message of a host to the controller, or a RESET that came back from a pipeline.
+
+    Fields that a type does not have are None.
+    """
+
+    type: ControlType
+    session: int
+    source: int
+    member: int
+    seq: int
+    eth_src: str
+    ip_src: str
+    udp_src: int
+    request_id: int | None
+    role: Role | None
+    start: Start | None
+    name: str | None
+    token: str | None
+    reason: LeaveReason | None
+    next: int | None
+    repairs: int | None
+    kind: ReportKind | None
+    about: int | None
+    value: int | None
+
+def parse_control(frame: bytes) -> Control:
+    """Parses a frame punted by a switch. Raises ValueError naming the field that is wrong."""
+
+def build_reset(session: int, source: int, branch: int, seq: int) -> bytes:
+    """A RESET for the pipeline: sets what `branch` (0xff: all) of a stream has acknowledged to `seq`."""
+
+def build_frame(
+    kind: int,
+    *,
+    eth_src: str,
+    eth_dst: str,
+    ip_src: str,
+    ip_dst: str,
+    udp_src: int,
+    udp_dst: int,
+    session: int,
+    source: int = 0,
+    member: int = 0,
+    seq: int = 0,
+    stamp: int = 0,
+    flags: int = 0,
+    poll: int = 0,
+    payload: bytes | None = None,
+) -> bytes:
+    """A group packet in a frame, for tests of the pipeline."""
+
+def build_request(
+    type: ControlType,
+    *,
+    eth_src: str,
+    ip_src: str,
+    udp_src: int,
+    session: int,
+    source: int = 0,
+    member: int = 0,
+    seq: int = 0,
+    request_id: int = 1,
+    role: Role = "receiver",
+    start: Start = "now",
+    name: str = "",
+    token: str = "",
+    reason: LeaveReason = "done",
+    next: int = 0,
+    repairs: int = 0,
+    kind: ReportKind = "complete",
+    about: int = 0,
+    value: int = 0,
+) -> bytes:
+    """A host's request in a frame, for tests of the controller."""
+
+class Address:
+    """Where a reply goes, and whom it seems to come from. Raises ValueError for a malformed address."""
+
+    def __init__(self, eth_src: str, eth_dst: str, ip_src: str, ip_dst: str, udp_dst: int) -> None: ...
+
+class Joined:
+    def __init__(
+        self,
+        *,
+        member: int,
+        source: int,
+        window: int,
+        rate: int,
+        mode: Mode,
+        policy: Policy,
+        keepalive_ms: int,
+        receivers: int,
+        start_seq: int,
+    ) -> None: ...
+
+class Refused:
+    def __init__(self, *, code: RefusalCode, text: str) -> None: ...
+
+class Alive:
+    def __init__(self, *, receivers: int, sources: int) -> None: ...
+
+class Unknown:
+    def __init__(self) -> None: ...
+
+class Notice:
+    def __init__(self, *, what: NoticeKind, about: int, text: str, receivers: int) -> None: ...
+
+class Delegated:
+    def __init__(
+        self,
+        *,
+        session: int,
+        source: int,
+        active: bool,
+        mode: Mode,
+        policy: Policy,
+        window: int,
+        branches: int,
+        max_bytes: int,
+        rate: int,
+    ) -> None: ...
+
+class Left:
+    def __init__(self) -> None: ...
+
+Reply: TypeAlias = Joined | Refused | Alive | Unknown | Notice | Delegated | Left
+
+def build_reply(
+    address: Address, session: int, source: int, member: int, request_id: int, reply: Reply
+) -> bytes:
+    """The frame that carries `reply` to a host; `request_id` 0 marks what the host did not ask for."""
+
+class NativeSwitch:
+    """The switch core. Use `groupflow.Switch`, which speaks finsy's entities."""
+
+    def __init__(
+        self,
+        program: str,
+        p4info: str,
+        ports: list[int],
+        links: list[str],
+        cpu_port: int,
+        drop_port: int,
+        priority_queues: int,
+        seed: int,
+    ) -> None: ...
+    def write(self, updates: list[bytes]) -> list[tuple[int, str] | None]:
+        """Serialised p4.v1.Update; for each None, or gRPC status code and message."""
+
+    def read(self, entities: list[bytes]) -> list[bytes]:
+        """Serialised p4.v1.Entity, with wildcards, to those that match. Raises ValueError."""
+
+    def inject(self, port: int, packet: bytes, now_ns: int) -> None: ...
+    def packet_out(self, payload: bytes, metadata: list[tuple[int, bytes]], now_ns: int) -> None:
+        """A packet-out with its metadata (id and value). Raises ValueError."""
+
+    def advance(
+        self, now_ns: int
+    ) -> tuple[list[tuple[int, int, bytes]], list[tuple[bytes, list[tuple[int, bytes]]]], int | None]:
+        """(port, time, frame) that left up to now, packet-ins with their metadata, and the next deadline."""
+
+    def register(self, name: str, index: int) -> int:
+        """A register's cell, by the full name or a dotted suffix of it. Raises ValueError."""
+
+    def stats(self) -> str:
+        """Counters of ports, queues and drops, as `gfswitch stats --json` prints them."""

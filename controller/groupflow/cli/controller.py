@@ -1,0 +1,133 @@
+"""`groupflow controller`: runs the controller of a network."""
+
+import argparse
+from pathlib import Path
+from typing import cast
+
+from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
+
+_BUILD = Path("p4src/build")
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "controller",
+        "run the controller of a network of switches",
+        example="groupflow controller run --topology topologies/fig5.yaml",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    run = add_command(
+        commands,
+        "run",
+        "connect to every switch of a topology and serve its sessions, until stopped",
+        example="groupflow controller run --topology topologies/fig5.yaml --store groupflow.db",
+    )
+    run.add_argument("--topology", type=Path, required=True, metavar="FILE", help="the network, as YAML")
+    run.add_argument(
+        "--store", type=Path, metavar="FILE", help="SQLite file to carry on from (default: none)"
+    )
+    run.add_argument(
+        "--api",
+        default="127.0.0.1:9580",
+        metavar="HOST:PORT",
+        help="where to serve REST (default: %(default)s)",
+    )
+    run.add_argument(
+        "--p4info",
+        type=Path,
+        default=_BUILD / "groupflow.p4info.txtpb",
+        metavar="FILE",
+        help="P4Info of the program (default: %(default)s)",
+    )
+    run.add_argument(
+        "--json",
+        type=Path,
+        default=_BUILD / "groupflow.json",
+        metavar="FILE",
+        help="the program as p4c wrote it (default: %(default)s)",
+    )
+    run.add_argument(
+        "--agent-token", metavar="TEXT", help="ask cache agents for it (default: their port is enough)"
+    )
+    run.add_argument(
+        "--cache-bytes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="bound of a stream's cache (default: the agent's)",
+    )
+    run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    run.set_defaults(run=run_controller)
+
+
+def run_controller(args: argparse.Namespace) -> int:
+    import asyncio
+    import logging
+
+    from groupflow.api.server import ApiError
+    from groupflow.p4rt.program import ProgramError
+    from groupflow.store.interface import StoreError
+    from groupflow.topology import TopologyError
+
+    if args.cache_bytes < 0:
+        raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
+    logging.basicConfig(
+        level=args.log_level.upper(), format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"
+    )
+    try:
+        asyncio.run(_serve(args))
+    except* (TopologyError, ProgramError, StoreError, ApiError) as errors:
+        raise CommandError(str(_first(errors))) from None
+    return OK
+
+
+async def _serve(args: argparse.Namespace) -> None:
+    import asyncio
+    import signal
+
+    from groupflow import topology
+    from groupflow.api.server import listen, serve
+    from groupflow.p4rt.program import Program
+    from groupflow.runtime import Controller, open_store
+    from groupflow.sessions.requests import Options
+
+    network = topology.load(args.topology)
+    program = Program.load(args.p4info, args.json)
+    host, port = _address(args.api)
+    with listen(host, port) as listener:
+        store = await open_store(args.store)
+        try:
+            options = Options(agent_token=args.agent_token, cache_bytes=args.cache_bytes)
+            controller = await Controller.open(network, program, store, options)
+            stopped = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+            async with asyncio.TaskGroup() as tasks:
+                work = [
+                    tasks.create_task(controller.run(), name="controller"),
+                    tasks.create_task(serve(controller, listener), name="api"),
+                ]
+                port = listener.getsockname()[1]
+                print(
+                    f"groupflow controller ready api={host}:{port} switches={len(network.switches)}",
+                    flush=True,
+                )
+                await stopped.wait()
+                for task in work:
+                    task.cancel()
+        finally:
+            await store.close()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise CommandError(f"--api {text!r} is no address; write HOST:PORT like 127.0.0.1:9580")
+    return host, int(port)
+
+
+def _first(errors: BaseException) -> BaseException:
+    if isinstance(errors, BaseExceptionGroup):
+        return _first(cast(BaseExceptionGroup[BaseException], errors).exceptions[0])
+    return errors

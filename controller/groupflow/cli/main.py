@@ -1,0 +1,57 @@
+"""`groupflow`: the one command, made of subcommands that live in a module each.
+
+How a module adds a subcommand (send.py, recv.py, ctl.py and controller.py do):
+
+    def register(subparsers: Subparsers) -> None:       # from groupflow.cli.command import Subparsers
+        parser = add_command(subparsers, "send", "send a file to a session", example="groupflow send 7 f.bin")
+        parser.add_argument("file")
+        parser.set_defaults(run=run)
+
+    def run(args: argparse.Namespace) -> int:           # its exit code; may call asyncio.run itself
+        ...
+        raise CommandError("no such file: f.bin")       # one line on stderr, exit 1
+        raise CommandError("wrong token", REFUSED)      # exit 4
+
+`register` runs at every start of the command: import what is slow (grpc, fastapi, httpx) inside `run`.
+"""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from importlib import import_module
+
+from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
+
+COMMANDS = ("controller", "ctl", "send", "recv")
+"""Modules of groupflow.cli that register subcommands, in the order of the help text."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one subcommand and returns its exit code: 0 ok, 1 failure, 2 usage, 4 refused or not found."""
+    try:
+        args = build_parser().parse_args(argv)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else FAILURE
+    run: Run = args.run
+    try:
+        return run(args)
+    except CommandError as error:
+        print(f"groupflow: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output (`| head`) has enough
+        sys.stderr.close()
+        return OK
+
+
+def build_parser() -> ArgumentParser:
+    parser = Parser(prog="groupflow", description="Group communication through P4 switches.")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    for name in COMMANDS:
+        import_module(f"groupflow.cli.{name}").register(subparsers)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""`groupflow recv`: what is sent in a session, into a file or to stdout."""
+
+import argparse
+from pathlib import Path
+
+from groupflow.cli.command import CommandError, Subparsers, add_command
+from groupflow.cli.transfer import add_member_arguments, run_transfer
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "recv",
+        "receive what is sent in a session",
+        example="groupflow recv 7 --token $TOKEN --output copy.iso",
+    )
+    add_member_arguments(parser)
+    parser.add_argument("--output", type=Path, help="file to write; - is stdout (default)", default=Path("-"))
+    parser.add_argument(
+        "--from",
+        dest="start",
+        choices=("now", "start"),
+        default="now",
+        help="now: what is sent from now on; start: all of it, from the caches",
+    )
+    parser.add_argument(
+        "--source", type=int, metavar="ID", help="member id of the sender to hear, of several"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from groupflow.client.options import RecvOptions
+
+    output: Path | None = None if str(args.output) == "-" else args.output
+    if output is not None and not output.parent.is_dir():
+        raise CommandError(f"{output}: no folder {output.parent}; create it first")
+    if output is not None and output.is_dir():
+        raise CommandError(f"{output}: is a folder; name a file")
+    options = RecvOptions(
+        session=args.session,
+        name=args.name,
+        token=args.token,
+        iface=args.iface,
+        join_timeout=args.join_timeout,
+        output=output,
+        start=args.start,
+        source=args.source,
+    )
+    return run_transfer(options, json_lines=args.json)

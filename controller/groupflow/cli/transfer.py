@@ -1,0 +1,86 @@
+"""What `groupflow send` and `groupflow recv` share: arguments of a member, and running gfagent to its end."""
+
+import argparse
+import asyncio
+import os
+import signal
+import socket
+import sys
+
+from groupflow import units
+from groupflow.cli.command import INTERRUPTED, REFUSED, CommandError
+from groupflow.client.agent_process import MEMBERS_LOST, AgentProcess
+from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
+from groupflow.client.options import RecvOptions, SendOptions
+
+MAX_SESSION = (1 << 24) - 1
+"""Session ids are the low 24 bits of a group address."""
+
+
+def add_member_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", type=_session, metavar="SESSION", help="the session's number")
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("GROUPFLOW_TOKEN", ""),
+        help="the session's token (default: $GROUPFLOW_TOKEN)",
+    )
+    parser.add_argument(
+        "--name", default=socket.gethostname(), help="this member's name (default: the host's)"
+    )
+    parser.add_argument("--iface", help="network interface (default: the first that is up)")
+    parser.add_argument(
+        "--join-timeout", type=float, metavar="SECONDS", help="give up joining after so long (default 10)"
+    )
+    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
+
+
+def rate(text: str) -> int:
+    """A rate on the command line, e.g. `50mbit`."""
+    try:
+        value = units.parse_rate(text)
+    except units.UnitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if value is None:
+        raise argparse.ArgumentTypeError("'unlimited' is no rate to send at; leave --rate out")
+    return value
+
+
+def run_transfer(options: SendOptions | RecvOptions, *, json_lines: bool) -> int:
+    """Runs gfagent until the stream is complete; the command's exit code."""
+    try:
+        return asyncio.run(_transfer(options, json_lines))
+    except InterruptedSessionError:
+        return INTERRUPTED
+    except AgentError as error:
+        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else 1) from None
+    except ClientError as error:
+        raise CommandError(str(error)) from None
+
+
+async def _transfer(options: SendOptions | RecvOptions, json_lines: bool) -> int:
+    from groupflow.client.display import Display
+
+    to_stdout = isinstance(options, RecvOptions) and options.output is None
+    from_stdin = isinstance(options, SendOptions) and options.file is None
+    label = f"session {options.session}"
+    with Display(label, json_lines=json_lines, events_to_stderr=to_stdout) as display:
+        agent = AgentProcess(
+            options, on_event=display.show, inherit_input=from_stdin, inherit_output=to_stdout
+        )
+        async with agent:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, agent.signal, signal.SIGTERM)
+            complete = await agent.finish()
+    lost = complete.texts("lost")
+    if lost:
+        print(f"groupflow: complete without {', '.join(lost)}: lost on the way", file=sys.stderr)
+        return MEMBERS_LOST
+    return 0
+
+
+def _session(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if not 1 <= number <= MAX_SESSION:
+        raise argparse.ArgumentTypeError(f"{text!r} is no session; write a number from 1 to {MAX_SESSION}")
+    return number

@@ -1,0 +1,1 @@
+"""Members of sessions for Python programs: `gfagent` as a supervised child process."""

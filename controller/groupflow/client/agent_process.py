@@ -1,0 +1,209 @@
+"""gfagent as a supervised child process: started, listened to, and never left behind."""
+
+import asyncio
+import logging
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from groupflow.client.errors import AgentDiedError, AgentError, ClientError, from_event
+from groupflow.client.events import Event, EventError, parse_event
+from groupflow.client.options import AgentOptions, RecvOptions
+from groupflow.client.programs import find_program
+
+log = logging.getLogger(__name__)
+
+MEMBERS_LOST = 3
+"""gfagent's exit code of a transfer that some members did not live to see."""
+
+_LINE_LIMIT = 1 << 20
+"""bytes; a cache's statistics name every stream"""
+_STOP_SECONDS = 3.0
+"""from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
+_KEPT_LINES = 20
+
+
+class AgentProcess:
+    """One gfagent. `async with` starts it and in the end stops it; events come to `on_event` and `latest`."""
+
+    def __init__(
+        self,
+        options: AgentOptions,
+        *,
+        launcher: Sequence[str] = (),
+        program: Path | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        piped_input: bool = False,
+        inherit_input: bool = False,
+        inherit_output: bool = False,
+    ) -> None:
+        """`launcher` goes before the command, to run it elsewhere: in a network namespace, say.
+
+        gfagent's stdin is empty, or `data_in` (`piped_input`), or this process's own (`inherit_input`). The
+        stdout of a receiver without an output file is `data_out`, or this process's own (`inherit_output`).
+        """
+        self.options = options
+        self.latest: dict[str, Event] = {}
+        """the last event of each name"""
+        self._launcher = tuple(launcher)
+        self._program = program
+        self._on_event = on_event
+        self._stdin = PIPE if piped_input else None if inherit_input else DEVNULL
+        self._stdout = None if inherit_output else PIPE
+        self._arrived: dict[str, asyncio.Event] = {}
+        self._messages: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._process: asyncio.subprocess.Process | None = None
+        self._readers: list[asyncio.Task[None]] = []
+        self._exit: asyncio.Task[int] | None = None
+
+    async def __aenter__(self) -> Self:
+        program = self._program or find_program("gfagent")
+        # Should this process be killed, the kernel ends gfagent too.
+        command = [*self._launcher, "setpriv", "--pdeathsig", "TERM", str(program), *self.options.arguments()]
+        environment = dict(os.environ)
+        if self.options.token:  # not on the command line, where every user could read it
+            environment["GROUPFLOW_TOKEN"] = self.options.token
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=self._stdin,
+                stdout=self._stdout,
+                stderr=PIPE,
+                env=environment,
+                limit=_LINE_LIMIT,
+                start_new_session=True,  # Ctrl-C in the terminal is ours to handle
+            )
+        except OSError as error:
+            raise ClientError(
+                f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}"
+            ) from None
+        log.debug("agent started pid=%d command=%s", self._process.pid, " ".join(command))
+        events, others = self._streams(self._process)
+        self._readers = [asyncio.create_task(self._read(stream)) for stream in (events, others) if stream]
+        self._exit = asyncio.create_task(self._wait())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    @property
+    def data_in(self) -> asyncio.StreamWriter:
+        """Its stdin; only with `piped_input`."""
+        writer = self._running.stdin
+        assert writer is not None, "started without piped_input"
+        return writer
+
+    @property
+    def data_out(self) -> asyncio.StreamReader:
+        """Its stdout; only of a receiver without an output file."""
+        reader = self._running.stdout
+        assert reader is not None
+        return reader
+
+    @property
+    def returncode(self) -> int | None:
+        return self._running.returncode
+
+    async def wait_for(self, name: str) -> Event:
+        """The latest event of that name; waits for the first. Raises AgentError if gfagent ends before."""
+        if name not in self.latest:
+            arrived = asyncio.create_task(self._arrived.setdefault(name, asyncio.Event()).wait())
+            try:
+                await asyncio.wait({arrived, self._exited}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                arrived.cancel()
+        if name not in self.latest:
+            raise self._failure()
+        return self.latest[name]
+
+    async def finish(self) -> Event:
+        """Waits until gfagent has ended by itself; its `complete` event. Raises AgentError.
+
+        A sender whose `complete` names lost members succeeded for the others: no error.
+        """
+        code = await asyncio.shield(self._exited)
+        if "complete" in self.latest and code in (0, MEMBERS_LOST):
+            return self.latest["complete"]
+        raise self._failure()
+
+    async def stop(self) -> int:
+        """Ends gfagent if it still runs: it leaves its session. Its exit code, negative for a signal."""
+        if self.returncode is None:
+            self.signal(signal.SIGTERM)
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(asyncio.shield(self._exited), _STOP_SECONDS)
+            log.warning("agent does not stop, killing it pid=%d", self.pid)
+            self.signal(signal.SIGKILL)
+        return await asyncio.shield(self._exited)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal; nothing happens when gfagent has ended."""
+        with suppress(ProcessLookupError):
+            self._running.send_signal(number)
+
+    @property
+    def _running(self) -> asyncio.subprocess.Process:
+        assert self._process is not None, "not started: use `async with`"
+        return self._process
+
+    @property
+    def _exited(self) -> asyncio.Task[int]:
+        assert self._exit is not None, "not started: use `async with`"
+        return self._exit
+
+    def _streams(
+        self, process: asyncio.subprocess.Process
+    ) -> tuple[asyncio.StreamReader | None, asyncio.StreamReader | None]:
+        """Where events and where other messages come; a receiver's data has stdout for itself."""
+        if isinstance(self.options, RecvOptions) and self.options.output is None:
+            return process.stderr, None
+        return process.stdout, process.stderr
+
+    async def _read(self, stream: asyncio.StreamReader) -> None:
+        while True:
+            try:
+                line = await stream.readline()
+            except ValueError:  # longer than _LINE_LIMIT; the reader has dropped it
+                log.warning("agent line too long pid=%d", self.pid)
+                continue
+            if not line:
+                return
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = parse_event(line)
+        except EventError:
+            self._messages.append(line.decode(errors="replace").strip())
+            return
+        self.latest[event.name] = event
+        self._arrived.setdefault(event.name, asyncio.Event()).set()
+        if self._on_event is not None:
+            self._on_event(event)
+
+    async def _wait(self) -> int:
+        code = await self._running.wait()
+        await asyncio.gather(*self._readers)  # its last words
+        return code
+
+    def _failure(self) -> AgentError:
+        if "error" in self.latest:
+            return from_event(dict(self.latest["error"].fields))
+        code = self.returncode
+        how = (
+            f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"
+        )
+        said = f": {self._messages[-1].removeprefix('gfagent: ')}" if self._messages else ""
+        return AgentDiedError("died", f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}")

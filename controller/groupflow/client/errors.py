@@ -1,0 +1,80 @@
+"""What can go wrong with a member of a session, one type each. Every message is one line: cause; cure."""
+
+
+class ClientError(Exception):
+    """Any failure of a session member."""
+
+
+class ProgramNotFoundError(ClientError):
+    """A program of groupflow is not installed."""
+
+
+class AgentError(ClientError):
+    """gfagent gave up, and said why."""
+
+    def __init__(self, code: str, cause: str, cure: str = "", exit_code: int = 1) -> None:
+        super().__init__(f"{cause}; {cure}" if cure else cause)
+        self.code = code
+        self.exit_code = exit_code
+
+
+class AgentDiedError(AgentError):
+    """gfagent ended without a reason of its own: killed, or crashed."""
+
+
+class RefusedError(AgentError):
+    """The controller does not let this member in: unknown session, wrong token, session full."""
+
+
+class JoinTimeoutError(AgentError):
+    """No controller answered."""
+
+
+class InterruptedSessionError(AgentError):
+    """gfagent was asked to stop before the stream was complete."""
+
+
+class NoAcknowledgementError(AgentError):
+    """The group stopped acknowledging."""
+
+
+class NoReceiversError(AgentError):
+    """Every receiver left or was lost."""
+
+
+class SessionDeletedError(AgentError):
+    """The session was deleted while in use."""
+
+
+class SenderLostError(AgentError):
+    """The sender left or was lost before the stream was complete."""
+
+
+class DataGoneError(AgentError):
+    """Packets this receiver misses are in no cache any more."""
+
+
+BY_CODE: dict[str, type[AgentError]] = {
+    "refused": RefusedError,
+    "join_timeout": JoinTimeoutError,
+    "interrupted": InterruptedSessionError,
+    "no_acknowledgement": NoAcknowledgementError,
+    "no_receivers": NoReceiversError,
+    "session_deleted": SessionDeletedError,
+    "sender_lost": SenderLostError,
+    "gone": DataGoneError,
+}
+"""The error type of each `code` of gfagent's error event; others are plain AgentError."""
+
+
+def from_event(event: dict[str, object]) -> AgentError:
+    """The typed error of gfagent's `error` event."""
+    code = str(event.get("code", "unknown"))
+    kind = BY_CODE.get(code, AgentError)
+    exit_code = event.get("exit")
+    return kind(
+        code,
+        str(event.get("cause", "gfagent failed")),
+        str(event.get("cure", "")),
+        exit_code if isinstance(exit_code, int) else 1,
+    )

@@ -1,0 +1,63 @@
+"""The JSON events of gfagent, parsed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import cast
+
+
+class EventError(ValueError):
+    """A line that is no event of gfagent. Names the field that is wrong."""
+
+
+@dataclass(frozen=True)
+class Event:
+    name: str
+    time: float
+    """Unix seconds"""
+    fields: Mapping[str, object]
+
+    def integer(self, field: str) -> int:
+        value = self.fields.get(field)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise EventError(f"{self.name}.{field}: {value!r} is no integer")
+        return value
+
+    def number(self, field: str) -> float:
+        value = self.fields.get(field)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise EventError(f"{self.name}.{field}: {value!r} is no number")
+        return float(value)
+
+    def text(self, field: str) -> str:
+        value = self.fields.get(field)
+        if not isinstance(value, str):
+            raise EventError(f"{self.name}.{field}: {value!r} is no text")
+        return value
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        value = self.fields.get(field, [])
+        if not isinstance(value, list):
+            raise EventError(f"{self.name}.{field}: {value!r} is no list of texts")
+        items = cast(list[object], value)
+        if not all(isinstance(item, str) for item in items):
+            raise EventError(f"{self.name}.{field}: {value!r} is no list of texts")
+        return tuple(cast(list[str], items))
+
+
+def parse_event(line: str | bytes) -> Event:
+    """One line of gfagent's output. Raises EventError."""
+    try:
+        value = cast(object, json.loads(line))
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise EventError(f"not JSON: {line[:80]!r}") from None
+    if not isinstance(value, dict):
+        raise EventError(f"not an object: {line[:80]!r}")
+    fields = cast(dict[str, object], value)
+    name, time = fields.get("event"), fields.get("time")
+    if not isinstance(name, str):
+        raise EventError(f"event: {name!r} is no name")
+    if not isinstance(time, int | float) or isinstance(time, bool):
+        raise EventError(f"{name}.time: {time!r} is no time")
+    return Event(name, float(time), MappingProxyType(fields))

@@ -1,0 +1,207 @@
+"""One P4Runtime connection to one switch: mastership, pipeline, writes, reads and the packet stream.
+
+finsy's client speaks gRPC. Its Switch class is not used: it waits 10 s after a failure, and a switch that
+restarts has to be back in less.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple, Protocol
+
+from finsy import GRPCStatusCode, P4ClientError
+from finsy.p4client import P4Client
+from finsy.proto import U128, p4r
+
+from groupflow.p4rt.entries import Change, Entries, decode, encode, wildcards
+from groupflow.p4rt.program import Program
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+"""Updates in one write request: some 60 kB, and a few ms of a switch's time."""
+HANDSHAKE_SECONDS = 5.0
+
+MASTERY_ROUNDS = 3
+"""How often to bid higher than a primary that is gone."""
+
+
+class PacketIn(NamedTuple):
+    port: int
+    reason: int
+    frame: bytes
+
+
+class PacketOut(NamedTuple):
+    port: int
+    inject: bool
+    """run it through the pipeline, as a RESET"""
+    frame: bytes
+
+
+class Failure(NamedTuple):
+    """An update that the switch refused."""
+
+    change: Change
+    message: str
+
+
+class ConnectionFailedError(Exception):
+    """The connection cannot be had or is over. The text is one line."""
+
+
+class Connection(Protocol):
+    """What a device needs of its switch; tests put a fake in its place."""
+
+    async def write(self, changes: Sequence[Change]) -> list[Failure]: ...
+    async def read(self) -> Entries: ...
+    async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]: ...
+    async def send(self, packet: PacketOut) -> None: ...
+    def packets(self) -> AsyncIterator[PacketIn]: ...
+    async def close(self) -> None: ...
+
+
+class P4RuntimeConnection:
+    """A connection of which this controller is the primary. Made by `connect`."""
+
+    def __init__(self, address: str, device_id: int, program: Program, election_id: int) -> None:
+        self._client = P4Client(address, wait_for_ready=False)
+        self._device_id = device_id
+        self._program = program
+        self.election_id = election_id
+        self.installed_pipeline = False
+
+    async def open(self) -> None:
+        """Becomes primary, and installs the pipeline if the switch runs another."""
+        await self._client.open(complete_request=None)
+        async with asyncio.timeout(HANDSHAKE_SECONDS):
+            await self._become_primary()
+        await self._install_pipeline()
+
+    async def write(self, changes: Sequence[Change]) -> list[Failure]:
+        """Carries out changes in order. Returns those the switch refused; the others are done."""
+        failures: list[Failure] = []
+        for start in range(0, len(changes), BATCH):
+            batch = changes[start : start + BATCH]
+            request = p4r.WriteRequest(
+                device_id=self._device_id,
+                election_id=U128.encode(self.election_id),
+                updates=[encode(self._program, change) for change in batch],
+            )
+            try:
+                await self._client.request(request)
+            except P4ClientError as error:
+                if not error.details:
+                    raise
+                failures += [
+                    Failure(batch[index], detail.message or detail.canonical_code.name)
+                    for index, detail in error.details.items()
+                    if index < len(batch)
+                ]
+        return failures
+
+    async def read(self) -> Entries:
+        """Every entry of our tables and every multicast group."""
+        return decode(self._program, await self.query(wildcards(self._program)))
+
+    async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        request = p4r.ReadRequest(device_id=self._device_id, entities=entities)
+        return [entity async for reply in self._client.request_iter(request) for entity in reply.entities]
+
+    async def send(self, packet: PacketOut) -> None:
+        fields = self._program.packet_out
+        values = {"egress_port": packet.port, "inject": int(packet.inject)}
+        message = p4r.PacketOut(payload=packet.frame)
+        for name, field in fields.items():
+            size = (field.bitwidth + 7) // 8
+            message.metadata.add(metadata_id=field.id, value=values.get(name, 0).to_bytes(size, "big"))
+        await self._client.send(p4r.StreamMessageRequest(packet=message))
+
+    async def packets(self) -> AsyncIterator[PacketIn]:
+        """Packet-ins until the connection is over or another controller takes mastership."""
+        port_id = self._program.packet_in["ingress_port"].id
+        reason_id = self._program.packet_in["reason"].id
+        while True:
+            message = await self._client.receive()
+            if message.HasField("packet"):
+                metadata = {item.metadata_id: item.value for item in message.packet.metadata}
+                port = int.from_bytes(metadata.get(port_id, b""), "big")
+                reason = int.from_bytes(metadata.get(reason_id, b""), "big")
+                yield PacketIn(port, reason, message.packet.payload)
+            elif message.HasField("arbitration"):
+                if message.arbitration.status.code != GRPCStatusCode.OK:
+                    raise ConnectionFailedError("another controller took mastership")
+            elif message.HasField("error"):
+                log.warning("stream error device_id=%d message=%s", self._device_id, message.error.message)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _become_primary(self) -> None:
+        for _ in range(MASTERY_ROUNDS):
+            await self._client.send(
+                p4r.StreamMessageRequest(
+                    arbitration=p4r.MasterArbitrationUpdate(
+                        device_id=self._device_id, election_id=U128.encode(self.election_id)
+                    )
+                )
+            )
+            reply = await self._client.receive()
+            while not reply.HasField("arbitration"):
+                reply = await self._client.receive()
+            if reply.arbitration.status.code == GRPCStatusCode.OK:
+                return
+            highest = U128.decode(reply.arbitration.election_id)
+            if reply.arbitration.status.code == GRPCStatusCode.ALREADY_EXISTS:
+                raise ConnectionFailedError(f"another controller is primary (election id {highest}); stop it")
+            self.election_id = (
+                max(self.election_id, highest) + 1
+            )  # NOT_FOUND: the primary with this id is gone
+        raise ConnectionFailedError("the switch makes nobody primary")
+
+    async def _install_pipeline(self) -> None:
+        try:
+            reply = await self._client.request(
+                p4r.GetForwardingPipelineConfigRequest(
+                    device_id=self._device_id,
+                    response_type=p4r.GetForwardingPipelineConfigRequest.ResponseType.COOKIE_ONLY,
+                )
+            )
+            if reply.config.cookie.cookie == self._program.cookie:
+                return
+        except P4ClientError as error:
+            if error.code not in (GRPCStatusCode.FAILED_PRECONDITION, GRPCStatusCode.NOT_FOUND):
+                raise
+        await self._client.request(
+            p4r.SetForwardingPipelineConfigRequest(
+                device_id=self._device_id,
+                election_id=U128.encode(self.election_id),
+                action=p4r.SetForwardingPipelineConfigRequest.Action.VERIFY_AND_COMMIT,
+                config=p4r.ForwardingPipelineConfig(
+                    p4info=self._program.p4info,
+                    p4_device_config=self._program.blob,
+                    cookie=p4r.ForwardingPipelineConfig.Cookie(cookie=self._program.cookie),
+                ),
+            )
+        )
+        self.installed_pipeline = True
+
+
+async def connect(address: str, device_id: int, program: Program, election_id: int) -> P4RuntimeConnection:
+    """A connection ready for use. Raises ConnectionFailedError."""
+    connection = P4RuntimeConnection(address, device_id, program, election_id)
+    try:
+        await connection.open()
+    except BaseException as error:
+        await connection.close()
+        if isinstance(error, P4ClientError):
+            raise ConnectionFailedError(describe(error)) from None
+        if isinstance(error, TimeoutError):
+            raise ConnectionFailedError("no answer to the handshake") from None
+        raise
+    return connection
+
+
+def describe(error: P4ClientError) -> str:
+    """A gRPC failure in one line."""
+    return f"{error.code.name}: {error.message}".splitlines()[0]

@@ -1,0 +1,159 @@
+"""What a switch holds, as plain values: table entries and multicast groups, to and from P4Runtime messages.
+
+Numbers only: addresses are integers, a longest-prefix match is two of them (address, prefix length).
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from finsy.proto import p4r
+
+from groupflow.p4rt.program import Field, Program
+
+GROUPS = "groups"
+"""Stands among the table names for the replication engine's multicast groups."""
+
+TABLE_ORDER = ("station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches")
+"""Every table comes after those its entries refer to."""
+
+
+class Key(NamedTuple):
+    """Which entry: a table and its match values, or `groups` and a group id."""
+
+    table: str
+    match: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.table}[{', '.join(map(str, self.match))}]"
+
+
+class Action(NamedTuple):
+    """What a table entry does."""
+
+    name: str
+    params: tuple[int, ...]
+
+
+class Replicas(NamedTuple):
+    """Copies that a multicast group makes: (port, instance)."""
+
+    copies: frozenset[tuple[int, int]]
+
+
+Value: TypeAlias = Action | Replicas
+Entries: TypeAlias = dict[Key, Value]
+
+INSERT = p4r.Update.Type.INSERT
+MODIFY = p4r.Update.Type.MODIFY
+DELETE = p4r.Update.Type.DELETE
+
+
+class Change(NamedTuple):
+    """One update of a switch; value None: the entry goes."""
+
+    kind: "p4r.Update.Type.ValueType"
+    key: Key
+    value: Value | None
+
+
+class UnknownEntityError(ValueError):
+    """The switch holds something that no value here can express."""
+
+
+def encode(program: Program, change: Change) -> p4r.Update:
+    """The P4Runtime update that carries out a change."""
+    return p4r.Update(type=change.kind, entity=_entity(program, change.key, change.value))
+
+
+def wildcards(program: Program) -> list[p4r.Entity]:
+    """What to read to get every entry of our tables, and every group."""
+    entities = [
+        p4r.Entity(table_entry=p4r.TableEntry(table_id=program.tables[name].id))
+        for name in TABLE_ORDER
+        if name != GROUPS
+    ]
+    replication = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+    return [*entities, p4r.Entity(packet_replication_engine_entry=replication)]
+
+
+def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
+    """What a switch answered. Raises UnknownEntityError."""
+    actions = {action.id: action for action in program.actions.values()}
+    found: Entries = {}
+    for entity in entities:
+        if entity.HasField("table_entry"):
+            entry = entity.table_entry
+            action = actions.get(entry.action.action.action_id)
+            if action is None:
+                raise UnknownEntityError(f"table entry with action id {entry.action.action.action_id}")
+            key = key_of(program, entry)
+            values = {param.param_id: _number(param.value) for param in entry.action.action.params}
+            found[key] = Action(action.name, tuple(values[param.id] for param in action.params))
+        elif entity.HasField("packet_replication_engine_entry"):
+            group = entity.packet_replication_engine_entry.multicast_group_entry
+            copies = frozenset((_replica_port(replica), replica.instance) for replica in group.replicas)
+            found[Key(GROUPS, (group.multicast_group_id,))] = Replicas(copies)
+        else:
+            raise UnknownEntityError(f"{entity.WhichOneof('entity')}")
+    return found
+
+
+def key_of(program: Program, entry: p4r.TableEntry) -> Key:
+    """Which entry of which table. Raises UnknownEntityError."""
+    table = program.tables_by_id.get(entry.table_id)
+    if table is None or len(entry.match) != len(table.match):
+        raise UnknownEntityError(f"table entry of table id {entry.table_id}")
+    return Key(table.name, _decode_match(table.match, entry))
+
+
+def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
+    if key.table == GROUPS:
+        group = p4r.MulticastGroupEntry(multicast_group_id=key.match[0])
+        if isinstance(value, Replicas):
+            for port, instance in sorted(value.copies):
+                group.replicas.add(egress_port=port, instance=instance)
+        return p4r.Entity(
+            packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(multicast_group_entry=group)
+        )
+    table = program.tables[key.table]
+    entry = p4r.TableEntry(table_id=table.id)
+    values = iter(key.match)
+    for field in table.match:
+        match = entry.match.add(field_id=field.id)
+        if field.is_lpm:
+            match.lpm.value, match.lpm.prefix_len = _bytes(next(values)), next(values)
+        else:
+            match.exact.value = _bytes(next(values))
+    if isinstance(value, Action):
+        action = program.actions[value.name]
+        entry.action.action.action_id = action.id
+        for param, number in zip(action.params, value.params, strict=True):
+            entry.action.action.params.add(param_id=param.id, value=_bytes(number))
+    return p4r.Entity(table_entry=entry)
+
+
+def _decode_match(fields: tuple[Field, ...], entry: p4r.TableEntry) -> tuple[int, ...]:
+    matches = {match.field_id: match for match in entry.match}
+    numbers: list[int] = []
+    for field in fields:
+        match = matches[field.id]
+        if field.is_lpm:
+            numbers += (_number(match.lpm.value), match.lpm.prefix_len)
+        else:
+            numbers.append(_number(match.exact.value))
+    return tuple(numbers)
+
+
+def _replica_port(replica: p4r.Replica) -> int:
+    if replica.HasField("port"):
+        return _number(replica.port)
+    return replica.egress_port  # pyright: ignore[reportDeprecated]  (all that BMv2 knows)
+
+
+def _bytes(number: int) -> bytes:
+    """The shortest byte string, as P4Runtime wants it."""
+    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "big")

@@ -1,0 +1,73 @@
+"""Control messages to and from bytes: the only door to the compiled wire format."""
+
+from typing import Literal, TypeAlias
+
+from groupflow import _native
+from groupflow._native import (
+    Address,
+    Alive,
+    Control,
+    Delegated,
+    Joined,
+    Left,
+    Notice,
+    Refused,
+    Unknown,
+)
+
+__all__ = [
+    "Address",
+    "Alive",
+    "Control",
+    "Delegated",
+    "Joined",
+    "Left",
+    "Mode",
+    "Notice",
+    "NoticeKind",
+    "Policy",
+    "RefusalCode",
+    "Refused",
+    "Reply",
+    "Unknown",
+    "parse_control",
+    "reply_frame",
+    "reset_frame",
+]
+
+Mode: TypeAlias = Literal["e2e", "n2n"]
+"""Who acknowledges: the receivers, end to end, or each cache to the node before it."""
+Policy: TypeAlias = Literal["strict", "isolate"]
+"""What a slow receiver does: all wait, or its cache decouples it."""
+RefusalCode: TypeAlias = Literal[
+    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired"
+]
+NoticeKind: TypeAlias = Literal[
+    "joined",
+    "left",
+    "lost",
+    "deleted",
+    "switch_lost",
+    "switch_back",
+    "agent_lost",
+    "agent_back",
+    "complete",
+]
+Reply: TypeAlias = Joined | Refused | Alive | Unknown | Notice | Delegated | Left
+
+
+def parse_control(frame: bytes) -> Control:
+    """A punted frame. Raises ValueError naming the field that is wrong."""
+    return _native.parse_control(frame)
+
+
+def reply_frame(
+    address: Address, reply: Reply, *, session: int, source: int = 0, member: int = 0, request_id: int = 0
+) -> bytes:
+    """The frame that carries a reply; request_id 0: the host did not ask."""
+    return _native.build_reply(address, session, source, member, request_id, reply)
+
+
+def reset_frame(session: int, source: int, branch: int) -> bytes:
+    """A RESET to `nothing acknowledged`."""
+    return _native.build_reset(session, source, branch, 0)

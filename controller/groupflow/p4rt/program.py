@@ -1,0 +1,186 @@
+"""The P4 program: p4c's JSON for the switch, and the numbers that P4Info gives to names."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from finsy import P4Schema
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+_Json = Mapping[str, object]
+
+
+class ProgramError(ValueError):
+    """A program that cannot be used: one line naming the file, what is wrong, and the cure."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A match field or an action parameter."""
+
+    id: int
+    name: str
+    bitwidth: int
+    is_lpm: bool = False
+
+
+@dataclass(frozen=True)
+class ActionInfo:
+    id: int
+    name: str
+    params: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    id: int
+    name: str
+    match: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class CounterInfo:
+    id: int
+    name: str
+    table_id: int
+    """0: indexed; otherwise the table whose entries it counts"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Names and numbers of one compiled P4 program."""
+
+    p4info: p4i.P4Info
+    blob: bytes
+    cookie: int
+    """tells whether a switch already runs this program"""
+    tables: Mapping[str, TableInfo]
+    actions: Mapping[str, ActionInfo]
+    counters: Mapping[str, CounterInfo]
+    packet_in: Mapping[str, Field]
+    packet_out: Mapping[str, Field]
+
+    @cached_property
+    def tables_by_id(self) -> Mapping[int, TableInfo]:
+        return {table.id: table for table in self.tables.values()}
+
+    @staticmethod
+    def load(p4info: Path, blob: Path) -> "Program":
+        """Reads p4c's two files. Raises ProgramError."""
+        info = _read_p4info(p4info)
+        program = _index(info, _read(blob))
+        _check_names(program, p4info)
+        _check_blob(program, blob, p4info)
+        return program
+
+
+_NEEDED_TABLES: Mapping[str, int] = {
+    "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
+}  # fmt: skip
+_NEEDED_ACTIONS: Mapping[str, int] = {
+    "for_us": 0, "arp_reply": 1, "route": 3, "to_host": 4, "to_switch": 2, "stream": 8, "from_branch": 1,
+}  # fmt: skip
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"{path}: {(error.strerror or 'cannot be read').lower()}; run `make p4`") from None
+
+
+def _read_p4info(path: Path) -> p4i.P4Info:
+    try:
+        return text_format.Parse(_read(path).decode("utf-8"), p4i.P4Info())
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ProgramError(f"{path}: not P4Info text ({reason}); name p4c's .p4info.txtpb file") from None
+
+
+def _index(info: p4i.P4Info, blob: bytes) -> Program:
+    lpm = p4i.MatchField.MatchType.LPM
+    headers = {header.preamble.alias: header for header in info.controller_packet_metadata}
+
+    def metadata(name: str) -> dict[str, Field]:
+        fields = headers[name].metadata if name in headers else ()
+        return {field.name: Field(field.id, field.name, field.bitwidth) for field in fields}
+
+    counters = [CounterInfo(item.preamble.id, item.preamble.alias, 0) for item in info.counters]
+    counters += [
+        CounterInfo(item.preamble.id, item.preamble.alias, item.direct_table_id)
+        for item in info.direct_counters
+    ]
+    return Program(
+        p4info=info,
+        blob=blob,
+        cookie=P4Schema(info, _Blob(blob)).p4cookie,
+        tables={
+            table.preamble.alias: TableInfo(
+                table.preamble.id,
+                table.preamble.alias,
+                tuple(Field(f.id, f.name, f.bitwidth, f.match_type == lpm) for f in table.match_fields),
+            )
+            for table in info.tables
+        },
+        actions={
+            action.preamble.alias: ActionInfo(
+                action.preamble.id,
+                action.preamble.alias,
+                tuple(Field(p.id, p.name, p.bitwidth) for p in action.params),
+            )
+            for action in info.actions
+        },
+        counters={counter.name: counter for counter in counters},
+        packet_in=metadata("packet_in"),
+        packet_out=metadata("packet_out"),
+    )
+
+
+@dataclass(frozen=True)
+class _Blob:
+    data: bytes
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+
+def _check_names(program: Program, path: Path) -> None:
+    """P4Info of another program, or of another version of ours, is refused by the first name it lacks."""
+    cure = "name the P4Info of groupflow's program, or run `make p4`"
+    for name, keys in _NEEDED_TABLES.items():
+        if name not in program.tables or len(program.tables[name].match) != keys:
+            raise ProgramError(f"{path}: no table '{name}' with {keys} match fields; {cure}")
+    for name, params in _NEEDED_ACTIONS.items():
+        if name not in program.actions or len(program.actions[name].params) != params:
+            raise ProgramError(f"{path}: no action '{name}' with {params} parameters; {cure}")
+    if not {"ingress_port", "reason"} <= program.packet_in.keys():
+        raise ProgramError(f"{path}: no packet_in header with ingress_port and reason; {cure}")
+    if not {"egress_port", "inject"} <= program.packet_out.keys():
+        raise ProgramError(f"{path}: no packet_out header with egress_port and inject; {cure}")
+
+
+def _check_blob(program: Program, blob: Path, p4info: Path) -> None:
+    """The JSON must be p4c's for BMv2, and of the program that the P4Info describes."""
+    cure = "name the .json file that p4c-bm2-ss wrote"
+    try:
+        root = cast(object, json.loads(program.blob))
+    except (ValueError, RecursionError):
+        raise ProgramError(f"{blob}: not JSON; {cure}") from None
+    pipelines = cast(_Json, root).get("pipelines") if isinstance(root, dict) else None
+    if not isinstance(pipelines, list):
+        raise ProgramError(f"{blob}: no 'pipelines' in it, so p4c did not write it for BMv2; {cure}")
+    names = set[object]()
+    for pipeline in cast(list[object], pipelines):
+        tables = cast(_Json, pipeline).get("tables") if isinstance(pipeline, dict) else None
+        for table in cast(list[object], tables) if isinstance(tables, list) else []:
+            if isinstance(table, dict):
+                names.add(cast(_Json, table).get("name"))
+    for table in program.p4info.tables:
+        if table.preamble.name not in names:
+            raise ProgramError(
+                f"{blob}: no table '{table.preamble.name}', which {p4info} has; name two files of one p4c run"
+            )

@@ -1,0 +1,134 @@
+"""Sessions and members as immutable values, and their form in the store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from groupflow.p4rt.messages import Mode, Policy, RefusalCode
+from groupflow.store.interface import StoreError
+
+Role: TypeAlias = Literal["sender", "receiver"]
+Start: TypeAlias = Literal["now", "start", "resume"]
+
+FIRST_SESSION, LAST_SESSION = 1, 2**24 - 1
+"""Session ids: a session's group address has 24 bits for it."""
+LAST_MEMBER = 0xEFFF
+"""Member ids are 1 to this; the rest of the 16 bits is for cache agents."""
+DEFAULT_WINDOW = 4096
+LAST_WINDOW = 2**20
+
+
+class RefusalError(Exception):
+    """A request that is not granted: a code that hosts understand, and one line for people."""
+
+    def __init__(self, code: RefusalCode, text: str) -> None:
+        super().__init__(text)
+        self.code: RefusalCode = code
+        self.text = text
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """What is decided about a session, apart from its members."""
+
+    id: int
+    mode: Mode
+    policy: Policy
+    window: int
+    """packets that a stream may have outstanding"""
+    salt: str
+    """makes the tokens of a session differ from those of an earlier one with the same id"""
+    created: int
+    """seconds since 1970"""
+    expires: int | None = None
+    """seconds since 1970; None: never"""
+    last_member: int = 0
+    """the member id given last: ids are used again as late as can be"""
+    isolated: frozenset[tuple[int, int]] = frozenset()
+    """(source, member): receivers too slow for the stream, fed by their switch's cache instead"""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A host's process in a session."""
+
+    session: int
+    id: int
+    name: str
+    role: Role
+    host: str
+    udp_port: int
+    joined: int
+    """seconds since 1970"""
+    complete: frozenset[int] = frozenset()
+    """the streams it has received whole"""
+
+
+@dataclass(frozen=True)
+class Session:
+    record: SessionRecord
+    members: Mapping[int, Member] = field(default_factory=dict[int, Member])
+
+    @property
+    def id(self) -> int:
+        return self.record.id
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Members that send, each the source of one stream."""
+        return tuple(sorted(member.id for member in self.members.values() if member.role == "sender"))
+
+    @property
+    def receivers(self) -> tuple[int, ...]:
+        return tuple(sorted(member.id for member in self.members.values() if member.role == "receiver"))
+
+    def with_member(self, member: Member) -> "Session":
+        return replace(self, members={**self.members, member.id: member})
+
+    def without_member(self, member: int) -> "Session":
+        members = {key: value for key, value in self.members.items() if key != member}
+        isolated = frozenset(pair for pair in self.record.isolated if member not in pair)
+        return Session(replace(self.record, isolated=isolated), members)
+
+    def expired(self, now: float) -> bool:
+        return self.record.expires is not None and now >= self.record.expires
+
+    def next_member(self) -> int:
+        """A member id that nobody has. Raises RefusalError."""
+        for step in range(LAST_MEMBER):
+            member = (self.record.last_member + step) % LAST_MEMBER + 1
+            if member not in self.members:
+                return member
+        raise RefusalError("full", f"session {self.id} has {LAST_MEMBER} members already")
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Codec(Generic[_T]):
+    """A kind of value in the store: where, and how it is written."""
+
+    folder: str
+    kind: TypeAdapter[_T]
+
+    def key(self, *path: object) -> str:
+        return "/".join((self.folder, *map(str, path)))
+
+    def dump(self, value: _T) -> str:
+        return self.kind.dump_json(value).decode()
+
+    def load(self, key: str, text: str) -> _T:
+        """Raises StoreError naming the key."""
+        try:
+            return self.kind.validate_json(text)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"])) or "value"
+            problem = error.errors()[0]["msg"].lower()
+            raise StoreError(f"{key}: {where}: {problem}; delete the store to begin anew") from None
+
+
+SESSIONS = Codec("sessions", TypeAdapter(SessionRecord))
+MEMBERS = Codec("members", TypeAdapter(Member))

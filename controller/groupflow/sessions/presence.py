@@ -1,0 +1,48 @@
+"""Who was heard from when. Members and agents say every half second that they are there."""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The last words of somebody."""
+
+    at: float
+    """on the monotonic clock, seconds"""
+    next: int = 0
+    """receiver: the packet it expects; sender: the packet it will send; cache agent: KiB it holds"""
+    repairs: int = 0
+
+
+class Presence(Generic[K]):
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._heard: dict[K, Heard] = {}
+
+    def hear(self, who: K, next_: int | None = None, repairs: int | None = None) -> None:
+        former = self._heard.get(who, Heard(0))
+        self._heard[who] = Heard(
+            self._clock(),
+            former.next if next_ is None else next_,
+            former.repairs if repairs is None else repairs,
+        )
+
+    def excuse(self, who: K, seconds: float) -> None:
+        """Counts as heard `seconds` from now, because it cannot be expected before."""
+        former = self._heard.get(who, Heard(0))
+        self._heard[who] = replace(former, at=max(former.at, self._clock() + seconds))
+
+    def forget(self, who: K) -> None:
+        self._heard.pop(who, None)
+
+    def last(self, who: K) -> Heard | None:
+        return self._heard.get(who)
+
+    def silent(self, seconds: float) -> Iterator[K]:
+        """Those not heard from for so long."""
+        deadline = self._clock() - seconds
+        return iter([who for who, heard in self._heard.items() if heard.at < deadline])

@@ -1,0 +1,45 @@
+"""Where the controller keeps what must outlive it: keys and values, as etcd has them.
+
+A key is a path (`members/7/3`), a value a JSON text. What the controller decides is in the store before it is
+answered, so that a controller that starts again carries on.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+Writes: TypeAlias = Mapping[str, str | None]
+"""New values by key; None deletes."""
+
+
+class StoreError(Exception):
+    """The store cannot be used. The text is one line with the cure."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """Writes carried out all or none, if every key of `expect` has the value given (None: does not exist)."""
+
+    writes: Writes
+    expect: Writes = field(default_factory=dict[str, str | None])
+
+
+class Store(Protocol):
+    async def get(self, key: str) -> str | None: ...
+
+    async def items(self, prefix: str) -> dict[str, str]:
+        """All values whose key begins with `prefix`, in the order of their keys."""
+        ...
+
+    async def commit(self, transaction: Transaction) -> bool:
+        """True: done, and outlives this process. False: nothing done, an expected value was not there."""
+        ...
+
+    def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
+        """Each change of a key that begins with `prefix`, from the call on. None: deleted.
+
+        Raises StoreError to a watcher that falls too far behind.
+        """
+        ...
+
+    async def close(self) -> None: ...

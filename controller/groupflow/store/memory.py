@@ -1,0 +1,35 @@
+"""A store that forgets: for tests, and for a controller that need not outlive its process."""
+
+from collections.abc import AsyncIterator
+
+from groupflow.store.interface import Transaction
+from groupflow.store.watchers import Watchers
+
+
+class MemoryStore:
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+        self._watchers = Watchers()
+
+    async def get(self, key: str) -> str | None:
+        return self._values.get(key)
+
+    async def items(self, prefix: str) -> dict[str, str]:
+        return {key: self._values[key] for key in sorted(self._values) if key.startswith(prefix)}
+
+    async def commit(self, transaction: Transaction) -> bool:
+        if any(self._values.get(key) != value for key, value in transaction.expect.items()):
+            return False
+        for key, value in transaction.writes.items():
+            if value is None:
+                self._values.pop(key, None)
+            else:
+                self._values[key] = value
+        self._watchers.tell(transaction.writes)
+        return True
+
+    def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
+        return self._watchers.watch(prefix)
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,150 @@
+"""A switch as a value: P4 under test in process, in milliseconds, without root.
+
+    switch = groupflow.Switch.load("p4src/build/groupflow.json", "p4src/build/groupflow.p4info.txtpb")
+    switch.write([+finsy.P4TableEntry("ipv4_route", match=..., action=...)])
+    switch.inject(1, bytes(scapy_packet))
+    for port, time_ns, frame in switch.advance(1_000_000): ...
+
+Nothing happens by itself: time is what the caller says it is, in integer nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, SupportsBytes
+
+import finsy
+from finsy.p4entity import decode_entity, encode_entities, encode_updates
+from finsy.proto import p4r
+
+from groupflow._native import NativeSwitch
+
+
+class Output(NamedTuple):
+    """A frame that left the switch: on which port, when (ns), and its bytes."""
+
+    port: int
+    time_ns: int
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PacketIn:
+    """A packet for the controller: its bytes and the fields of the program's packet_in header, by name."""
+
+    payload: bytes
+    metadata: dict[str, int]
+
+
+class WriteError(Exception):
+    """Updates that the switch refused.
+
+    `errors` has (index of the update, gRPC status code, message) of each; the others took effect.
+    """
+
+    def __init__(self, errors: Sequence[tuple[int, int, str]]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(f"update {index}: {message}" for index, _, message in errors))
+
+
+class Switch:
+    """gfswitch's core behind finsy's entities. Not safe for use from several threads at once."""
+
+    def __init__(self, native: NativeSwitch, schema: finsy.P4Schema) -> None:
+        self._native = native
+        self._schema = schema
+        self._in_names = self._metadata_names("packet_in")
+        self._out_ids = {name: (ident, bits) for ident, (name, bits) in self._metadata("packet_out").items()}
+        self.packet_ins: list[PacketIn] = []
+
+    @classmethod
+    def load(
+        cls,
+        json: str | Path,
+        p4info: str | Path,
+        *,
+        ports: Iterable[int] = range(1, 9),
+        links: Iterable[str] = (),
+        cpu_port: int = 510,
+        drop_port: int = 511,
+        priority_queues: int = 1,
+        seed: int = 1,
+    ) -> Switch:
+        """Loads p4c's JSON and P4Info (text). `links` are as gfswitch's `--link`: "1:rate=10mbit,delay=5ms".
+
+        Raises OSError when a file cannot be read, ValueError when its content is refused.
+        """
+        native = NativeSwitch(
+            Path(json).read_text(),
+            Path(p4info).read_text(),
+            list(ports),
+            list(links),
+            cpu_port,
+            drop_port,
+            priority_queues,
+            seed,
+        )
+        return cls(native, finsy.P4Schema(Path(p4info)))
+
+    def write(self, updates: Iterable[Any]) -> None:
+        """Applies finsy entities, `+` insert, `~` modify, `-` delete, in order. Raises WriteError."""
+        messages = encode_updates(list(updates), self._schema)
+        results = self._native.write([m.SerializeToString() for m in messages])
+        errors = [(i, result[0], result[1]) for i, result in enumerate(results) if result is not None]
+        if errors:
+            raise WriteError(errors)
+
+    def read(self, entities: Any) -> list[Any]:
+        """The entities that match, wildcards included. Raises ValueError for an impossible request."""
+        wanted = [e.SerializeToString() for e in encode_entities([entities], self._schema)]
+        return [decode_entity(p4r.Entity.FromString(m), self._schema) for m in self._native.read(wanted)]
+
+    def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
+        """A frame arrives on `port`. Scapy packets are welcome."""
+        self._native.inject(port, bytes(packet), now_ns)
+
+    def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:
+        """The controller sends a packet, with a value for each field of the packet_out header.
+
+        Raises ValueError when a field is missing or unknown.
+        """
+        if unknown := set(metadata) - set(self._out_ids):
+            raise ValueError(f"packet_out has no field {', '.join(sorted(unknown))}")
+        fields = [
+            (self._out_ids[name][0], value.to_bytes((value.bit_length() + 7) // 8 or 1, "big"))
+            for name, value in metadata.items()
+        ]
+        self._native.packet_out(bytes(payload), fields, now_ns)
+
+    def advance(self, now_ns: int) -> list[Output]:
+        """Lets time pass until `now_ns`. What left by then, in order; packet-ins are added to `packet_ins`."""
+        outputs, packet_ins, _ = self._native.advance(now_ns)
+        self.packet_ins += [
+            PacketIn(payload, {self._in_names[i]: int.from_bytes(value, "big") for i, value in metadata})
+            for payload, metadata in packet_ins
+        ]
+        return [Output(*output) for output in outputs]
+
+    def run(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> list[Output]:
+        """A frame arrives, and all that follows from it at once: `inject`, then `advance` to the same time."""
+        self.inject(port, packet, now_ns)
+        return self.advance(now_ns)
+
+    def register(self, name: str, index: int) -> int:
+        """The value of a register's cell. Registers are read by their full name or its last parts."""
+        return self._native.register(name, index)
+
+    def stats(self) -> str:
+        """Counters of ports, queues and drops, as `gfswitch stats --json` prints them."""
+        return self._native.stats()
+
+    def _metadata(self, header: str) -> dict[int, tuple[str, int]]:
+        for info in self._schema.p4info.controller_packet_metadata:
+            if info.preamble.name == header:
+                return {field.id: (field.name, field.bitwidth) for field in info.metadata}
+        return {}
+
+    def _metadata_names(self, header: str) -> dict[int, str]:
+        return {ident: name for ident, (name, _) in self._metadata(header).items()}

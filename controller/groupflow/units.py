@@ -1,0 +1,84 @@
+"""Quantities as people write them (`100mbit`, `10ms`, `1%`), parsed into integers.
+
+Rates are bits per second, delays nanoseconds, losses parts per 10^9: nothing downstream needs a float.
+"""
+
+import re
+from decimal import Decimal, InvalidOperation
+
+_RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]+)")
+
+PARTS = 10**9
+"""The whole of a loss: losses are parts per 10^9."""
+
+
+class UnitError(ValueError):
+    """A quantity that cannot be read. The text says what would be accepted."""
+
+
+def parse_rate(value: object) -> int | None:
+    """Bits per second; None for `unlimited`."""
+    if value == "unlimited":
+        return None
+    rate = _quantity(value, _RATE_UNITS, "write a number with bit, kbit, mbit or gbit, or 'unlimited'")
+    if not 1 <= rate <= 10**15:
+        raise UnitError(f"{value!r} is no rate; write one from 1bit to 1000000gbit, or 'unlimited'")
+    return rate
+
+
+def parse_delay(value: object) -> int:
+    """Nanoseconds. A bare 0 needs no unit."""
+    if value == 0 and not isinstance(value, bool):
+        return 0
+    delay = _quantity(value, _DELAY_UNITS, "write a number with ns, us, ms or s")
+    if delay > 3600 * 10**9:
+        raise UnitError(f"{value!r} is too long a delay; write at most 3600s")
+    return delay
+
+
+def parse_loss(value: object) -> int:
+    """Parts per 10^9, from a fraction 0..1 or a percentage like `1%`."""
+    text = str(value)
+    scale = 1
+    if text.endswith("%"):
+        text, scale = text[:-1], 100
+    refusal = UnitError(f"{value!r} is no loss; write a fraction from 0 to 1 or a percentage like 1%")
+    try:
+        fraction = Decimal(text) / scale
+    except InvalidOperation:
+        raise refusal from None
+    if isinstance(value, bool) or not fraction.is_finite() or not 0 <= fraction <= 1:
+        raise refusal
+    return int(fraction * PARTS)
+
+
+def format_rate(rate: int | None) -> str:
+    """The shortest exact text that `parse_rate` reads back, e.g. `100mbit`."""
+    return "unlimited" if rate is None else _format(rate, _RATE_UNITS)
+
+
+def format_delay(delay_ns: int) -> str:
+    """The shortest exact text that `parse_delay` reads back, e.g. `10ms`."""
+    return _format(delay_ns, _DELAY_UNITS)
+
+
+def format_loss(loss: int) -> str:
+    """The exact fraction that `parse_loss` reads back, e.g. `0.01`."""
+    return format((Decimal(loss) / PARTS).normalize(), "f")
+
+
+def _quantity(value: object, units: dict[str, int], cure: str) -> int:
+    match = _QUANTITY.fullmatch(str(value).lower())
+    if match is None or match[2] not in units:
+        raise UnitError(f"{value!r} cannot be read; {cure}")
+    amount = Decimal(match[1]) * units[match[2]]
+    if amount != amount.to_integral_value():
+        raise UnitError(f"{value!r} is finer than the smallest unit; {cure}")
+    return int(amount)
+
+
+def _format(amount: int, units: dict[str, int]) -> str:
+    unit, scale = next(((unit, scale) for unit, scale in reversed(units.items()) if amount % scale == 0))
+    return f"{amount // scale}{unit}" if amount else f"0{next(iter(units))}"

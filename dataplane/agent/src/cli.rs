@@ -1,0 +1,229 @@
+//! The command line.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use groupflow_protocol::ids::GROUP_PORT;
+use groupflow_protocol::SessionId;
+
+use crate::socket::SocketConfig;
+
+/// Sends to a group, receives from it, or caches for a switch.
+#[derive(Debug, Parser)]
+#[command(name = "gfagent", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Send a file, stdin, or datagrams into a session
+    #[command(after_help = "Examples:
+  gfagent send --session 7 --token c0ffee --name ma1 --file video.mp4 --members 3
+  tar c docs | gfagent send --session 7 --token c0ffee --name ma1 --rate 10mbit")]
+    Send(SendArgs),
+    /// Receive a session's stream
+    #[command(after_help = "Examples:
+  gfagent recv --session 7 --token c0ffee --name mb1 --output video.mp4
+  gfagent recv --session 7 --token c0ffee --name mb1 --from start | tar x")]
+    Recv(RecvArgs),
+    /// Cache and repair for the switch this host is connected to
+    #[command(after_help = "Example:
+  gfagent cache --name sa1 --bind-iface sa1-eth0 --max-bytes 256MiB --json")]
+    Cache(CacheArgs),
+}
+
+/// Options of all commands.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    /// This host's name in the session
+    #[arg(long)]
+    pub name: String,
+    /// The session's token
+    #[arg(long, value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Bind to this interface and use its address
+    #[arg(long, value_name = "IFACE")]
+    pub bind_iface: Option<String>,
+    /// Own IPv4 address [default: the interface's]
+    #[arg(long, value_name = "IP")]
+    pub addr: Option<Ipv4Addr>,
+    /// UDP port; send and recv take another one when it is busy
+    #[arg(long, default_value_t = GROUP_PORT)]
+    pub port: u16,
+    /// Send everything to this address, not to the group's (a relay)
+    #[arg(long, value_name = "IP:PORT")]
+    pub via: Option<SocketAddrV4>,
+    /// Give up joining after so many seconds (cache never does)
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub join_timeout: u64,
+    /// Seed of the random delays [default: the system's]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CommonArgs {
+    /// Where the socket goes.
+    pub fn socket(&self, any_port: bool) -> SocketConfig {
+        SocketConfig {
+            interface: self.bind_iface.clone(),
+            address: self.addr,
+            port: self.port,
+            any_port,
+            via: self.via,
+        }
+    }
+
+    /// The token; may be empty.
+    pub fn token(&self) -> String {
+        self.token.clone().unwrap_or_default()
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(rand::random)
+    }
+}
+
+/// Options of `send`.
+#[derive(Debug, Args)]
+pub struct SendArgs {
+    /// The session's id
+    #[arg(long, value_parser = parse_session)]
+    pub session: SessionId,
+    /// Send this file [default: stdin, as a byte stream]
+    #[arg(long, value_name = "PATH", conflicts_with = "datagrams")]
+    pub file: Option<PathBuf>,
+    /// Send datagrams: stdin holds frames of a u32 length (big endian) and that many bytes
+    #[arg(long)]
+    pub datagrams: bool,
+    /// Begin when this many receivers have joined
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub members: u16,
+    /// Never send faster, e.g. 500kbit, 10mbit, 1gbit
+    #[arg(long, value_parser = parse_rate, default_value = "0", hide_default_value = true)]
+    pub rate: u64,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Where a receiver begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// With what is sent from now on
+    Now,
+    /// With the first packet, from the caches
+    Start,
+}
+
+/// Options of `recv`.
+#[derive(Debug, Args)]
+pub struct RecvArgs {
+    /// The session's id
+    #[arg(long, value_parser = parse_session)]
+    pub session: SessionId,
+    /// Write to this file, or to stdout (-)
+    #[arg(long, value_name = "PATH", default_value = "-")]
+    pub output: PathBuf,
+    /// Expect datagrams; the output holds frames of a u32 length and that many bytes
+    #[arg(long)]
+    pub datagrams: bool,
+    /// Where to begin
+    #[arg(long, value_enum, default_value = "now")]
+    pub from: From,
+    /// The sender's member id, when a session has several [default: the controller's choice]
+    #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
+    pub source: u16,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `cache`.
+#[derive(Debug, Args)]
+pub struct CacheArgs {
+    /// Bytes kept over all streams, e.g. 64MiB
+    #[arg(long, value_parser = parse_bytes, default_value = "256MiB")]
+    pub max_bytes: u64,
+    /// Milliseconds between stats events
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..))]
+    pub stats_ms: u64,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+fn parse_session(text: &str) -> Result<SessionId, String> {
+    match text.parse::<u32>() {
+        Ok(id) if (1..=SessionId::MAX.0).contains(&id) => Ok(SessionId(id)),
+        _ => Err(format!("a session id is a number from 1 to {}", SessionId::MAX.0)),
+    }
+}
+
+fn parse_token(text: &str) -> Result<String, String> {
+    if text.len() <= 255 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        Ok(text.to_owned())
+    } else {
+        Err("a token is at most 255 hexadecimal digits".to_owned())
+    }
+}
+
+fn parse_rate(text: &str) -> Result<u64, String> {
+    parse_quantity(text, &[("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("bit", 1)])
+        .ok_or_else(|| "a rate is a number of bit/s, or like 500kbit, 10mbit, 1gbit".to_owned())
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    parse_quantity(text, &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)])
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "a size is a number of bytes, or like 64KiB, 256MiB, 1GiB".to_owned())
+}
+
+fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let found = units.iter().find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((text, 1));
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities() {
+        let rates =
+            [("0", Ok(0)), ("100mbit", Ok(100_000_000)), ("5bit", Ok(5)), ("1gbit", Ok(1_000_000_000))];
+        for (text, expected) in rates {
+            assert_eq!(parse_rate(text), expected, "{text}");
+        }
+        for text in ["", "mbit", "-1", "1.5mbit", "1mb", "99999999999gbit"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_bytes("256MiB"), Ok(256 << 20));
+        assert!(parse_bytes("0").is_err());
+    }
+
+    #[test]
+    fn ids_and_tokens() {
+        for (text, ok) in [("1", true), ("16777215", true), ("0", false), ("16777216", false), ("x", false)] {
+            assert_eq!(parse_session(text).is_ok(), ok, "{text}");
+        }
+        for (text, ok) in [("", true), ("c0FFee", true), ("xyz", false)] {
+            assert_eq!(parse_token(text).is_ok(), ok, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

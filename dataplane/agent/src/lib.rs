@@ -1,0 +1,103 @@
+//! gfagent: the group transport's machines on a UDP socket.
+//!
+//! One thread runs one loop around one machine: receive a batch, let the machine act, send a
+//! batch, sleep ([`shell`]). There is no async runtime: twenty agents and their switches share a
+//! few cores in an emulation, and a loop that wakes once a millisecond and moves what has gathered
+//! costs less than a task that wakes for every packet, and is simpler to follow.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`cli`] | the command line |
+//! | [`send`], [`recv`], [`cache`] | the three commands |
+//! | [`shell`], [`socket`], [`batch`] | the loop, the socket, many datagrams in one system call |
+//! | [`input`], [`output`] | files, stdin and stdout |
+//! | [`report`], [`progress`], [`error`] | events, progress, errors with their cure |
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use groupflow_protocol::Nanos;
+
+pub mod batch;
+pub mod cache;
+pub mod cli;
+pub mod error;
+pub mod input;
+pub mod output;
+pub mod progress;
+pub mod recv;
+pub mod report;
+pub mod send;
+pub mod shell;
+pub mod socket;
+
+use cli::{Cli, Command};
+use error::{exit, AgentError};
+use report::Reporter;
+
+/// Who is stopped waits this long for the answer to its LEAVE.
+pub const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let (mut reporter, result) = match &cli.command {
+        Command::Send(args) => {
+            let session = Some(args.session.0);
+            let mut reporter = Reporter::new(args.common.json, false, "send", &args.common.name, session);
+            let result = checked(&args.common.name).and_then(|()| send::run(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::Recv(args) => {
+            let (stdout, session) = (args.output.as_os_str() == "-", Some(args.session.0));
+            let mut reporter = Reporter::new(args.common.json, stdout, "recv", &args.common.name, session);
+            let result = checked(&args.common.name).and_then(|()| recv::run(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::Cache(args) => {
+            let mut reporter = Reporter::new(args.common.json, false, "cache", &args.common.name, None);
+            let result = checked(&args.common.name).and_then(|()| cache::run(args, &mut reporter));
+            (reporter, result)
+        }
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            reporter.error(&error);
+            ExitCode::from(error.exit)
+        }
+    }
+}
+
+/// A name must fit the wire, and a line.
+fn checked(name: &str) -> Result<(), AgentError> {
+    if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+        return Err(AgentError::usage("--name must be 1 to 255 printable characters", "choose another name"));
+    }
+    Ok(())
+}
+
+/// Help goes out as it is; an error in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let first: Vec<&str> = text
+        .split("\n\n")
+        .next()
+        .unwrap_or_default()
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    let cause = first.join(" ");
+    let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
+    let _ = writeln!(std::io::stderr(), "gfagent: {cause}; see gfagent --help");
+    ExitCode::from(exit::USAGE)
+}

@@ -1,0 +1,19 @@
+//! `groupflow._native`: the switch core and the wire format for Python.
+//!
+//! Python neither parses packets nor runs P4; it calls in here. `controller/groupflow/_native.pyi` has the types.
+
+use pyo3::prelude::*;
+
+mod frame;
+mod messages;
+mod names;
+mod replies;
+mod switch;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    messages::register(module)?;
+    replies::register(module)?;
+    switch::register(module)
+}

@@ -1,0 +1,190 @@
+//! What the controller tells hosts.
+
+use groupflow_protocol::control::{self, Answer, Mode, NoticeKind, Policy, Refusal, RequestId};
+use groupflow_protocol::ids::{BitRate, MemberId, Seq, SessionId};
+use groupflow_protocol::wire::{Header, Kind};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::frame::{address, Envelope, Mac};
+use crate::names::Word;
+
+/// Where a reply goes, and whom it seems to come from.
+#[pyclass(frozen, module = "groupflow._native")]
+#[derive(Clone)]
+struct Address(Envelope);
+
+#[pymethods]
+impl Address {
+    #[new]
+    fn new(eth_src: &str, eth_dst: &str, ip_src: &str, ip_dst: &str, udp_dst: u16) -> PyResult<Address> {
+        Ok(Address(Envelope::from_controller(
+            Mac::parse("eth_src", eth_src)?,
+            Mac::parse("eth_dst", eth_dst)?,
+            address("ip_src", ip_src)?,
+            address("ip_dst", ip_dst)?,
+            udp_dst,
+        )))
+    }
+}
+
+/// A reply class: holds the parsed answer, so that a wrong word is refused where it is written.
+macro_rules! reply {
+    ($name:ident) => {
+        #[pyclass(frozen, module = "groupflow._native")]
+        struct $name(Answer);
+    };
+}
+
+reply!(Joined);
+reply!(Refused);
+reply!(Alive);
+reply!(Unknown);
+reply!(Notice);
+reply!(Delegated);
+reply!(Left);
+
+#[pymethods]
+impl Joined {
+    #[new]
+    #[pyo3(signature = (*, member, source, window, rate, mode, policy, keepalive_ms, receivers, start_seq))]
+    #[allow(clippy::too_many_arguments)] // All by keyword: the message's fields.
+    fn new(
+        member: u16,
+        source: u16,
+        window: u32,
+        rate: u64,
+        mode: &str,
+        policy: &str,
+        keepalive_ms: u16,
+        receivers: u16,
+        start_seq: u32,
+    ) -> PyResult<Joined> {
+        Ok(Joined(Answer::Joined(control::Joined {
+            member: MemberId(member),
+            source: MemberId(source),
+            window,
+            rate: BitRate(rate),
+            mode: Mode::from_word(mode)?,
+            policy: Policy::from_word(policy)?,
+            keepalive_ms,
+            receivers,
+            start_seq: Seq(start_seq),
+        })))
+    }
+}
+
+#[pymethods]
+impl Refused {
+    #[new]
+    #[pyo3(signature = (*, code, text))]
+    fn new(code: &str, text: String) -> PyResult<Refused> {
+        Ok(Refused(Answer::Refused { code: Refusal::from_word(code)?, text }))
+    }
+}
+
+#[pymethods]
+impl Alive {
+    #[new]
+    #[pyo3(signature = (*, receivers, sources))]
+    fn new(receivers: u16, sources: u8) -> Alive {
+        Alive(Answer::Alive { receivers, sources })
+    }
+}
+
+#[pymethods]
+impl Unknown {
+    #[new]
+    fn new() -> Unknown {
+        Unknown(Answer::Unknown)
+    }
+}
+
+#[pymethods]
+impl Notice {
+    #[new]
+    #[pyo3(signature = (*, what, about, text, receivers))]
+    fn new(what: &str, about: u16, text: String, receivers: u16) -> PyResult<Notice> {
+        let what = NoticeKind::from_word(what)?;
+        Ok(Notice(Answer::Notice(control::Notice { what, about: MemberId(about), text, receivers })))
+    }
+}
+
+#[pymethods]
+impl Delegated {
+    #[new]
+    #[pyo3(signature = (*, session, source, active, mode, policy, window, branches, max_bytes, rate))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        session: u32,
+        source: u16,
+        active: bool,
+        mode: &str,
+        policy: &str,
+        window: u32,
+        branches: u16,
+        max_bytes: u64,
+        rate: u64,
+    ) -> PyResult<Delegated> {
+        Ok(Delegated(Answer::Delegated(control::Delegated {
+            session: SessionId(session),
+            source: MemberId(source),
+            active,
+            mode: Mode::from_word(mode)?,
+            policy: Policy::from_word(policy)?,
+            window,
+            branches,
+            max_bytes,
+            rate: BitRate(rate),
+        })))
+    }
+}
+
+#[pymethods]
+impl Left {
+    #[new]
+    fn new() -> Left {
+        Left(Answer::Left)
+    }
+}
+
+fn answer_of(reply: &Bound<'_, PyAny>) -> PyResult<Answer> {
+    macro_rules! take {
+        ($($name:ident),+) => {
+            $(if let Ok(reply) = reply.downcast::<$name>() { return Ok(reply.get().0.clone()); })+
+        };
+    }
+    take!(Joined, Refused, Alive, Unknown, Notice, Delegated, Left);
+    Err(PyTypeError::new_err("reply: use Joined, Refused, Alive, Unknown, Notice, Delegated or Left"))
+}
+
+/// The frame that carries `reply` to a host; `request_id` 0 marks what the host did not ask for.
+#[pyfunction]
+fn build_reply(
+    py: Python<'_>,
+    address: &Address,
+    session: u32,
+    source: u16,
+    member: u16,
+    request_id: u32,
+    reply: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyBytes>> {
+    let message = control::Reply { request: RequestId(request_id), answer: answer_of(reply)? };
+    let mut header = Header::new(Kind::Reply, SessionId(session), MemberId(source));
+    header.member = MemberId(member);
+    Ok(PyBytes::new(py, &address.0.wrap(&header.encode(&message.encode()))).unbind())
+}
+
+/// Adds this file's names to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Address>()?;
+    module.add_class::<Joined>()?;
+    module.add_class::<Refused>()?;
+    module.add_class::<Alive>()?;
+    module.add_class::<Unknown>()?;
+    module.add_class::<Notice>()?;
+    module.add_class::<Delegated>()?;
+    module.add_class::<Left>()?;
+    module.add_function(wrap_pyfunction!(build_reply, module)?)
+}

@@ -1,0 +1,148 @@
+//! The switch core for Python: P4Runtime messages and frames in, frames and packet-ins out.
+
+use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_switch::core::{parse_port_link, Emitted, Switch, SwitchConfig};
+use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
+use groupflow_switch::proto::p4::v1::{Entity, PacketMetadata, PacketOut, Update};
+use prost::Message;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// P4Runtime's device id of a switch that nobody connects to.
+const DEVICE_ID: u64 = 1;
+
+type Frame = (u16, u64, Py<PyBytes>);
+type Metadata = Vec<(u32, Py<PyBytes>)>;
+type PacketIn = (Py<PyBytes>, Metadata);
+
+fn invalid(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn refused(refusal: Refusal) -> PyErr {
+    invalid(refusal.message)
+}
+
+/// A switch as a value; see `groupflow.Switch`.
+#[pyclass(module = "groupflow._native")]
+struct NativeSwitch {
+    switch: Switch,
+    runtime: Runtime,
+}
+
+#[pymethods]
+impl NativeSwitch {
+    #[new]
+    #[allow(clippy::too_many_arguments)] // The make-up of a switch; Python gives defaults.
+    fn new(
+        program: &str,
+        p4info: &str,
+        ports: Vec<u16>,
+        links: Vec<String>,
+        cpu_port: u16,
+        drop_port: u16,
+        priority_queues: u8,
+        seed: u64,
+    ) -> PyResult<NativeSwitch> {
+        let links =
+            links.iter().map(|link| parse_port_link(link)).collect::<Result<_, _>>().map_err(invalid)?;
+        let mut switch = Switch::new(SwitchConfig {
+            ports: ports.into_iter().map(Port).collect(),
+            links,
+            cpu_port: Port(cpu_port),
+            drop_port: Port(drop_port),
+            priorities: priority_queues,
+            seed,
+        })
+        .map_err(invalid)?;
+        let mut runtime = Runtime::new(DEVICE_ID);
+        let config = PipelineConfig::from_files(program, p4info.as_bytes()).map_err(invalid)?;
+        runtime.install(&mut switch, config);
+        Ok(NativeSwitch { switch, runtime })
+    }
+
+    /// Applies serialised updates; for each None, or the status code and message.
+    fn write(&mut self, updates: Vec<Vec<u8>>) -> PyResult<Vec<Option<(i32, String)>>> {
+        updates
+            .iter()
+            .map(|bytes| {
+                let update = Update::decode(bytes.as_slice()).map_err(invalid)?;
+                let result = self.runtime.apply(&mut self.switch, &update);
+                Ok(result.err().map(|refusal| (refusal.code as i32, refusal.message)))
+            })
+            .collect()
+    }
+
+    /// The serialised entities that match.
+    fn read(&self, py: Python<'_>, entities: Vec<Vec<u8>>) -> PyResult<Vec<Py<PyBytes>>> {
+        let mut found = Vec::new();
+        for bytes in &entities {
+            let entity = Entity::decode(bytes.as_slice()).map_err(invalid)?;
+            self.runtime.find(&self.switch, &entity, &mut found).map_err(refused)?;
+        }
+        Ok(found.iter().map(|entity| PyBytes::new(py, &entity.encode_to_vec()).unbind()).collect())
+    }
+
+    /// A frame arrives.
+    fn inject(&mut self, port: u16, packet: &[u8], now_ns: u64) {
+        self.switch.inject(Nanos(now_ns), Port(port), packet);
+    }
+
+    /// The controller sends a packet.
+    fn packet_out(&mut self, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>, now_ns: u64) -> PyResult<()> {
+        let metadata = metadata.into_iter().map(|(metadata_id, value)| PacketMetadata { metadata_id, value });
+        let packet = PacketOut { payload, metadata: metadata.collect() };
+        let config = self.runtime.config().ok_or_else(|| invalid("no program"))?;
+        let bytes = packet_out(&config.binding.packet_out, &packet).map_err(refused)?;
+        self.switch.packet_out(Nanos(now_ns), &bytes);
+        Ok(())
+    }
+
+    /// Lets time pass: frames that left, packet-ins, the next deadline.
+    fn advance(&mut self, py: Python<'_>, now_ns: u64) -> (Vec<Frame>, Vec<PacketIn>, Option<u64>) {
+        let mut emitted = Emitted::default();
+        let next = self.switch.advance(Nanos(now_ns), &mut emitted);
+        let frames =
+            emitted.outputs.iter().map(|o| (o.port.0, o.time.0, PyBytes::new(py, &o.bytes).unbind()));
+        let packet_ins = emitted.packet_ins.iter().filter_map(|p| self.packet_in(py, &p.bytes));
+        (frames.collect(), packet_ins.collect(), next.map(|time| time.0))
+    }
+
+    /// A register's cell, by the full name or a dotted suffix of it.
+    fn register(&self, name: &str, index: usize) -> PyResult<u128> {
+        let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
+        let suffix = format!(".{name}");
+        let mut matching = forwarding
+            .pipeline
+            .program()
+            .registers()
+            .iter()
+            .filter(|register| register.name == name || register.name.ends_with(&suffix));
+        match (matching.next(), matching.next()) {
+            (Some(register), None) => forwarding.pipeline.register_read(register.id, index).map_err(invalid),
+            (None, _) => Err(invalid(format!("register: the program has none named {name:?}"))),
+            (Some(_), Some(_)) => {
+                Err(invalid(format!("register: {name:?} names several: give more of the name")))
+            }
+        }
+    }
+
+    /// Counters of ports, queues and drops as JSON.
+    fn stats(&self) -> PyResult<String> {
+        serde_json::to_string(&self.switch.stats()).map_err(invalid)
+    }
+}
+
+impl NativeSwitch {
+    fn packet_in(&self, py: Python<'_>, bytes: &[u8]) -> Option<PacketIn> {
+        let packet = packet_in(&self.runtime.config()?.binding.packet_in, bytes)?;
+        let metadata = packet.metadata.iter().map(|m| (m.metadata_id, PyBytes::new(py, &m.value).unbind()));
+        Some((PyBytes::new(py, &packet.payload).unbind(), metadata.collect()))
+    }
+}
+
+/// Adds this file's names to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<NativeSwitch>()
+}

@@ -1,0 +1,127 @@
+//! Hashes and checksums over fields.
+
+use crate::bits::write_bits;
+use crate::expr::Expr;
+use crate::hash::Algorithm;
+use crate::phv::{Field, Header, Layout};
+
+/// A part of what a calculation covers. Parts of invalid headers are left out, as in BMv2.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part {
+    /// A field, and the slot of its header's validity.
+    Field {
+        field: Field,
+        valid: u32,
+    },
+    Const {
+        value: u128,
+        width: u8,
+    },
+    Header(u32),
+    /// Everything after the parsed headers.
+    Payload,
+}
+
+/// An algorithm and what it covers.
+#[derive(Debug)]
+pub(crate) struct Calculation {
+    pub algorithm: Algorithm,
+    pub parts: Vec<Part>,
+}
+
+/// A checksum to verify after parsing or to update before deparsing.
+#[derive(Debug)]
+pub(crate) struct Checksum {
+    pub field: Field,
+    /// The slot of the field's header's validity.
+    pub valid: u32,
+    pub calculation: u32,
+    pub condition: Option<Expr>,
+}
+
+impl Calculation {
+    /// Puts the parts after one another, bit by bit, into `buffer`. The last byte is filled with zeros.
+    pub fn gather(&self, layout: &Layout, phv: &[u128], payload: &[u8], buffer: &mut Vec<u8>) {
+        buffer.clear();
+        let mut bits = 0;
+        for part in &self.parts {
+            match part {
+                Part::Field { valid, .. } if phv[*valid as usize] == 0 => {}
+                Part::Field { field, .. } => {
+                    append(buffer, &mut bits, field.width, field.bits(phv))
+                }
+                Part::Const { value, width } => append(buffer, &mut bits, *width, *value),
+                Part::Header(header) => {
+                    append_header(buffer, &mut bits, layout.header(*header), phv)
+                }
+                Part::Payload => {
+                    buffer.extend_from_slice(payload);
+                    bits = 8 * buffer.len();
+                }
+            }
+        }
+    }
+}
+
+fn append(buffer: &mut Vec<u8>, bits: &mut usize, width: u8, value: u128) {
+    let end = *bits + width as usize;
+    buffer.resize(end.div_ceil(8), 0);
+    write_bits(buffer, *bits, width as usize, value);
+    *bits = end;
+}
+
+fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &Header, phv: &[u128]) {
+    if header.is_valid(phv) {
+        for field in &header.fields {
+            append(buffer, bits, field.width, field.bits(phv));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_packed_and_invalid_headers_left_out() {
+        let field = |slot, width| Field {
+            slot,
+            width,
+            signed: false,
+        };
+        let header = Header {
+            valid: 0,
+            fields: vec![field(1, 4), field(2, 12)],
+            bits: 16,
+            metadata: false,
+            kind: 0,
+        };
+        let layout = Layout {
+            headers: vec![header],
+            stacks: vec![],
+            initial: vec![0; 3].into(),
+        };
+        let parts = vec![
+            Part::Const {
+                value: 0xabc,
+                width: 12,
+            },
+            Part::Field {
+                field: field(1, 4),
+                valid: 0,
+            },
+            Part::Header(0),
+            Part::Const { value: 1, width: 1 },
+            Part::Payload,
+        ];
+        let calculation = Calculation {
+            algorithm: Algorithm::Identity,
+            parts,
+        };
+        let mut buffer = vec![9];
+        calculation.gather(&layout, &[1, 0xd, 0x123], &[7, 8], &mut buffer);
+        assert_eq!(buffer, [0xab, 0xcd, 0xd1, 0x23, 0x80, 7, 8]);
+        calculation.gather(&layout, &[0, 0xd, 0x123], &[], &mut buffer);
+        assert_eq!(buffer, [0xab, 0xc8]);
+    }
+}

@@ -1,0 +1,96 @@
+//! Table entries as the control plane writes them.
+
+use crate::info::ActionId;
+
+/// What one key field of an entry matches. Values are right-aligned.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Match {
+    /// Equal to the value.
+    Exact(u128),
+    /// The `prefix` highest bits are equal; the others of `value` are zero.
+    Lpm {
+        /// The prefix's bits, left in place.
+        value: u128,
+        /// How many bits count.
+        prefix: u8,
+    },
+    /// Equal where `mask` has ones; `value` is zero where it has not.
+    Ternary {
+        /// The bits wanted.
+        value: u128,
+        /// The bits that count. 0 matches everything.
+        mask: u128,
+    },
+    /// Within `low..=high`.
+    Range {
+        /// The lowest value that matches.
+        low: u128,
+        /// The highest value that matches.
+        high: u128,
+    },
+    /// Equal to the value, or anything. p4c writes such fields as ternary; both kinds take it.
+    Optional(Option<u128>),
+}
+
+/// An action with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ActionCall {
+    /// The action.
+    pub action: ActionId,
+    /// One value a parameter, in the order of the declaration.
+    pub arguments: Vec<u128>,
+}
+
+/// What identifies an entry within its table.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EntryKey {
+    /// One match a key field, in the order of the table's declaration.
+    pub matches: Vec<Match>,
+    /// The highest wins, as in P4Runtime. At least 1 in tables with a ternary, range or optional field,
+    /// 0 in all others.
+    pub priority: u32,
+}
+
+/// A table entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Which packets it is for.
+    pub key: EntryKey,
+    /// What is done with them.
+    pub call: ActionCall,
+}
+
+/// A counter's cell; every counter counts both units, as BMv2's do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CounterValue {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of those packets as they arrived.
+    pub bytes: u64,
+}
+
+/// The rates of a two-rate three-colour meter (RFC 2698), in its unit (packets or bytes).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MeterConfig {
+    /// Committed information rate, units per second.
+    pub cir: u64,
+    /// Committed burst size, units.
+    pub cburst: u64,
+    /// Peak information rate, units per second; at least `cir`.
+    pub pir: u64,
+    /// Peak burst size, units.
+    pub pburst: u64,
+}
+
+/// An entry together with its state, as read back.
+#[derive(Debug, Clone, Copy)]
+pub struct EntryView<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// Whether P4 declares it.
+    pub is_const: bool,
+    /// Its direct counter, if the table has one.
+    pub counter: Option<CounterValue>,
+    /// The rates of its direct meter, if the table has one and it is configured.
+    pub meter: Option<MeterConfig>,
+}

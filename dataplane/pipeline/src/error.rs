@@ -1,0 +1,200 @@
+//! What can go wrong: one enum an operation.
+
+use thiserror::Error;
+
+/// Why a text is not a program this crate can run. Every variant names the place in the JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// The text is not JSON at all.
+    #[error("not JSON: {0}")]
+    Syntax(String),
+    /// The text is JSON, yet not what p4c writes for BMv2.
+    #[error("not p4c's BMv2 JSON: {0}")]
+    NotBmv2(String),
+    /// A key that must be there is not.
+    #[error("{path}: missing")]
+    Missing {
+        /// Where, in the manner of `actions[3].primitives[0].op`.
+        path: String,
+    },
+    /// A value of the wrong JSON type.
+    #[error("{path}: expected {expected}")]
+    Type {
+        /// Where.
+        path: String,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// A name or id that nothing in the file defines.
+    #[error("{path}: no {kind} {name:?}")]
+    Dangling {
+        /// Where.
+        path: String,
+        /// The kind of the object looked for.
+        kind: &'static str,
+        /// The name or id that is used.
+        name: String,
+    },
+    /// A value of the right type that makes no sense.
+    #[error("{path}: {reason}")]
+    Invalid {
+        /// Where.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// Valid for BMv2, but not run by this crate.
+    #[error("{path}: {what} is not supported")]
+    Unsupported {
+        /// Where.
+        path: String,
+        /// The feature.
+        what: String,
+    },
+}
+
+/// Why a table refused an operation. The table's state is as before.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TableError {
+    /// The id is of another program.
+    #[error("no such table")]
+    NoSuchTable,
+    /// The table has no key; only its default entry can be set.
+    #[error("table {table} has no key: only its default entry can be set")]
+    NoKey {
+        /// The table's name.
+        table: String,
+    },
+    /// The entries are `const` in P4.
+    #[error("the entries of table {table} are constant")]
+    ConstEntries {
+        /// The table's name.
+        table: String,
+    },
+    /// The default entry is `const` in P4.
+    #[error("the default action of table {table} is constant")]
+    ConstDefault {
+        /// The table's name.
+        table: String,
+    },
+    /// An entry with this key (and priority) is there already.
+    #[error("table {table} has this entry already")]
+    AlreadyExists {
+        /// The table's name.
+        table: String,
+    },
+    /// No entry with this key (and priority).
+    #[error("table {table} has no such entry")]
+    NotFound {
+        /// The table's name.
+        table: String,
+    },
+    /// The table holds its `size` of entries.
+    #[error("table {table} is full ({size} entries)")]
+    Full {
+        /// The table's name.
+        table: String,
+        /// Its size.
+        size: usize,
+    },
+    /// The number of key fields differs from the table's.
+    #[error("table {table} has {expected} key fields, the entry {got}")]
+    KeyLength {
+        /// The table's name.
+        table: String,
+        /// Fields of the table's key.
+        expected: usize,
+        /// Fields of the entry.
+        got: usize,
+    },
+    /// One key field is wrong.
+    #[error("table {table}, key field {field}: {reason}")]
+    Key {
+        /// The table's name.
+        table: String,
+        /// The key field's name.
+        field: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Priorities belong to ternary, range and optional matches, and only there.
+    #[error("table {table}: {reason}")]
+    Priority {
+        /// The table's name.
+        table: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The action is not one of the table's.
+    #[error("table {table} does not have this action")]
+    Action {
+        /// The table's name.
+        table: String,
+    },
+    /// The action's arguments are wrong.
+    #[error("action {action}, parameter {parameter}: {reason}")]
+    Argument {
+        /// The action's name.
+        action: String,
+        /// The parameter's name, or its number where there is no such parameter.
+        parameter: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The table has no direct counter or meter.
+    #[error("table {table} has no direct {what}")]
+    NoDirect {
+        /// The table's name.
+        table: String,
+        /// `counter` or `meter`.
+        what: &'static str,
+    },
+    /// A meter's rates are wrong.
+    #[error("table {table}: {reason}")]
+    Meter {
+        /// The table's name.
+        table: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}
+
+/// Why a register, counter, meter or value set refused an access from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StateError {
+    /// The id is of another program.
+    #[error("no such {0}")]
+    NoSuch(&'static str),
+    /// The index is past the end.
+    #[error("{what} {name}: index {index} is out of range, size {size}")]
+    Index {
+        /// `register`, `counter` or `meter`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// The index asked for.
+        index: usize,
+        /// The number of cells.
+        size: usize,
+    },
+    /// The value is wider than the cell.
+    #[error("{what} {name}: the value does not fit {width} bits")]
+    Width {
+        /// `register` or `value set`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// The width of a cell.
+        width: u32,
+    },
+    /// A meter's rates are wrong, or a value set is full or of other width.
+    #[error("{what} {name}: {reason}")]
+    Invalid {
+        /// `meter` or `value set`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}

@@ -1,0 +1,338 @@
+//! Expressions and their evaluation.
+//!
+//! BMv2 computes with unlimited integers and p4c masks results to the width of their type. Here a value is
+//! 128 bits in two's complement. The loader tracks how wide each intermediate result can grow and refuses
+//! the few expressions whose result would depend on a bit above the 128th (see `load::expr`), so both agree.
+
+use crate::phv::{mask, sign_extend, Field, Layout};
+
+/// What an expression can see.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'a> {
+    pub layout: &'a Layout,
+    pub phv: &'a [u128],
+    /// The arguments of the action that runs.
+    pub locals: &'a [u128],
+}
+
+/// An operation on one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unary {
+    /// Logical not.
+    Not,
+    /// Every bit inverted.
+    Complement,
+    /// 1 unless 0: BMv2's `d2b`.
+    IsNonZero,
+    /// Two's complement of a width: `two_comp_mod`, a cast to `int<width>`.
+    Wrap(u8),
+    /// The nearest value of `int<width>` or `bit<width>`.
+    Clamp { width: u8, signed: bool },
+}
+
+/// An operation on two values. Comparisons are signed where a side can be negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    /// Division by 0 gives 0.
+    Div,
+    /// The remainder of a division by 0 is 0.
+    Mod,
+    And,
+    Or,
+    Xor,
+    Shl,
+    ShrUnsigned,
+    ShrSigned,
+    Eq,
+    Ne,
+    Less {
+        signed: bool,
+    },
+    LessEq {
+        signed: bool,
+    },
+    LogicalAnd,
+    LogicalOr,
+    /// `|+|` of a width.
+    SaturatingAdd {
+        width: u8,
+        signed: bool,
+    },
+    /// `|-|` of a width.
+    SaturatingSub {
+        width: u8,
+        signed: bool,
+    },
+}
+
+/// An expression.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expr {
+    Const(u128),
+    Field(Field),
+    /// An argument of the action.
+    Local(u32),
+    /// A field of the last element in use; 0 where there is none.
+    StackLast {
+        stack: u32,
+        offset: u32,
+    },
+    /// A field of an element; 0 past the end.
+    StackField {
+        stack: u32,
+        index: Box<Expr>,
+        offset: u32,
+    },
+    /// An element's validity; 0 past the end.
+    StackValid {
+        stack: u32,
+        index: Box<Expr>,
+    },
+    /// The index of the last element in use, as 32 bits.
+    LastIndex(u32),
+    /// The number of elements in use.
+    StackCount(u32),
+    Unary(Unary, Box<Expr>),
+    Binary(Binary, Box<(Expr, Expr)>),
+    /// `cond ? left : right`.
+    Select(Box<(Expr, Expr, Expr)>),
+}
+
+impl Expr {
+    pub fn eval(&self, env: Env<'_>) -> u128 {
+        match self {
+            Expr::Const(value) => *value,
+            Expr::Field(field) => field.read(env.phv),
+            Expr::Local(index) => env.locals.get(*index as usize).copied().unwrap_or(0),
+            Expr::StackLast { stack, offset } => {
+                element_field(env, env.layout.last(*stack, env.phv), *offset)
+            }
+            Expr::StackField {
+                stack,
+                index,
+                offset,
+            } => element_field(env, env.layout.element(*stack, index.eval(env)), *offset),
+            Expr::StackValid { stack, index } => {
+                match env.layout.element(*stack, index.eval(env)) {
+                    Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
+                    None => 0,
+                }
+            }
+            Expr::LastIndex(stack) => {
+                env.phv[env.layout.stack(*stack).next as usize].wrapping_sub(1) & mask(32)
+            }
+            Expr::StackCount(stack) => env.phv[env.layout.stack(*stack).next as usize],
+            Expr::Unary(op, operand) => op.apply(operand.eval(env)),
+            Expr::Binary(Binary::LogicalAnd, sides) => {
+                u128::from(sides.0.eval(env) != 0 && sides.1.eval(env) != 0)
+            }
+            Expr::Binary(Binary::LogicalOr, sides) => {
+                u128::from(sides.0.eval(env) != 0 || sides.1.eval(env) != 0)
+            }
+            Expr::Binary(op, sides) => op.apply(sides.0.eval(env), sides.1.eval(env)),
+            Expr::Select(parts) if parts.0.eval(env) != 0 => parts.1.eval(env),
+            Expr::Select(parts) => parts.2.eval(env),
+        }
+    }
+
+    pub fn is_true(&self, env: Env<'_>) -> bool {
+        self.eval(env) != 0
+    }
+}
+
+fn element_field(env: Env<'_>, header: Option<u32>, offset: u32) -> u128 {
+    match header {
+        Some(header) => env.layout.header(header).fields[offset as usize].read(env.phv),
+        None => 0,
+    }
+}
+
+impl Unary {
+    pub fn apply(self, value: u128) -> u128 {
+        match self {
+            Unary::Not => u128::from(value == 0),
+            Unary::Complement => !value,
+            Unary::IsNonZero => u128::from(value != 0),
+            Unary::Wrap(width) => sign_extend(value, width),
+            Unary::Clamp { width, signed } => clamp(value as i128, width, signed),
+        }
+    }
+}
+
+/// The lowest and highest value of `int<width>`.
+fn signed_bounds(width: u8) -> (i128, i128) {
+    (
+        i128::MIN >> (128 - width as u32),
+        i128::MAX >> (128 - width as u32),
+    )
+}
+
+fn clamp(value: i128, width: u8, signed: bool) -> u128 {
+    if signed {
+        let (low, high) = signed_bounds(width);
+        value.clamp(low, high) as u128
+    } else if value < 0 {
+        0
+    } else {
+        (value as u128).min(mask(width))
+    }
+}
+
+impl Binary {
+    pub fn apply(self, a: u128, b: u128) -> u128 {
+        match self {
+            Binary::Add => a.wrapping_add(b),
+            Binary::Sub => a.wrapping_sub(b),
+            Binary::Mul => a.wrapping_mul(b),
+            Binary::Div => a.checked_div(b).unwrap_or(0),
+            Binary::Mod => a.checked_rem(b).unwrap_or(0),
+            Binary::And => a & b,
+            Binary::Or => a | b,
+            Binary::Xor => a ^ b,
+            Binary::Shl => shift_amount(b).map_or(0, |n| a << n),
+            Binary::ShrUnsigned => shift_amount(b).map_or(0, |n| a >> n),
+            Binary::ShrSigned => ((a as i128) >> shift_amount(b).unwrap_or(127)) as u128,
+            Binary::Eq => u128::from(a == b),
+            Binary::Ne => u128::from(a != b),
+            Binary::Less { signed: false } => u128::from(a < b),
+            Binary::Less { signed: true } => u128::from((a as i128) < b as i128),
+            Binary::LessEq { signed: false } => u128::from(a <= b),
+            Binary::LessEq { signed: true } => u128::from((a as i128) <= b as i128),
+            Binary::LogicalAnd => u128::from(a != 0 && b != 0),
+            Binary::LogicalOr => u128::from(a != 0 || b != 0),
+            Binary::SaturatingAdd {
+                width,
+                signed: false,
+            } => a.saturating_add(b).min(mask(width)),
+            Binary::SaturatingAdd {
+                width,
+                signed: true,
+            } => clamp((a as i128).saturating_add(b as i128), width, true),
+            Binary::SaturatingSub { signed: false, .. } => a.saturating_sub(b),
+            Binary::SaturatingSub {
+                width,
+                signed: true,
+            } => clamp((a as i128).saturating_sub(b as i128), width, true),
+        }
+    }
+}
+
+/// Shifting by 128 or more leaves nothing.
+fn shift_amount(bits: u128) -> Option<u32> {
+    (bits < 128).then_some(bits as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_of_the_operations() {
+        let minus = |n: i128| (-n) as u128;
+        let cases = [
+            (Binary::Shl, 1, 127, 1 << 127),
+            (Binary::Shl, 1, 128, 0),
+            (Binary::Shl, 1, u128::MAX, 0),
+            (Binary::ShrUnsigned, u128::MAX, 127, 1),
+            (Binary::ShrUnsigned, u128::MAX, 200, 0),
+            (Binary::ShrSigned, minus(8), 1, minus(4)),
+            (Binary::ShrSigned, minus(8), 500, minus(1)),
+            (Binary::Div, 7, 0, 0),
+            (Binary::Mod, 7, 0, 0),
+            (Binary::Less { signed: true }, minus(1), 1, 1),
+            (Binary::Less { signed: false }, u128::MAX, 1, 0),
+            (
+                Binary::SaturatingAdd {
+                    width: 8,
+                    signed: false,
+                },
+                200,
+                100,
+                255,
+            ),
+            (
+                Binary::SaturatingAdd {
+                    width: 128,
+                    signed: false,
+                },
+                u128::MAX,
+                1,
+                u128::MAX,
+            ),
+            (
+                Binary::SaturatingSub {
+                    width: 8,
+                    signed: false,
+                },
+                1,
+                2,
+                0,
+            ),
+            (
+                Binary::SaturatingAdd {
+                    width: 8,
+                    signed: true,
+                },
+                100,
+                100,
+                127,
+            ),
+            (
+                Binary::SaturatingSub {
+                    width: 8,
+                    signed: true,
+                },
+                minus(100),
+                100,
+                minus(128),
+            ),
+            (
+                Binary::SaturatingSub {
+                    width: 128,
+                    signed: true,
+                },
+                i128::MIN as u128,
+                1,
+                i128::MIN as u128,
+            ),
+        ];
+        for (op, a, b, expected) in cases {
+            assert_eq!(op.apply(a, b), expected, "{op:?} {a} {b}");
+        }
+    }
+
+    #[test]
+    fn casts() {
+        assert_eq!(Unary::Wrap(8).apply(257), 1);
+        assert_eq!(Unary::Wrap(8).apply(-129i128 as u128), 127);
+        assert_eq!(
+            Unary::Clamp {
+                width: 8,
+                signed: false
+            }
+            .apply(-3i128 as u128),
+            0
+        );
+        assert_eq!(
+            Unary::Clamp {
+                width: 8,
+                signed: false
+            }
+            .apply(300),
+            255
+        );
+        assert_eq!(
+            Unary::Clamp {
+                width: 8,
+                signed: true
+            }
+            .apply(-300i128 as u128),
+            -128i128 as u128
+        );
+        assert_eq!(Unary::IsNonZero.apply(8), 1);
+        assert_eq!(Unary::Not.apply(8), 0);
+    }
+}

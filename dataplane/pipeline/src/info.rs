@@ -1,0 +1,186 @@
+//! What a program offers to the control plane: tables, actions, registers, counters, meters, digests.
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            /// The position in the program's list of its kind.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+id!(
+    /// A table of a program.
+    TableId
+);
+id!(
+    /// An action of a program.
+    ActionId
+);
+id!(
+    /// A register array of a program.
+    RegisterId
+);
+id!(
+    /// An indirect counter array of a program.
+    CounterId
+);
+id!(
+    /// An indirect meter array of a program.
+    MeterId
+);
+id!(
+    /// A digest (learn list) of a program.
+    DigestId
+);
+id!(
+    /// A parser value set of a program.
+    ValueSetId
+);
+
+/// How a key field is matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatchKind {
+    /// Equality.
+    Exact,
+    /// Longest prefix.
+    Lpm,
+    /// Value and mask. p4c writes `optional` fields as ternary.
+    Ternary,
+    /// An interval.
+    Range,
+    /// A value or anything.
+    Optional,
+}
+
+/// A field of a table's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyInfo {
+    /// The control plane's name, such as `hdr.ipv4.dst`.
+    pub name: String,
+    /// How it is matched.
+    pub kind: MatchKind,
+    /// Its width in bits.
+    pub width: u32,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Its id.
+    pub id: TableId,
+    /// The control plane's name, such as `Ingress.route`.
+    pub name: String,
+    /// Its key, empty for tables that p4c makes for bare action calls.
+    pub key: Vec<KeyInfo>,
+    /// The actions entries may use.
+    pub actions: Vec<ActionId>,
+    /// How many entries it holds.
+    pub max_size: usize,
+    /// Whether P4 declares its entries, which makes it immutable.
+    pub const_entries: bool,
+    /// Whether its default action is `const`.
+    pub const_default: bool,
+    /// Whether entries have a priority: any ternary, range or optional field.
+    pub with_priority: bool,
+    /// Whether entries have a direct counter.
+    pub direct_counter: bool,
+    /// The unit of the entries' direct meters, if there are any.
+    pub direct_meter: Option<MeterUnit>,
+}
+
+/// A parameter of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// Its name.
+    pub name: String,
+    /// Its width in bits.
+    pub width: u32,
+}
+
+/// An action. Several may share a name: p4c copies an action for each table that uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionInfo {
+    /// Its id.
+    pub id: ActionId,
+    /// The control plane's name, such as `Ingress.forward`.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<ParamInfo>,
+}
+
+/// A register array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterInfo {
+    /// Its id.
+    pub id: RegisterId,
+    /// The control plane's name.
+    pub name: String,
+    /// The number of cells.
+    pub size: usize,
+    /// The width of a cell in bits.
+    pub width: u32,
+}
+
+/// An indirect counter array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterInfo {
+    /// Its id.
+    pub id: CounterId,
+    /// The control plane's name.
+    pub name: String,
+    /// The number of cells.
+    pub size: usize,
+}
+
+/// What a meter counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterUnit {
+    /// Packets.
+    Packets,
+    /// Bytes of the packets as they arrived.
+    Bytes,
+}
+
+/// An indirect meter array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeterInfo {
+    /// Its id.
+    pub id: MeterId,
+    /// The control plane's name.
+    pub name: String,
+    /// The number of cells.
+    pub size: usize,
+    /// What it counts.
+    pub unit: MeterUnit,
+}
+
+/// The fields of a digest message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestInfo {
+    /// Its id.
+    pub id: DigestId,
+    /// The name of its type.
+    pub name: String,
+    /// The width of each member in bits.
+    pub widths: Vec<u32>,
+}
+
+/// A parser value set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueSetInfo {
+    /// Its id.
+    pub id: ValueSetId,
+    /// The control plane's name.
+    pub name: String,
+    /// The width of each part of a member in bits.
+    pub widths: Vec<u32>,
+    /// How many members it holds.
+    pub max_size: usize,
+}

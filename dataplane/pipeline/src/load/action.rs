@@ -1,0 +1,316 @@
+//! Actions from JSON.
+
+use super::expr::{accessed, exact, expression, header_target, HeaderTarget, Params};
+use super::json::Node;
+use super::scope::Scope;
+use crate::action::{HeaderRef, Op, Target};
+use crate::control::Action;
+use crate::error::LoadError;
+use crate::expr::Expr;
+use crate::info::{ActionId, ActionInfo, ParamInfo};
+
+/// Reads `actions`: the declarations and, in the same order, the bodies.
+pub(crate) fn actions(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<(Vec<ActionInfo>, Vec<Action>), LoadError> {
+    let (mut infos, mut bodies) = (Vec::new(), Vec::new());
+    for node in root.get("actions")?.items()? {
+        let id = infos.len() as u32;
+        let (mut params, mut widths) = (Vec::new(), Vec::new());
+        for param in node.get("runtime_data")?.items()? {
+            let width = param.get("bitwidth")?.width()?;
+            params.push(ParamInfo {
+                name: param.get("name")?.str()?.to_owned(),
+                width: u32::from(width),
+            });
+            widths.push(width);
+        }
+        let ops = body(&node.get("primitives")?, scope, &widths)?;
+        scope.actions.insert(node.get("id")?.int()?, id);
+        infos.push(ActionInfo {
+            id: ActionId(id),
+            name: node.get("name")?.str()?.to_owned(),
+            params,
+        });
+        bodies.push(Action { ops });
+    }
+    Ok((infos, bodies))
+}
+
+/// A list of primitives, in which jumps go by position.
+fn body(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Vec<Op>, LoadError> {
+    let primitives = node.items()?;
+    let length = primitives.len();
+    primitives
+        .iter()
+        .map(|primitive| op(primitive, scope, params, length))
+        .collect()
+}
+
+/// One primitive outside of an action: in a parser state or in the deparser.
+pub(crate) fn single(node: &Node<'_>, scope: &Scope) -> Result<Op, LoadError> {
+    op(node, scope, &[], 0)
+}
+
+/// A primitive with its parameters.
+struct Call<'n, 's> {
+    parameters: Vec<Node<'n>>,
+    node: &'s Node<'n>,
+    scope: &'s Scope,
+    params: Params<'s>,
+}
+
+impl<'n> Call<'n, '_> {
+    fn parameter(&self, i: usize) -> Result<&Node<'n>, LoadError> {
+        let missing = || self.node.invalid(format!("parameter {i} is missing"));
+        self.parameters.get(i).ok_or_else(missing)
+    }
+
+    /// A value of which the lowest bits count.
+    fn value(&self, i: usize) -> Result<Expr, LoadError> {
+        expression(self.parameter(i)?, self.scope, self.params)
+    }
+
+    /// A value that counts as a whole.
+    fn exact(&self, i: usize) -> Result<Expr, LoadError> {
+        exact(self.parameter(i)?, self.scope, self.params)
+    }
+
+    fn target(&self, i: usize) -> Result<Target, LoadError> {
+        target(self.parameter(i)?, self.scope, self.params)
+    }
+
+    fn header(&self, i: usize) -> Result<HeaderRef, LoadError> {
+        match header_target(self.parameter(i)?, self.scope, self.params)? {
+            HeaderTarget::Fixed(header) => Ok(HeaderRef::Fixed(header)),
+            HeaderTarget::Element { stack, index } => Ok(HeaderRef::Element { stack, index }),
+        }
+    }
+
+    fn stack(&self, i: usize) -> Result<u32, LoadError> {
+        self.scope.stack(&self.parameter(i)?.get("value")?)
+    }
+
+    fn register(&self, i: usize) -> Result<u32, LoadError> {
+        Scope::named(
+            &self.scope.registers,
+            "register",
+            &self.parameter(i)?.get("value")?,
+        )
+    }
+
+    fn counter(&self, i: usize) -> Result<u32, LoadError> {
+        Scope::named(
+            &self.scope.counters,
+            "counter",
+            &self.parameter(i)?.get("value")?,
+        )
+    }
+
+    fn meter(&self, i: usize) -> Result<u32, LoadError> {
+        Scope::named(
+            &self.scope.meters,
+            "meter",
+            &self.parameter(i)?.get("value")?,
+        )
+    }
+
+    fn calculation(&self, i: usize) -> Result<u32, LoadError> {
+        Scope::named(
+            &self.scope.calculations,
+            "calculation",
+            &self.parameter(i)?.get("value")?,
+        )
+    }
+
+    fn field_list(&self, i: usize) -> Result<u32, LoadError> {
+        let value = self.parameter(i)?.get("value")?;
+        let id = value.unsigned_hex()?;
+        self.scope
+            .field_lists
+            .get(&id)
+            .copied()
+            .ok_or_else(|| value.dangling("field list", id.to_string()))
+    }
+
+    fn learn_list(&self, i: usize) -> Result<u32, LoadError> {
+        let value = self.parameter(i)?.get("value")?;
+        let id = value.unsigned_hex()?;
+        self.scope
+            .learn_lists
+            .get(&id)
+            .copied()
+            .ok_or_else(|| value.dangling("learn list", id.to_string()))
+    }
+
+    /// The index of a primitive within the action; its length is the end.
+    fn jump(&self, i: usize, length: usize) -> Result<u32, LoadError> {
+        let value = self.parameter(i)?.get("value")?;
+        let to = value.unsigned_hex()?;
+        if to > length as u128 {
+            return Err(value.invalid(format!(
+                "a jump to {to} in an action of {length} primitives"
+            )));
+        }
+        Ok(to as u32)
+    }
+}
+
+/// What an assignment writes: a field, or a field of a stack's element.
+pub(crate) fn target(
+    node: &Node<'_>,
+    scope: &Scope,
+    params: Params<'_>,
+) -> Result<Target, LoadError> {
+    let value = node.get("value")?;
+    match node.get("type")?.str()? {
+        "field" => {
+            let field = scope.field(&value)?;
+            if scope.is_validity(field) {
+                return Err(value.unsupported("an assignment to a header's validity"));
+            }
+            Ok(Target::Field(field))
+        }
+        "stack_field" => {
+            let (stack, offset, _) = scope.stack_field(&value)?;
+            Ok(Target::Last { stack, offset })
+        }
+        "expression" if value.opt("op").is_none() => target(&value, scope, params),
+        "expression" if value.get("op")?.str()? == "access_field" => {
+            match accessed(&value, scope, params)? {
+                (HeaderTarget::Fixed(header), offset) => Ok(Target::Field(
+                    scope.layout.header(header).fields[offset as usize],
+                )),
+                (HeaderTarget::Element { stack, index }, offset) => Ok(Target::Element {
+                    stack,
+                    index,
+                    offset,
+                }),
+            }
+        }
+        other => Err(node.unsupported(format!("an assignment to {other:?}"))),
+    }
+}
+
+fn op(node: &Node<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Result<Op, LoadError> {
+    let name = node.get("op")?;
+    let call = Call {
+        parameters: node.list("parameters")?,
+        node,
+        scope,
+        params,
+    };
+    Ok(match name.str()? {
+        "assign" | "set" | "modify_field" => Op::Assign {
+            target: call.target(0)?,
+            value: call.value(1)?,
+        },
+        "add_header" => Op::AddHeader(call.header(0)?),
+        "remove_header" => Op::RemoveHeader(call.header(0)?),
+        "assign_header" | "copy_header" => copy_header(&call)?,
+        "assign_header_stack" => copy_stack(&call)?,
+        "push" => Op::Push {
+            stack: call.stack(0)?,
+            count: call.exact(1)?,
+        },
+        "pop" => Op::Pop {
+            stack: call.stack(0)?,
+            count: call.exact(1)?,
+        },
+        "mark_to_drop" | "drop" => Op::MarkToDrop,
+        "register_read" => Op::RegisterRead {
+            target: call.target(0)?,
+            register: call.register(1)?,
+            index: call.exact(2)?,
+        },
+        "register_write" => Op::RegisterWrite {
+            register: call.register(0)?,
+            index: call.exact(1)?,
+            value: call.value(2)?,
+        },
+        "count" => Op::Count {
+            counter: call.counter(0)?,
+            index: call.exact(1)?,
+        },
+        "execute_meter" => Op::ExecuteMeter {
+            meter: call.meter(0)?,
+            index: call.exact(1)?,
+            target: call.target(2)?,
+        },
+        "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => Op::Clone {
+            session: call.exact(0)?,
+            list: call.field_list(1)?,
+        },
+        "generate_digest" => Op::Digest(call.learn_list(1)?),
+        "resubmit" => Op::Resubmit(call.field_list(0)?),
+        "recirculate" => Op::Recirculate(call.field_list(0)?),
+        "modify_field_with_hash_based_offset" => Op::Hash {
+            target: call.target(0)?,
+            base: call.value(1)?,
+            calculation: call.calculation(2)?,
+            max: call.exact(3)?,
+        },
+        "modify_field_rng_uniform" => Op::Random {
+            target: call.target(0)?,
+            low: call.exact(1)?,
+            high: call.exact(2)?,
+        },
+        "truncate" => Op::Truncate(call.exact(0)?),
+        "log_msg" => log(&call)?,
+        "assert" | "assume" => Op::Assert(call.exact(0)?),
+        "exit" => Op::Exit,
+        "no_op" => Op::Nothing,
+        "_jump" => Op::Jump(call.jump(0, length)?),
+        "_jump_if_zero" => Op::JumpIfZero {
+            condition: call.exact(0)?,
+            to: call.jump(1, length)?,
+        },
+        other => return Err(name.unsupported(format!("the primitive {other:?}"))),
+    })
+}
+
+fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {
+    let (target, source) = (call.header(0)?, call.header(1)?);
+    let kind = |header: &HeaderRef| {
+        let layout = &call.scope.layout;
+        match header {
+            HeaderRef::Fixed(header) => layout.header(*header).kind,
+            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]).kind,
+        }
+    };
+    if kind(&target) != kind(&source) {
+        return Err(call.node.invalid("the headers have different types"));
+    }
+    Ok(Op::CopyHeader { target, source })
+}
+
+fn copy_stack(call: &Call<'_, '_>) -> Result<Op, LoadError> {
+    let (target, source) = (call.stack(0)?, call.stack(1)?);
+    let layout = &call.scope.layout;
+    let shape = |stack| {
+        let headers = &layout.stack(stack).headers;
+        (layout.header(headers[0]).kind, headers.len())
+    };
+    if shape(target) != shape(source) {
+        return Err(call.node.invalid("the header stacks have different types"));
+    }
+    Ok(Op::CopyStack { target, source })
+}
+
+fn log(call: &Call<'_, '_>) -> Result<Op, LoadError> {
+    let format = call.parameter(0)?.get("value")?.str()?;
+    let pieces = format.split("{}").map(str::to_owned).collect();
+    let vector = call.parameter(1)?.get("value")?;
+    // Without arguments p4c writes an empty object.
+    let values = if vector.is_object() {
+        Vec::new()
+    } else {
+        vector.items()?
+    };
+    let values = values
+        .iter()
+        .map(|value| exact(value, call.scope, call.params))
+        .collect::<Result<_, _>>()?;
+    Ok(Op::Log { pieces, values })
+}

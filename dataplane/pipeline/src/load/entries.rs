@@ -1,0 +1,113 @@
+//! Default and declared entries of tables from JSON.
+
+use std::collections::HashSet;
+
+use super::json::Node as Json;
+use super::tables::{action_id, Context};
+use crate::check;
+use crate::entry::{ActionCall, Entry, EntryKey, Match};
+use crate::error::LoadError;
+use crate::info::{KeyInfo, TableInfo};
+use crate::matching::prefix_mask;
+use crate::phv::mask;
+
+/// The action and arguments of a default or declared entry.
+pub(crate) fn call(
+    node: &Json<'_>,
+    info: &TableInfo,
+    context: &Context<'_>,
+) -> Result<ActionCall, LoadError> {
+    let action = action_id(&node.get("action_id")?, context.scope)?;
+    let params = &context.actions[action.index()].params;
+    let mut arguments = Vec::new();
+    for (i, argument) in node.list("action_data")?.iter().enumerate() {
+        let (negative, magnitude) = argument.hex()?;
+        arguments.push(match params.get(i) {
+            // Arguments of signed parameters may be negative.
+            Some(param) if negative => magnitude.wrapping_neg() & mask(param.width as u8),
+            _ => magnitude,
+        });
+    }
+    let call = ActionCall { action, arguments };
+    check::call(info, context.actions, &call).map_err(|error| node.invalid(error.to_string()))?;
+    Ok(call)
+}
+
+/// The entries P4 declares.
+pub(crate) fn entries(
+    node: &Json<'_>,
+    info: &TableInfo,
+    context: &Context<'_>,
+) -> Result<Vec<Entry>, LoadError> {
+    let nodes = node.list("entries")?;
+    // The lowest number wins in BMv2, the highest here.
+    let mut priorities = Vec::new();
+    for (i, node) in nodes.iter().enumerate() {
+        priorities.push(
+            node.opt("priority")
+                .map_or(Ok(i as u32), |priority| priority.int::<u32>())?,
+        );
+    }
+    let last = priorities.iter().max().copied().unwrap_or(0);
+    let (mut entries, mut seen) = (Vec::new(), HashSet::new());
+    for (node, priority) in nodes.iter().zip(priorities) {
+        let mut matches = Vec::new();
+        for (part, field) in node.get("match_key")?.items()?.iter().zip(&info.key) {
+            matches.push(declared_match(part, field)?);
+        }
+        let priority = if info.with_priority {
+            (last - priority).saturating_add(1)
+        } else {
+            0
+        };
+        let key = EntryKey { matches, priority };
+        let key = check::key(info, &key).map_err(|error| node.invalid(error.to_string()))?;
+        if !seen.insert(key.clone()) {
+            return Err(node.invalid("a second entry with this key"));
+        }
+        entries.push(Entry {
+            key,
+            call: call(&node.get("action_entry")?, info, context)?,
+        });
+    }
+    Ok(entries)
+}
+
+fn declared_match(node: &Json<'_>, field: &KeyInfo) -> Result<Match, LoadError> {
+    let width = field.width as u8;
+    let value = |key| -> Result<u128, LoadError> {
+        let (negative, magnitude) = node.get(key)?.hex()?;
+        Ok(if negative {
+            magnitude.wrapping_neg() & mask(width)
+        } else {
+            magnitude
+        })
+    };
+    match node.get("match_type")?.str()? {
+        "exact" => Ok(Match::Exact(value("key")?)),
+        "lpm" => {
+            let prefix_node = node.get("prefix_length")?;
+            let prefix: u8 = prefix_node.int()?;
+            if prefix > width {
+                return Err(prefix_node.invalid("the prefix is longer than the field"));
+            }
+            // p4c leaves the bits after the prefix as they are written.
+            Ok(Match::Lpm {
+                value: value("key")? & prefix_mask(width, prefix),
+                prefix,
+            })
+        }
+        "ternary" | "optional" => {
+            let mask = value("mask")?;
+            Ok(Match::Ternary {
+                value: value("key")? & mask,
+                mask,
+            })
+        }
+        "range" => Ok(Match::Range {
+            low: value("start")?,
+            high: value("end")?,
+        }),
+        other => Err(node.unsupported(format!("the match kind {other:?}"))),
+    }
+}

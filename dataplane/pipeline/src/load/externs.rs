@@ -1,0 +1,249 @@
+//! Registers, counters, meters, calculations, checksums, field lists, digests.
+
+use std::collections::HashMap;
+
+use super::expr::expression;
+use super::json::Node;
+use super::scope::Scope;
+use crate::calculation::{Calculation, Checksum, Part};
+use crate::error::LoadError;
+use crate::expr::Expr;
+use crate::hash::Algorithm;
+use crate::info::{
+    CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit, RegisterId,
+    RegisterInfo,
+};
+use crate::phv::Field;
+
+/// The most cells all arrays of a kind may have together: bounds the memory a file can ask for to 256 MiB,
+/// 64 MiB and about 64 MiB.
+const REGISTER_LIMIT: usize = 1 << 24;
+const COUNTER_LIMIT: usize = 1 << 22;
+const METER_LIMIT: usize = 1 << 18;
+
+/// The size of an array, with the total so far.
+fn size(node: &Node<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadError> {
+    let size_node = node.get("size")?;
+    let size: usize = size_node.int()?;
+    *total = total.saturating_add(size);
+    if *total > limit {
+        return Err(size_node.unsupported(format!("more than {limit} cells in total")));
+    }
+    Ok(size)
+}
+
+fn is_direct(node: &Node<'_>) -> Result<bool, LoadError> {
+    node.opt("is_direct")
+        .map_or(Ok(false), |direct| direct.bool())
+}
+
+pub(crate) fn registers(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<Vec<RegisterInfo>, LoadError> {
+    let (mut registers, mut total) = (Vec::new(), 0);
+    for node in root.list("register_arrays")? {
+        let id = registers.len() as u32;
+        let name = node.get("name")?.str()?.to_owned();
+        let size = size(&node, &mut total, REGISTER_LIMIT)?;
+        let width = u32::from(node.get("bitwidth")?.width()?);
+        scope.registers.insert(name.clone(), id);
+        registers.push(RegisterInfo {
+            id: RegisterId(id),
+            name,
+            size,
+            width,
+        });
+    }
+    Ok(registers)
+}
+
+pub(crate) fn counters(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<CounterInfo>, LoadError> {
+    let (mut counters, mut total) = (Vec::new(), 0);
+    for node in root.list("counter_arrays")? {
+        if is_direct(&node)? {
+            continue;
+        }
+        let id = counters.len() as u32;
+        let name = node.get("name")?.str()?.to_owned();
+        let size = size(&node, &mut total, COUNTER_LIMIT)?;
+        scope.counters.insert(name.clone(), id);
+        counters.push(CounterInfo {
+            id: CounterId(id),
+            name,
+            size,
+        });
+    }
+    Ok(counters)
+}
+
+/// The unit of each direct meter and where it writes the colour, by name.
+pub(crate) type DirectMeters = HashMap<String, (MeterUnit, Field)>;
+
+pub(crate) fn meters(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<(Vec<MeterInfo>, DirectMeters), LoadError> {
+    let (mut meters, mut direct, mut total) = (Vec::new(), HashMap::new(), 0);
+    for node in root.list("meter_arrays")? {
+        let name = node.get("name")?.str()?.to_owned();
+        let unit_node = node.get("type")?;
+        let unit = match unit_node.str()? {
+            "packets" => MeterUnit::Packets,
+            "bytes" => MeterUnit::Bytes,
+            other => return Err(unit_node.unsupported(format!("a meter of {other:?}"))),
+        };
+        if is_direct(&node)? {
+            direct.insert(name, (unit, scope.field(&node.get("result_target")?)?));
+            continue;
+        }
+        let id = meters.len() as u32;
+        let size = size(&node, &mut total, METER_LIMIT)?;
+        scope.meters.insert(name.clone(), id);
+        meters.push(MeterInfo {
+            id: MeterId(id),
+            name,
+            size,
+            unit,
+        });
+    }
+    Ok((meters, direct))
+}
+
+pub(crate) fn calculations(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<Vec<Calculation>, LoadError> {
+    let mut calculations = Vec::new();
+    for node in root.list("calculations")? {
+        let algorithm_node = node.get("algo")?;
+        let name = algorithm_node.str()?;
+        let unsupported = || algorithm_node.unsupported(format!("the algorithm {name:?}"));
+        let algorithm = Algorithm::named(name).ok_or_else(unsupported)?;
+        let parts = node
+            .get("input")?
+            .items()?
+            .iter()
+            .map(|part| part_of(part, scope))
+            .collect::<Result<_, _>>()?;
+        scope.calculations.insert(
+            node.get("name")?.str()?.to_owned(),
+            calculations.len() as u32,
+        );
+        calculations.push(Calculation { algorithm, parts });
+    }
+    Ok(calculations)
+}
+
+fn part_of(node: &Node<'_>, scope: &Scope) -> Result<Part, LoadError> {
+    let value = || node.get("value");
+    match node.get("type")?.str()? {
+        "field" => {
+            let field = scope.field(&value()?)?;
+            Ok(Part::Field {
+                field,
+                valid: scope.validity(field),
+            })
+        }
+        "hexstr" => {
+            let width = node.get("bitwidth")?.width()?;
+            Ok(Part::Const {
+                value: value()?.unsigned_hex()? & crate::phv::mask(width),
+                width,
+            })
+        }
+        "header" => Ok(Part::Header(scope.header(&value()?)?)),
+        "payload" => Ok(Part::Payload),
+        other => Err(node.unsupported(format!("a calculation over {other:?}"))),
+    }
+}
+
+/// The checksums to verify and those to update.
+pub(crate) fn checksums(
+    root: &Node<'_>,
+    scope: &Scope,
+) -> Result<(Vec<Checksum>, Vec<Checksum>), LoadError> {
+    let (mut verified, mut updated) = (Vec::new(), Vec::new());
+    for node in root.list("checksums")? {
+        let field = scope.field(&node.get("target")?)?;
+        let calculation = Scope::named(
+            &scope.calculations,
+            "calculation",
+            &node.get("calculation")?,
+        )?;
+        let condition = node
+            .opt("if_cond")
+            .map(|cond| expression(&cond, scope, &[]))
+            .transpose()?;
+        let flag = |key| node.opt(key).map_or(Ok(true), |flag| flag.bool());
+        let checksum = |condition| Checksum {
+            field,
+            valid: scope.validity(field),
+            calculation,
+            condition,
+        };
+        if flag("verify")? {
+            verified.push(checksum(condition.clone()));
+        }
+        if flag("update")? {
+            updated.push(checksum(condition));
+        }
+    }
+    Ok((verified, updated))
+}
+
+/// The lists of fields that clones, resubmitted and recirculated packets keep. The first is empty.
+pub(crate) fn field_lists(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<Vec<Vec<Field>>, LoadError> {
+    let mut lists = vec![Vec::new()];
+    // BMv2 numbers lists from 1; 0 stands for keeping nothing.
+    scope.field_lists.insert(0, 0);
+    for node in root.list("field_lists")? {
+        let id = node.get("id")?.int::<u64>()?;
+        let mut fields = Vec::new();
+        for element in node.get("elements")?.items()? {
+            match element.get("type")?.str()? {
+                "field" => fields.push(scope.field(&element.get("value")?)?),
+                other => return Err(element.unsupported(format!("a field list with {other:?}"))),
+            }
+        }
+        scope.field_lists.insert(u128::from(id), lists.len() as u32);
+        lists.push(fields);
+    }
+    Ok(lists)
+}
+
+pub(crate) fn digests(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<(Vec<DigestInfo>, Vec<Vec<Expr>>), LoadError> {
+    let (mut digests, mut members) = (Vec::new(), Vec::new());
+    for node in root.list("learn_lists")? {
+        let id = digests.len() as u32;
+        let (mut exprs, mut widths) = (Vec::new(), Vec::new());
+        for element in node.get("elements")?.items()? {
+            let expr = expression(&element, scope, &[])?;
+            widths.push(match &expr {
+                Expr::Field(field) => u32::from(field.width),
+                Expr::Const(_) => match element.opt("bitwidth") {
+                    Some(width) => u32::from(width.width()?),
+                    None => 128,
+                },
+                _ => return Err(element.unsupported("a digest member that is an expression")),
+            });
+            exprs.push(expr);
+        }
+        scope
+            .learn_lists
+            .insert(u128::from(node.get("id")?.int::<u64>()?), id);
+        digests.push(DigestInfo {
+            id: DigestId(id),
+            name: node.get("name")?.str()?.to_owned(),
+            widths,
+        });
+        members.push(exprs);
+    }
+    Ok((digests, members))
+}

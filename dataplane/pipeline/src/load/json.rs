@@ -1,0 +1,283 @@
+//! A JSON value that knows where it stands, so that every error can name the place.
+
+use serde_json::Value;
+
+use crate::error::LoadError;
+
+/// A value and its path from the root, in the manner of `actions[3].primitives[0].op`.
+#[derive(Debug, Clone)]
+pub(crate) struct Node<'a> {
+    value: &'a Value,
+    path: String,
+}
+
+impl<'a> Node<'a> {
+    pub fn root(value: &'a Value) -> Node<'a> {
+        Node {
+            value,
+            path: String::new(),
+        }
+    }
+
+    fn child(&self, key: &str, value: &'a Value) -> Node<'a> {
+        let path = if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        };
+        Node { value, path }
+    }
+
+    /// The member `key`, which must be there.
+    pub fn get(&self, key: &str) -> Result<Node<'a>, LoadError> {
+        let object = self
+            .value
+            .as_object()
+            .ok_or_else(|| self.wrong_type("an object"))?;
+        match object.get(key) {
+            Some(value) => Ok(self.child(key, value)),
+            None => Err(LoadError::Missing {
+                path: self.child(key, self.value).path,
+            }),
+        }
+    }
+
+    /// The member `key`, unless it is missing or null.
+    pub fn opt(&self, key: &str) -> Option<Node<'a>> {
+        let value = self.value.as_object()?.get(key)?;
+        (!value.is_null()).then(|| self.child(key, value))
+    }
+
+    /// The members of an array.
+    pub fn items(&self) -> Result<Vec<Node<'a>>, LoadError> {
+        let array = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.wrong_type("an array"))?;
+        let node = |(i, value)| Node {
+            value,
+            path: format!("{}[{i}]", self.path),
+        };
+        Ok(array.iter().enumerate().map(node).collect())
+    }
+
+    /// The members of the array `key`; none where there is no such key.
+    pub fn list(&self, key: &str) -> Result<Vec<Node<'a>>, LoadError> {
+        match self.opt(key) {
+            Some(node) => node.items(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The members of an array of `N`.
+    pub fn array<const N: usize>(&self) -> Result<[Node<'a>; N], LoadError> {
+        let items = self.items()?;
+        let got = items.len();
+        items
+            .try_into()
+            .map_err(|_| self.invalid(format!("expected {N} elements, found {got}")))
+    }
+
+    /// The pairs of an object.
+    pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, LoadError> {
+        let object = self
+            .value
+            .as_object()
+            .ok_or_else(|| self.wrong_type("an object"))?;
+        Ok(object
+            .iter()
+            .map(|(key, value)| (key.as_str(), self.child(key, value)))
+            .collect())
+    }
+
+    pub fn is_null(&self) -> bool {
+        self.value.is_null()
+    }
+
+    pub fn is_object(&self) -> bool {
+        self.value.is_object()
+    }
+
+    pub fn str(&self) -> Result<&'a str, LoadError> {
+        self.value
+            .as_str()
+            .ok_or_else(|| self.wrong_type("a string"))
+    }
+
+    pub fn bool(&self) -> Result<bool, LoadError> {
+        self.value
+            .as_bool()
+            .ok_or_else(|| self.wrong_type("true or false"))
+    }
+
+    /// A whole number that fits `T`.
+    pub fn int<T: TryFrom<u64>>(&self) -> Result<T, LoadError> {
+        let number = self
+            .value
+            .as_u64()
+            .ok_or_else(|| self.wrong_type("a whole number"))?;
+        T::try_from(number).map_err(|_| self.invalid(format!("{number} is too large")))
+    }
+
+    /// The number of bits of a field, cell or parameter: 1 to 128.
+    pub fn width(&self) -> Result<u8, LoadError> {
+        match self.int::<u64>()? {
+            0 => Err(self.invalid("a width of 0 bits")),
+            bits @ 1..=128 => Ok(bits as u8),
+            bits => Err(self.unsupported(format!("a width of {bits} bits (the most is 128)"))),
+        }
+    }
+
+    /// A BMv2 hexadecimal string, `0x0800` or `-0x01`: its sign and magnitude.
+    pub fn hex(&self) -> Result<(bool, u128), LoadError> {
+        let text = self.str()?;
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let digits = digits.strip_prefix("0x").unwrap_or(digits);
+        // p4c also writes `0x-1`.
+        let (negative, digits) = match digits.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (negative, digits),
+        };
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(self.invalid(format!("{text:?} is not hexadecimal")));
+        }
+        let significant = digits.trim_start_matches('0');
+        if significant.len() > 32 {
+            return Err(self.unsupported("a constant of more than 128 bits"));
+        }
+        let magnitude = if significant.is_empty() {
+            0
+        } else {
+            u128::from_str_radix(significant, 16).unwrap_or(0)
+        };
+        Ok((negative && magnitude != 0, magnitude))
+    }
+
+    /// A hexadecimal string that must not be negative.
+    pub fn unsigned_hex(&self) -> Result<u128, LoadError> {
+        match self.hex()? {
+            (false, value) => Ok(value),
+            (true, _) => Err(self.invalid("must not be negative")),
+        }
+    }
+
+    /// A hexadecimal string of any length, right-aligned in `length` bytes.
+    pub fn hex_bytes(&self, length: usize) -> Result<Vec<u8>, LoadError> {
+        let text = self.str()?;
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(self.invalid(format!("{text:?} is not hexadecimal")));
+        }
+        let digits = digits.trim_start_matches('0');
+        if digits.len() > 2 * length {
+            return Err(self.invalid(format!("more than {length} bytes")));
+        }
+        let mut bytes = vec![0u8; length];
+        for (i, digit) in digits.bytes().rev().enumerate() {
+            let nibble = (digit as char).to_digit(16).unwrap_or(0) as u8;
+            bytes[length - 1 - i / 2] |= nibble << (4 * (i % 2));
+        }
+        Ok(bytes)
+    }
+
+    pub fn wrong_type(&self, expected: &'static str) -> LoadError {
+        LoadError::Type {
+            path: self.name(),
+            expected,
+        }
+    }
+
+    pub fn invalid(&self, reason: impl Into<String>) -> LoadError {
+        LoadError::Invalid {
+            path: self.name(),
+            reason: reason.into(),
+        }
+    }
+
+    pub fn dangling(&self, kind: &'static str, name: impl Into<String>) -> LoadError {
+        LoadError::Dangling {
+            path: self.name(),
+            kind,
+            name: name.into(),
+        }
+    }
+
+    pub fn unsupported(&self, what: impl Into<String>) -> LoadError {
+        LoadError::Unsupported {
+            path: self.name(),
+            what: what.into(),
+        }
+    }
+
+    fn name(&self) -> String {
+        if self.path.is_empty() {
+            "the document".to_owned()
+        } else {
+            self.path.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test fails by panicking.
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn errors_name_the_place() {
+        let value = json!({"a": [{"b": 1}, {"b": "x"}]});
+        let root = Node::root(&value);
+        let second = root.get("a").unwrap().items().unwrap()[1].clone();
+        let error = second.get("b").unwrap().int::<u32>().unwrap_err();
+        assert_eq!(error.to_string(), "a[1].b: expected a whole number");
+        assert_eq!(second.get("c").unwrap_err().to_string(), "a[1].c: missing");
+        assert_eq!(
+            root.int::<u8>().unwrap_err().to_string(),
+            "the document: expected a whole number"
+        );
+    }
+
+    #[test]
+    fn hexadecimal_strings() {
+        let cases = [
+            ("0x0800", Some((false, 0x800))),
+            ("7", Some((false, 7))),
+            ("-0x01", Some((true, 1))),
+            ("0x-1", Some((true, 1))),
+            ("-0x0", Some((false, 0))),
+            ("0x", None),
+            ("0xzz", None),
+            ("", None),
+            ("0x1ffffffffffffffffffffffffffffffff", None),
+        ];
+        for (text, expected) in cases {
+            let value = json!(text);
+            assert_eq!(Node::root(&value).hex().ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn hexadecimal_bytes_are_right_aligned() {
+        let value = json!("0x0aba03");
+        assert_eq!(Node::root(&value).hex_bytes(4).unwrap(), [0, 0x0a, 0xba, 3]);
+        assert!(Node::root(&value).hex_bytes(2).is_err());
+    }
+
+    #[test]
+    fn widths_are_bounded() {
+        for (bits, ok) in [
+            (0u64, false),
+            (1, true),
+            (128, true),
+            (129, false),
+            (u64::MAX, false),
+        ] {
+            let value = json!(bits);
+            assert_eq!(Node::root(&value).width().is_ok(), ok, "{bits}");
+        }
+    }
+}

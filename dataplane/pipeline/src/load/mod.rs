@@ -1,0 +1,117 @@
+//! From p4c's JSON to a [`Program`]: every name becomes an index, every oddity an error with its place.
+
+mod action;
+mod controls;
+mod entries;
+mod expr;
+mod externs;
+mod json;
+mod parser;
+mod range;
+mod scope;
+mod tables;
+
+use serde_json::Value;
+
+use self::json::Node;
+use self::scope::Scope;
+use crate::error::LoadError;
+use crate::phv::Field;
+use crate::program::{Program, Standard};
+
+/// Loads a program.
+pub(crate) fn program(text: &str) -> Result<Program, LoadError> {
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
+    let root = Node::root(&value);
+    check_version(&root)?;
+    if let Some(extern_instance) = root.list("extern_instances")?.first() {
+        let name = extern_instance.get("name")?;
+        return Err(extern_instance.unsupported(format!("the extern {:?}", name.str()?)));
+    }
+    let mut scope = Scope::load(&root)?;
+    let standard = standard(&scope)?;
+    let registers = externs::registers(&root, &mut scope)?;
+    let counters = externs::counters(&root, &mut scope)?;
+    let (meters, direct_meters) = externs::meters(&root, &mut scope)?;
+    let calculations = externs::calculations(&root, &mut scope)?;
+    let field_lists = externs::field_lists(&root, &mut scope)?;
+    let (digests, learn_lists) = externs::digests(&root, &mut scope)?;
+    let mut value_sets = parser::value_sets(&root, &mut scope)?;
+    let (actions, bodies) = action::actions(&root, &mut scope)?;
+    let (verified, updated) = externs::checksums(&root, &scope)?;
+    let parser = parser::parser(&root, &scope, &mut value_sets)?;
+    let deparser = parser::deparser(&root, &scope)?;
+    let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
+    let source = root
+        .opt("program")
+        .map(|name| name.str().map(str::to_owned))
+        .transpose()?;
+    Ok(Program {
+        source,
+        layout: scope.layout,
+        standard,
+        parser,
+        deparser,
+        verified,
+        updated,
+        calculations,
+        bodies,
+        nodes: controls.nodes,
+        ingress: controls.ingress,
+        egress: controls.egress,
+        match_tables: controls.match_tables,
+        field_lists,
+        learn_lists,
+        tables: controls.tables,
+        actions,
+        registers,
+        counters,
+        meters,
+        digests,
+        value_sets,
+    })
+}
+
+/// BMv2 reads every format with the major version 2.
+fn check_version(root: &Node<'_>) -> Result<(), LoadError> {
+    let Some(meta) = root.opt("__meta__") else {
+        return Err(LoadError::NotBmv2("there is no __meta__".to_owned()));
+    };
+    let [major, _minor] = meta.get("version")?.array()?;
+    match major.int::<u64>()? {
+        2 => Ok(()),
+        other => Err(LoadError::NotBmv2(format!(
+            "__meta__.version is {other}, 2 is needed"
+        ))),
+    }
+}
+
+fn standard(scope: &Scope) -> Result<Standard, LoadError> {
+    let metadata = |name| scope.standard("standard_metadata", name);
+    let intrinsic = |name| scope.standard("intrinsic_metadata", name);
+    let queueing = |name| scope.standard("queueing_metadata", name);
+    let required = |name: &'static str| -> Result<Field, LoadError> {
+        metadata(name).ok_or(LoadError::Missing {
+            path: format!("headers: standard_metadata.{name}"),
+        })
+    };
+    Ok(Standard {
+        ingress_port: required("ingress_port")?,
+        egress_spec: required("egress_spec")?,
+        egress_port: required("egress_port")?,
+        instance_type: required("instance_type")?,
+        packet_length: required("packet_length")?,
+        parser_error: metadata("parser_error"),
+        checksum_error: metadata("checksum_error"),
+        ingress_global_timestamp: intrinsic("ingress_global_timestamp"),
+        egress_global_timestamp: intrinsic("egress_global_timestamp"),
+        mcast_grp: intrinsic("mcast_grp"),
+        egress_rid: intrinsic("egress_rid"),
+        priority: intrinsic("priority"),
+        enq_timestamp: queueing("enq_timestamp"),
+        enq_qdepth: queueing("enq_qdepth"),
+        deq_timedelta: queueing("deq_timedelta"),
+        deq_qdepth: queueing("deq_qdepth"),
+    })
+}

@@ -1,0 +1,306 @@
+//! Parser and deparser from JSON.
+
+use std::collections::HashMap;
+
+use super::action::{single, target};
+use super::expr::{exact, expression};
+use super::json::Node;
+use super::scope::Scope;
+use crate::deparser::Deparser;
+use crate::error::LoadError;
+use crate::expr::{Binary, Expr};
+use crate::info::{ValueSetId, ValueSetInfo};
+use crate::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, Pattern, State, MAX_KEY_PARTS};
+use crate::phv::mask;
+
+/// Reads `parse_vsets`; the widths of the parts come with the states that use them.
+pub(crate) fn value_sets(
+    root: &Node<'_>,
+    scope: &mut Scope,
+) -> Result<Vec<ValueSetInfo>, LoadError> {
+    let mut sets = Vec::new();
+    for node in root.list("parse_vsets")? {
+        let id = sets.len() as u32;
+        let name = node.get("name")?.str()?.to_owned();
+        let max_size = node.opt("max_size").map_or(Ok(1024), |size| size.int())?;
+        scope.value_sets.insert(name.clone(), id);
+        sets.push(ValueSetInfo {
+            id: ValueSetId(id),
+            name,
+            widths: Vec::new(),
+            max_size,
+        });
+    }
+    Ok(sets)
+}
+
+/// Reads the one parser of `parsers`.
+pub(crate) fn parser(
+    root: &Node<'_>,
+    scope: &Scope,
+    value_sets: &mut [ValueSetInfo],
+) -> Result<Parser, LoadError> {
+    let parsers = root.get("parsers")?;
+    let [node] = parsers.array::<1>()?;
+    let states = node.get("parse_states")?.items()?;
+    let mut names = HashMap::new();
+    for (i, state) in states.iter().enumerate() {
+        names.insert(state.get("name")?.str()?.to_owned(), i as u32);
+    }
+    let start = next_state(&node.get("init_state")?, &names)?;
+    let mut loaded = Vec::new();
+    for node in &states {
+        loaded.push(state(node, scope, &names, value_sets)?);
+    }
+    Ok(Parser {
+        states: loaded,
+        start,
+        errors: error_codes(root)?,
+    })
+}
+
+fn next_state(node: &Node<'_>, names: &HashMap<String, u32>) -> Result<Option<u32>, LoadError> {
+    if node.is_null() {
+        return Ok(None);
+    }
+    let name = node.str()?;
+    names
+        .get(name)
+        .copied()
+        .map(Some)
+        .ok_or_else(|| node.dangling("parser state", name))
+}
+
+/// The numbers of the core library's errors; those the program does not know get unused ones.
+fn error_codes(root: &Node<'_>) -> Result<ErrorCodes, LoadError> {
+    let mut codes = HashMap::new();
+    for node in root.list("errors")? {
+        let [name, code] = node.array()?;
+        codes.insert(name.str()?.to_owned(), code.int::<u32>()?);
+    }
+    let mut unused = codes
+        .values()
+        .max()
+        .map_or(0, |&highest| highest.saturating_add(1));
+    let mut code = |name: &str| {
+        codes.get(name).copied().unwrap_or_else(|| {
+            let own = unused;
+            unused = unused.saturating_add(1);
+            own
+        })
+    };
+    Ok(ErrorCodes {
+        no_error: code("NoError"),
+        packet_too_short: code("PacketTooShort"),
+        stack_out_of_bounds: code("StackOutOfBounds"),
+        parser_timeout: code("ParserTimeout"),
+        parser_invalid_argument: code("ParserInvalidArgument"),
+    })
+}
+
+fn state(
+    node: &Node<'_>,
+    scope: &Scope,
+    names: &HashMap<String, u32>,
+    value_sets: &mut [ValueSetInfo],
+) -> Result<State, LoadError> {
+    let ops = node
+        .list("parser_ops")?
+        .iter()
+        .map(|op| parser_op(op, scope))
+        .collect::<Result<_, _>>()?;
+    let (mut key, mut widths) = (Vec::new(), Vec::new());
+    for part in node.list("transition_key")? {
+        let (part, width) = key_part(&part, scope)?;
+        key.push(part);
+        widths.push(width);
+    }
+    if key.len() > MAX_KEY_PARTS {
+        return Err(node
+            .get("transition_key")?
+            .unsupported(format!("a key of more than {MAX_KEY_PARTS} parts")));
+    }
+    let (mut cases, mut default) = (Vec::new(), None);
+    for transition in node.get("transitions")?.items()? {
+        let next = match transition.opt("next_state") {
+            Some(next) => next_state(&next, names)?,
+            None => None,
+        };
+        match pattern(&transition, scope, &widths, value_sets)? {
+            Some(pattern) => cases.push(Case { pattern, next }),
+            None => {
+                default = next;
+                // What follows the default is never reached.
+                break;
+            }
+        }
+    }
+    Ok(State {
+        ops,
+        key,
+        cases,
+        default,
+    })
+}
+
+fn key_part(node: &Node<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> {
+    let value = node.get("value")?;
+    match node.get("type")?.str()? {
+        "lookahead" => {
+            let (offset, width) = lookahead(&value)?;
+            Ok((KeyPart::Lookahead { offset, width }, width))
+        }
+        kind @ ("field" | "stack_field") => {
+            let field = if kind == "field" {
+                scope.field(&value)?
+            } else {
+                scope.stack_field(&value)?.2
+            };
+            let expr = expression(node, scope, &[])?;
+            // Patterns are bits, whatever the sign.
+            let bits = Expr::Binary(
+                Binary::And,
+                Box::new((expr, Expr::Const(mask(field.width)))),
+            );
+            Ok((KeyPart::Value(bits), field.width))
+        }
+        other => Err(node.unsupported(format!("a transition key of type {other:?}"))),
+    }
+}
+
+fn lookahead(node: &Node<'_>) -> Result<(u32, u8), LoadError> {
+    let [offset, width] = node.array()?;
+    Ok((offset.int::<u16>()?.into(), width.width()?))
+}
+
+/// The pattern of a transition; `None` for the default.
+fn pattern(
+    node: &Node<'_>,
+    scope: &Scope,
+    widths: &[u8],
+    value_sets: &mut [ValueSetInfo],
+) -> Result<Option<Pattern>, LoadError> {
+    let value = node.get("value")?;
+    // Older compilers write `"value": "default"` without a type.
+    let kind = match node.opt("type") {
+        Some(kind) => kind.str()?,
+        None if value.str() == Ok("default") => "default",
+        None => "hexstr",
+    };
+    match kind {
+        "default" => Ok(None),
+        "hexstr" => {
+            let values = split(&value, widths)?;
+            let masks = match node.opt("mask") {
+                Some(masks) => split(&masks, widths)?,
+                None => widths.iter().map(|&width| mask(width)).collect(),
+            };
+            let parts = values
+                .into_iter()
+                .zip(masks)
+                .map(|(value, mask)| (value & mask, mask));
+            Ok(Some(Pattern::Masked(parts.collect())))
+        }
+        "parse_vset" => {
+            if let Some(masks) = node.opt("mask") {
+                return Err(masks.unsupported("a value set with a mask"));
+            }
+            let set = Scope::named(&scope.value_sets, "value set", &value)?;
+            let info = &mut value_sets[set as usize];
+            let widths: Vec<u32> = widths.iter().map(|&width| u32::from(width)).collect();
+            if !info.widths.is_empty() && info.widths != widths {
+                return Err(value.unsupported("a value set used with keys of different widths"));
+            }
+            info.widths = widths;
+            Ok(Some(Pattern::ValueSet(set)))
+        }
+        other => Err(node.unsupported(format!("a transition of type {other:?}"))),
+    }
+}
+
+/// The parts of a pattern: BMv2 pads each to whole bytes and puts them after one another.
+fn split(node: &Node<'_>, widths: &[u8]) -> Result<Vec<u128>, LoadError> {
+    let length = |width: u8| (width as usize).div_ceil(8);
+    let bytes = node.hex_bytes(widths.iter().map(|&width| length(width)).sum())?;
+    let mut rest = bytes.as_slice();
+    let mut part = |&width: &u8| {
+        let (own, others) = rest.split_at(length(width));
+        rest = others;
+        own.iter()
+            .fold(0, |value, &byte| value << 8 | u128::from(byte))
+            & mask(width)
+    };
+    Ok(widths.iter().map(&mut part).collect())
+}
+
+fn parser_op(node: &Node<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
+    let name = node.get("op")?;
+    let parameters = node.get("parameters")?;
+    match name.str()? {
+        "extract" => {
+            let [header] = parameters.array()?;
+            let value = header.get("value")?;
+            match header.get("type")?.str()? {
+                "regular" => Ok(ParserOp::Extract(extractable(&value, scope)?)),
+                "stack" => Ok(ParserOp::ExtractNext(scope.stack(&value)?)),
+                other => Err(header.unsupported(format!("extraction to {other:?}"))),
+            }
+        }
+        "set" => {
+            let [to, from] = parameters.array()?;
+            let target = target(&to, scope, &[])?;
+            if from.get("type")?.str()? == "lookahead" {
+                let (offset, width) = lookahead(&from.get("value")?)?;
+                return Ok(ParserOp::SetLookahead {
+                    target,
+                    offset,
+                    width,
+                });
+            }
+            Ok(ParserOp::Set {
+                target,
+                value: expression(&from, scope, &[])?,
+            })
+        }
+        "verify" => {
+            let [condition, error] = parameters.array()?;
+            let (condition, error) = (exact(&condition, scope, &[])?, exact(&error, scope, &[])?);
+            Ok(ParserOp::Verify { condition, error })
+        }
+        "advance" => {
+            let [bits] = parameters.array()?;
+            Ok(ParserOp::Advance(exact(&bits, scope, &[])?))
+        }
+        "primitive" => {
+            let [primitive] = parameters.array()?;
+            Ok(ParserOp::Primitive(single(&primitive, scope)?))
+        }
+        other => Err(name.unsupported(format!("the parser operation {other:?}"))),
+    }
+}
+
+fn extractable(node: &Node<'_>, scope: &Scope) -> Result<u32, LoadError> {
+    let header = scope.header(node)?;
+    if scope.layout.header(header).metadata {
+        return Err(node.invalid("metadata is not in the packet"));
+    }
+    Ok(header)
+}
+
+/// Reads the one deparser of `deparsers`.
+pub(crate) fn deparser(root: &Node<'_>, scope: &Scope) -> Result<Deparser, LoadError> {
+    let deparsers = root.get("deparsers")?;
+    let [node] = deparsers.array::<1>()?;
+    let order = node
+        .get("order")?
+        .items()?
+        .iter()
+        .map(|header| extractable(header, scope))
+        .collect::<Result<_, _>>()?;
+    let ops = node
+        .list("primitives")?
+        .iter()
+        .map(|op| single(op, scope))
+        .collect::<Result<_, _>>()?;
+    Ok(Deparser { order, ops })
+}

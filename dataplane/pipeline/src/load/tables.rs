@@ -1,0 +1,220 @@
+//! Tables from JSON.
+
+use std::collections::HashMap;
+
+use super::entries::{call, entries};
+use super::externs::DirectMeters;
+use super::json::Node as Json;
+use super::scope::Scope;
+use crate::error::LoadError;
+use crate::info::{ActionId, ActionInfo, KeyInfo, MatchKind, TableId, TableInfo};
+use crate::matching::MAX_KEY_FIELDS;
+use crate::phv::mask;
+use crate::table::{with_priority, KeyField, Next, Table};
+
+/// Nodes of one control by name.
+pub(crate) type Names = HashMap<String, u32>;
+
+/// What tables refer to.
+pub(crate) struct Context<'a> {
+    pub scope: &'a Scope,
+    pub actions: &'a [ActionInfo],
+    pub direct_meters: &'a DirectMeters,
+}
+
+/// The node that `key` names; the end where it is null or missing.
+pub(crate) fn next(node: &Json<'_>, key: &str, names: &Names) -> Result<Next, LoadError> {
+    node.opt(key).map(|name| named(&name, names)).transpose()
+}
+
+fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
+    let name = node.str()?;
+    names
+        .get(name)
+        .copied()
+        .ok_or_else(|| node.dangling("table or condition", name))
+}
+
+/// The action of an id.
+pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, LoadError> {
+    let id = node.int::<u64>()?;
+    scope
+        .actions
+        .get(&id)
+        .copied()
+        .map(ActionId)
+        .ok_or_else(|| node.dangling("action", id.to_string()))
+}
+
+/// Reads a table: what the control plane sees, and what packets meet.
+pub(crate) fn table(
+    node: &Json<'_>,
+    id: TableId,
+    context: &Context<'_>,
+    names: &Names,
+) -> Result<(TableInfo, Table), LoadError> {
+    let name = node.get("name")?.str()?.to_owned();
+    if let Some(kind) = node.opt("type") {
+        if kind.str()? != "simple" {
+            return Err(kind.unsupported(format!("the action profile of table {name:?}")));
+        }
+    }
+    let (key, fields) = key(node, context.scope)?;
+    let actions = node
+        .get("action_ids")?
+        .items()?
+        .iter()
+        .map(|id| action_id(id, context.scope))
+        .collect::<Result<Vec<_>, _>>()?;
+    let ways = ways(node, &actions, context, names)?;
+    let metered =
+        match node.opt("direct_meters") {
+            Some(meter) => {
+                let known = context.direct_meters.get(meter.str()?);
+                Some(*known.ok_or_else(|| {
+                    meter.dangling("direct meter", meter.str().unwrap_or_default())
+                })?)
+            }
+            None => None,
+        };
+    let counted = node
+        .opt("with_counters")
+        .map_or(Ok(false), |counters| counters.bool())?;
+    let declared_default = node.opt("default_entry");
+    let flag = |key| match declared_default.as_ref().and_then(|entry| entry.opt(key)) {
+        Some(flag) => flag.bool(),
+        None => Ok(false),
+    };
+    let mut info = TableInfo {
+        id,
+        name,
+        key,
+        actions,
+        max_size: node.get("max_size")?.int()?,
+        const_entries: node.opt("entries").is_some(),
+        const_default: flag("action_const")? || flag("action_entry_const")?,
+        with_priority: false,
+        direct_counter: counted,
+        direct_meter: metered.map(|(unit, _)| unit),
+    };
+    info.with_priority = with_priority(&info);
+    let default = match declared_default {
+        Some(entry) => Some(call(&entry, &info, context)?),
+        None => None,
+    };
+    let table = Table {
+        key: fields,
+        kinds: info.key.iter().map(|field| field.kind).collect(),
+        widths: info.key.iter().map(|field| field.width as u8).collect(),
+        next: ways.by_action,
+        next_hit: ways.hit,
+        next_miss: ways.miss,
+        next_default: ways.default,
+        default,
+        entries: entries(node, &info, context)?,
+        counted,
+        metered,
+    };
+    Ok((info, table))
+}
+
+fn key(node: &Json<'_>, scope: &Scope) -> Result<(Vec<KeyInfo>, Vec<KeyField>), LoadError> {
+    let (mut infos, mut fields) = (Vec::new(), Vec::new());
+    let parts = node.get("key")?;
+    for part in parts.items()? {
+        let kind_node = part.get("match_type")?;
+        let target = part.get("target")?;
+        let (kind, field) = match kind_node.str()? {
+            "exact" => (MatchKind::Exact, scope.field(&target)?),
+            "lpm" => (MatchKind::Lpm, scope.field(&target)?),
+            "ternary" => (MatchKind::Ternary, scope.field(&target)?),
+            "range" => (MatchKind::Range, scope.field(&target)?),
+            "optional" => (MatchKind::Optional, scope.field(&target)?),
+            other => return Err(kind_node.unsupported(format!("the match kind {other:?}"))),
+        };
+        let mask = match part.opt("mask") {
+            Some(node) => node.unsigned_hex()?,
+            None => mask(field.width),
+        };
+        let name = match part.opt("name") {
+            Some(name) => name.str()?.to_owned(),
+            None => target
+                .items()?
+                .iter()
+                .map(|part| part.str())
+                .collect::<Result<Vec<_>, _>>()?
+                .join("."),
+        };
+        infos.push(KeyInfo {
+            name,
+            kind,
+            width: u32::from(field.width),
+        });
+        fields.push(KeyField {
+            field,
+            valid: scope.validity(field),
+            mask,
+        });
+    }
+    if infos.len() > MAX_KEY_FIELDS {
+        return Err(parts.unsupported(format!("a key of more than {MAX_KEY_FIELDS} fields")));
+    }
+    let prefixes = infos
+        .iter()
+        .filter(|field| field.kind == MatchKind::Lpm)
+        .count();
+    let ordered = infos
+        .iter()
+        .any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm));
+    if prefixes > 1 && !ordered {
+        return Err(parts.unsupported("a key with two lpm fields"));
+    }
+    Ok((infos, fields))
+}
+
+/// Where the control goes on after a table.
+struct Ways {
+    by_action: Vec<Next>,
+    hit: Option<Next>,
+    miss: Option<Next>,
+    default: Next,
+}
+
+fn ways(
+    node: &Json<'_>,
+    actions: &[ActionId],
+    context: &Context<'_>,
+    names: &Names,
+) -> Result<Ways, LoadError> {
+    let default = next(node, "base_default_next", names)?;
+    let mut ways = Ways {
+        by_action: vec![default; actions.len()],
+        hit: None,
+        miss: None,
+        default,
+    };
+    for (label, target) in node.get("next_tables")?.members()? {
+        let to = if target.is_null() {
+            None
+        } else {
+            Some(named(&target, names)?)
+        };
+        match label {
+            "__HIT__" => ways.hit = Some(to),
+            "__MISS__" => ways.miss = Some(to),
+            action => {
+                let mut known = false;
+                for (way, id) in ways.by_action.iter_mut().zip(actions) {
+                    if context.actions[id.index()].name == action {
+                        *way = to;
+                        known = true;
+                    }
+                }
+                if !known {
+                    return Err(target.dangling("action of the table", action));
+                }
+            }
+        }
+    }
+    Ok(ways)
+}

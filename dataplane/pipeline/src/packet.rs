@@ -1,0 +1,186 @@
+//! A packet between the two pipelines, and what goes in and comes out of each.
+
+use std::sync::Arc;
+
+use crate::info::DigestId;
+use crate::units::{Nanos, Port};
+
+/// `standard_metadata.instance_type`, with BMv2's numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Instance {
+    /// Received on a port.
+    #[default]
+    Normal = 0,
+    /// Cloned at the end of ingress.
+    CloneIngress = 1,
+    /// Cloned at the end of egress.
+    CloneEgress = 2,
+    /// Sent round again after egress.
+    Recirculated = 4,
+    /// A copy made by the replication engine.
+    Replication = 5,
+    /// Sent round again after ingress.
+    Resubmit = 6,
+}
+
+/// The fields that a resubmitted, recirculated or cloned packet keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preserved(pub(crate) Vec<(u32, u128)>);
+
+/// How a packet comes to ingress.
+#[derive(Debug, Clone, Default)]
+pub struct Arrival {
+    /// `ingress_port`.
+    pub port: Port,
+    /// `Normal`, `Recirculated` or `Resubmit`.
+    pub instance: Instance,
+    /// What [`Verdict::Resubmit`] or [`Emission::Recirculate`] handed out.
+    pub restored: Option<Box<Preserved>>,
+}
+
+impl Arrival {
+    /// A packet received on `port`.
+    pub fn on(port: Port) -> Arrival {
+        Arrival {
+            port,
+            ..Arrival::default()
+        }
+    }
+}
+
+/// How a packet comes to egress.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Departure {
+    /// `egress_port`.
+    pub port: Port,
+    /// `egress_rid`: which copy of a multicast group.
+    pub rid: u16,
+    /// `instance_type`.
+    pub instance: Instance,
+    /// When the packet was queued; P4 sees microseconds.
+    pub enq_timestamp: Nanos,
+    /// Packets in the queue when this one joined.
+    pub enq_qdepth: u32,
+    /// Packets in the queue when this one left.
+    pub deq_qdepth: u32,
+    /// How long it was queued; P4 sees microseconds.
+    pub deq_timedelta: Nanos,
+}
+
+/// Why a pipeline dropped a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The program marked it: `egress_spec` is the drop port.
+    Marked,
+    /// An `assert` or `assume` of the program was false. (BMv2 stops there.)
+    Assertion,
+    /// The actions ran more steps than one packet may take: a loop.
+    StepLimit,
+}
+
+/// What becomes of a packet after ingress. Multicast goes before unicast and drop, as in BMv2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing more.
+    Drop(DropReason),
+    /// To one port. It may be one the switch does not have.
+    Unicast(Port),
+    /// To every port of a multicast group, by its id (never 0).
+    Multicast(u16),
+    /// The same bytes to ingress once more, with these fields kept.
+    Resubmit(Box<Preserved>),
+}
+
+/// What ingress did with a packet.
+#[derive(Debug, Clone)]
+pub struct Ingress {
+    /// Where the packet goes.
+    pub verdict: Verdict,
+    /// The packet, unless it is dropped or resubmitted.
+    pub packet: Option<Packet>,
+    /// Clones to make: the packet as it arrived, parsed anew, through a clone session.
+    pub clones: Vec<CloneRequest>,
+    /// Messages for the control plane.
+    pub digests: Vec<Digest>,
+}
+
+/// A packet to be sent through a clone session. An unknown session makes no clone.
+#[derive(Debug, Clone)]
+pub struct CloneRequest {
+    /// The clone session.
+    pub session: u32,
+    /// The packet, ready for egress.
+    pub packet: Packet,
+}
+
+/// A digest message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// Which digest; see [`crate::Program::digests`].
+    pub digest: DigestId,
+    /// Its members.
+    pub values: Vec<u128>,
+}
+
+/// What egress did with a packet.
+#[derive(Debug, Clone)]
+pub struct Egress {
+    /// What leaves.
+    pub emission: Emission,
+    /// Clones to make, through clone sessions, of the packet as it is after egress.
+    pub clones: Vec<CloneRequest>,
+}
+
+/// What leaves egress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Emission {
+    /// Nothing.
+    Drop(DropReason),
+    /// A frame for the port.
+    Send(Vec<u8>),
+    /// A frame that goes to ingress again, with these fields kept.
+    Recirculate {
+        /// The frame.
+        bytes: Vec<u8>,
+        /// For [`Arrival::restored`].
+        preserved: Box<Preserved>,
+    },
+}
+
+/// A parsed packet on its way from ingress to egress. Cloning copies the fields and shares the payload.
+#[derive(Debug, Clone)]
+pub struct Packet {
+    pub(crate) fields: Box<[u128]>,
+    pub(crate) payload: Arc<[u8]>,
+    /// Bytes on arrival.
+    pub(crate) received: u32,
+    /// BMv2's packet length: bytes on arrival, plus headers added, minus headers removed.
+    pub(crate) length: u32,
+    /// Bytes of the frame if egress changes nothing.
+    pub(crate) wire: u32,
+    pub(crate) priority: u8,
+    pub(crate) truncate: Option<u32>,
+}
+
+impl Packet {
+    /// Bytes of the frame that arrived.
+    pub fn wire_len_in(&self) -> usize {
+        self.received as usize
+    }
+
+    /// Bytes of the frame that will leave if egress neither adds nor removes headers.
+    pub fn wire_len(&self) -> usize {
+        self.wire as usize
+    }
+
+    /// `standard_metadata.priority`: the queue at the port, 0 the lowest.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// The bytes that no header covers.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+}

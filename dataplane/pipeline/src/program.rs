@@ -1,0 +1,154 @@
+//! A loaded program.
+
+use crate::calculation::{Calculation, Checksum};
+use crate::control::{Action, Node};
+use crate::deparser::Deparser;
+use crate::error::LoadError;
+use crate::expr::Expr;
+use crate::info::{
+    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
+};
+use crate::parser::Parser;
+use crate::phv::{Field, Layout};
+use crate::table::{Next, Table};
+
+/// The fields of `standard_metadata` that the target reads and writes. Programs may lack the optional ones.
+#[derive(Debug)]
+pub(crate) struct Standard {
+    pub ingress_port: Field,
+    pub egress_spec: Field,
+    pub egress_port: Field,
+    pub instance_type: Field,
+    pub packet_length: Field,
+    pub parser_error: Option<Field>,
+    pub checksum_error: Option<Field>,
+    pub ingress_global_timestamp: Option<Field>,
+    pub egress_global_timestamp: Option<Field>,
+    pub mcast_grp: Option<Field>,
+    pub egress_rid: Option<Field>,
+    pub priority: Option<Field>,
+    pub enq_timestamp: Option<Field>,
+    pub enq_qdepth: Option<Field>,
+    pub deq_timedelta: Option<Field>,
+    pub deq_qdepth: Option<Field>,
+}
+
+/// A program that p4c compiled for BMv2's v1model, checked and resolved to indices. It does not change.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) source: Option<String>,
+    pub(crate) layout: Layout,
+    pub(crate) standard: Standard,
+    pub(crate) parser: Parser,
+    pub(crate) deparser: Deparser,
+    /// Verified after parsing.
+    pub(crate) verified: Vec<Checksum>,
+    /// Updated before deparsing.
+    pub(crate) updated: Vec<Checksum>,
+    pub(crate) calculations: Vec<Calculation>,
+    pub(crate) bodies: Vec<Action>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) ingress: Next,
+    pub(crate) egress: Next,
+    pub(crate) match_tables: Vec<Table>,
+    /// What clones, resubmitted and recirculated packets keep.
+    pub(crate) field_lists: Vec<Vec<Field>>,
+    /// The members of each digest.
+    pub(crate) learn_lists: Vec<Vec<Expr>>,
+    pub(crate) tables: Vec<TableInfo>,
+    pub(crate) actions: Vec<ActionInfo>,
+    pub(crate) registers: Vec<RegisterInfo>,
+    pub(crate) counters: Vec<CounterInfo>,
+    pub(crate) meters: Vec<MeterInfo>,
+    pub(crate) digests: Vec<DigestInfo>,
+    pub(crate) value_sets: Vec<ValueSetInfo>,
+}
+
+impl Program {
+    /// Loads the JSON that `p4c --target bmv2 --arch v1model` writes.
+    ///
+    /// Whatever the text is, the result is a program that runs any packet, or an error that names the place.
+    pub fn from_json(text: &str) -> Result<Program, LoadError> {
+        crate::load::program(text)
+    }
+
+    /// The file p4c compiled, if the JSON names it.
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    /// The tables of both pipelines, in the order of their ids.
+    pub fn tables(&self) -> &[TableInfo] {
+        &self.tables
+    }
+
+    /// The actions, in the order of their ids.
+    pub fn actions(&self) -> &[ActionInfo] {
+        &self.actions
+    }
+
+    /// The register arrays, in the order of their ids.
+    pub fn registers(&self) -> &[RegisterInfo] {
+        &self.registers
+    }
+
+    /// The indirect counter arrays, in the order of their ids.
+    pub fn counters(&self) -> &[CounterInfo] {
+        &self.counters
+    }
+
+    /// The indirect meter arrays, in the order of their ids.
+    pub fn meters(&self) -> &[MeterInfo] {
+        &self.meters
+    }
+
+    /// The digests, in the order of their ids.
+    pub fn digests(&self) -> &[DigestInfo] {
+        &self.digests
+    }
+
+    /// The parser value sets, in the order of their ids.
+    pub fn value_sets(&self) -> &[ValueSetInfo] {
+        &self.value_sets
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<&TableInfo> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The action of this name that the table uses.
+    pub fn table_action(&self, table: TableId, name: &str) -> Option<&ActionInfo> {
+        let table = self.tables.get(table.index())?;
+        table
+            .actions
+            .iter()
+            .map(|action| &self.actions[action.index()])
+            .find(|action| action.name == name)
+    }
+
+    /// The register array of this name.
+    pub fn register(&self, name: &str) -> Option<&RegisterInfo> {
+        self.registers.iter().find(|register| register.name == name)
+    }
+
+    /// The indirect counter array of this name.
+    pub fn counter(&self, name: &str) -> Option<&CounterInfo> {
+        self.counters.iter().find(|counter| counter.name == name)
+    }
+
+    /// The indirect meter array of this name.
+    pub fn meter(&self, name: &str) -> Option<&MeterInfo> {
+        self.meters.iter().find(|meter| meter.name == name)
+    }
+
+    /// The digest of this name.
+    pub fn digest(&self, name: &str) -> Option<&DigestInfo> {
+        self.digests.iter().find(|digest| digest.name == name)
+    }
+
+    /// The parser value set of this name.
+    pub fn value_set(&self, name: &str) -> Option<&ValueSetInfo> {
+        self.value_sets.iter().find(|set| set.name == name)
+    }
+}

@@ -1,0 +1,200 @@
+//! What a program keeps between packets, apart from its tables.
+
+use std::fmt::Write;
+
+use crate::entry::CounterValue;
+use crate::info::MeterUnit;
+use crate::meter::Meter;
+use crate::phv::mask;
+use crate::pipeline::{Options, Stats};
+use crate::program::Program;
+use crate::units::Nanos;
+
+/// Log lines kept until somebody takes them.
+const LOG_LINES: usize = 1_024;
+
+/// A small generator for the `random` extern (SplitMix64): repeatable, not secret.
+#[derive(Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A value within `low..=high`.
+    pub fn within(&mut self, low: u128, high: u128) -> u128 {
+        let bits = u128::from(self.next()) << 64 | u128::from(self.next());
+        match (high - low).checked_add(1) {
+            // 128 random bits: the bias of the remainder is below 2^-64 for spans up to 64 bits.
+            Some(span) => low + bits % span,
+            None => bits,
+        }
+    }
+}
+
+/// Registers, counters, meters, value sets, and what the machine needs besides.
+#[derive(Debug)]
+pub(crate) struct Externs {
+    pub options: Options,
+    pub stats: Stats,
+    pub random: Random,
+    pub registers: Vec<Register>,
+    pub counters: Vec<Vec<CounterValue>>,
+    pub meters: Vec<MeterArray>,
+    /// Members of each parser value set: one value a part.
+    pub value_sets: Vec<Vec<Vec<u128>>>,
+    pub log: Vec<String>,
+    /// Bytes under a hash or checksum.
+    pub scratch: Vec<u8>,
+}
+
+/// A register array.
+#[derive(Debug)]
+pub(crate) struct Register {
+    pub width: u8,
+    pub cells: Vec<u128>,
+}
+
+/// A meter array.
+#[derive(Debug)]
+pub(crate) struct MeterArray {
+    pub unit: MeterUnit,
+    pub cells: Vec<Meter>,
+}
+
+/// What a meter of this unit charges for a packet.
+pub(crate) fn meter_amount(unit: MeterUnit, bytes: u32) -> u64 {
+    match unit {
+        MeterUnit::Packets => 1,
+        MeterUnit::Bytes => u64::from(bytes),
+    }
+}
+
+impl Externs {
+    pub fn new(program: &Program, options: Options) -> Externs {
+        let register = |info: &crate::info::RegisterInfo| Register {
+            width: info.width as u8,
+            cells: vec![0; info.size],
+        };
+        let meter = |info: &crate::info::MeterInfo| MeterArray {
+            unit: info.unit,
+            cells: vec![Meter::default(); info.size],
+        };
+        Externs {
+            options,
+            stats: Stats::default(),
+            random: Random(options.seed),
+            registers: program.registers().iter().map(register).collect(),
+            counters: program
+                .counters()
+                .iter()
+                .map(|info| vec![CounterValue::default(); info.size])
+                .collect(),
+            meters: program.meters().iter().map(meter).collect(),
+            value_sets: vec![Vec::new(); program.value_sets().len()],
+            log: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// A cell's value; 0 past the end.
+    pub fn register_load(&mut self, register: u32, index: u128) -> u128 {
+        let cells = &self.registers[register as usize].cells;
+        match cell(cells.len(), index) {
+            Some(index) => cells[index],
+            None => {
+                self.stats.register_out_of_range += 1;
+                0
+            }
+        }
+    }
+
+    /// Sets a cell to the value's lowest bits; past the end nothing is written.
+    pub fn register_store(&mut self, register: u32, index: u128, value: u128) {
+        let register = &mut self.registers[register as usize];
+        match cell(register.cells.len(), index) {
+            Some(index) => register.cells[index] = value & mask(register.width),
+            None => self.stats.register_out_of_range += 1,
+        }
+    }
+
+    pub fn count(&mut self, counter: u32, index: u128, bytes: u32) {
+        let cells = &mut self.counters[counter as usize];
+        match cell(cells.len(), index) {
+            Some(index) => cells[index].add(bytes),
+            None => self.stats.counter_out_of_range += 1,
+        }
+    }
+
+    /// The packet's colour; `None` past the end.
+    pub fn meter_colour(
+        &mut self,
+        meter: u32,
+        index: u128,
+        now: Nanos,
+        bytes: u32,
+    ) -> Option<u128> {
+        let array = &mut self.meters[meter as usize];
+        match cell(array.cells.len(), index) {
+            Some(index) => Some(array.cells[index].colour(now, meter_amount(array.unit, bytes))),
+            None => {
+                self.stats.meter_out_of_range += 1;
+                None
+            }
+        }
+    }
+
+    pub fn log_line(&mut self, pieces: &[String], values: &[u128]) {
+        if self.log.len() >= LOG_LINES {
+            self.stats.log_lost += 1;
+            return;
+        }
+        let mut line = String::new();
+        for (i, piece) in pieces.iter().enumerate() {
+            line.push_str(piece);
+            if let Some(value) = values.get(i) {
+                // Writing to a string cannot fail.
+                let _ = write!(line, "{}", *value as i128);
+            }
+        }
+        self.log.push(line);
+    }
+}
+
+fn cell(size: usize, index: u128) -> Option<usize> {
+    usize::try_from(index).ok().filter(|&index| index < size)
+}
+
+impl CounterValue {
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(u64::from(bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_values_stay_within_and_repeat() {
+        let draw = |seed| {
+            let mut random = Random(seed);
+            (0..1_000)
+                .map(|_| random.within(10, 20))
+                .collect::<Vec<_>>()
+        };
+        let values = draw(7);
+        assert!(values.iter().all(|v| (10..=20).contains(v)));
+        assert!((10..=20).all(|v| values.contains(&v)));
+        assert_eq!(values, draw(7));
+        assert_ne!(values, draw(8));
+        assert_eq!(Random(1).within(5, 5), 5);
+        let mut random = Random(1);
+        assert_ne!(random.within(0, u128::MAX), random.within(0, u128::MAX));
+    }
+}

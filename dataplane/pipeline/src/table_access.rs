@@ -1,0 +1,234 @@
+//! The control plane's access to tables.
+
+use crate::check;
+use crate::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
+use crate::error::TableError;
+use crate::info::{TableId, TableInfo};
+use crate::meter;
+use crate::pipeline::Pipeline;
+use crate::program::Program;
+use crate::table::{Bound, Row, TableState};
+
+/// The declaration of a table.
+fn info(program: &Program, table: TableId) -> Result<&TableInfo, TableError> {
+    program
+        .tables
+        .get(table.index())
+        .ok_or(TableError::NoSuchTable)
+}
+
+/// The call's action with the node that follows it.
+fn bind(program: &Program, table: &TableInfo, call: &ActionCall) -> Result<Bound, TableError> {
+    let position = check::call(table, &program.actions, call)?;
+    let next = program.match_tables[table.id.index()].next[position];
+    Ok(Bound {
+        action: call.action.0,
+        arguments: call.arguments.clone(),
+        next,
+    })
+}
+
+fn not_found(table: &TableInfo) -> TableError {
+    TableError::NotFound {
+        table: table.name.clone(),
+    }
+}
+
+fn view<'a>(table: &TableInfo, row: &'a Row) -> EntryView<'a> {
+    EntryView {
+        entry: &row.entry,
+        is_const: table.const_entries,
+        counter: table.direct_counter.then_some(row.counter),
+        meter: table.direct_meter.and_then(|_| row.meter.config()),
+    }
+}
+
+impl Pipeline {
+    /// Installs the entries and defaults that the program declares; the loader has checked them.
+    pub(crate) fn install_declared(&mut self) {
+        for (table, state) in self.program.tables.iter().zip(&mut self.tables) {
+            let declared = &self.program.match_tables[table.id.index()];
+            state.default = declared.default.clone();
+            state.miss = declared
+                .default
+                .as_ref()
+                .and_then(|call| bind(&self.program, table, call).ok());
+            for entry in &declared.entries {
+                if let Ok(bound) = bind(&self.program, table, &entry.call) {
+                    state.insert(entry.clone(), bound);
+                }
+            }
+        }
+    }
+
+    /// Adds an entry.
+    pub fn table_insert(&mut self, table: TableId, entry: Entry) -> Result<(), TableError> {
+        let (info, state) = self.writable(table)?;
+        let key = check::key(info, &entry.key)?;
+        let bound = bind(&self.program, info, &entry.call)?;
+        if state.find(&key).is_some() {
+            return Err(TableError::AlreadyExists {
+                table: info.name.clone(),
+            });
+        }
+        if state.len() >= info.max_size {
+            return Err(TableError::Full {
+                table: info.name.clone(),
+                size: info.max_size,
+            });
+        }
+        self.tables[table.index()].insert(
+            Entry {
+                key,
+                call: entry.call,
+            },
+            bound,
+        );
+        Ok(())
+    }
+
+    /// Gives an entry another action. Its counter and meter stay.
+    pub fn table_modify(&mut self, table: TableId, entry: Entry) -> Result<(), TableError> {
+        let (info, state) = self.writable(table)?;
+        let key = check::key(info, &entry.key)?;
+        let bound = bind(&self.program, info, &entry.call)?;
+        let row = state.find(&key).ok_or_else(|| not_found(info))?;
+        if let Some(row) = self.tables[table.index()].row_mut(row) {
+            row.entry.call = entry.call;
+            row.bound = bound;
+        }
+        Ok(())
+    }
+
+    /// Removes an entry.
+    pub fn table_delete(&mut self, table: TableId, key: &EntryKey) -> Result<(), TableError> {
+        let (info, _) = self.writable(table)?;
+        let key = check::key(info, key)?;
+        let error = not_found(info);
+        if self.tables[table.index()].remove(&key) {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    }
+
+    fn writable(&self, table: TableId) -> Result<(&TableInfo, &TableState), TableError> {
+        let info = info(&self.program, table)?;
+        if info.const_entries {
+            return Err(TableError::ConstEntries {
+                table: info.name.clone(),
+            });
+        }
+        Ok((info, &self.tables[table.index()]))
+    }
+
+    /// One entry with its state.
+    pub fn table_get(&self, table: TableId, key: &EntryKey) -> Result<EntryView<'_>, TableError> {
+        let info = info(&self.program, table)?;
+        let state = &self.tables[table.index()];
+        let key = check::key(info, key)?;
+        let row = state.find(&key).and_then(|row| state.row(row));
+        row.map(|row| view(info, row))
+            .ok_or_else(|| not_found(info))
+    }
+
+    /// All entries with their state, constant ones included, in an order that repeats.
+    pub fn table_entries(
+        &self,
+        table: TableId,
+    ) -> Result<impl Iterator<Item = EntryView<'_>>, TableError> {
+        let info = info(&self.program, table)?;
+        Ok(self.tables[table.index()]
+            .rows()
+            .map(move |row| view(info, row)))
+    }
+
+    /// How many entries a table has.
+    pub fn table_len(&self, table: TableId) -> Result<usize, TableError> {
+        info(&self.program, table)?;
+        Ok(self.tables[table.index()].len())
+    }
+
+    /// The default entry; `None` where a miss does nothing.
+    pub fn table_default(&self, table: TableId) -> Result<Option<&ActionCall>, TableError> {
+        info(&self.program, table)?;
+        Ok(self.tables[table.index()].default.as_ref())
+    }
+
+    /// Sets the default entry; `None` resets it to what the program declares.
+    pub fn table_set_default(
+        &mut self,
+        table: TableId,
+        call: Option<ActionCall>,
+    ) -> Result<(), TableError> {
+        let info = info(&self.program, table)?;
+        if info.const_default {
+            return Err(TableError::ConstDefault {
+                table: info.name.clone(),
+            });
+        }
+        let call = call.or_else(|| self.program.match_tables[table.index()].default.clone());
+        let bound = call
+            .as_ref()
+            .map(|call| bind(&self.program, info, call))
+            .transpose()?;
+        let state = &mut self.tables[table.index()];
+        state.default = call;
+        state.miss = bound;
+        Ok(())
+    }
+
+    /// Sets an entry's direct counter.
+    pub fn direct_counter_write(
+        &mut self,
+        table: TableId,
+        key: &EntryKey,
+        value: CounterValue,
+    ) -> Result<(), TableError> {
+        let info = info(&self.program, table)?;
+        if !info.direct_counter {
+            return Err(TableError::NoDirect {
+                table: info.name.clone(),
+                what: "counter",
+            });
+        }
+        self.row_mut(table, key)?.counter = value;
+        Ok(())
+    }
+
+    /// Sets the rates of an entry's direct meter; `None` makes every packet green.
+    pub fn direct_meter_write(
+        &mut self,
+        table: TableId,
+        key: &EntryKey,
+        config: Option<MeterConfig>,
+    ) -> Result<(), TableError> {
+        let info = info(&self.program, table)?;
+        if info.direct_meter.is_none() {
+            return Err(TableError::NoDirect {
+                table: info.name.clone(),
+                what: "meter",
+            });
+        }
+        let refused = |reason| TableError::Meter {
+            table: info.name.clone(),
+            reason,
+        };
+        config
+            .as_ref()
+            .map_or(Ok(()), meter::check)
+            .map_err(refused)?;
+        self.row_mut(table, key)?.meter.configure(config);
+        Ok(())
+    }
+
+    fn row_mut(&mut self, table: TableId, key: &EntryKey) -> Result<&mut Row, TableError> {
+        let info = info(&self.program, table)?;
+        let key = check::key(info, key)?;
+        let state = &mut self.tables[table.index()];
+        state
+            .find(&key)
+            .and_then(|row| state.row_mut(row))
+            .ok_or_else(|| not_found(info))
+    }
+}

@@ -1,0 +1,267 @@
+//! Entries of tables: declared ones, defaults, direct counters and meters, errors.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod common;
+
+use common::*;
+use groupflow_pipeline::{
+    ActionCall, CounterValue, Entry, EntryKey, Match, MeterConfig, TableError,
+};
+use serde_json::json;
+
+#[test]
+fn declared_entries_and_defaults() {
+    let mut p4 = table_program(json!([["ternary", "h", "a"]]));
+    let declared = |key: &str, mask: &str, port: &str, priority: u32| {
+        json!({"match_key": [{"match_type": "ternary", "key": key, "mask": mask}],
+            "action_entry": {"action_id": 0, "action_data": [port]}, "priority": priority})
+    };
+    let table = &mut p4.json["pipelines"][0]["tables"][0];
+    table["entries"] = json!([
+        declared("0x01", "0xff", "0x7", 1),
+        declared("0x00", "0x00", "0x8", 2)
+    ]);
+    table["default_entry"]["action_const"] = json!(true);
+    let mut pipeline = p4.load();
+    let t = table_id(&pipeline, "t");
+    assert_eq!(
+        [port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)],
+        [7, 8]
+    );
+    let read: Vec<_> = pipeline
+        .table_entries(t)
+        .unwrap()
+        .map(|e| (e.is_const, e.entry.key.priority))
+        .collect();
+    assert_eq!(
+        read,
+        [(true, 2), (true, 1)],
+        "the lowest number wins in BMv2, the highest here"
+    );
+    let new = entry(
+        &pipeline,
+        "t",
+        vec![Match::Ternary {
+            value: 5,
+            mask: 255,
+        }],
+        1,
+        "hit",
+        &[1],
+    );
+    let constant = TableError::ConstEntries {
+        table: "t".to_owned(),
+    };
+    assert_eq!(pipeline.table_insert(t, new.clone()), Err(constant.clone()));
+    assert_eq!(pipeline.table_modify(t, new.clone()), Err(constant.clone()));
+    assert_eq!(pipeline.table_delete(t, &new.key), Err(constant));
+    assert_eq!(
+        pipeline.table_set_default(t, None),
+        Err(TableError::ConstDefault {
+            table: "t".to_owned()
+        })
+    );
+}
+
+#[test]
+fn the_default_entry_can_be_set_and_reset() {
+    let mut pipeline = table_program(json!([["exact", "h", "a"]])).load();
+    let t = table_id(&pipeline, "t");
+    let action = pipeline.program().table_action(t, "hit").unwrap().id;
+    pipeline
+        .table_set_default(
+            t,
+            Some(ActionCall {
+                action,
+                arguments: vec![33],
+            }),
+        )
+        .unwrap();
+    assert_eq!(port(&mut pipeline, 1, 0, 0), 33);
+    assert_eq!(pipeline.table_default(t).unwrap().unwrap().arguments, [33]);
+    pipeline.table_set_default(t, None).unwrap();
+    assert_eq!(port(&mut pipeline, 1, 0, 0), 500);
+}
+
+#[test]
+fn direct_counters_and_meters() {
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    p4.add(
+        "meter_arrays",
+        json!({"name": "dm", "id": 0, "is_direct": true, "rate_count": 2, "type": "packets",
+        "size": 64, "binding": "t", "result_target": ["h", "d"]}),
+    );
+    p4.json["pipelines"][0]["tables"][0]["with_counters"] = json!(true);
+    p4.json["pipelines"][0]["tables"][0]["direct_meters"] = json!("dm");
+    let mut pipeline = p4.load();
+    let t = table_id(&pipeline, "t");
+    add_port(&mut pipeline, vec![Match::Exact(1)], 0, 3);
+    let key = EntryKey {
+        matches: vec![Match::Exact(1)],
+        priority: 0,
+    };
+    let rates = MeterConfig {
+        cir: 1,
+        cburst: 1,
+        pir: 1,
+        pburst: 2,
+    };
+    pipeline.direct_meter_write(t, &key, Some(rates)).unwrap();
+    pipeline
+        .direct_counter_write(
+            t,
+            &key,
+            CounterValue {
+                packets: 10,
+                bytes: 100,
+            },
+        )
+        .unwrap();
+    let colours: Vec<u8> = (0..3)
+        .map(|_| through(&mut pipeline, &[1, 0, 0, 0, 0, 0, 0, 9])[7])
+        .collect();
+    assert_eq!(colours, [0, 1, 2]);
+    port(&mut pipeline, 2, 0, 0);
+    let read = pipeline.table_get(t, &key).unwrap();
+    assert_eq!(
+        read.counter,
+        Some(CounterValue {
+            packets: 13,
+            bytes: 124
+        })
+    );
+    assert_eq!(read.meter, Some(rates));
+    let wrong = pipeline.direct_meter_write(
+        t,
+        &key,
+        Some(MeterConfig {
+            cir: 2,
+            pir: 1,
+            ..rates
+        }),
+    );
+    assert_eq!(
+        wrong.unwrap_err().to_string(),
+        "table t: the peak rate is below the committed rate"
+    );
+}
+
+#[test]
+fn wrong_entries_are_refused() {
+    let mut p4 = table_program(json!([["exact", "h", "a"], ["lpm", "h", "c"]]));
+    p4.json["pipelines"][0]["tables"][0]["max_size"] = json!(1);
+    let miss = json!({"action_id": 1, "action_const": true, "action_data": []});
+    p4.table(INGRESS, "keyless", json!([]), &[1], miss);
+    let mut pipeline = p4.load();
+    let t = table_id(&pipeline, "t");
+    let exact = Match::Exact(1);
+    let lpm = |value, prefix| Match::Lpm { value, prefix };
+    let good = entry(
+        &pipeline,
+        "t",
+        vec![exact.clone(), lpm(0x0a00_0000, 8)],
+        0,
+        "hit",
+        &[3],
+    );
+    let matches = |matches| Entry {
+        key: EntryKey {
+            matches,
+            priority: 0,
+        },
+        ..good.clone()
+    };
+    let arguments = |arguments| Entry {
+        call: ActionCall {
+            arguments,
+            ..good.call.clone()
+        },
+        ..good.clone()
+    };
+    let mut with_priority = good.clone();
+    with_priority.key.priority = 1;
+    let cases = [
+        (
+            matches(vec![exact.clone()]),
+            "table t has 2 key fields, the entry 1",
+        ),
+        (
+            matches(vec![Match::Exact(256), lpm(0, 0)]),
+            "table t, key field h.a: the value does not fit the field",
+        ),
+        (
+            matches(vec![lpm(0, 0), lpm(0, 0)]),
+            "table t, key field h.a: an exact match is expected",
+        ),
+        (
+            matches(vec![exact.clone(), lpm(0, 33)]),
+            "table t, key field h.c: the prefix is longer than the field",
+        ),
+        (
+            matches(vec![exact.clone(), lpm(1, 8)]),
+            "table t, key field h.c: the value has bits outside its prefix",
+        ),
+        (with_priority, "table t: entries have no priority"),
+        (
+            arguments(vec![512]),
+            "action hit, parameter port: the value does not fit the parameter",
+        ),
+        (arguments(vec![]), "action hit, parameter port: missing"),
+        (
+            arguments(vec![1, 2]),
+            "action hit, parameter 1: there is no such parameter",
+        ),
+    ];
+    for (wrong, text) in cases {
+        assert_eq!(
+            pipeline.table_insert(t, wrong).unwrap_err().to_string(),
+            text
+        );
+    }
+    assert_eq!(
+        pipeline
+            .table_modify(t, good.clone())
+            .unwrap_err()
+            .to_string(),
+        "table t has no such entry"
+    );
+    assert_eq!(
+        pipeline.table_delete(t, &good.key).unwrap_err().to_string(),
+        "table t has no such entry"
+    );
+    pipeline.table_insert(t, good.clone()).unwrap();
+    assert_eq!(
+        pipeline
+            .table_insert(t, good.clone())
+            .unwrap_err()
+            .to_string(),
+        "table t has this entry already"
+    );
+    let other = matches(vec![Match::Exact(2), lpm(0, 0)]);
+    assert_eq!(
+        pipeline.table_insert(t, other).unwrap_err().to_string(),
+        "table t is full (1 entries)"
+    );
+    let keyless = table_id(&pipeline, "keyless");
+    let no_key = pipeline.table_insert(keyless, matches(vec![])).unwrap_err();
+    assert_eq!(
+        no_key.to_string(),
+        "table keyless has no key: only its default entry can be set"
+    );
+    assert!(matches!(
+        pipeline.direct_counter_write(t, &good.key, CounterValue::default()),
+        Err(TableError::NoDirect { .. })
+    ));
+    assert_eq!(pipeline.table_len(t), Ok(1));
+}
+
+#[test]
+fn an_id_of_another_program_is_refused() {
+    let mut small = P4::new().load();
+    let large = table_program(json!([["exact", "h", "a"]])).load();
+    let t = table_id(&large, "t");
+    let new = entry(&large, "t", vec![Match::Exact(1)], 0, "hit", &[3]);
+    assert_eq!(small.table_insert(t, new), Err(TableError::NoSuchTable));
+    assert!(small.table_entries(t).is_err());
+}

@@ -1,0 +1,244 @@
+//! Lookup in tables: every match kind, priorities, the way after a table.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod common;
+
+use common::*;
+use groupflow_pipeline::{EntryKey, Match};
+use proptest::prelude::*;
+use serde_json::json;
+
+#[test]
+fn exact_keys_of_all_sizes() {
+    let narrow = json!([["exact", "h", "a"], ["exact", "h", "b"]]);
+    let wide = json!([
+        ["exact", "h", "a"],
+        ["exact", "h", "b"],
+        ["exact", "m", "wide"],
+        ["exact", "h", "c"]
+    ]);
+    for (key, more) in [
+        (narrow, vec![]),
+        (wide, vec![Match::Exact(0), Match::Exact(9)]),
+    ] {
+        let mut pipeline = table_program(key).load();
+        let matches = |a, b| [vec![Match::Exact(a), Match::Exact(b)], more.clone()].concat();
+        add_port(&mut pipeline, matches(1, 2), 0, 7);
+        add_port(&mut pipeline, matches(2, 1), 0, 8);
+        assert_eq!(
+            [
+                port(&mut pipeline, 1, 2, 9),
+                port(&mut pipeline, 2, 1, 9),
+                port(&mut pipeline, 1, 1, 9)
+            ],
+            [7, 8, 500]
+        );
+        let t = table_id(&pipeline, "t");
+        pipeline
+            .table_delete(
+                t,
+                &EntryKey {
+                    matches: matches(1, 2),
+                    priority: 0,
+                },
+            )
+            .unwrap();
+        assert_eq!(port(&mut pipeline, 1, 2, 9), 500);
+        let changed = entry(&pipeline, "t", matches(2, 1), 0, "hit", &[9]);
+        pipeline.table_modify(t, changed).unwrap();
+        assert_eq!(port(&mut pipeline, 2, 1, 9), 9);
+    }
+}
+
+#[test]
+fn priorities_decide_among_ternary_and_range_entries() {
+    let mut pipeline = table_program(json!([
+        ["ternary", "h", "a"],
+        ["range", "h", "b"],
+        ["lpm", "h", "c"]
+    ]))
+    .load();
+    let any_c = || Match::Lpm {
+        value: 0,
+        prefix: 0,
+    };
+    let all_b = || Match::Range {
+        low: 0,
+        high: 0xffff,
+    };
+    add_port(
+        &mut pipeline,
+        vec![Match::Ternary { value: 0, mask: 0 }, all_b(), any_c()],
+        1,
+        1,
+    );
+    add_port(
+        &mut pipeline,
+        vec![
+            Match::Ternary {
+                value: 0x10,
+                mask: 0xf0,
+            },
+            all_b(),
+            any_c(),
+        ],
+        5,
+        2,
+    );
+    add_port(
+        &mut pipeline,
+        vec![
+            Match::Ternary {
+                value: 0x11,
+                mask: 0xff,
+            },
+            Match::Range { low: 10, high: 20 },
+            any_c(),
+        ],
+        9,
+        3,
+    );
+    add_port(
+        &mut pipeline,
+        vec![
+            Match::Optional(Some(0x20)),
+            all_b(),
+            Match::Lpm {
+                value: 0x0a00_0000,
+                prefix: 8,
+            },
+        ],
+        5,
+        4,
+    );
+    let expected = [
+        (0x33, 0, 0, 1),
+        (0x12, 0, 0, 2),
+        (0x11, 9, 0, 2),
+        (0x11, 10, 0, 3),
+        (0x11, 20, 0, 3),
+        (0x11, 21, 0, 2),
+        (0x20, 0, 0x0aff_ffff, 4),
+        (0x20, 0, 0x0b00_0000, 1),
+    ];
+    for (a, b, c, to) in expected {
+        assert_eq!(port(&mut pipeline, a, b, c), to, "{a:#x} {b} {c:#x}");
+    }
+    // Optional entries of a ternary field are read back, and found, as ternary.
+    let key = vec![
+        Match::Ternary {
+            value: 0x20,
+            mask: 0xff,
+        },
+        all_b(),
+        Match::Lpm {
+            value: 0x0a00_0000,
+            prefix: 8,
+        },
+    ];
+    let t = table_id(&pipeline, "t");
+    assert!(pipeline
+        .table_get(
+            t,
+            &EntryKey {
+                matches: key,
+                priority: 5
+            }
+        )
+        .is_ok());
+}
+
+#[test]
+fn equal_priorities_keep_the_order_of_insertion() {
+    let mut pipeline = table_program(json!([["optional", "h", "a"]])).load();
+    add_port(&mut pipeline, vec![Match::Optional(Some(1))], 3, 1);
+    add_port(&mut pipeline, vec![Match::Optional(None)], 3, 2);
+    assert_eq!(
+        [port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)],
+        [1, 2]
+    );
+}
+
+#[test]
+fn fields_of_invalid_headers_count_as_zero() {
+    let mut p4 = table_program(json!([["exact", "h", "a"], ["exact", "h", "$valid$"]]));
+    p4.state("start", json!([]), json!([]), json!([P4::otherwise(None)]));
+    let mut pipeline = p4.load();
+    add_port(&mut pipeline, vec![Match::Exact(0), Match::Exact(0)], 0, 3);
+    assert_eq!(port(&mut pipeline, 7, 0, 0), 3);
+}
+
+#[test]
+fn a_static_mask_applies_before_the_match() {
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    p4.json["pipelines"][0]["tables"][0]["key"][0]["mask"] = json!("0xf0");
+    let mut pipeline = p4.load();
+    add_port(&mut pipeline, vec![Match::Exact(0x30)], 0, 3);
+    assert_eq!(
+        [
+            port(&mut pipeline, 0x3f, 0, 0),
+            port(&mut pipeline, 0x4f, 0, 0)
+        ],
+        [3, 500]
+    );
+}
+
+#[test]
+fn hit_and_miss_choose_the_way() {
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    p4.run(INGRESS, vec![forward(77)]);
+    let second = p4.json["pipelines"][0]["tables"][1]["name"].clone();
+    p4.json["pipelines"][0]["tables"][0]["next_tables"] =
+        json!({"__HIT__": null, "__MISS__": second});
+    p4.json["pipelines"][0]["tables"][0]["base_default_next"] = json!(null);
+    let mut pipeline = p4.load();
+    add_port(&mut pipeline, vec![Match::Exact(1)], 0, 3);
+    assert_eq!(
+        [port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)],
+        [3, 77]
+    );
+}
+
+/// A prefix within `c`, of which the first bits are few so that prefixes nest.
+fn prefix() -> impl Strategy<Value = (u32, u8)> {
+    (any::<u32>(), 0u8..=32).prop_map(|(bits, length)| {
+        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+        (bits & 0xc0c0_0303 & mask, length)
+    })
+}
+
+proptest! {
+    #![proptest_config(seeded(64))]
+
+    #[test]
+    fn longest_prefix_agrees_with_a_scan(
+        prefixes in prop::collection::vec(prefix(), 1..40),
+        removed in prop::collection::vec(any::<bool>(), 40),
+        probes in prop::collection::vec(any::<u32>(), 40),
+    ) {
+        let mut pipeline = table_program(json!([["lpm", "h", "c"]])).load();
+        let t = table_id(&pipeline, "t");
+        let mut kept: Vec<(u32, u8, u16)> = Vec::new();
+        for (i, &(value, length)) in prefixes.iter().enumerate() {
+            if !kept.iter().any(|k| (k.0, k.1) == (value, length)) {
+                add_port(&mut pipeline, vec![Match::Lpm { value: value.into(), prefix: length }], 0, i as u128);
+                kept.push((value, length, i as u16));
+            }
+        }
+        let mut removed = removed.into_iter();
+        kept.retain(|&(value, prefix, _)| {
+            let keep = !removed.next().unwrap_or(false);
+            if !keep {
+                let matches = vec![Match::Lpm { value: value.into(), prefix }];
+                pipeline.table_delete(t, &EntryKey { matches, priority: 0 }).unwrap();
+            }
+            keep
+        });
+        for probe in probes.into_iter().map(|p| p & 0xc0c0_0303) {
+            let mask = |length: u8| u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+            let best = kept.iter().filter(|k| probe & mask(k.1) == k.0).max_by_key(|k| k.1);
+            prop_assert_eq!(port(&mut pipeline, 0, 0, probe), best.map_or(500, |k| k.2));
+        }
+    }
+}

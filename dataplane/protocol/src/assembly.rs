@@ -1,0 +1,282 @@
+//! Puts a stream's packets in order and checks how datagrams are framed.
+//!
+//! A stream of datagrams is a byte stream too: each datagram begins a packet (flag BOUNDARY) and
+//! is preceded by its length (u32, big endian).
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use crate::ids::{Seq, MAX_PAYLOAD};
+use crate::wire::Flags;
+
+/// The largest datagram.
+pub const MAX_DATAGRAM: usize = 16 << 20;
+/// Bytes of the length before a datagram.
+pub const DATAGRAM_PREFIX: usize = 4;
+
+/// Why a stream makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum FormatError {
+    /// Datagrams where a byte stream is expected.
+    #[error("the stream consists of datagrams")]
+    Datagrams,
+    /// A byte stream where datagrams are expected.
+    #[error("the stream does not consist of datagrams")]
+    NoDatagrams,
+    /// A datagram's packets do not add up to its length.
+    #[error("a datagram's packets do not add up to its length")]
+    Length,
+    /// A datagram beyond [`MAX_DATAGRAM`].
+    #[error("a datagram of {0} bytes is too long")]
+    TooLong(u32),
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// New: kept or delivered.
+    New,
+    /// It was here before.
+    Duplicate,
+    /// Too far ahead of what can be kept.
+    NoRoom,
+}
+
+#[derive(Debug)]
+struct Held {
+    flags: Flags,
+    payload: Box<[u8]>,
+}
+
+/// How the stream is to be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    Bytes,
+    /// Bytes the current datagram still lacks.
+    Datagrams(usize),
+    /// Joined in the middle: nothing is delivered until a datagram begins.
+    Skipping,
+}
+
+/// The packets of one stream, on the way into order.
+#[derive(Debug)]
+pub struct Assembly {
+    next: Seq,
+    held: BTreeMap<u32, Held>,
+    ready: Vec<u8>,
+    /// Packets it keeps at most, delivered but not taken ones included.
+    capacity: u32,
+    framing: Framing,
+    finished: bool,
+    datagrams: u64,
+    delivered: u64,
+}
+
+impl Assembly {
+    /// Expects `start` first.
+    pub fn new(start: Seq, capacity: u32, datagrams: bool) -> Assembly {
+        let framing = match (datagrams, start == Seq::FIRST) {
+            (false, _) => Framing::Bytes,
+            (true, true) => Framing::Datagrams(0),
+            (true, false) => Framing::Skipping,
+        };
+        Assembly {
+            next: start,
+            held: BTreeMap::new(),
+            ready: Vec::new(),
+            capacity,
+            framing,
+            finished: false,
+            datagrams: 0,
+            delivered: 0,
+        }
+    }
+
+    /// Takes a packet in; delivers what has come into order.
+    pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) -> Result<Placed, FormatError> {
+        if seq < self.next || self.finished || self.held.contains_key(&seq.0) {
+            return Ok(Placed::Duplicate);
+        }
+        if seq >= self.limit() {
+            return Ok(Placed::NoRoom);
+        }
+        if seq > self.next {
+            let held = Held { flags, payload: payload.into() };
+            self.held.insert(seq.0, held);
+            return Ok(Placed::New);
+        }
+        self.deliver(flags, payload)?;
+        while let Some(held) = self.held.remove(&self.next.0) {
+            self.deliver(held.flags, &held.payload)?;
+        }
+        Ok(Placed::New)
+    }
+
+    fn deliver(&mut self, flags: Flags, payload: &[u8]) -> Result<(), FormatError> {
+        if self.cut(flags, payload)? {
+            self.ready.extend_from_slice(payload);
+            self.delivered += payload.len() as u64;
+        }
+        self.next = self.next.next();
+        if flags.has(Flags::FIN) {
+            self.finished = true;
+            self.held.clear();
+        }
+        Ok(())
+    }
+
+    /// Checks the framing. False: the packet is skipped.
+    fn cut(&mut self, flags: Flags, payload: &[u8]) -> Result<bool, FormatError> {
+        let begins = flags.has(Flags::BOUNDARY);
+        let left = match self.framing {
+            Framing::Bytes if begins => return Err(FormatError::Datagrams),
+            Framing::Bytes => return Ok(true),
+            Framing::Skipping if !begins => return Ok(false),
+            Framing::Skipping => 0,
+            Framing::Datagrams(left) => left,
+        };
+        let after = if begins {
+            if left > 0 {
+                return Err(FormatError::Length);
+            }
+            let length = datagram_length(payload).ok_or(FormatError::Length)?;
+            if length as usize > MAX_DATAGRAM {
+                return Err(FormatError::TooLong(length));
+            }
+            self.datagrams += 1;
+            (length as usize).checked_sub(payload.len() - DATAGRAM_PREFIX)
+        } else if left == 0 && !payload.is_empty() {
+            return Err(FormatError::NoDatagrams);
+        } else {
+            left.checked_sub(payload.len())
+        };
+        let after = after.ok_or(FormatError::Length)?;
+        if flags.has(Flags::FIN) && after > 0 {
+            return Err(FormatError::Length);
+        }
+        self.framing = Framing::Datagrams(after);
+        Ok(true)
+    }
+
+    /// The next packet expected.
+    pub fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Packets from here on have no room.
+    pub fn limit(&self) -> Seq {
+        self.next.forward(self.room())
+    }
+
+    /// Packets that fit besides what was delivered and not taken.
+    pub fn room(&self) -> u32 {
+        let waiting = self.ready.len().div_ceil(MAX_PAYLOAD);
+        self.capacity.saturating_sub(u32::try_from(waiting).unwrap_or(u32::MAX))
+    }
+
+    /// Packets that wait for an earlier one.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether everything through the last packet was delivered.
+    pub fn finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Bytes delivered so far (with the datagrams' lengths).
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Datagrams begun so far.
+    pub fn datagrams(&self) -> u64 {
+        self.datagrams
+    }
+
+    /// What is in order and not taken.
+    pub fn ready(&self) -> &[u8] {
+        &self.ready
+    }
+
+    /// Moves what is in order to the end of `out`.
+    pub fn take(&mut self, out: &mut Vec<u8>) {
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.ready);
+        } else {
+            out.append(&mut self.ready);
+        }
+    }
+}
+
+/// The length at the beginning of a datagram, if it is there.
+pub fn datagram_length(bytes: &[u8]) -> Option<u32> {
+    match bytes {
+        [a, b, c, d, ..] => Some(u32::from_be_bytes([*a, *b, *c, *d])),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delivers_in_order_and_once() {
+        let mut a = Assembly::new(Seq::FIRST, 8, false);
+        assert_eq!(a.insert(Seq(2), Flags::NONE, b"b"), Ok(Placed::New));
+        assert_eq!(a.ready(), b"");
+        assert_eq!(a.insert(Seq(1), Flags::NONE, b"a"), Ok(Placed::New));
+        assert_eq!(a.ready(), b"ab");
+        assert_eq!(a.insert(Seq(2), Flags::NONE, b"b"), Ok(Placed::Duplicate));
+        assert_eq!(a.insert(Seq(3), Flags::FIN, b""), Ok(Placed::New));
+        assert!(a.finished());
+        assert_eq!(a.insert(Seq(4), Flags::NONE, b"x"), Ok(Placed::Duplicate));
+    }
+
+    #[test]
+    fn what_is_not_taken_uses_the_capacity() {
+        let mut a = Assembly::new(Seq::FIRST, 4, false);
+        assert_eq!(a.insert(Seq(5), Flags::NONE, b"x"), Ok(Placed::NoRoom));
+        assert_eq!(a.insert(Seq(1), Flags::NONE, &[0; 1448]), Ok(Placed::New));
+        assert_eq!((a.room(), a.limit()), (3, Seq(5)));
+        a.take(&mut Vec::new());
+        assert_eq!((a.room(), a.limit()), (4, Seq(6)));
+    }
+
+    #[test]
+    fn datagrams_are_checked() {
+        const B: Flags = Flags::BOUNDARY;
+        const N: Flags = Flags::NONE;
+        type Case<'a> = (&'a str, &'a [(Flags, &'a [u8])], Result<&'a [u8], FormatError>);
+        let cases: [Case<'_>; 8] = [
+            ("one", &[(B, &[0, 0, 0, 1, 7])], Ok(&[0, 0, 0, 1, 7])),
+            ("two packets", &[(B, &[0, 0, 0, 2, 7]), (N, &[8])], Ok(&[0, 0, 0, 2, 7, 8])),
+            ("empty", &[(B, &[0, 0, 0, 0]), (Flags::FIN, &[])], Ok(&[0, 0, 0, 0])),
+            ("no prefix", &[(B, &[0, 0])], Err(FormatError::Length)),
+            ("longer than said", &[(B, &[0, 0, 0, 1, 7, 8])], Err(FormatError::Length)),
+            ("cut off", &[(B, &[0, 0, 0, 2, 7]), (B, &[0, 0, 0, 0])], Err(FormatError::Length)),
+            ("too long", &[(B, &[255, 0, 0, 0])], Err(FormatError::TooLong(0xff00_0000))),
+            ("bytes", &[(N, b"abc")], Err(FormatError::NoDatagrams)),
+        ];
+        for (what, packets, expected) in cases {
+            let mut a = Assembly::new(Seq::FIRST, 8, true);
+            let inserted = packets
+                .iter()
+                .zip(1..)
+                .try_for_each(|(&(flags, bytes), seq)| a.insert(Seq(seq), flags, bytes).map(|_| ()));
+            assert_eq!(inserted.map(|()| a.ready()), expected, "{what}");
+        }
+        let mut bytes = Assembly::new(Seq::FIRST, 8, false);
+        assert_eq!(bytes.insert(Seq(1), B, &[0; 4]), Err(FormatError::Datagrams));
+    }
+
+    #[test]
+    fn joining_amid_a_datagram_skips_the_rest_of_it() {
+        let mut a = Assembly::new(Seq(5), 8, true);
+        assert_eq!(a.insert(Seq(5), Flags::NONE, b"tail"), Ok(Placed::New));
+        assert_eq!(a.insert(Seq(6), Flags::BOUNDARY, &[0, 0, 0, 1, 9]), Ok(Placed::New));
+        assert_eq!(a.ready(), [0, 0, 0, 1, 9]);
+    }
+}

@@ -1,0 +1,322 @@
+//! What hosts and the controller tell each other: the payloads of JOIN, LEAVE, KEEPALIVE, QUERY,
+//! REPORT (hosts ask) and REPLY (the controller answers).
+//!
+//! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
+//! fields are in docs/protocol.md; the order here is the order on the wire.
+
+use crate::ids::MemberId;
+use crate::wire::{Kind, Reader, WireError};
+
+pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
+
+/// Bytes of a text at most: its length is one byte.
+pub const MAX_TEXT: usize = 255;
+
+/// Numbers a host's request; the answer carries the same. 0 marks what the controller pushes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u32);
+
+/// Declares an enum of one byte on the wire with its parser.
+macro_rules! wire_enum {
+    ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant = $value),+ }
+
+        impl $name {
+            /// Every value, in the order of its number.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            pub(crate) fn parse(value: u8) -> Result<$name, WireError> {
+                match value {
+                    $($value => Ok($name::$variant),)+
+                    _ => Err(WireError::Value { field: $field, value: value.into() }),
+                }
+            }
+        }
+    };
+}
+
+wire_enum!(
+    /// What a member does in a session.
+    Role, "role", {
+        /// Sends a stream.
+        Sender = 1,
+        /// Receives one.
+        Receiver = 2,
+        /// Caches for a switch; belongs to no session.
+        Cache = 3,
+    }
+);
+wire_enum!(
+    /// Where a receiver wants to begin.
+    StartAt, "start", {
+        /// With what is sent from now on.
+        Now = 0,
+        /// With the first packet of the stream.
+        Start = 1,
+        /// With header.seq: it was a member before.
+        Resume = 2,
+    }
+);
+wire_enum!(
+    /// Why a member leaves.
+    LeaveReason, "reason", {
+        /// It has, or the group has, everything.
+        Done = 0,
+        /// It gives up.
+        Aborted = 1,
+    }
+);
+wire_enum!(
+    /// What a REPORT says.
+    ReportKind, "report kind", {
+        /// A requester lags far behind the stream.
+        SlowBranch = 1,
+        /// It no longer does.
+        CaughtUp = 2,
+        /// A receiver has the whole stream.
+        Complete = 3,
+        /// The cache's byte bound is reached.
+        CacheFull = 4,
+        /// The cache has room again.
+        CacheRoom = 5,
+    }
+);
+wire_enum!(
+    /// Who acknowledges.
+    Mode, "mode", {
+        /// End to end: an agent acknowledges what all its branches have.
+        EndToEnd = 0,
+        /// Node to node: an agent acknowledges what it has cached.
+        NodeToNode = 1,
+    }
+);
+wire_enum!(
+    /// What a slow receiver does to the group.
+    Policy, "policy", {
+        /// All wait for it.
+        Strict = 0,
+        /// Its cache decouples it.
+        Isolate = 1,
+    }
+);
+wire_enum!(
+    /// Why a request was refused.
+    Refusal, "code", {
+        /// No such session.
+        UnknownSession = 1,
+        /// The token is not the session's.
+        WrongToken = 2,
+        /// The session takes no more members.
+        SessionFull = 3,
+        /// The request makes no sense.
+        BadRequest = 4,
+        /// No such stream in the session.
+        NoSuchSource = 5,
+        /// The session is over.
+        Expired = 6,
+    }
+);
+wire_enum!(
+    /// What a NOTICE says.
+    NoticeKind, "what", {
+        /// A member joined.
+        MemberJoined = 1,
+        /// A member left by its own will.
+        MemberLeft = 2,
+        /// A member no longer answers.
+        MemberLost = 3,
+        /// The session was deleted.
+        SessionDeleted = 4,
+        /// A switch no longer answers.
+        SwitchLost = 5,
+        /// It does again.
+        SwitchBack = 6,
+        /// A cache agent no longer answers.
+        AgentLost = 7,
+        /// It does again.
+        AgentBack = 8,
+        /// A receiver has the whole stream.
+        MemberComplete = 9,
+    }
+);
+
+/// JOIN: take me in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Join {
+    /// What the member will do.
+    pub role: Role,
+    /// Where a receiver wants to begin.
+    pub start: StartAt,
+    /// Numbers the request.
+    pub request: RequestId,
+    /// The member's name.
+    pub name: String,
+    /// The session's token, as hexadecimal text; may be empty.
+    pub token: String,
+}
+
+/// LEAVE: let me go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leave {
+    /// Numbers the request.
+    pub request: RequestId,
+    /// Why.
+    pub reason: LeaveReason,
+}
+
+/// KEEPALIVE: I am here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Numbers the request.
+    pub request: RequestId,
+    /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
+    pub next: u32,
+    /// Repairs so far.
+    pub repairs: u32,
+}
+
+/// QUERY: whose stream is this, and how is it to be cached?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query {
+    /// Numbers the request.
+    pub request: RequestId,
+}
+
+/// REPORT: something happened that policy may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// What.
+    pub kind: ReportKind,
+    /// The member it is about.
+    pub about: MemberId,
+    /// A figure that belongs to it.
+    pub value: u32,
+    /// Numbers the request.
+    pub request: RequestId,
+}
+
+/// What a host asks of the controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// See [`Join`].
+    Join(Join),
+    /// See [`Leave`].
+    Leave(Leave),
+    /// See [`Keepalive`].
+    Keepalive(Keepalive),
+    /// See [`Query`].
+    Query(Query),
+    /// See [`Report`].
+    Report(Report),
+}
+
+impl Request {
+    /// The header's type.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Request::Join(_) => Kind::Join,
+            Request::Leave(_) => Kind::Leave,
+            Request::Keepalive(_) => Kind::Keepalive,
+            Request::Query(_) => Kind::Query,
+            Request::Report(_) => Kind::Report,
+        }
+    }
+
+    /// The payload's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        match self {
+            Request::Join(m) => {
+                out.u8(m.role as u8).u8(m.start as u8).u32(m.request.0).text(&m.name).text(&m.token);
+            }
+            Request::Leave(m) => {
+                out.u32(m.request.0).u8(m.reason as u8);
+            }
+            Request::Keepalive(m) => {
+                out.u32(m.request.0).u32(m.next).u32(m.repairs);
+            }
+            Request::Query(m) => {
+                out.u32(m.request.0);
+            }
+            Request::Report(m) => {
+                out.u8(m.kind as u8).u16(m.about.0).u32(m.value).u32(m.request.0);
+            }
+        }
+        out.bytes
+    }
+
+    /// Parses the payload of a packet of `kind`.
+    pub fn parse(kind: Kind, payload: &[u8]) -> Result<Request, WireError> {
+        let mut r = Reader::new(payload);
+        let request = match kind {
+            Kind::Join => Request::Join(Join {
+                role: Role::parse(r.u8("role")?)?,
+                start: StartAt::parse(r.u8("start")?)?,
+                request: RequestId(r.u32("request_id")?),
+                name: r.text("name")?,
+                token: r.text("token")?,
+            }),
+            Kind::Leave => Request::Leave(Leave {
+                request: RequestId(r.u32("request_id")?),
+                reason: LeaveReason::parse(r.u8("reason")?)?,
+            }),
+            Kind::Keepalive => Request::Keepalive(Keepalive {
+                request: RequestId(r.u32("request_id")?),
+                next: r.u32("next")?,
+                repairs: r.u32("repairs")?,
+            }),
+            Kind::Query => Request::Query(Query { request: RequestId(r.u32("request_id")?) }),
+            Kind::Report => Request::Report(Report {
+                kind: ReportKind::parse(r.u8("report kind")?)?,
+                about: MemberId(r.u16("about")?),
+                value: r.u32("value")?,
+                request: RequestId(r.u32("request_id")?),
+            }),
+            other => return Err(WireError::Value { field: "type", value: other as u64 }),
+        };
+        r.end("payload")?;
+        Ok(request)
+    }
+}
+
+/// Appends big-endian fields.
+#[derive(Default)]
+pub(crate) struct Writer {
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn u8(&mut self, value: u8) -> &mut Writer {
+        self.bytes.push(value);
+        self
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) -> &mut Writer {
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) -> &mut Writer {
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) -> &mut Writer {
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+        self
+    }
+
+    /// A text longer than [`MAX_TEXT`] bytes is cut at a character.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Writer {
+        let mut end = text.len().min(MAX_TEXT);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.u8(end as u8);
+        self.bytes.extend_from_slice(&text.as_bytes()[..end]);
+        self
+    }
+}

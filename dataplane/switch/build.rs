@@ -1,0 +1,49 @@
+//! Generates the P4Runtime messages from the .proto files that the finsy wheel carries.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+const CURE: &str = "run `make setup` in the repository's root, or set GROUPFLOW_PROTO_DIR to finsy's proto folder";
+
+fn main() {
+    if let Err(error) = generate() {
+        eprintln!("groupflow-switch: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn generate() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-env-changed=GROUPFLOW_PROTO_DIR");
+    let root = proto_root()?;
+    let files = ["p4/v1/p4runtime.proto", "google/rpc/status.proto"].map(|name| root.join(name));
+    for file in &files {
+        if !file.is_file() {
+            return Err(format!("{} is missing: {CURE}", file.display()).into());
+        }
+        println!("cargo:rerun-if-changed={}", file.display());
+    }
+    let shell = std::env::var_os("CARGO_FEATURE_SHELL").is_some();
+    let descriptors = PathBuf::from(std::env::var("OUT_DIR")?).join("p4runtime.bin");
+    tonic_build::configure()
+        .build_server(shell)
+        .build_client(shell)
+        .file_descriptor_set_path(descriptors)
+        .compile_protos(&files, &[root])
+        .map_err(|error| format!("{error} (protoc is in Debian's protobuf-compiler; {CURE})").into())
+}
+
+/// The include root: the environment's, or that of the wheel in the repository's virtual environment.
+fn proto_root() -> Result<PathBuf, Box<dyn Error>> {
+    if let Some(dir) = std::env::var_os("GROUPFLOW_PROTO_DIR") {
+        return Ok(PathBuf::from(dir));
+    }
+    let lib = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("../../.venv/lib");
+    let entries = std::fs::read_dir(&lib).map_err(|_| format!("{} is missing: {CURE}", lib.display()))?;
+    for entry in entries {
+        let candidate = entry?.path().join("site-packages/finsy/proto");
+        if candidate.is_dir() {
+            return Ok(candidate);
+        }
+    }
+    Err(format!("no finsy in {}: {CURE}", lib.display()).into())
+}

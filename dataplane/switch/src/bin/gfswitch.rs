@@ -1,0 +1,5 @@
+//! The `gfswitch` command.
+
+fn main() -> std::process::ExitCode {
+    groupflow_switch::shell::main()
+}

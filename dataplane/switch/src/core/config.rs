@@ -1,0 +1,103 @@
+//! What a switch is made of: ports, links, priorities.
+
+use groupflow_pipeline::units::Port;
+use thiserror::Error;
+
+use super::link_spec::LinkChange;
+
+/// The highest port number: v1model's ports have 9 bits.
+pub const MAX_PORT: u16 = 511;
+
+/// The most queues a port may have.
+pub const MAX_PRIORITIES: u8 = 64;
+
+/// Why a switch cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A port number that P4 cannot express.
+    #[error("{0} is above the highest, {MAX_PORT}")]
+    PortTooHigh(Port),
+    /// A port that is attached twice, or is also the CPU or drop port.
+    #[error("{0} is used twice")]
+    PortTwice(Port),
+    /// A link of a port that is not attached.
+    #[error("there is no {0}")]
+    NoSuchPort(Port),
+    /// No queue at all, or too many.
+    #[error("{0} is no number of priorities between 1 and {MAX_PRIORITIES}")]
+    Priorities(u8),
+}
+
+/// The make-up of a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwitchConfig {
+    /// The ports that have an interface.
+    pub ports: Vec<Port>,
+    /// How their links differ from ideal ones, in order.
+    pub links: Vec<(Port, LinkChange)>,
+    /// Packets for this port go to the controller, and those of the controller come from it.
+    pub cpu_port: Port,
+    /// Packets for this port are dropped.
+    pub drop_port: Port,
+    /// Queues a port.
+    pub priorities: u8,
+    /// Of everything random.
+    pub seed: u64,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> SwitchConfig {
+        SwitchConfig {
+            ports: Vec::new(),
+            links: Vec::new(),
+            cpu_port: Port(510),
+            drop_port: Port(511),
+            priorities: 1,
+            seed: 1,
+        }
+    }
+}
+
+impl SwitchConfig {
+    /// Refuses what makes no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.priorities == 0 || self.priorities > MAX_PRIORITIES {
+            return Err(ConfigError::Priorities(self.priorities));
+        }
+        let mut seen = Vec::new();
+        for port in self.ports.iter().chain([&self.cpu_port, &self.drop_port]) {
+            if port.0 > MAX_PORT {
+                return Err(ConfigError::PortTooHigh(*port));
+            }
+            if seen.contains(port) {
+                return Err(ConfigError::PortTwice(*port));
+            }
+            seen.push(*port);
+        }
+        match self.links.iter().find(|(port, _)| !self.ports.contains(port)) {
+            Some((port, _)) => Err(ConfigError::NoSuchPort(*port)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_is_named() {
+        let base = SwitchConfig { ports: vec![Port(1), Port(2)], ..SwitchConfig::default() };
+        assert_eq!(base.check(), Ok(()));
+        let cases = [
+            (SwitchConfig { ports: vec![Port(1), Port(1)], ..base.clone() }, "port 1 is used twice"),
+            (SwitchConfig { ports: vec![Port(510)], ..base.clone() }, "port 510 is used twice"),
+            (SwitchConfig { ports: vec![Port(512)], ..base.clone() }, "port 512 is above the highest, 511"),
+            (SwitchConfig { links: vec![(Port(3), LinkChange::default())], ..base.clone() }, "there is no port 3"),
+            (SwitchConfig { priorities: 0, ..base }, "0 is no number of priorities between 1 and 64"),
+        ];
+        for (config, message) in cases {
+            assert_eq!(config.check().map_err(|e| e.to_string()), Err(message.to_string()));
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! One direction of an emulated link: serialisation at a rate, then loss, then propagation.
+
+use std::collections::VecDeque;
+
+use groupflow_pipeline::units::Nanos;
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::quantity::{Loss, Rate};
+
+/// The most items on the way at once: bounds memory where a long delay meets an unlimited rate.
+pub const LINE_LIMIT: usize = 65_536;
+
+/// The largest queue that may be asked for, in packets.
+pub const QUEUE_LIMIT: u32 = 1_000_000;
+
+/// What one direction of a link does to packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkParameters {
+    /// The bit rate; `None` is unlimited. Frame bytes count, not preamble, FCS and gap.
+    pub rate: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Nanos,
+    /// The proportion of packets lost after serialisation: they take up the link, but do not arrive.
+    pub loss: Loss,
+    /// The most packets that wait (per priority), not counting the one being sent.
+    pub queue_packets: u32,
+    /// The most bytes that wait (per priority).
+    pub queue_bytes: u64,
+}
+
+impl LinkParameters {
+    /// A link that changes nothing.
+    pub const IDEAL: LinkParameters = LinkParameters {
+        rate: None,
+        delay: Nanos::ZERO,
+        loss: Loss::NONE,
+        queue_packets: 200,
+        queue_bytes: u64::MAX,
+    };
+
+    /// Whether packets pass at once and always.
+    pub fn is_transparent(&self) -> bool {
+        self.rate.is_none() && self.delay == Nanos::ZERO && self.loss == Loss::NONE
+    }
+}
+
+/// What a wire did so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WireCounters {
+    /// Packets put on the wire, lost ones included.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets lost at random.
+    pub lost: u64,
+    /// Packets lost because the link was down.
+    pub down: u64,
+    /// Packets refused because [`LINE_LIMIT`] were on their way.
+    pub line_full: u64,
+}
+
+/// The wire itself; what waits for it is kept elsewhere.
+#[derive(Debug)]
+pub struct Wire<T> {
+    /// Changes take effect with the next packet.
+    pub parameters: LinkParameters,
+    up: bool,
+    busy_until: Nanos,
+    remainder: u64,
+    line: VecDeque<(Nanos, T)>,
+    rng: ChaCha8Rng,
+    counters: WireCounters,
+}
+
+impl<T> Wire<T> {
+    /// An idle wire. `stream` tells the wires of one `seed` apart.
+    pub fn new(parameters: LinkParameters, seed: u64, stream: u64) -> Wire<T> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        Wire {
+            parameters,
+            up: true,
+            busy_until: Nanos::ZERO,
+            remainder: 0,
+            line: VecDeque::new(),
+            rng,
+            counters: WireCounters::default(),
+        }
+    }
+
+    /// When the next packet may be sent.
+    pub fn ready(&self) -> Nanos {
+        self.busy_until
+    }
+
+    /// Whether the link is up.
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Takes the link up or down. What is on the wire when it goes down is lost.
+    pub fn set_up(&mut self, up: bool) {
+        if self.up && !up {
+            self.counters.down += self.line.len() as u64;
+            self.line.clear();
+        }
+        self.up = up;
+    }
+
+    /// Whether a packet passes without any emulation; counts it, or its loss, as [`Wire::send`] would.
+    pub fn pass(&mut self, bytes: usize) -> bool {
+        self.account(bytes)
+    }
+
+    /// Sends a packet of `bytes` at `start`, which must not be before [`Wire::ready`].
+    pub fn send(&mut self, start: Nanos, item: T, bytes: usize) {
+        if let Some(rate) = self.parameters.rate {
+            // After a pause nothing is owed for the rounding of earlier packets.
+            let remainder = if start > self.busy_until { 0 } else { self.remainder };
+            let (span, remainder) = rate.transmission(bytes, remainder);
+            self.busy_until = start + span;
+            self.remainder = remainder;
+        } else {
+            self.busy_until = start;
+        }
+        if !self.account(bytes) {
+            return;
+        }
+        if self.line.len() >= LINE_LIMIT {
+            self.counters.line_full += 1;
+            return;
+        }
+        // A shortened delay must not let packets overtake.
+        let earliest = self.line.back().map_or(Nanos::ZERO, |(due, _)| *due);
+        let due = (self.busy_until + self.parameters.delay).max(earliest);
+        self.line.push_back((due, item));
+    }
+
+    /// When the next packet arrives at the far end.
+    pub fn due(&self) -> Option<Nanos> {
+        self.line.front().map(|(due, _)| *due)
+    }
+
+    /// The next packet that has arrived by `now`, and when it did.
+    pub fn arrive(&mut self, now: Nanos) -> Option<(Nanos, T)> {
+        if self.due()? <= now {
+            self.line.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> WireCounters {
+        self.counters
+    }
+
+    /// Counts a packet; false if it will not arrive.
+    fn account(&mut self, bytes: usize) -> bool {
+        if !self.up {
+            self.counters.down += 1;
+            return false;
+        }
+        self.counters.packets += 1;
+        self.counters.bytes += bytes as u64;
+        if self.parameters.loss == Loss::NONE || !self.parameters.loss.hits(self.rng.next_u32()) {
+            return true;
+        }
+        self.counters.lost += 1;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(parameters: LinkParameters) -> Wire<u32> {
+        Wire::new(parameters, 7, 0)
+    }
+
+    fn megabits(rate: u64) -> Option<Rate> {
+        Rate::bits_per_second(rate * 1_000_000)
+    }
+
+    #[test]
+    fn packets_arrive_after_serialisation_and_propagation() {
+        let mut wire = wire(LinkParameters {
+            rate: megabits(100),
+            delay: Nanos::from_millis(10),
+            ..LinkParameters::IDEAL
+        });
+        wire.send(Nanos(5), 1, 1250);
+        assert_eq!(wire.ready(), Nanos(100_005));
+        wire.send(wire.ready(), 2, 1250);
+        assert_eq!(wire.due(), Some(Nanos(10_100_005)));
+        assert_eq!(wire.arrive(Nanos(10_100_004)), None);
+        assert_eq!(wire.arrive(Nanos(10_100_005)), Some((Nanos(10_100_005), 1)));
+        assert_eq!(wire.arrive(Nanos::MAX), Some((Nanos(10_200_005), 2)));
+    }
+
+    #[test]
+    fn losses_are_of_the_proportion_and_repeat_with_the_seed() {
+        let loss = "2%".parse().expect("a loss");
+        let run = |seed| {
+            let mut wire = Wire::new(LinkParameters { loss, ..LinkParameters::IDEAL }, seed, 3);
+            (0..100_000u32).for_each(|n| wire.send(Nanos(n.into()), n, 100));
+            let mut arrived = Vec::new();
+            while let Some((_, n)) = wire.arrive(Nanos::MAX) {
+                arrived.push(n);
+            }
+            (arrived, wire.counters())
+        };
+        let (first, counters) = run(1);
+        assert_eq!(run(1).0, first);
+        assert_ne!(run(2).0, first);
+        assert_eq!(counters.packets, 100_000);
+        // Six standard deviations of a binomial distribution around 2000.
+        assert!((1734..=2266).contains(&counters.lost), "{}", counters.lost);
+    }
+
+    #[test]
+    fn a_link_that_goes_down_loses_what_is_on_it() {
+        let mut wire = wire(LinkParameters { delay: Nanos(100), ..LinkParameters::IDEAL });
+        wire.send(Nanos(0), 1, 60);
+        wire.set_up(false);
+        wire.send(Nanos(1), 2, 60);
+        wire.set_up(true);
+        wire.send(Nanos(2), 3, 60);
+        assert_eq!(wire.arrive(Nanos::MAX), Some((Nanos(102), 3)));
+        assert_eq!((wire.counters().down, wire.counters().packets), (2, 2));
+    }
+
+    #[test]
+    fn a_shorter_delay_does_not_reorder() {
+        let mut wire = wire(LinkParameters { delay: Nanos(100), ..LinkParameters::IDEAL });
+        wire.send(Nanos(0), 1, 60);
+        wire.parameters.delay = Nanos(1);
+        wire.send(Nanos(10), 2, 60);
+        assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 1)));
+        assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 2)));
+    }
+
+    #[test]
+    fn the_line_is_bounded() {
+        let mut wire = wire(LinkParameters { delay: Nanos(1), ..LinkParameters::IDEAL });
+        (0..=LINE_LIMIT as u32).for_each(|n| wire.send(Nanos(0), n, 60));
+        assert_eq!(wire.counters().line_full, 1);
+    }
+}

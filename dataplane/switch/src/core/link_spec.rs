@@ -1,0 +1,210 @@
+//! `rate=100mbit,delay=10ms,loss=0.01,queue=200,dir=out,down`: how users describe a link.
+
+use std::str::FromStr;
+
+use groupflow_pipeline::units::{Nanos, Port};
+use thiserror::Error;
+
+use super::link::{LinkParameters, QUEUE_LIMIT};
+use super::quantity::{parse_span, Loss, QuantityError, Rate};
+
+/// Why a text does not describe a link.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LinkSpecError {
+    /// There is no colon between port and description.
+    #[error("{0:?} is not PORT:rate=100mbit,delay=10ms,...")]
+    NoPort(String),
+    /// The part before the colon is no port.
+    #[error("{0:?} is not a port number")]
+    BadPort(String),
+    /// A part that is neither KEY=VALUE nor `up` or `down`.
+    #[error("{0:?} is not one of rate=, delay=, loss=, queue=, dir=, up, down")]
+    UnknownKey(String),
+    /// The same key twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A value that does not parse.
+    #[error("{key}: {error}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What is wrong with its value.
+        error: QuantityError,
+    },
+    /// A queue that is no number or too large.
+    #[error("queue: {0:?} is not a number of packets between 1 and {QUEUE_LIMIT}")]
+    Queue(String),
+    /// A direction of another name.
+    #[error("dir: {0:?} is not both, in or out")]
+    Direction(String),
+}
+
+/// Which directions of a link a description is about, seen from the switch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Both.
+    #[default]
+    Both,
+    /// Towards the switch.
+    In,
+    /// From the switch.
+    Out,
+}
+
+/// What a description changes; `None` leaves as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkChange {
+    /// Which directions the parameters are for. Up and down are always for both.
+    pub direction: Direction,
+    /// A new rate; `Some(None)` is unlimited.
+    pub rate: Option<Option<Rate>>,
+    /// A new delay.
+    pub delay: Option<Nanos>,
+    /// A new loss.
+    pub loss: Option<Loss>,
+    /// A new queue limit.
+    pub queue_packets: Option<u32>,
+    /// Up or down.
+    pub up: Option<bool>,
+}
+
+impl LinkChange {
+    /// The parameters after the change.
+    pub fn applied_to(&self, old: LinkParameters) -> LinkParameters {
+        LinkParameters {
+            rate: self.rate.unwrap_or(old.rate),
+            delay: self.delay.unwrap_or(old.delay),
+            loss: self.loss.unwrap_or(old.loss),
+            queue_packets: self.queue_packets.unwrap_or(old.queue_packets),
+            queue_bytes: old.queue_bytes,
+        }
+    }
+
+    /// Whether it is about packets towards the switch.
+    pub fn inbound(&self) -> bool {
+        self.direction != Direction::Out
+    }
+
+    /// Whether it is about packets from the switch.
+    pub fn outbound(&self) -> bool {
+        self.direction != Direction::In
+    }
+}
+
+impl FromStr for LinkChange {
+    type Err = LinkSpecError;
+
+    fn from_str(text: &str) -> Result<LinkChange, LinkSpecError> {
+        let mut change = LinkChange::default();
+        let mut direction = None;
+        for part in text.split(',') {
+            match part.split_once('=') {
+                Some(("rate", value)) => once("rate", &mut change.rate, parse_rate(value))?,
+                Some(("delay", value)) => once("delay", &mut change.delay, parse_span(value))?,
+                Some(("loss", value)) => once("loss", &mut change.loss, value.parse())?,
+                Some(("queue", value)) => set("queue", &mut change.queue_packets, parse_queue(value)?)?,
+                Some(("dir", value)) => set("dir", &mut direction, parse_direction(value)?)?,
+                None if part == "up" || part == "down" => set("up/down", &mut change.up, part == "up")?,
+                _ => return Err(LinkSpecError::UnknownKey(part.into())),
+            }
+        }
+        change.direction = direction.unwrap_or_default();
+        Ok(change)
+    }
+}
+
+/// Parses `PORT:DESCRIPTION`.
+pub fn parse_port_link(text: &str) -> Result<(Port, LinkChange), LinkSpecError> {
+    let (port, change) = text.split_once(':').ok_or_else(|| LinkSpecError::NoPort(text.into()))?;
+    let port = port.parse().map_err(|_| LinkSpecError::BadPort(port.into()))?;
+    Ok((Port(port), change.parse()?))
+}
+
+fn parse_rate(value: &str) -> Result<Option<Rate>, QuantityError> {
+    if value == "unlimited" {
+        return Ok(None);
+    }
+    value.parse().map(Some)
+}
+
+fn parse_queue(value: &str) -> Result<u32, LinkSpecError> {
+    let in_range = |packets: &u32| (1..=QUEUE_LIMIT).contains(packets);
+    value.parse().ok().filter(in_range).ok_or_else(|| LinkSpecError::Queue(value.into()))
+}
+
+fn parse_direction(value: &str) -> Result<Direction, LinkSpecError> {
+    match value {
+        "both" => Ok(Direction::Both),
+        "in" => Ok(Direction::In),
+        "out" => Ok(Direction::Out),
+        _ => Err(LinkSpecError::Direction(value.into())),
+    }
+}
+
+fn once<T>(key: &'static str, slot: &mut Option<T>, value: Result<T, QuantityError>) -> Result<(), LinkSpecError> {
+    set(key, slot, value.map_err(|error| LinkSpecError::Value { key, error })?)
+}
+
+fn set<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), LinkSpecError> {
+    match slot.replace(value) {
+        Some(_) => Err(LinkSpecError::Twice(key)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_description_sets_what_it_names_and_nothing_else() {
+        let (port, change) =
+            parse_port_link("3:rate=100mbit,delay=10ms,loss=0.01,queue=200,dir=out").expect("valid");
+        assert_eq!(port, Port(3));
+        assert!(change.outbound() && !change.inbound());
+        let parameters = change.applied_to(LinkParameters::IDEAL);
+        assert_eq!(parameters.rate.map(Rate::get), Some(100_000_000));
+        assert_eq!(parameters.delay, Nanos::from_millis(10));
+        assert_eq!(parameters.loss.get(), 10_000_000);
+        assert_eq!(parameters.queue_packets, 200);
+        let slower: LinkChange = "rate=1mbit".parse().expect("valid");
+        assert_eq!(slower.applied_to(parameters).delay, Nanos::from_millis(10));
+        let unlimited: LinkChange = "rate=unlimited,down".parse().expect("valid");
+        assert_eq!(unlimited.applied_to(parameters).rate, None);
+        assert_eq!(unlimited.up, Some(false));
+    }
+
+    #[test]
+    fn errors_name_the_key_and_the_value() {
+        let cases = [
+            ("rate=1mbit", "\"rate=1mbit\" is not PORT:rate=100mbit,delay=10ms,..."),
+            ("x:up", "\"x\" is not a port number"),
+            ("1:", "\"\" is not one of rate=, delay=, loss=, queue=, dir=, up, down"),
+            ("1:speed=3", "\"speed=3\" is not one of rate=, delay=, loss=, queue=, dir=, up, down"),
+            ("1:up,down", "up/down is given twice"),
+            ("1:loss=2", "loss: \"2\" is not a loss between 0 and 1, or a percentage such as 1%"),
+            ("1:delay=10", "delay: \"10\" is not a time such as 10ms (ns, us, ms or s)"),
+            ("1:queue=0", "queue: \"0\" is not a number of packets between 1 and 1000000"),
+            ("1:dir=up", "dir: \"up\" is not both, in or out"),
+        ];
+        for (text, message) in cases {
+            let error = parse_port_link(text).expect_err(text);
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,40}") {
+            let _ = parse_port_link(&text);
+        }
+
+        #[test]
+        fn no_mix_of_valid_words_panics(words in proptest::collection::vec(
+            prop_oneof![Just("rate"), Just("="), Just("1"), Just("."), Just("9999999999999"), Just("gbit"),
+                        Just("loss"), Just("%"), Just(","), Just("delay"), Just("s"), Just("queue"), Just("-")], 0..12)) {
+            let _ = parse_port_link(&format!("1:{}", words.concat()));
+        }
+    }
+}

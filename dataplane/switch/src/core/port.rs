@@ -1,0 +1,125 @@
+//! A port: the emulated link towards the switch, the queues, and the emulated link from the switch.
+
+use groupflow_pipeline::units::{Nanos, Port};
+
+use super::link::{LinkParameters, Wire};
+use super::link_spec::LinkChange;
+use super::queue::{Depth, Queue};
+use super::stats::{InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats};
+use super::traffic_manager::PortQueues;
+
+/// The longest frame that enters or leaves a switch, in bytes.
+pub const MAX_FRAME: usize = 9216;
+
+/// Everything about one port.
+#[derive(Debug)]
+pub struct PortState {
+    /// Its number.
+    pub port: Port,
+    /// What waits for the inbound wire.
+    pub in_queue: Queue<Vec<u8>>,
+    /// The link towards the switch.
+    pub in_wire: Wire<Vec<u8>>,
+    /// Packets and bytes given to the pipeline.
+    pub delivered: (u64, u64),
+    /// Inbound drops apart from those of queue and wire.
+    pub in_drops: InDrops,
+    /// The traffic manager's queues.
+    pub out_queues: PortQueues,
+    /// The link from the switch.
+    pub out_wire: Wire<Vec<u8>>,
+    /// Outbound drops apart from those of queues and wire.
+    pub out_drops: OutDrops,
+}
+
+impl PortState {
+    /// A port with ideal links and empty queues.
+    pub fn new(port: Port, priorities: u8, seed: u64) -> PortState {
+        // Each direction of each port draws its losses from a stream of its own.
+        let stream = u64::from(port.0) * 2;
+        PortState {
+            port,
+            in_queue: Queue::default(),
+            in_wire: Wire::new(LinkParameters::IDEAL, seed, stream),
+            delivered: (0, 0),
+            in_drops: InDrops::default(),
+            out_queues: PortQueues::new(priorities),
+            out_wire: Wire::new(LinkParameters::IDEAL, seed, stream + 1),
+            out_drops: OutDrops::default(),
+        }
+    }
+
+    /// Changes the links.
+    pub fn change_link(&mut self, change: &LinkChange) {
+        if change.inbound() {
+            self.in_wire.parameters = change.applied_to(self.in_wire.parameters);
+        }
+        if change.outbound() {
+            self.out_wire.parameters = change.applied_to(self.out_wire.parameters);
+        }
+        if let Some(up) = change.up {
+            self.in_wire.set_up(up);
+            self.out_wire.set_up(up);
+        }
+    }
+
+    /// Whether a packet passes from the interface to the pipeline at once.
+    pub fn in_is_transparent(&self) -> bool {
+        self.in_wire.parameters.is_transparent() && self.in_wire.due().is_none() && self.in_queue.is_empty()
+    }
+
+    /// Whether a packet passes from egress to the interface at once.
+    pub fn out_is_transparent(&self) -> bool {
+        self.out_wire.parameters.is_transparent() && self.out_wire.due().is_none()
+    }
+
+    /// Queues a frame for the inbound wire; says when the wire can take it.
+    pub fn queue_inbound(&mut self, arrived: Nanos, bytes: &[u8]) -> Option<Nanos> {
+        let limit = depth(&self.in_wire.parameters);
+        let ready = self.in_wire.ready().max(arrived);
+        self.in_queue.push(bytes.to_vec(), bytes.len(), limit).then_some(ready)
+    }
+
+    /// The limit of each outbound queue.
+    pub fn out_depth(&self) -> Depth {
+        depth(&self.out_wire.parameters)
+    }
+
+    /// What the port counted.
+    pub fn stats(&self) -> PortStats {
+        let queues: Vec<QueueStats> = (0..)
+            .zip(self.out_queues.counters())
+            .map(|(priority, counters)| QueueStats { priority, counters })
+            .collect();
+        let wire = self.out_wire.counters();
+        PortStats {
+            port: self.port.0,
+            interface: None,
+            up: self.out_wire.is_up(),
+            inbound: InStats {
+                packets: self.delivered.0,
+                bytes: self.delivered.1,
+                drops: self.in_drops.with_link(self.in_wire.counters(), self.in_queue.counters()),
+                link: LinkStats::from(&self.in_wire.parameters),
+                queue: self.in_queue.counters(),
+            },
+            outbound: OutStats {
+                packets: wire.packets,
+                bytes: wire.bytes,
+                drops: self.out_drops.with_link(wire, &queues),
+                link: LinkStats::from(&self.out_wire.parameters),
+                queues,
+            },
+        }
+    }
+
+    /// Starts new high-water marks.
+    pub fn reset_high_water(&mut self) {
+        self.in_queue.reset_high_water();
+        self.out_queues.reset_high_water();
+    }
+}
+
+fn depth(parameters: &LinkParameters) -> Depth {
+    Depth { packets: parameters.queue_packets, bytes: parameters.queue_bytes }
+}

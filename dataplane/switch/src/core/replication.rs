@@ -1,0 +1,191 @@
+//! The packet replication engine: multicast groups and clone sessions.
+
+use std::collections::HashMap;
+
+use groupflow_pipeline::units::Port;
+use thiserror::Error;
+
+/// The most multicast groups.
+pub const GROUP_LIMIT: usize = 65_535;
+/// The most clone sessions.
+pub const SESSION_LIMIT: usize = 32_768;
+/// The most replicas of one group or session.
+pub const REPLICA_LIMIT: usize = 4096;
+
+/// One copy to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Replica {
+    /// Where it goes.
+    pub port: Port,
+    /// What egress sees as `egress_rid`.
+    pub instance: u16,
+}
+
+/// A clone session: who gets copies, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloneSession {
+    /// The copies to make.
+    pub replicas: Vec<Replica>,
+    /// The queue of the copies.
+    pub priority: u8,
+    /// Bytes to keep of a copy; `None` keeps all.
+    pub truncate: Option<usize>,
+}
+
+/// Why the engine refused an operation. Its state is as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ReplicationError {
+    /// It is there already.
+    #[error("it exists already")]
+    AlreadyExists,
+    /// It is not there.
+    #[error("it does not exist")]
+    NotFound,
+    /// No room.
+    #[error("the replication engine is full")]
+    Full,
+    /// More than [`REPLICA_LIMIT`].
+    #[error("more than {REPLICA_LIMIT} replicas")]
+    TooManyReplicas,
+    /// The same port and instance twice.
+    #[error("{port} with instance {instance} is there twice")]
+    Duplicate {
+        /// The port.
+        port: Port,
+        /// The instance.
+        instance: u16,
+    },
+}
+
+/// Groups and sessions.
+#[derive(Debug, Default)]
+pub struct ReplicationEngine {
+    groups: HashMap<u16, Vec<Replica>>,
+    sessions: HashMap<u32, CloneSession>,
+}
+
+impl ReplicationEngine {
+    /// The replicas of a group; `None` for one that is unknown.
+    pub fn group(&self, id: u16) -> Option<&[Replica]> {
+        self.groups.get(&id).map(Vec::as_slice)
+    }
+
+    /// Adds a group.
+    pub fn insert_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
+        check(&replicas)?;
+        insert(&mut self.groups, id, replicas, GROUP_LIMIT)
+    }
+
+    /// Replaces a group's replicas.
+    pub fn modify_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
+        check(&replicas)?;
+        modify(&mut self.groups, id, replicas)
+    }
+
+    /// Removes a group.
+    pub fn delete_group(&mut self, id: u16) -> Result<(), ReplicationError> {
+        self.groups.remove(&id).map(drop).ok_or(ReplicationError::NotFound)
+    }
+
+    /// A clone session; `None` for one that is unknown.
+    pub fn session(&self, id: u32) -> Option<&CloneSession> {
+        self.sessions.get(&id)
+    }
+
+    /// Adds a clone session.
+    pub fn insert_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
+        check(&session.replicas)?;
+        insert(&mut self.sessions, id, session, SESSION_LIMIT)
+    }
+
+    /// Replaces a clone session.
+    pub fn modify_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
+        check(&session.replicas)?;
+        modify(&mut self.sessions, id, session)
+    }
+
+    /// Removes a clone session.
+    pub fn delete_session(&mut self, id: u32) -> Result<(), ReplicationError> {
+        self.sessions.remove(&id).map(drop).ok_or(ReplicationError::NotFound)
+    }
+}
+
+fn insert<K: std::hash::Hash + Eq, V>(
+    map: &mut HashMap<K, V>,
+    id: K,
+    value: V,
+    limit: usize,
+) -> Result<(), ReplicationError> {
+    if map.contains_key(&id) {
+        return Err(ReplicationError::AlreadyExists);
+    }
+    if map.len() >= limit {
+        return Err(ReplicationError::Full);
+    }
+    map.insert(id, value);
+    Ok(())
+}
+
+fn modify<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, id: K, value: V) -> Result<(), ReplicationError> {
+    let slot = map.get_mut(&id).ok_or(ReplicationError::NotFound)?;
+    *slot = value;
+    Ok(())
+}
+
+/// (port, instance) must be unique within a group or session.
+fn check(replicas: &[Replica]) -> Result<(), ReplicationError> {
+    if replicas.len() > REPLICA_LIMIT {
+        return Err(ReplicationError::TooManyReplicas);
+    }
+    let mut sorted = replicas.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(ReplicationError::Duplicate { port: pair[0].port, instance: pair[0].instance }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replica(port: u16, instance: u16) -> Replica {
+        Replica { port: Port(port), instance }
+    }
+
+    #[test]
+    fn groups_come_change_and_go() {
+        let mut engine = ReplicationEngine::default();
+        let (one, two) = (vec![replica(1, 0)], vec![replica(1, 0), replica(1, 1)]);
+        assert_eq!(engine.modify_group(5, one.clone()), Err(ReplicationError::NotFound));
+        assert_eq!(engine.insert_group(5, one.clone()), Ok(()));
+        assert_eq!(engine.insert_group(5, two.clone()), Err(ReplicationError::AlreadyExists));
+        assert_eq!(engine.group(5), Some(&one[..]));
+        assert_eq!(engine.modify_group(5, two.clone()), Ok(()));
+        assert_eq!(engine.group(5), Some(&two[..]));
+        assert_eq!(engine.delete_group(5), Ok(()));
+        assert_eq!(engine.delete_group(5), Err(ReplicationError::NotFound));
+        assert_eq!(engine.group(5), None);
+    }
+
+    #[test]
+    fn a_replica_is_there_once() {
+        let mut engine = ReplicationEngine::default();
+        let twice = vec![replica(1, 7), replica(2, 7), replica(1, 7)];
+        let error = engine.insert_group(1, twice.clone()).expect_err("duplicate");
+        assert_eq!(error.to_string(), "port 1 with instance 7 is there twice");
+        let session = CloneSession { replicas: twice, ..CloneSession::default() };
+        assert_eq!(engine.insert_session(1, session), Err(error));
+        assert_eq!(engine.session(1), None);
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        let mut engine = ReplicationEngine::default();
+        let many = (0..=REPLICA_LIMIT as u16).map(|n| replica(1, n)).collect();
+        assert_eq!(engine.insert_group(1, many), Err(ReplicationError::TooManyReplicas));
+        (0..SESSION_LIMIT as u32)
+            .for_each(|n| assert_eq!(engine.insert_session(n, CloneSession::default()), Ok(())));
+        assert_eq!(engine.insert_session(u32::MAX, CloneSession::default()), Err(ReplicationError::Full));
+    }
+}

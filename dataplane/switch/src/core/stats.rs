@@ -1,0 +1,222 @@
+//! What a switch counted, as it is shown to users. All packets that vanish are in one of these counters.
+
+use serde::Serialize;
+
+use super::link::{LinkParameters, WireCounters};
+use super::queue::QueueCounters;
+
+/// Packets that vanished inside the switch, apart from ports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SwitchDrops {
+    /// The program dropped them in ingress.
+    pub ingress: u64,
+    /// There was no program.
+    pub no_program: u64,
+    /// Copies for a port that the switch does not have.
+    pub no_such_port: u64,
+    /// For a multicast group that is not there.
+    pub no_such_group: u64,
+    /// Resubmitted or recirculated, and too many of these were under way.
+    pub loopback_full: u64,
+    /// Copies of copies that egress cloned again and again.
+    pub clone_limit: u64,
+    /// Waiting when another program was loaded.
+    pub reloaded: u64,
+}
+
+/// Packets that vanished on their way into the switch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct InDrops {
+    /// The emulated link's queue was full.
+    pub queue_full: u64,
+    /// The emulated link lost them.
+    pub loss: u64,
+    /// The link was down.
+    pub down: u64,
+    /// Longer than any frame the switch takes.
+    pub oversize: u64,
+    /// Too many on the way at once.
+    pub line_full: u64,
+    /// The kernel had no room for them. Known to the shell only.
+    pub kernel: u64,
+}
+
+/// Packets that vanished on their way out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct OutDrops {
+    /// The queue was full.
+    pub queue_full: u64,
+    /// The program dropped them in egress.
+    pub egress: u64,
+    /// The emulated link lost them.
+    pub loss: u64,
+    /// The link was down.
+    pub down: u64,
+    /// Longer than any frame the switch sends.
+    pub oversize: u64,
+    /// Too many on the way at once.
+    pub line_full: u64,
+    /// The port has no queue of their priority.
+    pub priority: u64,
+    /// The interface refused them. Known to the shell only.
+    pub interface: u64,
+}
+
+/// A link's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LinkStats {
+    /// `None` is unlimited.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay.
+    pub delay_ns: u64,
+    /// Lost, in parts of 10^9.
+    pub loss_ppb: u32,
+    /// The most packets that wait.
+    pub queue_packets: u32,
+}
+
+/// The inbound direction of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct InStats {
+    /// Packets given to the pipeline.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that vanished.
+    pub drops: InDrops,
+    /// The emulated link.
+    pub link: LinkStats,
+    /// What waits for it.
+    pub queue: QueueCounters,
+}
+
+/// A queue of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct QueueStats {
+    /// 0 is the lowest.
+    pub priority: u8,
+    /// State and history.
+    #[serde(flatten)]
+    pub counters: QueueCounters,
+}
+
+/// The outbound direction of a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutStats {
+    /// Packets put on the wire, lost ones included.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that vanished.
+    pub drops: OutDrops,
+    /// The emulated link.
+    pub link: LinkStats,
+    /// What waits for it.
+    pub queues: Vec<QueueStats>,
+}
+
+/// A port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortStats {
+    /// Its number.
+    pub port: u16,
+    /// Its interface. Known to the shell only.
+    pub interface: Option<String>,
+    /// Whether its link is up.
+    pub up: bool,
+    /// Towards the switch.
+    #[serde(rename = "in")]
+    pub inbound: InStats,
+    /// From the switch.
+    #[serde(rename = "out")]
+    pub outbound: OutStats,
+}
+
+/// Packets from and to the controller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CpuStats {
+    /// To the controller.
+    pub packet_ins: u64,
+    /// From the controller.
+    pub packet_outs: u64,
+    /// Packets to the controller that vanished.
+    pub drops: CpuDrops,
+}
+
+/// Packets to the controller that vanished.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CpuDrops {
+    /// The queue was full, or the controller took them too slowly.
+    pub queue_full: u64,
+    /// The program dropped them in egress.
+    pub egress: u64,
+    /// No controller was primary. Known to the shell only.
+    pub no_primary: u64,
+}
+
+/// What went wrong inside the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PipelineStats {
+    /// Packets whose parsing ended with an error.
+    pub parser_errors: u64,
+    /// Register accesses past the end.
+    pub register_out_of_range: u64,
+    /// Counts past the end.
+    pub counter_out_of_range: u64,
+    /// Meters executed past the end.
+    pub meter_out_of_range: u64,
+    /// False `assert` and `assume` statements.
+    pub assertions_failed: u64,
+    /// Packets that ran into the step limit.
+    pub step_limit: u64,
+}
+
+/// Everything a switch counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SwitchStats {
+    /// The ports in the order of their numbers.
+    pub ports: Vec<PortStats>,
+    /// The controller's port.
+    pub cpu: CpuStats,
+    /// Packets that vanished in between.
+    pub drops: SwitchDrops,
+    /// The program's own troubles.
+    pub pipeline: PipelineStats,
+}
+
+impl From<&LinkParameters> for LinkStats {
+    fn from(parameters: &LinkParameters) -> LinkStats {
+        LinkStats {
+            rate_bps: parameters.rate.map(|rate| rate.get()),
+            delay_ns: parameters.delay.0,
+            loss_ppb: parameters.loss.get(),
+            queue_packets: parameters.queue_packets,
+        }
+    }
+}
+
+impl InDrops {
+    /// With what a wire and its queue counted.
+    pub fn with_link(self, wire: WireCounters, queue: QueueCounters) -> InDrops {
+        InDrops {
+            queue_full: queue.dropped,
+            loss: wire.lost,
+            down: wire.down,
+            line_full: wire.line_full,
+            ..self
+        }
+    }
+}
+
+impl OutDrops {
+    /// With what a wire and the queues before it counted.
+    pub fn with_link(self, wire: WireCounters, queues: &[QueueStats]) -> OutDrops {
+        OutDrops {
+            queue_full: queues.iter().map(|queue| queue.counters.dropped).sum(),
+            loss: wire.lost,
+            down: wire.down,
+            line_full: wire.line_full,
+            ..self
+        }
+    }
+}

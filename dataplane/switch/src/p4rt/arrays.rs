@@ -1,0 +1,212 @@
+//! Registers, indirect counters and indirect meters: arrays with an index.
+//!
+//! P4Runtime specification, sections "RegisterEntry", "CounterEntry" and "MeterEntry".
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use groupflow_pipeline::StateError;
+
+use super::binding::BoundArray;
+use super::bytestring::{decode, decode_signed, encode, encode_signed};
+use super::direct::{counter_data, counter_value, meter_config, meter_rates, refuse_colours};
+use super::state::ControlState;
+use super::status::{Code, Refusal};
+use super::update::Kind;
+use crate::core::Forwarding;
+use crate::proto::p4::v1::p4_data::Data;
+use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Data, RegisterEntry};
+
+/// Sets the value of one cell, or of all.
+pub fn write_register(
+    state: &ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    entry: &RegisterEntry,
+) -> Result<(), Refusal> {
+    only_modify(kind, "register_entry")?;
+    let array = find(&state.config.binding.registers, entry.register_id, "register")?;
+    let write = || {
+        let value = register_value(array, entry.data.as_ref())?;
+        cells(array, entry.index.as_ref())?
+            .try_for_each(|cell| forwarding.pipeline.register_write(array.array, cell, value).map_err(refusal))
+    };
+    write_within("register", array, write)
+}
+
+/// Adds the cells that a request asks for.
+pub fn read_register(
+    state: &ControlState,
+    forwarding: &Forwarding,
+    filter: &RegisterEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Refusal> {
+    let arrays = &state.config.binding.registers;
+    for (id, array) in wanted(arrays, filter.register_id, filter.index.is_some(), "register")? {
+        for cell in cells(array, filter.index.as_ref()).map_err(|e| within("register", array, e))? {
+            let value = forwarding.pipeline.register_read(array.array, cell).map_err(refusal)?;
+            let bytes = if array.signed { encode_signed(value, array.width) } else { encode(value) };
+            let entry = RegisterEntry {
+                register_id: id,
+                index: Some(index(cell)),
+                data: Some(P4Data { data: Some(Data::Bitstring(bytes)) }),
+            };
+            found.push(Entity { entity: Some(entity::Entity::RegisterEntry(entry)) });
+        }
+    }
+    Ok(())
+}
+
+/// Sets the value of one counter, or of all in the array.
+pub fn write_counter(
+    state: &ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    entry: &CounterEntry,
+) -> Result<(), Refusal> {
+    only_modify(kind, "counter_entry")?;
+    let array = find(&state.config.binding.counters, entry.counter_id, "counter")?;
+    let write = || {
+        let mut cells = cells(array, entry.index.as_ref())?;
+        let Some(value) = entry.data.as_ref().map(counter_value).transpose()? else {
+            return Ok(());
+        };
+        cells.try_for_each(|cell| forwarding.pipeline.counter_write(array.array, cell, value).map_err(refusal))
+    };
+    write_within("counter", array, write)
+}
+
+/// Adds the counters that a request asks for.
+pub fn read_counter(
+    state: &ControlState,
+    forwarding: &Forwarding,
+    filter: &CounterEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Refusal> {
+    let arrays = &state.config.binding.counters;
+    for (id, array) in wanted(arrays, filter.counter_id, filter.index.is_some(), "counter")? {
+        for cell in cells(array, filter.index.as_ref()).map_err(|e| within("counter", array, e))? {
+            let value = forwarding.pipeline.counter_read(array.array, cell).map_err(refusal)?;
+            let (index, data) = (Some(index(cell)), Some(counter_data(value)));
+            let entry = CounterEntry { counter_id: id, index, data };
+            found.push(Entity { entity: Some(entity::Entity::CounterEntry(entry)) });
+        }
+    }
+    Ok(())
+}
+
+/// Sets the rates of one meter, or of all in the array.
+pub fn write_meter(
+    state: &ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    entry: &MeterEntry,
+) -> Result<(), Refusal> {
+    only_modify(kind, "meter_entry")?;
+    let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
+    let write = || {
+        refuse_colours(&entry.counter_data)?;
+        let rates = entry.config.as_ref().map(meter_rates).transpose()?;
+        cells(array, entry.index.as_ref())?
+            .try_for_each(|cell| forwarding.pipeline.meter_write(array.array, cell, rates).map_err(refusal))
+    };
+    write_within("meter", array, write)
+}
+
+/// Adds the meters that a request asks for.
+pub fn read_meter(
+    state: &ControlState,
+    forwarding: &Forwarding,
+    filter: &MeterEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Refusal> {
+    refuse_colours(&filter.counter_data)?;
+    let arrays = &state.config.binding.meters;
+    for (id, array) in wanted(arrays, filter.meter_id, filter.index.is_some(), "meter")? {
+        for cell in cells(array, filter.index.as_ref()).map_err(|e| within("meter", array, e))? {
+            let rates = forwarding.pipeline.meter_read(array.array, cell).map_err(refusal)?;
+            let (index, config) = (Some(index(cell)), rates.map(meter_config));
+            let entry = MeterEntry { meter_id: id, index, config, counter_data: None };
+            found.push(Entity { entity: Some(entity::Entity::MeterEntry(entry)) });
+        }
+    }
+    Ok(())
+}
+
+type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
+
+fn find<'a, Id>(arrays: &'a Arrays<Id>, id: u32, what: &str) -> Result<&'a BoundArray<Id>, Refusal> {
+    arrays.get(&id).ok_or_else(|| Refusal::invalid(format!("{what}_id: the program has no {what} {id}")))
+}
+
+/// The arrays that a request is about; id 0 is all of them.
+fn wanted<'a, Id>(
+    arrays: &'a Arrays<Id>,
+    id: u32,
+    with_index: bool,
+    what: &str,
+) -> Result<Vec<(u32, &'a BoundArray<Id>)>, Refusal> {
+    if id != 0 {
+        return Ok(vec![(id, find(arrays, id, what)?)]);
+    }
+    if with_index {
+        return Err(Refusal::invalid(format!("{what}_id: it is zero, so nothing else can be asked for")));
+    }
+    Ok(arrays.iter().map(|(id, array)| (*id, array)).collect())
+}
+
+/// The cells that an index, or none, is about.
+fn cells<Id>(array: &BoundArray<Id>, index: Option<&Index>) -> Result<Range<usize>, Refusal> {
+    let Some(Index { index }) = index else {
+        return Ok(0..array.size);
+    };
+    if *index < 0 {
+        return Err(Refusal::invalid(format!("index: {index} is negative")));
+    }
+    match usize::try_from(*index).ok().filter(|cell| *cell < array.size) {
+        Some(cell) => Ok(cell..cell + 1),
+        None => Err(Refusal::new(Code::OutOfRange, format!("index: {index}, of only {} cells", array.size))),
+    }
+}
+
+fn register_value<Id>(array: &BoundArray<Id>, data: Option<&P4Data>) -> Result<u128, Refusal> {
+    let value = match data.and_then(|data| data.data.as_ref()) {
+        Some(Data::Bitstring(bytes)) if array.signed => decode_signed(bytes, array.width),
+        Some(Data::Bitstring(bytes)) => decode(bytes, array.width),
+        Some(_) => Err(Refusal::invalid("it must be a bitstring")),
+        None => Err(Refusal::invalid("it is missing")),
+    };
+    value.map_err(|refusal| refusal.within("data"))
+}
+
+fn index(cell: usize) -> Index {
+    // Sizes come from an int32 or int64 of P4Info.
+    Index { index: i64::try_from(cell).unwrap_or(i64::MAX) }
+}
+
+fn only_modify(kind: Kind, what: &str) -> Result<(), Refusal> {
+    match kind {
+        Kind::Modify => Ok(()),
+        _ => Err(Refusal::invalid(format!("{what}: it can only be modified"))),
+    }
+}
+
+fn within<Id>(what: &str, array: &BoundArray<Id>, refusal: Refusal) -> Refusal {
+    refusal.within(&format!("{what} {}", array.name))
+}
+
+fn write_within<Id>(
+    what: &str,
+    array: &BoundArray<Id>,
+    write: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<(), Refusal> {
+    write().map_err(|refusal| within(what, array, refusal))
+}
+
+fn refusal(error: StateError) -> Refusal {
+    let code = match error {
+        StateError::Index { .. } | StateError::Width { .. } => Code::OutOfRange,
+        _ => Code::InvalidArgument,
+    };
+    Refusal::new(code, error.to_string())
+}

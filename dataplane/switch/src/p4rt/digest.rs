@@ -1,0 +1,212 @@
+//! Digests: messages of the data plane, sent in lists without duplicates.
+//!
+//! P4Runtime specification, section "DigestEntry".
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_pipeline::Digest;
+
+use super::binding::{Binding, BoundDigest};
+use super::bytestring::encode;
+use super::state::ControlState;
+use super::status::{Code, Refusal};
+use super::update::Kind;
+use crate::proto::p4::v1::p4_data::Data;
+use crate::proto::p4::v1::{
+    digest_entry::Config, entity, DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike,
+};
+
+/// The longest list, and what a list size of zero means.
+pub const LIST_LIMIT: usize = 1024;
+/// The most messages per digest that wait for an acknowledgement; beyond it the oldest list is forgotten.
+pub const UNACKNOWLEDGED_LIMIT: usize = 65_536;
+
+/// The digests that the controller enabled.
+#[derive(Debug, Default)]
+pub struct Digests {
+    enabled: BTreeMap<u32, Learner>,
+    next_list: u64,
+}
+
+/// One digest: what waits to be sent, and what was sent but not acknowledged.
+#[derive(Debug)]
+struct Learner {
+    config: Config,
+    scalar: bool,
+    waiting: Vec<Vec<u128>>,
+    since: Nanos,
+    sent: VecDeque<(u64, Nanos, Vec<Vec<u128>>)>,
+    known: HashSet<Vec<u128>>,
+}
+
+impl Digests {
+    /// A message of the data plane. Gives a list if this completes one.
+    pub fn learn(&mut self, now: Nanos, binding: &Binding, message: Digest) -> Option<DigestList> {
+        let id = binding.digest(message.digest)?.id;
+        let learner = self.enabled.get_mut(&id)?;
+        learner.forget_expired(now);
+        if learner.known.contains(&message.values) {
+            return None;
+        }
+        if learner.waiting.is_empty() {
+            learner.since = now;
+        }
+        learner.known.insert(message.values.clone());
+        learner.waiting.push(message.values);
+        let due = learner.waiting.len() >= learner.list_size() || learner.config.max_timeout_ns == 0;
+        due.then(|| learner.list(now, id, &mut self.next_list))
+    }
+
+    /// The lists whose time has come.
+    pub fn due(&mut self, now: Nanos) -> Vec<DigestList> {
+        let Digests { enabled, next_list } = self;
+        let ready = enabled.iter_mut().filter(|(_, learner)| learner.deadline().is_some_and(|at| at <= now));
+        ready.map(|(id, learner)| learner.list(now, *id, next_list)).collect()
+    }
+
+    /// When the next list is due.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.enabled.values().filter_map(Learner::deadline).min()
+    }
+
+    /// The controller has acted on a list.
+    pub fn acknowledge(&mut self, binding: &Binding, ack: &DigestListAck) -> Result<(), Refusal> {
+        if !binding.digests.contains_key(&ack.digest_id) {
+            return Err(Refusal::invalid(format!("digest_id: the program has no digest {}", ack.digest_id)));
+        }
+        if let Some(learner) = self.enabled.get_mut(&ack.digest_id) {
+            learner.forget(|list, _| list == ack.list_id);
+        }
+        Ok(())
+    }
+}
+
+impl Learner {
+    fn new(config: Config, digest: &BoundDigest) -> Learner {
+        Learner {
+            config,
+            scalar: digest.scalar,
+            waiting: Vec::new(),
+            since: Nanos::ZERO,
+            sent: VecDeque::new(),
+            known: HashSet::new(),
+        }
+    }
+
+    fn list_size(&self) -> usize {
+        match usize::try_from(self.config.max_list_size) {
+            Ok(size) if (1..=LIST_LIMIT).contains(&size) => size,
+            _ => LIST_LIMIT,
+        }
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        (!self.waiting.is_empty()).then(|| self.since + span(self.config.max_timeout_ns))
+    }
+
+    fn list(&mut self, now: Nanos, id: u32, next_list: &mut u64) -> DigestList {
+        *next_list += 1;
+        let messages = std::mem::take(&mut self.waiting);
+        let data = messages.iter().map(|values| to_data(values, self.scalar)).collect();
+        self.sent.push_back((*next_list, now, messages));
+        while self.known.len() > UNACKNOWLEDGED_LIMIT {
+            let Some((oldest, _, _)) = self.sent.front() else { break };
+            let oldest = *oldest;
+            self.forget(|list, _| list == oldest);
+        }
+        self.forget_expired(now);
+        let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
+        DigestList { digest_id: id, list_id: *next_list, data, timestamp }
+    }
+
+    fn forget_expired(&mut self, now: Nanos) {
+        let timeout = span(self.config.ack_timeout_ns);
+        self.forget(|_, sent_at| now - sent_at >= timeout);
+    }
+
+    fn forget(&mut self, which: impl Fn(u64, Nanos) -> bool) {
+        let known = &mut self.known;
+        self.sent.retain(|(list, sent_at, messages)| {
+            let keep = !which(*list, *sent_at);
+            if !keep {
+                for values in messages {
+                    known.remove(values);
+                }
+            }
+            keep
+        });
+    }
+}
+
+/// Enables, changes or disables a digest.
+pub fn write(state: &mut ControlState, kind: Kind, entry: &DigestEntry) -> Result<(), Refusal> {
+    let digest = find(&state.config.binding, entry.digest_id)?.clone();
+    let context = format!("digest {}", digest.name);
+    let enabled = &mut state.digests.enabled;
+    let is_enabled = enabled.contains_key(&digest.id);
+    let result = match (kind, is_enabled) {
+        (Kind::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is enabled already")),
+        (Kind::Modify | Kind::Delete, false) => Err(Refusal::not_found("it is not enabled")),
+        (Kind::Delete, true) => {
+            enabled.remove(&digest.id);
+            Ok(())
+        }
+        (Kind::Insert, false) => config(entry).map(|config| {
+            enabled.insert(digest.id, Learner::new(config, &digest));
+        }),
+        (Kind::Modify, true) => config(entry).map(|config| {
+            enabled.entry(digest.id).and_modify(|learner| learner.config = config);
+        }),
+    };
+    result.map_err(|refusal| refusal.within(&context))
+}
+
+/// Adds the digests that a request asks for; only enabled ones are there.
+pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Vec<Entity>) -> Result<(), Refusal> {
+    if filter.digest_id != 0 {
+        find(&state.config.binding, filter.digest_id)?;
+    }
+    let wanted = |id: &u32| filter.digest_id == 0 || filter.digest_id == *id;
+    let enabled = state.digests.enabled.iter().filter(|(id, _)| wanted(id));
+    found.extend(enabled.map(|(id, learner)| {
+        let entry = DigestEntry { digest_id: *id, config: Some(learner.config.clone()) };
+        Entity { entity: Some(entity::Entity::DigestEntry(entry)) }
+    }));
+    Ok(())
+}
+
+fn find(binding: &Binding, id: u32) -> Result<&BoundDigest, Refusal> {
+    binding
+        .digests
+        .get(&id)
+        .ok_or_else(|| Refusal::invalid(format!("digest_id: the program has no digest {id}")))
+}
+
+fn config(entry: &DigestEntry) -> Result<Config, Refusal> {
+    let config = entry.config.clone().ok_or_else(|| Refusal::invalid("config: it is missing"))?;
+    let fields = [
+        ("max_timeout_ns", config.max_timeout_ns),
+        ("max_list_size", config.max_list_size.into()),
+        ("ack_timeout_ns", config.ack_timeout_ns),
+    ];
+    match fields.iter().find(|(_, value)| *value < 0) {
+        Some((name, _)) => Err(Refusal::invalid(format!("{name}: it is negative"))),
+        None => Ok(config),
+    }
+}
+
+fn span(nanoseconds: i64) -> Nanos {
+    Nanos(u64::try_from(nanoseconds).unwrap_or(0))
+}
+
+fn to_data(values: &[u128], scalar: bool) -> P4Data {
+    let member = |value: &u128| P4Data { data: Some(Data::Bitstring(encode(*value))) };
+    match values {
+        [value] if scalar => member(value),
+        _ => {
+            let members = values.iter().map(member).collect();
+            P4Data { data: Some(Data::Struct(P4StructLike { members })) }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Match keys of table entries, from and to P4Runtime's form.
+//!
+//! P4Runtime specification, section "Match Format": what matches everything is left out.
+
+use groupflow_pipeline::{EntryKey, Match, MatchKind};
+
+use super::binding::{kind_name, BoundField, BoundTable};
+use super::bytestring::{decode, encode, ones};
+use super::status::Refusal;
+use crate::proto::p4::v1::field_match::{self, FieldMatchType};
+use crate::proto::p4::v1::FieldMatch;
+
+/// The key of an entry as the pipeline takes it.
+pub fn key(table: &BoundTable, fields: &[FieldMatch], priority: i32) -> Result<EntryKey, Refusal> {
+    let priority = u32::try_from(priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
+    if table.with_priority && priority == 0 {
+        let message = "priority: it must be above zero, the table has ternary, range or optional fields";
+        return Err(Refusal::invalid(message));
+    }
+    if !table.with_priority && priority != 0 {
+        return Err(Refusal::invalid("priority: it must be zero, the table has only exact and LPM fields"));
+    }
+    Ok(EntryKey { matches: matches(table, fields)?, priority })
+}
+
+/// One match a key field, in the program's order.
+pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, Refusal> {
+    let mut found = vec![None; table.fields.len()];
+    for field in fields {
+        let place = table.fields.iter().position(|known| known.id == field.field_id);
+        let place = place.ok_or_else(|| {
+            Refusal::invalid(format!("match: the table has no field {}", field.field_id))
+        })?;
+        let known = &table.fields[place];
+        let context = format!("match field {}", known.name);
+        let value = decode_match(known, field).map_err(|refusal| refusal.within(&context))?;
+        if found[place].replace(value).is_some() {
+            return Err(Refusal::invalid(format!("{context}: it is there twice")));
+        }
+    }
+    found.into_iter().zip(&table.fields).map(|(value, field)| value.map_or_else(|| missing(field), Ok)).collect()
+}
+
+/// P4Runtime's form of a key.
+pub fn fields(table: &BoundTable, key: &EntryKey) -> Vec<FieldMatch> {
+    let encoded = key.matches.iter().zip(&table.fields).filter_map(|(value, field)| {
+        let kind = encode_match(field, value)?;
+        Some(FieldMatch { field_id: field.id, field_match_type: Some(kind) })
+    });
+    encoded.collect()
+}
+
+fn missing(field: &BoundField) -> Result<Match, Refusal> {
+    match field.kind {
+        MatchKind::Exact => Err(Refusal::invalid(format!("match field {}: it is missing", field.name))),
+        MatchKind::Lpm => Ok(Match::Lpm { value: 0, prefix: 0 }),
+        MatchKind::Ternary => Ok(Match::Ternary { value: 0, mask: 0 }),
+        MatchKind::Range => Ok(Match::Range { low: 0, high: ones(field.width) }),
+        MatchKind::Optional => Ok(optional(field, None)),
+    }
+}
+
+/// An optional match in the program's form, so that keys compare equal with those read back.
+fn optional(field: &BoundField, value: Option<u128>) -> Match {
+    match (field.program_kind, value) {
+        (MatchKind::Ternary, Some(value)) => Match::Ternary { value, mask: ones(field.width) },
+        (MatchKind::Ternary, None) => Match::Ternary { value: 0, mask: 0 },
+        (_, value) => Match::Optional(value),
+    }
+}
+
+fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal> {
+    let width = field.width;
+    let dont_care = || Err(Refusal::invalid("it matches everything, and must be left out then"));
+    match (field.kind, &given.field_match_type) {
+        (_, None) => Err(Refusal::invalid("it has no value")),
+        (MatchKind::Exact, Some(FieldMatchType::Exact(exact))) => Ok(Match::Exact(decode(&exact.value, width)?)),
+        (MatchKind::Lpm, Some(FieldMatchType::Lpm(lpm))) => {
+            let value = decode(&lpm.value, width)?;
+            let prefix = u32::try_from(lpm.prefix_len).ok().filter(|prefix| *prefix <= width);
+            let prefix = prefix.ok_or_else(|| {
+                Refusal::invalid(format!("prefix_len {} is not between 1 and {width}", lpm.prefix_len))
+            })?;
+            if prefix == 0 {
+                return dont_care();
+            }
+            if value & ones(width - prefix) != 0 {
+                return Err(Refusal::invalid(format!("it has bits set beyond its prefix of {prefix}")));
+            }
+            Ok(Match::Lpm { value, prefix: prefix as u8 })
+        }
+        (MatchKind::Ternary, Some(FieldMatchType::Ternary(ternary))) => {
+            let (value, mask) = (decode(&ternary.value, width)?, decode(&ternary.mask, width)?);
+            if mask == 0 {
+                return dont_care();
+            }
+            if value & !mask != 0 {
+                return Err(Refusal::invalid("it has bits set that its mask leaves out"));
+            }
+            Ok(Match::Ternary { value, mask })
+        }
+        (MatchKind::Range, Some(FieldMatchType::Range(range))) => {
+            let (low, high) = (decode(&range.low, width)?, decode(&range.high, width)?);
+            if low > high {
+                return Err(Refusal::invalid("its low end is above its high end"));
+            }
+            if low == 0 && high == ones(width) {
+                return dont_care();
+            }
+            Ok(Match::Range { low, high })
+        }
+        (MatchKind::Optional, Some(FieldMatchType::Optional(optional))) => {
+            Ok(self::optional(field, Some(decode(&optional.value, width)?)))
+        }
+        (kind, Some(_)) => Err(Refusal::invalid(format!("it must be of kind {}", kind_name(kind)))),
+    }
+}
+
+fn encode_match(field: &BoundField, value: &Match) -> Option<FieldMatchType> {
+    let optional = |value| FieldMatchType::Optional(field_match::Optional { value: encode(value) });
+    match *value {
+        Match::Exact(value) if field.kind == MatchKind::Optional => Some(optional(value)),
+        Match::Exact(value) => Some(FieldMatchType::Exact(field_match::Exact { value: encode(value) })),
+        Match::Lpm { prefix: 0, .. } | Match::Ternary { mask: 0, .. } | Match::Optional(None) => None,
+        Match::Lpm { value, prefix } => {
+            let lpm = field_match::Lpm { value: encode(value), prefix_len: prefix.into() };
+            Some(FieldMatchType::Lpm(lpm))
+        }
+        Match::Ternary { value, .. } if field.kind == MatchKind::Optional => Some(optional(value)),
+        Match::Ternary { value, mask } => {
+            let ternary = field_match::Ternary { value: encode(value), mask: encode(mask) };
+            Some(FieldMatchType::Ternary(ternary))
+        }
+        Match::Range { low: 0, high } if high == ones(field.width) => None,
+        Match::Range { low, high } => {
+            Some(FieldMatchType::Range(field_match::Range { low: encode(low), high: encode(high) }))
+        }
+        Match::Optional(Some(value)) => Some(optional(value)),
+    }
+}

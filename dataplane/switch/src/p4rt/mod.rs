@@ -1,0 +1,31 @@
+//! P4Runtime without sockets: who may do what, and what it does to a switch.
+
+mod arbitration;
+mod arrays;
+mod binding;
+mod bytestring;
+mod config;
+mod digest;
+mod direct;
+mod matching;
+mod p4info_file;
+mod packet_io;
+mod pre;
+mod runtime;
+mod state;
+mod status;
+mod table;
+mod table_read;
+mod update;
+
+pub use arbitration::{Notice, StreamId, CLIENT_LIMIT};
+pub use binding::{
+    Binding, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, ControllerHeader, Mismatch, Scope,
+};
+pub use bytestring::{decode, decode_signed, encode, encode_signed};
+pub use config::{ConfigurationError, PipelineConfig};
+pub use digest::{LIST_LIMIT, UNACKNOWLEDGED_LIMIT};
+pub use p4info_file::{parse_p4info, P4InfoError};
+pub use packet_io::{packet_in, packet_out};
+pub use runtime::{Reaction, Runtime, API_VERSION};
+pub use status::{Code, Refusal, Status};

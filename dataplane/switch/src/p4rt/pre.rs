@@ -1,0 +1,165 @@
+//! Multicast groups and clone sessions.
+//!
+//! P4Runtime specification, section "PacketReplicationEngineEntry".
+
+use groupflow_pipeline::units::Port;
+
+use super::bytestring::{decode, encode};
+use super::state::ControlState;
+use super::status::{Code, Refusal};
+use super::update::Kind;
+use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT};
+use crate::proto::p4::v1::packet_replication_engine_entry::Type;
+use crate::proto::p4::v1::replica::PortKind;
+use crate::proto::p4::v1::{
+    self, entity, CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry,
+};
+
+/// Carries out an update of the replication engine. `priorities` is the number of queues a port.
+pub fn write(
+    state: &mut ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    entry: &PacketReplicationEngineEntry,
+    priorities: u8,
+) -> Result<(), Refusal> {
+    match &entry.r#type {
+        Some(Type::MulticastGroupEntry(group)) => {
+            let context = format!("multicast group {}", group.multicast_group_id);
+            write_group(state, forwarding, kind, group).map_err(|e| e.within(&context))
+        }
+        Some(Type::CloneSessionEntry(session)) => {
+            let context = format!("clone session {}", session.session_id);
+            write_session(state, forwarding, kind, session, priorities).map_err(|e| e.within(&context))
+        }
+        None => Err(Refusal::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
+    }
+}
+
+/// Adds the groups or sessions that a request asks for.
+pub fn read(
+    state: &ControlState,
+    filter: &PacketReplicationEngineEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Refusal> {
+    match &filter.r#type {
+        Some(Type::MulticastGroupEntry(wanted)) => {
+            let id = wanted.multicast_group_id;
+            let groups = state.groups.values().filter(|group| id == 0 || group.multicast_group_id == id);
+            found.extend(groups.map(|group| entity(Type::MulticastGroupEntry(group.clone()))));
+            Ok(())
+        }
+        Some(Type::CloneSessionEntry(wanted)) => {
+            let id = wanted.session_id;
+            let sessions = state.sessions.values().filter(|session| id == 0 || session.session_id == id);
+            found.extend(sessions.map(|session| entity(Type::CloneSessionEntry(session.clone()))));
+            Ok(())
+        }
+        None => Err(Refusal::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
+    }
+}
+
+fn entity(kind: Type) -> Entity {
+    let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
+    Entity { entity: Some(entity::Entity::PacketReplicationEngineEntry(entry)) }
+}
+
+fn write_group(
+    state: &mut ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    group: &MulticastGroupEntry,
+) -> Result<(), Refusal> {
+    // 0 is "no multicast" in the data plane, and "all" when reading.
+    let id = u16::try_from(group.multicast_group_id).ok().filter(|id| *id != 0);
+    let id = id.ok_or_else(|| Refusal::invalid("multicast_group_id: it is not between 1 and 65535"))?;
+    if kind == Kind::Delete {
+        forwarding.replication.delete_group(id).map_err(refusal)?;
+        state.groups.remove(&id);
+        return Ok(());
+    }
+    let (replicas, written) = replicas(&group.replicas)?;
+    let engine = &mut forwarding.replication;
+    match kind {
+        Kind::Insert => engine.insert_group(id, replicas),
+        _ => engine.modify_group(id, replicas),
+    }
+    .map_err(refusal)?;
+    state.groups.insert(id, MulticastGroupEntry { replicas: written, ..group.clone() });
+    Ok(())
+}
+
+fn write_session(
+    state: &mut ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    session: &CloneSessionEntry,
+    priorities: u8,
+) -> Result<(), Refusal> {
+    let id = session.session_id;
+    if id == 0 {
+        return Err(Refusal::invalid("session_id: it is zero"));
+    }
+    if kind == Kind::Delete {
+        forwarding.replication.delete_session(id).map_err(refusal)?;
+        state.sessions.remove(&id);
+        return Ok(());
+    }
+    let priority = u8::try_from(session.class_of_service).ok().filter(|priority| *priority < priorities);
+    let priority = priority.ok_or_else(|| {
+        let (class, highest) = (session.class_of_service, priorities - 1);
+        Refusal::invalid(format!("class_of_service: {class} is above the highest priority, {highest}"))
+    })?;
+    let length = usize::try_from(session.packet_length_bytes);
+    let length = length.map_err(|_| Refusal::invalid("packet_length_bytes: it is negative"))?;
+    let (replicas, written) = replicas(&session.replicas)?;
+    let value = CloneSession { replicas, priority, truncate: (length > 0).then_some(length) };
+    let engine = &mut forwarding.replication;
+    match kind {
+        Kind::Insert => engine.insert_session(id, value),
+        _ => engine.modify_session(id, value),
+    }
+    .map_err(refusal)?;
+    state.sessions.insert(id, CloneSessionEntry { replicas: written, ..session.clone() });
+    Ok(())
+}
+
+/// The replicas for the engine, and as they are read back: in the form written, ports canonical.
+fn replicas(given: &[v1::Replica]) -> Result<(Vec<Replica>, Vec<v1::Replica>), Refusal> {
+    let decoded = given.iter().enumerate().map(|(n, replica)| {
+        decode_replica(replica).map_err(|refusal| refusal.within(&format!("replica {}", n + 1)))
+    });
+    let pairs: Vec<(Replica, v1::Replica)> = decoded.collect::<Result<_, _>>()?;
+    Ok(pairs.into_iter().unzip())
+}
+
+fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Refusal> {
+    if !given.backup_replicas.is_empty() {
+        return Err(Refusal::unimplemented("backup_replicas: not supported"));
+    }
+    let instance = u16::try_from(given.instance);
+    let instance = instance.map_err(|_| Refusal::invalid("instance: it is above 65535"))?;
+    #[allow(deprecated)]
+    let (number, kind) = match &given.port_kind {
+        Some(PortKind::Port(bytes)) => {
+            let number = decode(bytes, 32).map_err(|refusal| refusal.within("port"))?;
+            (number, PortKind::Port(encode(number)))
+        }
+        Some(PortKind::EgressPort(number)) => (u128::from(*number), PortKind::EgressPort(*number)),
+        None => return Err(Refusal::invalid("port: it is missing")),
+    };
+    let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
+    let port = port.ok_or_else(|| Refusal::invalid(format!("port: {number} is above {MAX_PORT}")))?;
+    let written = v1::Replica { port_kind: Some(kind), ..given.clone() };
+    Ok((Replica { port: Port(port), instance }, written))
+}
+
+fn refusal(error: ReplicationError) -> Refusal {
+    let code = match error {
+        ReplicationError::AlreadyExists => Code::AlreadyExists,
+        ReplicationError::NotFound => Code::NotFound,
+        ReplicationError::Full => Code::ResourceExhausted,
+        ReplicationError::TooManyReplicas | ReplicationError::Duplicate { .. } => Code::InvalidArgument,
+    };
+    Refusal::new(code, error.to_string())
+}

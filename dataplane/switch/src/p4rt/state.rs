@@ -1,0 +1,50 @@
+//! What the controller set beside the pipeline's own state: it is read back as it was written.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use groupflow_pipeline::{EntryKey, TableId};
+
+use super::config::PipelineConfig;
+use super::digest::Digests;
+use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry};
+
+/// The controller's own notes on a table entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    /// `controller_metadata`.
+    pub cookie: u64,
+    /// `metadata`.
+    pub metadata: Vec<u8>,
+}
+
+/// A pipeline configuration with what the controller wrote since it was set.
+#[derive(Debug)]
+pub struct ControlState {
+    /// The configuration.
+    pub config: Arc<PipelineConfig>,
+    /// Notes on entries, where there are any.
+    pub notes: HashMap<(TableId, EntryKey), Note>,
+    /// Notes on default entries, where there are any.
+    pub default_notes: HashMap<TableId, Note>,
+    /// Multicast groups as written.
+    pub groups: BTreeMap<u16, MulticastGroupEntry>,
+    /// Clone sessions as written.
+    pub sessions: BTreeMap<u32, CloneSessionEntry>,
+    /// Digests that are enabled, and their lists.
+    pub digests: Digests,
+}
+
+impl ControlState {
+    /// Nothing is written yet.
+    pub fn new(config: Arc<PipelineConfig>) -> ControlState {
+        ControlState {
+            config,
+            notes: HashMap::new(),
+            default_notes: HashMap::new(),
+            groups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            digests: Digests::default(),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What a P4Runtime call answers when it does not succeed.
+
+use prost::Message;
+
+use crate::proto::google::rpc;
+use crate::proto::p4::v1;
+
+/// The canonical codes (google.rpc.Code) that the server uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(i32)]
+#[allow(missing_docs)]
+pub enum Code {
+    Ok = 0,
+    Unknown = 2,
+    InvalidArgument = 3,
+    NotFound = 5,
+    AlreadyExists = 6,
+    PermissionDenied = 7,
+    ResourceExhausted = 8,
+    FailedPrecondition = 9,
+    OutOfRange = 11,
+    Unimplemented = 12,
+}
+
+/// Why one entity of a batch was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The kind of error.
+    pub code: Code,
+    /// What is wrong, naming the field.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal with this code.
+    pub fn new(code: Code, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into() }
+    }
+
+    /// `INVALID_ARGUMENT`.
+    pub fn invalid(message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::InvalidArgument, message)
+    }
+
+    /// `NOT_FOUND`.
+    pub fn not_found(message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::NotFound, message)
+    }
+
+    /// `UNIMPLEMENTED`.
+    pub fn unimplemented(message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::Unimplemented, message)
+    }
+
+    /// `PERMISSION_DENIED`.
+    pub fn denied(message: impl Into<String>) -> Refusal {
+        Refusal::new(Code::PermissionDenied, message)
+    }
+
+    /// With what it is about in front.
+    pub fn within(self, place: &str) -> Refusal {
+        Refusal { code: self.code, message: format!("{place}: {}", self.message) }
+    }
+}
+
+/// Why a whole call failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// The kind of error.
+    pub code: Code,
+    /// What is wrong.
+    pub message: String,
+    /// One `p4.Error` an entity, where the batch was attempted.
+    pub errors: Vec<v1::Error>,
+}
+
+impl Status {
+    /// A failure before any entity was attempted.
+    pub fn new(code: Code, message: impl Into<String>) -> Status {
+        Status { code, message: message.into(), errors: Vec::new() }
+    }
+
+    /// The outcome of a batch: `Ok` if every entity succeeded.
+    pub fn of_batch(what: &str, results: &[Result<(), Refusal>]) -> Result<(), Status> {
+        let failed = results.iter().filter(|result| result.is_err()).count();
+        let first = results.iter().enumerate().find_map(|(n, result)| result.as_ref().err().map(|e| (n, e)));
+        let Some((index, refusal)) = first else {
+            return Ok(());
+        };
+        let message = format!(
+            "{failed} of {} {what}s failed, first {what} {}: {}",
+            results.len(),
+            index + 1,
+            refusal.message
+        );
+        let errors = results.iter().map(to_error).collect();
+        Err(Status { code: Code::Unknown, message, errors })
+    }
+
+    /// The value of `grpc-status-details-bin`: a serialised `google.rpc.Status`. Empty without details.
+    pub fn details(&self) -> Vec<u8> {
+        if self.errors.is_empty() {
+            return Vec::new();
+        }
+        let details = self.errors.iter().map(|error| prost_types::Any {
+            type_url: "type.googleapis.com/p4.v1.Error".into(),
+            value: error.encode_to_vec(),
+        });
+        rpc::Status { code: self.code as i32, message: self.message.clone(), details: details.collect() }
+            .encode_to_vec()
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Status {
+        Status::new(refusal.code, refusal.message)
+    }
+}
+
+fn to_error(result: &Result<(), Refusal>) -> v1::Error {
+    match result {
+        Ok(()) => v1::Error::default(),
+        Err(refusal) => v1::Error {
+            canonical_code: refusal.code as i32,
+            message: refusal.message.clone(),
+            space: "groupflow".into(),
+            ..v1::Error::default()
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_without_failures_is_a_success() {
+        assert_eq!(Status::of_batch("update", &[Ok(()), Ok(())]), Ok(()));
+        assert_eq!(Status::of_batch("update", &[]), Ok(()));
+    }
+
+    #[test]
+    fn a_failed_batch_has_one_error_an_entity_in_order() {
+        let results = [Ok(()), Err(Refusal::not_found("no such group")), Ok(())];
+        let status = Status::of_batch("update", &results).expect_err("one failed");
+        assert_eq!(status.code, Code::Unknown);
+        assert_eq!(status.message, "1 of 3 updates failed, first update 2: no such group");
+        let details = rpc::Status::decode(&status.details()[..]).expect("a status");
+        assert_eq!(details.code, 2);
+        let codes: Vec<i32> = details
+            .details
+            .iter()
+            .map(|any| v1::Error::decode(&any.value[..]).expect("an error").canonical_code)
+            .collect();
+        assert_eq!(codes, [0, 5, 0]);
+    }
+}

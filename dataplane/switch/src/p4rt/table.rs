@@ -1,0 +1,212 @@
+//! Table entries: insert, modify, delete.
+//!
+//! P4Runtime specification, section "TableEntry".
+
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Pipeline, TableError};
+
+use super::binding::{BoundAction, BoundTable, Scope};
+use super::bytestring::decode;
+use super::direct;
+use super::matching;
+use super::state::{ControlState, Note};
+use super::status::{Code, Refusal};
+use super::update::Kind;
+use crate::core::Forwarding;
+use crate::proto::p4::v1::{table_action, Action, TableAction, TableEntry};
+
+/// Carries out an update of a table entry.
+pub fn write(
+    state: &mut ControlState,
+    forwarding: &mut Forwarding,
+    kind: Kind,
+    entry: &TableEntry,
+) -> Result<(), Refusal> {
+    let config = state.config.clone();
+    let table = find(&config.binding.tables, entry.table_id)?;
+    let result = match (entry.is_default_action, kind) {
+        (true, kind) => write_default(state, &mut forwarding.pipeline, kind, table, entry),
+        (false, Kind::Delete) => delete(state, &mut forwarding.pipeline, table, entry),
+        (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry),
+    };
+    result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
+}
+
+/// The table with P4Info's id.
+pub fn find(
+    tables: &std::collections::BTreeMap<u32, BoundTable>,
+    id: u32,
+) -> Result<&BoundTable, Refusal> {
+    tables.get(&id).ok_or_else(|| Refusal::invalid(format!("table_id: the program has no table {id}")))
+}
+
+/// The refusal that a table's error amounts to.
+pub fn refusal(error: TableError) -> Refusal {
+    let code = match error {
+        TableError::ConstEntries { .. } | TableError::ConstDefault { .. } => Code::PermissionDenied,
+        TableError::AlreadyExists { .. } => Code::AlreadyExists,
+        TableError::NotFound { .. } => Code::NotFound,
+        TableError::Full { .. } => Code::ResourceExhausted,
+        _ => Code::InvalidArgument,
+    };
+    Refusal::new(code, error.to_string())
+}
+
+fn insert_or_modify(
+    state: &mut ControlState,
+    pipeline: &mut Pipeline,
+    kind: Kind,
+    table: &BoundTable,
+    entry: &TableEntry,
+) -> Result<(), Refusal> {
+    check_common(table, entry)?;
+    if kind == Kind::Insert && table.fields.is_empty() {
+        return Err(Refusal::invalid("it has no key, so only its default entry can be set"));
+    }
+    if table.is_const && (kind == Kind::Insert || entry.action.is_some()) {
+        return Err(Refusal::denied("its entries are constant"));
+    }
+    let key = matching::key(table, &entry.r#match, entry.priority)?;
+    let resources = direct::Resources::of(table, entry)?;
+    let call = entry.action.as_ref().map(|action| call(table, action, Scope::DefaultOnly)).transpose()?;
+    match (kind, call) {
+        (Kind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
+        (Kind::Insert, Some(call)) => {
+            pipeline.table_insert(table.table, Entry { key: key.clone(), call }).map_err(refusal)?;
+        }
+        (_, Some(call)) => {
+            pipeline.table_modify(table.table, Entry { key: key.clone(), call }).map_err(refusal)?;
+        }
+        (_, None) => {
+            pipeline.table_get(table.table, &key).map_err(refusal)?;
+        }
+    }
+    // Everything is checked, so these cannot fail and leave half an update behind.
+    resources.apply(pipeline, table, &key)?;
+    remember(state, table, key, entry);
+    Ok(())
+}
+
+fn delete(
+    state: &mut ControlState,
+    pipeline: &mut Pipeline,
+    table: &BoundTable,
+    entry: &TableEntry,
+) -> Result<(), Refusal> {
+    if table.is_const {
+        return Err(Refusal::denied("its entries are constant"));
+    }
+    let key = matching::key(table, &entry.r#match, entry.priority)?;
+    pipeline.table_delete(table.table, &key).map_err(refusal)?;
+    state.notes.remove(&(table.table, key));
+    Ok(())
+}
+
+fn write_default(
+    state: &mut ControlState,
+    pipeline: &mut Pipeline,
+    kind: Kind,
+    table: &BoundTable,
+    entry: &TableEntry,
+) -> Result<(), Refusal> {
+    if kind != Kind::Modify {
+        return Err(Refusal::invalid("the default entry is always there: it can only be modified"));
+    }
+    if !entry.r#match.is_empty() {
+        return Err(Refusal::invalid("match: the default entry has none"));
+    }
+    if entry.priority != 0 {
+        return Err(Refusal::invalid("priority: the default entry has none"));
+    }
+    check_common(table, entry)?;
+    if entry.counter_data.is_some() || entry.meter_config.is_some() {
+        let message = "counter_data, meter_config: not supported for the default entry";
+        return Err(Refusal::unimplemented(message));
+    }
+    if table.const_default {
+        return Err(Refusal::denied("its default action is constant"));
+    }
+    let call = entry.action.as_ref().map(|action| call(table, action, Scope::TableOnly)).transpose()?;
+    let note = if call.is_some() { note(entry) } else { None };
+    pipeline.table_set_default(table.table, call).map_err(refusal)?;
+    match note {
+        Some(note) => state.default_notes.insert(table.table, note),
+        None => state.default_notes.remove(&table.table),
+    };
+    Ok(())
+}
+
+fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
+    if entry.is_const {
+        return Err(Refusal::invalid("is_const: only the program can make entries constant"));
+    }
+    check_idle_timeout(table, entry)?;
+    if entry.meter_counter_data.is_some() {
+        return Err(Refusal::unimplemented("meter_counter_data: meters do not count packets by colour"));
+    }
+    Ok(())
+}
+
+/// Refuses idle timeouts, which no table has yet.
+pub fn check_idle_timeout(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
+    let field = if entry.idle_timeout_ns != 0 {
+        "idle_timeout_ns"
+    } else if entry.time_since_last_hit.is_some() {
+        "time_since_last_hit"
+    } else {
+        return Ok(());
+    };
+    if table.idle_timeout && !entry.is_default_action {
+        return Err(Refusal::unimplemented(format!("{field}: idle timeouts are not supported")));
+    }
+    Err(Refusal::invalid(format!("{field}: there is no idle timeout here")))
+}
+
+/// The action of an entry as the pipeline takes it.
+fn call(table: &BoundTable, action: &TableAction, forbidden: Scope) -> Result<ActionCall, Refusal> {
+    let action = match &action.r#type {
+        Some(table_action::Type::Action(action)) => action,
+        Some(_) => return Err(Refusal::invalid("action: the table has no action profile")),
+        None => return Err(Refusal::invalid("action: it is missing")),
+    };
+    let known = table.actions.get(&action.action_id);
+    let known = known.ok_or_else(|| {
+        Refusal::invalid(format!("action_id: the table has no action {}", action.action_id))
+    })?;
+    if known.scope == forbidden {
+        let place = if forbidden == Scope::TableOnly { "the default entry" } else { "entries with a key" };
+        return Err(Refusal::denied(format!("action {}: not for {place}", known.name)));
+    }
+    let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;
+    Ok(ActionCall { action: known.action, arguments })
+}
+
+fn arguments(known: &BoundAction, action: &Action) -> Result<Vec<u128>, Refusal> {
+    let mut arguments = vec![None; known.params.len()];
+    for param in &action.params {
+        let place = known.params.iter().position(|(id, _, _)| *id == param.param_id);
+        let place =
+            place.ok_or_else(|| Refusal::invalid(format!("it has no parameter {}", param.param_id)))?;
+        let (_, name, width) = &known.params[place];
+        let value = decode(&param.value, *width).map_err(|e| e.within(&format!("parameter {name}")))?;
+        if arguments[place].replace(value).is_some() {
+            return Err(Refusal::invalid(format!("parameter {name}: it is there twice")));
+        }
+    }
+    let complete = arguments.into_iter().zip(&known.params).map(|(value, (_, name, _))| {
+        value.ok_or_else(|| Refusal::invalid(format!("parameter {name}: it is missing")))
+    });
+    complete.collect()
+}
+
+fn remember(state: &mut ControlState, table: &BoundTable, key: EntryKey, entry: &TableEntry) {
+    match note(entry) {
+        Some(note) => state.notes.insert((table.table, key), note),
+        None => state.notes.remove(&(table.table, key)),
+    };
+}
+
+fn note(entry: &TableEntry) -> Option<Note> {
+    #[allow(deprecated)]
+    let note = Note { cookie: entry.controller_metadata, metadata: entry.metadata.clone() };
+    (note != Note::default()).then_some(note)
+}

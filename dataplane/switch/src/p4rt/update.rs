@@ -1,0 +1,77 @@
+//! Entities of any kind: which part of the server an update or a request is for.
+
+use super::state::ControlState;
+use super::status::Refusal;
+use super::{arrays, digest, direct, pre, table, table_read};
+use crate::core::Forwarding;
+use crate::proto::p4::v1::entity::Entity as Kinds;
+use crate::proto::p4::v1::{update, Entity, Update};
+
+/// What an update does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Adds what is not there.
+    Insert,
+    /// Changes what is there.
+    Modify,
+    /// Removes what is there.
+    Delete,
+}
+
+/// Carries out one update. `priorities` is the number of queues a port.
+pub fn write(
+    state: &mut ControlState,
+    forwarding: &mut Forwarding,
+    update: &Update,
+    priorities: u8,
+) -> Result<(), Refusal> {
+    let kind = match update::Type::try_from(update.r#type) {
+        Ok(update::Type::Insert) => Kind::Insert,
+        Ok(update::Type::Modify) => Kind::Modify,
+        Ok(update::Type::Delete) => Kind::Delete,
+        _ => return Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
+    };
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
+        Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry),
+        Kinds::PacketReplicationEngineEntry(entry) => pre::write(state, forwarding, kind, entry, priorities),
+        Kinds::RegisterEntry(entry) => arrays::write_register(state, forwarding, kind, entry),
+        Kinds::CounterEntry(entry) => arrays::write_counter(state, forwarding, kind, entry),
+        Kinds::MeterEntry(entry) => arrays::write_meter(state, forwarding, kind, entry),
+        Kinds::DirectCounterEntry(entry) => direct::write_counter(state, forwarding, kind, entry),
+        Kinds::DirectMeterEntry(entry) => direct::write_meter(state, forwarding, kind, entry),
+        Kinds::DigestEntry(entry) => digest::write(state, kind, entry),
+        other => Err(unsupported(other)),
+    }
+}
+
+/// Adds the entities that a request asks for.
+pub fn read(
+    state: &ControlState,
+    forwarding: &Forwarding,
+    request: &Entity,
+    found: &mut Vec<Entity>,
+) -> Result<(), Refusal> {
+    match request.entity.as_ref().ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
+        Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, found),
+        Kinds::PacketReplicationEngineEntry(filter) => pre::read(state, filter, found),
+        Kinds::RegisterEntry(filter) => arrays::read_register(state, forwarding, filter, found),
+        Kinds::CounterEntry(filter) => arrays::read_counter(state, forwarding, filter, found),
+        Kinds::MeterEntry(filter) => arrays::read_meter(state, forwarding, filter, found),
+        Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
+        Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
+        Kinds::DigestEntry(filter) => digest::read(state, filter, found),
+        other => Err(unsupported(other)),
+    }
+}
+
+fn unsupported(entity: &Kinds) -> Refusal {
+    let name = match entity {
+        Kinds::ExternEntry(_) => "extern_entry",
+        Kinds::ActionProfileMember(_) => "action_profile_member",
+        Kinds::ActionProfileGroup(_) => "action_profile_group",
+        Kinds::ValueSetEntry(_) => "value_set_entry",
+        _ => "this entity",
+    };
+    Refusal::unimplemented(format!("{name}: not supported"))
+}

@@ -1,0 +1,344 @@
+//! The command line: that of simple_switch_grpc, with links, statistics and run-time changes added.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use groupflow_pipeline::units::{Nanos, Port};
+
+use super::control::{ask, ControlRequest};
+use super::error::ShellError;
+use super::lateness::Limits;
+use super::report::render;
+use super::run::{run, Options};
+use crate::core::{parse_port_link, parse_span, LinkChange, SwitchConfig};
+
+/// Flags of simple_switch_grpc that mean nothing here, and the value some of them take.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Accepted for simple_switch_grpc's sake, without effect")]
+struct Ignored {
+    #[arg(long, value_name = "PORT", hide_short_help = true)]
+    thrift_port: Option<String>,
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    nanolog: Option<String>,
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ADDR", hide_short_help = true)]
+    debugger: Option<String>,
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    notifications_addr: Option<String>,
+    #[arg(long, value_name = "SECONDS", hide_short_help = true)]
+    use_files: Option<String>,
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    restore_state: Option<String>,
+    #[arg(long, value_name = "ADDR", hide_short_help = true)]
+    packet_in: Option<String>,
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    dump_packet_data: Option<String>,
+    #[arg(long, value_name = "COUNT", hide_short_help = true)]
+    max_port_count: Option<String>,
+    #[arg(long, hide_short_help = true)]
+    log_flush: bool,
+    #[arg(long, hide_short_help = true)]
+    enable_swap: bool,
+    #[arg(long, hide_short_help = true)]
+    disable_swap: bool,
+}
+
+impl Ignored {
+    fn given(&self) -> Vec<&'static str> {
+        let flags = [
+            ("--thrift-port", self.thrift_port.is_some()),
+            ("--nanolog", self.nanolog.is_some()),
+            ("--debugger", self.debugger.is_some()),
+            ("--notifications-addr", self.notifications_addr.is_some()),
+            ("--use-files", self.use_files.is_some()),
+            ("--restore-state", self.restore_state.is_some()),
+            ("--packet-in", self.packet_in.is_some()),
+            ("--dump-packet-data", self.dump_packet_data.is_some()),
+            ("--max-port-count", self.max_port_count.is_some()),
+            ("--log-flush", self.log_flush),
+            ("--enable-swap", self.enable_swap),
+            ("--disable-swap", self.disable_swap),
+        ];
+        flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+}
+
+/// A P4 software switch with emulated links: a drop-in for simple_switch_grpc.
+#[derive(Debug, Parser)]
+#[command(name = "gfswitch", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    switch: SwitchArgs,
+}
+
+#[derive(Debug, Args)]
+struct SwitchArgs {
+    /// p4c's BMv2 JSON; without it, the program is set over P4Runtime
+    program: Option<PathBuf>,
+    /// Attach an interface to a port (repeat)
+    #[arg(short, long = "interface", value_name = "PORT@IFACE", value_parser = parse_interface)]
+    interface: Vec<(Port, String)>,
+    /// P4Runtime's device id
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    device_id: u64,
+    /// Start without a program
+    #[arg(long, conflicts_with = "program")]
+    no_p4: bool,
+    /// P4Info of PROGRAM, in text or binary form: sets the pipeline at start
+    #[arg(long, value_name = "FILE", requires = "program")]
+    p4info: Option<PathBuf>,
+    /// Where P4Runtime is offered, or none
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:9559")]
+    grpc_server_addr: String,
+    /// The controller's port
+    #[arg(long, value_name = "PORT", default_value_t = 510)]
+    cpu_port: u16,
+    /// The port that drops
+    #[arg(long, value_name = "PORT", default_value_t = 511)]
+    drop_port: u16,
+    /// Queues a port; 0 is the lowest priority
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    priority_queues: u8,
+    /// Emulate a link: PORT:rate=100mbit,delay=10ms,loss=0.01,queue=200[,dir=both|in|out] (repeat)
+    #[arg(long, value_name = "PORT:SPEC", value_parser = parse_port_link)]
+    link: Vec<(Port, LinkChange)>,
+    /// Seed of losses and of P4's random()
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Frames physically move at most this often; their times stay exact
+    #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
+    quantum: Nanos,
+    /// Where `gfswitch stats` and `gfswitch link` reach this switch, or none [default: /tmp/gfswitch-<device id>.sock]
+    #[arg(long, value_name = "PATH")]
+    control_socket: Option<PathBuf>,
+    /// Later than this at the 99th percentile is CPU-bound
+    #[arg(long, value_name = "SPAN", default_value = "10ms", value_parser = parse_span)]
+    lateness_limit: Nanos,
+    /// More frames than this dropped by the kernel is CPU-bound
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    kernel_drop_limit: u64,
+    /// Write what each interface receives and sends to DIR
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    pcap: Option<PathBuf>,
+    /// Log to standard error, at level info unless --log-level says otherwise
+    #[arg(long)]
+    log_console: bool,
+    /// Log to a file
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    /// trace, debug, info, warn, error or off
+    #[arg(short = 'L', long, value_name = "LEVEL")]
+    log_level: Option<tracing_subscriber::filter::LevelFilter>,
+    #[command(flatten)]
+    ignored: Ignored,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show a running switch's counters
+    Stats {
+        #[command(flatten)]
+        target: Target,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Start new lateness figures and high-water marks
+        #[arg(long)]
+        reset: bool,
+    },
+    /// Change a link of a running switch
+    Link {
+        #[command(flatten)]
+        target: Target,
+        /// The port
+        port: u16,
+        /// rate=10mbit,delay=5ms,loss=0,queue=100,dir=out, up, down
+        spec: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Target {
+    /// The switch's control socket
+    #[arg(long, value_name = "PATH", conflicts_with = "device_id")]
+    socket: Option<PathBuf>,
+    /// The switch's device id, if it has the default control socket
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    device_id: u64,
+}
+
+impl Target {
+    fn path(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(|| default_control_socket(self.device_id))
+    }
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments(std::env::args())) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let result = match cli.command {
+        Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
+        Some(Command::Link { target, port, spec }) => {
+            ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
+        }
+        None => start(cli.switch),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gfswitch: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The arguments, without the first `--`: simple_switch_grpc wants it before its target's own flags.
+fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut arguments: Vec<String> = arguments.collect();
+    if let Some(place) = arguments.iter().position(|argument| argument == "--") {
+        arguments.remove(place);
+    }
+    arguments
+}
+
+/// One line for a wrong command line; help and version as they are.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return match error.print() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    let text = error.to_string();
+    let lines: Vec<&str> =
+        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).filter(|l| !l.is_empty()).collect();
+    let message = lines.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let message = message.split(" For more information").next().unwrap_or(message);
+    eprintln!("gfswitch: {message} (see gfswitch --help)");
+    ExitCode::from(2)
+}
+
+fn stats(target: &Target, json: bool, reset: bool) -> Result<(), ShellError> {
+    let report = ask(&target.path(), &ControlRequest::Stats { reset })?;
+    if json {
+        println!("{report}");
+    } else {
+        print!("{}", render(&report));
+    }
+    Ok(())
+}
+
+fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
+    // `--pcap program.json`: the directory is optional, and this is none.
+    let is_program = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    if args.program.is_none() && args.pcap.as_ref().is_some_and(is_program) {
+        args.program = args.pcap.replace(".".into());
+    }
+    log(&args)?;
+    for flag in args.ignored.given() {
+        eprintln!("gfswitch: warning: {flag} has no effect here");
+    }
+    let default_socket = default_control_socket(args.device_id);
+    run(Options {
+        interfaces: args.interface,
+        switch: SwitchConfig {
+            ports: Vec::new(),
+            links: args.link,
+            cpu_port: Port(args.cpu_port),
+            drop_port: Port(args.drop_port),
+            priorities: args.priority_queues,
+            seed: args.seed,
+        },
+        device_id: args.device_id,
+        program: args.program,
+        p4info: args.p4info,
+        grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
+        control: Some(args.control_socket.unwrap_or(default_socket)).filter(|path| path.as_os_str() != "none"),
+        quantum: args.quantum,
+        limits: Limits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
+        pcap: args.pcap,
+    })
+}
+
+fn log(args: &SwitchArgs) -> Result<(), ShellError> {
+    use tracing_subscriber::filter::LevelFilter;
+    let default = if args.log_console || args.log_file.is_some() { LevelFilter::INFO } else { LevelFilter::WARN };
+    let builder = tracing_subscriber::fmt().with_max_level(args.log_level.unwrap_or(default)).with_target(false);
+    match &args.log_file {
+        Some(path) => {
+            let file = std::fs::File::create(path);
+            let file = file.map_err(|error| ShellError::File { path: path.clone(), error })?;
+            builder.with_ansi(false).with_writer(std::sync::Mutex::new(file)).init();
+        }
+        None => builder.with_writer(std::io::stderr).init(),
+    }
+    Ok(())
+}
+
+fn default_control_socket(device_id: u64) -> PathBuf {
+    format!("/tmp/gfswitch-{device_id}.sock").into()
+}
+
+fn parse_interface(text: &str) -> Result<(Port, String), String> {
+    let wrong = || "it is not PORT@INTERFACE, such as 1@s1-eth1".to_string();
+    let (port, name) = text.split_once('@').ok_or_else(wrong)?;
+    let port = port.parse().map_err(|_| wrong())?;
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok((Port(port), name.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<SwitchArgs, clap::Error> {
+        let words = line.split_whitespace().map(String::from);
+        Cli::try_parse_from(arguments(words)).map(|cli| cli.switch)
+    }
+
+    #[test]
+    fn the_flags_of_simple_switch_grpc_are_taken() {
+        let line = "gfswitch -i 1@s1-eth1 -i 2@s1-eth2 --pcap --thrift-port 9090 --nanolog ipc:///x \
+                    --device-id 3 --no-p4 --log-console -L debug --use-files 5 --debugger \
+                    -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 --drop-port 500 --priority-queues 8";
+        let args = parse(line).expect("valid");
+        assert_eq!(args.interface, [(Port(1), "s1-eth1".into()), (Port(2), "s1-eth2".into())]);
+        assert_eq!((args.device_id, args.cpu_port, args.drop_port, args.priority_queues), (3, 255, 500, 8));
+        assert_eq!(args.grpc_server_addr, "0.0.0.0:50051");
+        assert_eq!(args.pcap, Some(".".into()));
+        let ignored = ["--thrift-port", "--nanolog", "--debugger", "--use-files"];
+        assert_eq!(args.ignored.given(), ignored);
+    }
+
+    #[test]
+    fn links_and_times_are_checked_at_once() {
+        let args = parse("gfswitch --link 1:rate=100mbit,delay=10ms --link 1:loss=1% --quantum 1ms").expect("valid");
+        assert_eq!(args.link.len(), 2);
+        assert_eq!(args.quantum, Nanos::from_millis(1));
+        for line in ["--link 1:rate=x", "-i s1-eth1", "-i 1@", "--quantum 5", "--no-p4 a.json", "--bogus", "--p4info x"] {
+            assert!(parse(&format!("gfswitch {line}")).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_are_for_a_running_switch() {
+        let words = ["gfswitch", "link", "--device-id", "2", "3", "rate=10mbit,down"].map(String::from);
+        let cli = Cli::try_parse_from(words).expect("valid");
+        match cli.command {
+            Some(Command::Link { target, port: 3, spec }) => {
+                assert_eq!(target.path(), PathBuf::from("/tmp/gfswitch-2.sock"));
+                assert_eq!(spec, "rate=10mbit,down");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The control socket: statistics and link changes, one JSON object a line.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use groupflow_pipeline::units::Port;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+
+use super::error::ShellError;
+use super::report::report;
+use super::shared::Shared;
+use crate::core::LinkChange;
+
+/// The longest request, in bytes.
+const REQUEST_LIMIT: u64 = 4096;
+
+/// A request, as it goes over the socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+pub enum ControlRequest {
+    /// The statistics.
+    Stats {
+        /// Whether to start new lateness figures and high-water marks.
+        #[serde(default)]
+        reset: bool,
+    },
+    /// A change of a port's link.
+    Link {
+        /// The port.
+        port: u16,
+        /// What changes, see [`LinkChange`].
+        spec: String,
+    },
+}
+
+/// A control socket; its file goes away with it.
+#[derive(Debug)]
+pub struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Listens at a path. A file that a dead switch left there is replaced.
+    pub fn bind(path: &Path) -> Result<ControlSocket, ShellError> {
+        let failed = |error| ShellError::Control { path: path.into(), error };
+        let listener = match UnixListener::bind(path) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                    return Err(ShellError::ControlInUse(path.into()));
+                }
+                std::fs::remove_file(path).map_err(failed)?;
+                UnixListener::bind(path)
+            }
+            other => other,
+        };
+        Ok(ControlSocket { listener: listener.map_err(failed)?, path: path.into() })
+    }
+
+    /// Serves clients for ever.
+    pub async fn serve(&self, shared: Arc<Shared>, device_id: u64) {
+        loop {
+            match self.listener.accept().await {
+                Ok((client, _)) => {
+                    tokio::spawn(serve_client(client, Arc::clone(&shared), device_id));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "control socket");
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Somebody else may have removed it.
+        drop(std::fs::remove_file(&self.path));
+    }
+}
+
+async fn serve_client(client: UnixStream, shared: Arc<Shared>, device_id: u64) {
+    let (read, mut write) = client.into_split();
+    let mut reader = BufReader::new(read);
+    loop {
+        let mut line = String::new();
+        let read = (&mut reader).take(REQUEST_LIMIT).read_line(&mut line).await;
+        if !matches!(read, Ok(1..)) {
+            return;
+        }
+        let mut answer = answer(&shared, device_id, &line);
+        answer.push('\n');
+        if write.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
+    let request = match serde_json::from_str(line) {
+        Ok(request) => request,
+        Err(error) => return refusal(&format!("request: {error}")),
+    };
+    match request {
+        ControlRequest::Stats { reset } => {
+            let report = report(shared, device_id, reset);
+            serde_json::to_string(&report).unwrap_or_else(|error| refusal(&error.to_string()))
+        }
+        ControlRequest::Link { port, spec } => match spec.parse::<LinkChange>() {
+            Err(error) => refusal(&error.to_string()),
+            Ok(change) => match shared.switch().change_link(Port(port), &change) {
+                Ok(()) => {
+                    shared.waker.wake();
+                    r#"{"ok":true}"#.into()
+                }
+                Err(error) => refusal(&error.to_string()),
+            },
+        },
+    }
+}
+
+fn refusal(message: &str) -> String {
+    serde_json::json!({ "error": message }).to_string()
+}
+
+/// Sends a request to a running switch.
+pub fn ask(path: &Path, request: &ControlRequest) -> Result<serde_json::Value, ShellError> {
+    use std::io::{BufRead, Write};
+    let failed = |error| ShellError::Control { path: path.into(), error };
+    let mut socket = std::os::unix::net::UnixStream::connect(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => ShellError::NoSwitch(path.into()),
+        _ => failed(error),
+    })?;
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).map_err(failed)?;
+    let mut line = serde_json::to_string(request).map_err(|e| ShellError::Refused(e.to_string()))?;
+    line.push('\n');
+    socket.write_all(line.as_bytes()).map_err(failed)?;
+    let mut answer = String::new();
+    std::io::BufReader::new(socket).read_line(&mut answer).map_err(failed)?;
+    let answer: serde_json::Value =
+        serde_json::from_str(&answer).map_err(|e| ShellError::Refused(format!("bad answer: {e}")))?;
+    match answer["error"].as_str() {
+        Some(error) => Err(ShellError::Refused(error.into())),
+        None => Ok(answer),
+    }
+}

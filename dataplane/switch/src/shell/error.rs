@@ -1,0 +1,99 @@
+//! What ends gfswitch, in one line: the cause and its cure.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::core::ConfigError;
+use crate::p4rt::ConfigurationError;
+
+/// Why gfswitch cannot start, or has to stop.
+#[derive(Debug, Error)]
+pub enum ShellError {
+    /// Packet sockets need CAP_NET_RAW.
+    #[error("no permission to open packet sockets: run as root (or give the file CAP_NET_RAW)")]
+    NotRoot,
+    /// No interface of this name.
+    #[error("interface {0} does not exist here: create it first, see `ip link`")]
+    NoInterface(String),
+    /// An interface is attached twice.
+    #[error("interface {0} is attached to two ports")]
+    InterfaceTwice(String),
+    /// A system call failed for an interface.
+    #[error("interface {name}: {what}: {error}")]
+    Interface {
+        /// The interface.
+        name: String,
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        error: std::io::Error,
+    },
+    /// The ports or links make no sense.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// A file cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The program or its P4Info cannot be used.
+    #[error("{path}: {error}")]
+    Program {
+        /// The program's file.
+        path: PathBuf,
+        /// What is wrong.
+        error: ConfigurationError,
+    },
+    /// The P4Runtime address is no address.
+    #[error("--grpc-server-addr {0}: not an address such as 0.0.0.0:9559")]
+    Address(String),
+    /// Something else listens there.
+    #[error("cannot listen on {address}: {error}; choose another --grpc-server-addr, or stop what uses it")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The P4Runtime server failed.
+    #[error("P4Runtime server: {0}")]
+    Server(#[from] tonic::transport::Error),
+    /// Another gfswitch has this control socket.
+    #[error("{0} belongs to a gfswitch that runs: give each switch its own --device-id or --control-socket")]
+    ControlInUse(PathBuf),
+    /// The control socket cannot be made.
+    #[error("control socket {path}: {error}")]
+    Control {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A call that never fails otherwise.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        error: std::io::Error,
+    },
+    /// The data path ended by itself, which is a bug.
+    #[error("the data path stopped: this is a bug, please report it with the log")]
+    DatapathDied,
+    /// There is no switch to talk to.
+    #[error("no gfswitch answers at {0}: is it running? see --socket and --device-id")]
+    NoSwitch(PathBuf),
+    /// A running switch refused a request.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Attaches what was tried to the last system error.
+pub fn system(what: &'static str) -> impl Fn(std::io::Error) -> ShellError {
+    move |error| ShellError::System { what, error }
+}

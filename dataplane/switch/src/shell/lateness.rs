@@ -1,0 +1,258 @@
+//! How late the switch serves packets: whether its figures are about the network or about the machine.
+
+use std::collections::VecDeque;
+
+use groupflow_pipeline::units::Nanos;
+use serde::Serialize;
+
+/// The length of a window.
+const WINDOW: Nanos = Nanos::from_secs(1);
+/// Windows kept.
+const WINDOWS: usize = 60;
+/// Buckets per power of two: quantiles are at most 1/8 too high.
+const STEPS: u32 = 8;
+const BUCKETS: usize = 62 * STEPS as usize;
+
+/// When a switch counts as bound by the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// 99 % of the packets must not be later than this.
+    pub lateness: Nanos,
+    /// The kernel must not drop more frames than this.
+    pub kernel_drops: u64,
+}
+
+/// A histogram with buckets that grow with the value.
+#[derive(Debug, Clone)]
+struct Histogram {
+    buckets: Vec<u64>,
+    packets: u64,
+    max: Nanos,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { buckets: vec![0; BUCKETS], packets: 0, max: Nanos::ZERO }
+    }
+}
+
+impl Histogram {
+    fn record(&mut self, value: Nanos) {
+        self.buckets[bucket(value.0)] += 1;
+        self.packets += 1;
+        self.max = self.max.max(value);
+    }
+
+    /// At least `percent` of the values are not above this.
+    fn quantile(&self, percent: u64) -> Nanos {
+        let wanted = (u128::from(self.packets) * u128::from(percent)).div_ceil(100);
+        let mut seen = 0u128;
+        for (n, count) in self.buckets.iter().enumerate() {
+            seen += u128::from(*count);
+            if *count > 0 && seen >= wanted {
+                return Nanos(upper_end(n)).min(self.max);
+            }
+        }
+        self.max
+    }
+
+    fn clear(&mut self) {
+        self.buckets.fill(0);
+        self.packets = 0;
+        self.max = Nanos::ZERO;
+    }
+}
+
+/// Values below `STEPS` have a bucket each, larger ones share it with those of the same leading bits.
+fn bucket(value: u64) -> usize {
+    let bits = u64::BITS - value.leading_zeros();
+    let shift = bits.saturating_sub(STEPS.trailing_zeros() + 1);
+    let low = (value >> shift) as usize;
+    shift as usize * STEPS as usize + low
+}
+
+fn upper_end(bucket: usize) -> u64 {
+    let steps = STEPS as usize;
+    if bucket < 2 * steps {
+        return bucket as u64;
+    }
+    let shift = bucket / steps - 1;
+    let low = (bucket % steps + steps) as u128;
+    u64::try_from(((low + 1) << shift) - 1).unwrap_or(u64::MAX)
+}
+
+/// One second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Window {
+    /// When it began.
+    pub start_ns: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// 99 % were not later than this.
+    pub p99_ns: u64,
+    /// The latest.
+    pub max_ns: u64,
+    /// Frames that the kernel dropped.
+    pub kernel_drops: u64,
+}
+
+/// The lateness since the start, or the last reset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LatenessStats {
+    /// Packets sent.
+    pub packets: u64,
+    /// Half were not later than this.
+    pub p50_ns: u64,
+    /// 99 % were not later than this.
+    pub p99_ns: u64,
+    /// The latest.
+    pub max_ns: u64,
+    /// Above this the switch is bound by the CPU.
+    pub limit_ns: u64,
+    /// The last seconds.
+    pub windows: Vec<Window>,
+}
+
+/// Measures lateness: actual minus scheduled time of emission.
+#[derive(Debug)]
+pub struct Lateness {
+    limits: Limits,
+    total: Histogram,
+    kernel_drops: u64,
+    window: Histogram,
+    window_start: Nanos,
+    window_drops: u64,
+    windows: VecDeque<Window>,
+}
+
+impl Lateness {
+    /// Nothing is measured yet.
+    pub fn new(limits: Limits) -> Lateness {
+        Lateness {
+            limits,
+            total: Histogram::default(),
+            kernel_drops: 0,
+            window: Histogram::default(),
+            window_start: Nanos::ZERO,
+            window_drops: 0,
+            windows: VecDeque::new(),
+        }
+    }
+
+    /// A packet left `late` after it should have.
+    pub fn record(&mut self, late: Nanos) {
+        self.total.record(late);
+        self.window.record(late);
+    }
+
+    /// The kernel dropped frames.
+    pub fn kernel_dropped(&mut self, frames: u64) {
+        self.kernel_drops += frames;
+        self.window_drops += frames;
+    }
+
+    /// Closes the window if its time is over.
+    pub fn tick(&mut self, now: Nanos) {
+        if now < self.window_start + WINDOW {
+            return;
+        }
+        if self.window.packets > 0 || self.window_drops > 0 {
+            if self.windows.len() == WINDOWS {
+                self.windows.pop_front();
+            }
+            self.windows.push_back(Window {
+                start_ns: self.window_start.0,
+                packets: self.window.packets,
+                p99_ns: self.window.quantile(99).0,
+                max_ns: self.window.max.0,
+                kernel_drops: self.window_drops,
+            });
+        }
+        self.window.clear();
+        self.window_drops = 0;
+        self.window_start = now;
+    }
+
+    /// Whether the figures are about the machine.
+    pub fn cpu_bound(&self) -> bool {
+        self.total.quantile(99) > self.limits.lateness || self.kernel_drops > self.limits.kernel_drops
+    }
+
+    /// Frames that the kernel dropped.
+    pub fn kernel_drops(&self) -> u64 {
+        self.kernel_drops
+    }
+
+    /// What was measured.
+    pub fn stats(&self) -> LatenessStats {
+        LatenessStats {
+            packets: self.total.packets,
+            p50_ns: self.total.quantile(50).0,
+            p99_ns: self.total.quantile(99).0,
+            max_ns: self.total.max.0,
+            limit_ns: self.limits.lateness.0,
+            windows: self.windows.iter().copied().collect(),
+        }
+    }
+
+    /// Starts anew.
+    pub fn reset(&mut self, now: Nanos) {
+        *self = Lateness { window_start: now, ..Lateness::new(self.limits) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn limits() -> Limits {
+        Limits { lateness: Nanos::from_millis(10), kernel_drops: 0 }
+    }
+
+    #[test]
+    fn a_switch_is_bound_when_one_in_a_hundred_is_late() {
+        let mut lateness = Lateness::new(limits());
+        (0..990).for_each(|_| lateness.record(Nanos::from_micros(100)));
+        (0..10).for_each(|_| lateness.record(Nanos::from_millis(50)));
+        assert!(!lateness.cpu_bound(), "exactly 99 % are in time");
+        lateness.record(Nanos::from_millis(50));
+        assert!(lateness.cpu_bound());
+        assert_eq!(lateness.stats().max_ns, 50_000_000);
+        lateness.reset(Nanos::from_secs(5));
+        assert!(!lateness.cpu_bound());
+        assert_eq!(lateness.stats().packets, 0);
+    }
+
+    #[test]
+    fn a_switch_is_bound_when_the_kernel_drops() {
+        let mut lateness = Lateness::new(limits());
+        lateness.kernel_dropped(1);
+        assert!(lateness.cpu_bound());
+        assert_eq!(lateness.kernel_drops(), 1);
+    }
+
+    #[test]
+    fn windows_are_of_a_second_and_bounded() {
+        let mut lateness = Lateness::new(limits());
+        for second in 0..100 {
+            lateness.record(Nanos(second));
+            lateness.tick(Nanos::from_secs(second) + Nanos(1));
+            lateness.tick(Nanos::from_secs(second + 1));
+        }
+        let windows = lateness.stats().windows;
+        assert_eq!(windows.len(), WINDOWS);
+        assert_eq!(windows.last().map(|w| (w.start_ns, w.packets, w.max_ns)), Some((99_000_000_000, 1, 99)));
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_hold_their_values_closely(value: u64) {
+            let n = bucket(value);
+            prop_assert!(n < BUCKETS);
+            prop_assert!(upper_end(n) >= value);
+            prop_assert!(n == 0 || upper_end(n - 1) < value);
+            prop_assert!(upper_end(n) - value <= value / 8);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What `gfswitch stats` shows: the switch's counters with those of its interfaces and its clock.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use super::lateness::LatenessStats;
+use super::shared::Shared;
+use crate::core::SwitchStats;
+
+/// The whole report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// gfswitch's version.
+    pub version: &'static str,
+    /// The device.
+    pub device_id: u64,
+    /// Since when the counters count.
+    pub uptime_ns: u64,
+    /// What p4c compiled.
+    pub program: Option<String>,
+    /// Whether figures measured with this switch are about the machine, not the network.
+    pub cpu_bound: bool,
+    /// Frames that the kernel dropped since the last reset.
+    pub kernel_drops: u64,
+    /// How late packets left.
+    pub lateness: LatenessStats,
+    /// The switch's own counters.
+    #[serde(flatten)]
+    pub switch: SwitchStats,
+}
+
+/// The report as of now. `reset` starts new lateness figures and high-water marks after it.
+pub fn report(shared: &Shared, device_id: u64, reset: bool) -> Report {
+    let mut switch = shared.switch();
+    let mut stats = switch.stats();
+    let program = switch.forwarding().map(|f| f.pipeline.program().source().unwrap_or("unknown").to_string());
+    if reset {
+        switch.reset_high_water();
+    }
+    drop(switch);
+    for (port, (name, counters)) in stats.ports.iter_mut().zip(&shared.interfaces) {
+        port.interface = Some(name.clone());
+        port.inbound.drops.kernel = counters.kernel_drops.load(Ordering::Relaxed);
+        port.inbound.drops.oversize += counters.oversize.load(Ordering::Relaxed);
+        port.outbound.drops.interface = counters.refused.load(Ordering::Relaxed);
+    }
+    stats.cpu.drops.queue_full += shared.control_plane_full.load(Ordering::Relaxed);
+    stats.cpu.drops.no_primary = shared.no_primary.load(Ordering::Relaxed);
+    let now = shared.clock.now();
+    let mut lateness = shared.lateness();
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        device_id,
+        uptime_ns: now.0,
+        program,
+        cpu_bound: lateness.cpu_bound(),
+        kernel_drops: lateness.kernel_drops(),
+        lateness: lateness.stats(),
+        switch: stats,
+    };
+    if reset {
+        lateness.reset(now);
+    }
+    report
+}
+
+/// The report for people. It is made from the JSON form, as `gfswitch stats` has no other.
+pub fn render(report: &serde_json::Value) -> String {
+    let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+    let mut text = String::new();
+    let late = &report["lateness"];
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "device {}  up {} s  program {}  cpu_bound {}",
+        number(&report["device_id"]),
+        number(&report["uptime_ns"]) / 1_000_000_000,
+        report["program"].as_str().unwrap_or("none"),
+        report["cpu_bound"],
+    );
+    let _ = writeln!(
+        text,
+        "lateness  p50 {} us  p99 {} us  max {} us  of {} packets; kernel dropped {}",
+        number(&late["p50_ns"]) / 1000,
+        number(&late["p99_ns"]) / 1000,
+        number(&late["max_ns"]) / 1000,
+        number(&late["packets"]),
+        number(&report["kernel_drops"]),
+    );
+    let _ = writeln!(
+        text,
+        "{:>5} {:<16} {:<4} {:>12} {:>15} {:>7} {:>7}  drops",
+        "port", "interface", "", "packets", "bytes", "queued", "most"
+    );
+    for port in report["ports"].as_array().into_iter().flatten() {
+        for direction in ["in", "out"] {
+            let _ = writeln!(text, "{}", port_line(port, direction));
+        }
+    }
+    let _ = writeln!(text, "controller {}", nonzero(&report["cpu"]));
+    let _ = writeln!(text, "drops {}", nonzero(&report["drops"]));
+    let _ = writeln!(text, "pipeline {}", nonzero(&report["pipeline"]));
+    text
+}
+
+fn port_line(port: &serde_json::Value, direction: &str) -> String {
+    let side = &port[direction];
+    let queues: Vec<&serde_json::Value> = match side["queues"].as_array() {
+        Some(queues) => queues.iter().collect(),
+        None => vec![&side["queue"]],
+    };
+    let sum = |key: &str| queues.iter().filter_map(|queue| queue[key].as_u64()).sum::<u64>();
+    let most = queues.iter().filter_map(|queue| queue["high_water_packets"].as_u64()).max().unwrap_or(0);
+    let down = if port["up"] == serde_json::Value::Bool(false) { " (down)" } else { "" };
+    format!(
+        "{:>5} {:<16} {:<4} {:>12} {:>15} {:>7} {:>7}  {}{down}",
+        port["port"].as_u64().unwrap_or(0),
+        port["interface"].as_str().unwrap_or("-"),
+        direction,
+        side["packets"].as_u64().unwrap_or(0),
+        side["bytes"].as_u64().unwrap_or(0),
+        sum("packets"),
+        most,
+        nonzero(&side["drops"]),
+    )
+}
+
+/// `key=value` of what is not zero, or `-`.
+fn nonzero(object: &serde_json::Value) -> String {
+    let mut parts = Vec::new();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        match value {
+            serde_json::Value::Object(_) => match nonzero(value) {
+                inner if inner == "-" => {}
+                inner => parts.push(format!("{key}: {inner}")),
+            },
+            value if value.as_u64() != Some(0) => parts.push(format!("{key}={value}")),
+            _ => {}
+        }
+    }
+    if parts.is_empty() {
+        "-".into()
+    } else {
+        parts.join(" ")
+    }
+}
+

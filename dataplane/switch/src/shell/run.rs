@@ -1,0 +1,255 @@
+//! Puts a switch together and runs it until a signal.
+
+use std::future::Future;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_pipeline::Program;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::mpsc::channel;
+use tokio::sync::oneshot;
+use tonic::transport::server::{Server, TcpIncoming};
+
+use super::control::ControlSocket;
+use super::datapath::{Datapath, PortInterface};
+use super::error::{system, ShellError};
+use super::lateness::Limits;
+use super::pcap::Capture;
+use super::rx::Receiver;
+use super::server::Service;
+use super::shared::Shared;
+use super::tx::Transmitter;
+use crate::core::{Switch, SwitchConfig};
+use crate::p4rt::{PipelineConfig, Runtime};
+
+/// Packets and digests on their way from the data path to the P4Runtime service.
+const TO_CONTROL_PLANE: usize = 4096;
+/// How long clients get to see why their streams end.
+const FAREWELL: Duration = Duration::from_millis(200);
+
+/// What a switch is to be.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Ports and their interfaces.
+    pub interfaces: Vec<(Port, String)>,
+    /// Everything about the switch but its ports, which come from the interfaces.
+    pub switch: SwitchConfig,
+    /// P4Runtime's device id.
+    pub device_id: u64,
+    /// The program to start with: p4c's JSON.
+    pub program: Option<PathBuf>,
+    /// Its P4Info. Without it, a controller has to set the pipeline before it can do anything.
+    pub p4info: Option<PathBuf>,
+    /// Where P4Runtime is offered.
+    pub grpc: Option<String>,
+    /// Where the control socket is.
+    pub control: Option<PathBuf>,
+    /// Frames move at most this often.
+    pub quantum: Nanos,
+    /// When the switch counts as bound by the CPU.
+    pub limits: Limits,
+    /// Where captures go.
+    pub pcap: Option<PathBuf>,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(options: Options) -> Result<(), ShellError> {
+    let (mut switch, ports) = assemble(&options)?;
+    let mut runtime = Runtime::new(options.device_id);
+    if let Some(json) = &options.program {
+        load(&mut switch, &mut runtime, json, options.p4info.as_deref())?;
+    }
+    let names = options.interfaces_in_order().into_iter().map(|(_, name)| name).collect();
+    let shared = Arc::new(Shared::new(switch, names, options.limits)?);
+    let transmitter = if ports.is_empty() { None } else { Some(Transmitter::open()?) };
+    let executor = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(system("starting the executor"))?;
+    let (to_control_plane, from_datapath) = channel(TO_CONTROL_PLANE);
+    let datapath = Datapath {
+        shared: Arc::clone(&shared),
+        ports,
+        transmitter,
+        control_plane: to_control_plane,
+        quantum: options.quantum,
+    };
+    executor.block_on(async {
+        // Everything that can be refused comes before the data path starts.
+        let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
+        let listener = match &options.grpc {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        let signals = Signals::new()?;
+        let (thread, died) = start(datapath)?;
+        let service = Service::new(Arc::clone(&shared), runtime);
+        tokio::spawn(service.clone().forward(from_datapath));
+        announce(&options, listener.as_ref());
+        let result = serve(&shared, &options, service, control.as_ref(), listener, signals, died).await;
+        shared.stop();
+        thread.join().map_err(|_| ShellError::DatapathDied)?;
+        result
+    })
+}
+
+impl Options {
+    fn interfaces_in_order(&self) -> Vec<(Port, String)> {
+        let mut interfaces = self.interfaces.clone();
+        interfaces.sort();
+        interfaces
+    }
+}
+
+fn assemble(options: &Options) -> Result<(Switch, Vec<PortInterface>), ShellError> {
+    let interfaces = options.interfaces_in_order();
+    let ports = interfaces.iter().map(|(port, _)| *port).collect();
+    let switch = Switch::new(SwitchConfig { ports, ..options.switch.clone() })?;
+    let mut names: Vec<&String> = interfaces.iter().map(|(_, name)| name).collect();
+    names.sort();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(ShellError::InterfaceTwice(pair[0].clone()));
+    }
+    let mut ports = Vec::new();
+    for (port, name) in &interfaces {
+        let captures = options.pcap.as_deref().map(|dir| captures(dir, name)).transpose()?;
+        ports.push(PortInterface { port: *port, receiver: Receiver::open(name)?, captures });
+    }
+    Ok((switch, ports))
+}
+
+fn captures(dir: &Path, name: &str) -> Result<(Capture, Capture), ShellError> {
+    Ok((Capture::create(dir, name, "in")?, Capture::create(dir, name, "out")?))
+}
+
+fn load(
+    switch: &mut Switch,
+    runtime: &mut Runtime,
+    json: &Path,
+    p4info: Option<&Path>,
+) -> Result<(), ShellError> {
+    let unreadable = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| ShellError::File { path, error }
+    };
+    let text = std::fs::read_to_string(json).map_err(unreadable(json))?;
+    let Some(p4info) = p4info else {
+        let program = Program::from_json(&text);
+        let program = program.map_err(|e| ShellError::Program { path: json.into(), error: e.into() })?;
+        switch.install(switch.fresh(Arc::new(program)));
+        return Ok(());
+    };
+    let info = std::fs::read(p4info).map_err(unreadable(p4info))?;
+    let config = PipelineConfig::from_files(&text, &info).map_err(|error| {
+        let path = if error.field() == "p4info" { p4info } else { json };
+        ShellError::Program { path: path.into(), error }
+    })?;
+    runtime.install(switch, config);
+    Ok(())
+}
+
+async fn listen(address: &str) -> Result<TcpListener, ShellError> {
+    let bad = || ShellError::Address(address.into());
+    let address: SocketAddr = address.to_socket_addrs().map_err(|_| bad())?.next().ok_or_else(bad)?;
+    TcpListener::bind(address).await.map_err(|error| ShellError::Listen { address, error })
+}
+
+/// Starts the data path's thread. The receiver resolves when the thread ends for whatever reason.
+fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Receiver<()>), ShellError> {
+    let (alive, died) = oneshot::channel();
+    let body = move || {
+        let _alive: oneshot::Sender<()> = alive;
+        datapath.run();
+    };
+    let thread = std::thread::Builder::new().name("datapath".into()).spawn(body);
+    Ok((thread.map_err(system("starting the data path"))?, died))
+}
+
+/// Says on standard output that the switch is ready, for whoever started it.
+fn announce(options: &Options, listener: Option<&TcpListener>) {
+    use std::io::Write;
+    let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
+    let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());
+    let line = format!("gfswitch ready device_id={} grpc={grpc} control={control}\n", options.device_id);
+    let mut out = std::io::stdout();
+    // Nobody may be reading.
+    let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+}
+
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals, ShellError> {
+        let catch = |kind| signal(kind).map_err(system("catching signals"));
+        Ok(Signals { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+async fn serve(
+    shared: &Arc<Shared>,
+    options: &Options,
+    service: Service,
+    control: Option<&ControlSocket>,
+    listener: Option<TcpListener>,
+    mut signals: Signals,
+    died: oneshot::Receiver<()>,
+) -> Result<(), ShellError> {
+    let (stop_server, server_stopped) = oneshot::channel::<()>();
+    let grpc = serve_grpc(service.clone(), listener, async {
+        let _ = server_stopped.await;
+    });
+    tokio::pin!(grpc);
+    let result = tokio::select! {
+        result = &mut grpc => return result,
+        () = serve_control(control, shared, options.device_id) => Ok(()),
+        _ = died => Err(ShellError::DatapathDied),
+        () = signals.any() => Ok(()),
+    };
+    service.streams().close_all(&tonic::Status::unavailable("gfswitch stops"));
+    drop(stop_server);
+    // Clients that keep their connections open do not keep the switch.
+    let _ = tokio::time::timeout(FAREWELL, grpc).await;
+    result
+}
+
+async fn serve_control(control: Option<&ControlSocket>, shared: &Arc<Shared>, device_id: u64) {
+    match control {
+        Some(control) => control.serve(Arc::clone(shared), device_id).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn serve_grpc(
+    service: Service,
+    listener: Option<TcpListener>,
+    stopped: impl Future<Output = ()>,
+) -> Result<(), ShellError> {
+    let Some(listener) = listener else {
+        stopped.await;
+        return Ok(());
+    };
+    let keepalive = Duration::from_secs(30);
+    let incoming = TcpIncoming::from_listener(listener, true, Some(keepalive)).map_err(|error| {
+        ShellError::System { what: "accepting connections", error: std::io::Error::other(error) }
+    })?;
+    let server = Server::builder()
+        // A client whose machine vanished must not stay primary for ever.
+        .http2_keepalive_interval(Some(Duration::from_secs(10)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(10)))
+        .add_service(service.into_server());
+    Ok(server.serve_with_incoming_shutdown(incoming, stopped).await?)
+}

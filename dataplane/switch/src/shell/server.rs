@@ -1,0 +1,226 @@
+//! P4Runtime over gRPC.
+
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use groupflow_pipeline::units::Nanos;
+use tokio::sync::mpsc::Receiver;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Streaming};
+
+use super::shared::{lock, Shared, ToControlPlane};
+use super::streams::{Outgoing, Streams};
+use crate::p4rt::{self, PipelineConfig, Reaction, Refusal, Runtime, StreamId};
+use crate::proto::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};
+use crate::proto::p4::v1::*;
+
+/// Updates carried out before packets get their turn.
+const UPDATES_AT_ONCE: usize = 64;
+/// Entities per message of a read: well below gRPC's usual limit of 4 MiB.
+const ENTITIES_AT_ONCE: usize = 1000;
+/// The largest message taken: a program and its P4Info, or a large batch.
+const MESSAGE_LIMIT: usize = 64 << 20;
+
+/// The service; clones share everything.
+#[derive(Debug, Clone)]
+pub struct Service {
+    shared: Arc<Shared>,
+    runtime: Arc<Mutex<Runtime>>,
+    streams: Arc<Streams>,
+}
+
+impl Service {
+    /// A service for a switch.
+    pub fn new(shared: Arc<Shared>, runtime: Runtime) -> Service {
+        Service { shared, runtime: Arc::new(Mutex::new(runtime)), streams: Arc::new(Streams::default()) }
+    }
+
+    /// For tonic.
+    pub fn into_server(self) -> P4RuntimeServer<Service> {
+        P4RuntimeServer::new(self).max_decoding_message_size(MESSAGE_LIMIT)
+    }
+
+    /// The open streams.
+    pub fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Passes packets and digests of the data path to the primary, until the data path ends.
+    pub async fn forward(self, mut from_datapath: Receiver<ToControlPlane>) {
+        loop {
+            let deadline = lock(&self.runtime).digest_deadline();
+            tokio::select! {
+                message = from_datapath.recv() => match message {
+                    Some(message) => self.forward_one(message),
+                    None => return,
+                },
+                () = self.sleep_until(deadline), if deadline.is_some() => {
+                    let now = self.shared.clock.now();
+                    let notices = lock(&self.runtime).digests_due(now);
+                    self.streams.tell(notices);
+                }
+            }
+        }
+    }
+
+    fn forward_one(&self, message: ToControlPlane) {
+        let mut runtime = lock(&self.runtime);
+        let notice = match message {
+            ToControlPlane::Packet(bytes) => {
+                let notice = runtime.packet_in(&bytes);
+                if notice.is_none() {
+                    self.shared.no_primary.fetch_add(1, Ordering::Relaxed);
+                }
+                notice
+            }
+            ToControlPlane::Digest(time, digest) => runtime.digest(time, digest),
+        };
+        drop(runtime);
+        self.streams.tell(notice.into_iter().collect());
+    }
+
+    async fn sleep_until(&self, deadline: Option<Nanos>) {
+        let left = deadline.unwrap_or(Nanos::MAX) - self.shared.clock.now();
+        tokio::time::sleep(Duration::from_nanos(left.0)).await;
+    }
+
+    async fn serve_stream(self, stream: StreamId, mut requests: Streaming<StreamMessageRequest>) {
+        let error = loop {
+            match requests.message().await {
+                Ok(Some(message)) => {
+                    if let Err(status) = self.react(stream, message) {
+                        break Some(status);
+                    }
+                }
+                Ok(None) | Err(_) => break None,
+            }
+        };
+        if let Some(status) = &error {
+            tracing::info!(stream = stream.0, message = status.message(), "stream refused");
+        }
+        let notices = lock(&self.runtime).stream_closed(stream);
+        self.streams.close(stream, error);
+        self.streams.tell(notices);
+    }
+
+    fn react(&self, stream: StreamId, message: StreamMessageRequest) -> Result<(), tonic::Status> {
+        // Held until the notices are under way, so that clients see arbitration in order.
+        let mut runtime = lock(&self.runtime);
+        match runtime.stream_message(stream, message).map_err(to_tonic)? {
+            Reaction::Tell(notices) => self.streams.tell(notices),
+            Reaction::PacketOut(bytes) => {
+                drop(runtime);
+                let mut switch = self.shared.switch();
+                switch.packet_out(self.shared.clock.now(), &bytes);
+                drop(switch);
+                self.shared.waker.wake();
+            }
+        }
+        Ok(())
+    }
+
+    fn write_all(&self, request: &WriteRequest) -> Result<(), p4rt::Status> {
+        // No other write gets in between, packets do.
+        let mut runtime = lock(&self.runtime);
+        runtime.check_write(request)?;
+        let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(request.updates.len());
+        for updates in request.updates.chunks(UPDATES_AT_ONCE) {
+            let mut switch = self.shared.switch();
+            results.extend(updates.iter().map(|update| runtime.apply(&mut switch, update)));
+        }
+        p4rt::Status::of_batch("update", &results)
+    }
+
+    fn read_all(&self, request: &ReadRequest) -> Result<(Vec<Entity>, Result<(), p4rt::Status>), p4rt::Status> {
+        let runtime = lock(&self.runtime);
+        runtime.check_read(request)?;
+        let mut found = Vec::new();
+        let find = |entity| runtime.find(&self.shared.switch(), entity, &mut found);
+        let results: Vec<_> = request.entities.iter().map(find).collect();
+        Ok((found, p4rt::Status::of_batch("request", &results)))
+    }
+}
+
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, tonic::Status>> + Send>>;
+
+#[tonic::async_trait]
+impl P4Runtime for Service {
+    type ReadStream = Messages<ReadResponse>;
+    type StreamChannelStream = ReceiverStream<Outgoing>;
+
+    async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, tonic::Status> {
+        self.write_all(request.get_ref()).map_err(to_tonic)?;
+        Ok(Response::new(WriteResponse {}))
+    }
+
+    async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, tonic::Status> {
+        let (mut found, outcome) = self.read_all(request.get_ref()).map_err(to_tonic)?;
+        let mut messages = Vec::new();
+        while !found.is_empty() {
+            let rest = found.split_off(ENTITIES_AT_ONCE.min(found.len()));
+            messages.push(Ok(ReadResponse { entities: std::mem::replace(&mut found, rest) }));
+        }
+        messages.extend(outcome.err().map(|status| Err(to_tonic(status))));
+        Ok(Response::new(Box::pin(tokio_stream::iter(messages))))
+    }
+
+    async fn set_forwarding_pipeline_config(
+        &self,
+        request: Request<SetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<SetForwardingPipelineConfigResponse>, tonic::Status> {
+        let mut request = request.into_inner();
+        lock(&self.runtime).check_set_config(&request).map_err(to_tonic)?;
+        // Loading a program takes a while: neither packets nor other clients wait for it.
+        let config = request.config.take().map(|config| tokio::task::spawn_blocking(|| PipelineConfig::new(config)));
+        let config = match config {
+            Some(task) => Some(task.await.map_err(|_| tonic::Status::internal("loading the program panicked"))?),
+            None => None,
+        };
+        let config = config.transpose().map_err(|error| {
+            tonic::Status::invalid_argument(format!("{}: {error}", error.field()))
+        })?;
+        // The client may have lost its role, or the message its meaning, in the meantime.
+        request.config = config.is_some().then(ForwardingPipelineConfig::default);
+        let mut runtime = lock(&self.runtime);
+        let action = runtime.check_set_config(&request).map_err(to_tonic)?;
+        runtime.set_config(&mut self.shared.switch(), action, config).map_err(to_tonic)?;
+        tracing::info!(action = action.as_str_name(), "pipeline configuration set");
+        Ok(Response::new(SetForwardingPipelineConfigResponse {}))
+    }
+
+    async fn get_forwarding_pipeline_config(
+        &self,
+        request: Request<GetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<GetForwardingPipelineConfigResponse>, tonic::Status> {
+        let config = lock(&self.runtime).get_config(request.get_ref()).map_err(to_tonic)?;
+        Ok(Response::new(GetForwardingPipelineConfigResponse { config }))
+    }
+
+    async fn stream_channel(
+        &self,
+        request: Request<Streaming<StreamMessageRequest>>,
+    ) -> Result<Response<Self::StreamChannelStream>, tonic::Status> {
+        let (stream, responses) = self.streams.open();
+        tokio::spawn(self.clone().serve_stream(stream, request.into_inner()));
+        Ok(Response::new(ReceiverStream::new(responses)))
+    }
+
+    async fn capabilities(
+        &self,
+        request: Request<CapabilitiesRequest>,
+    ) -> Result<Response<CapabilitiesResponse>, tonic::Status> {
+        let version = lock(&self.runtime).capabilities(request.get_ref().device_id).map_err(to_tonic)?;
+        Ok(Response::new(CapabilitiesResponse {
+            p4runtime_api_version: version.into(),
+            ..CapabilitiesResponse::default()
+        }))
+    }
+}
+
+fn to_tonic(status: p4rt::Status) -> tonic::Status {
+    let code = tonic::Code::from_i32(status.code as i32);
+    tonic::Status::with_details(code, status.message.clone(), status.details().into())
+}

@@ -1,0 +1,150 @@
+//! What the data path's thread and the control plane share.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_pipeline::Digest;
+
+use super::clock::Clock;
+use super::error::{system, ShellError};
+use super::lateness::{Lateness, Limits};
+use crate::core::Switch;
+
+/// Wakes the data path from its sleep.
+#[derive(Debug)]
+pub struct Waker {
+    event: OwnedFd,
+}
+
+impl Waker {
+    /// Not woken yet.
+    pub fn new() -> Result<Waker, ShellError> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(system("eventfd")(io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor is new and nobody else owns it.
+        Ok(Waker { event: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// Wakes; any number of calls before the sleeper looks count as one.
+    pub fn wake(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: the pointer is to 8 readable bytes. A full counter means that the sleeper is woken anyway.
+        unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    /// Makes ready for the next wake.
+    pub fn clear(&self) {
+        let mut count = [0u8; 8];
+        // SAFETY: the pointer is to 8 writable bytes. Nothing to read is fine.
+        unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+
+    /// For poll.
+    pub fn fd(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+}
+
+/// Something for the controller.
+#[derive(Debug)]
+pub enum ToControlPlane {
+    /// A packet with the program's header in front.
+    Packet(Vec<u8>),
+    /// A digest message.
+    Digest(Nanos, Digest),
+}
+
+/// What an interface itself counted.
+#[derive(Debug, Default)]
+pub struct InterfaceCounters {
+    /// Frames that the kernel dropped before the switch read them.
+    pub kernel_drops: AtomicU64,
+    /// Longer than the switch takes.
+    pub oversize: AtomicU64,
+    /// Frames that the interface did not take.
+    pub refused: AtomicU64,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The time.
+    pub clock: Clock,
+    /// Wakes the data path after something changed that it has to look at.
+    pub waker: Waker,
+    /// Whether the data path is to end.
+    pub stop: AtomicBool,
+    /// Packets that found no room on the way to the control plane.
+    pub control_plane_full: AtomicU64,
+    /// Packets that found no primary client.
+    pub no_primary: AtomicU64,
+    /// By port, in the order of port numbers, with the interface's name.
+    pub interfaces: Vec<(String, InterfaceCounters)>,
+    switch: Mutex<Switch>,
+    lateness: Mutex<Lateness>,
+}
+
+impl Shared {
+    /// Shares a switch whose ports have these interfaces, in the order of port numbers.
+    pub fn new(switch: Switch, interfaces: Vec<String>, limits: Limits) -> Result<Shared, ShellError> {
+        Ok(Shared {
+            clock: Clock::start(),
+            waker: Waker::new()?,
+            stop: AtomicBool::new(false),
+            control_plane_full: AtomicU64::new(0),
+            no_primary: AtomicU64::new(0),
+            interfaces: interfaces.into_iter().map(|name| (name, InterfaceCounters::default())).collect(),
+            switch: Mutex::new(switch),
+            lateness: Mutex::new(Lateness::new(limits)),
+        })
+    }
+
+    /// The switch. Hold it shortly: packets wait.
+    pub fn switch(&self) -> MutexGuard<'_, Switch> {
+        lock(&self.switch)
+    }
+
+    /// The measure of lateness.
+    pub fn lateness(&self) -> MutexGuard<'_, Lateness> {
+        lock(&self.lateness)
+    }
+
+    /// Ends the data path.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+/// Locks; a holder that panicked has ended the process or its request, and the state is still whole.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_readable(fd: RawFd) -> bool {
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: the pointer is to one pollfd that outlives the call.
+        unsafe { libc::poll(&mut poll, 1, 0) == 1 }
+    }
+
+    #[test]
+    fn wakes_add_up_to_one() {
+        let waker = Waker::new().expect("an eventfd");
+        assert!(!is_readable(waker.fd()));
+        waker.wake();
+        waker.wake();
+        assert!(is_readable(waker.fd()));
+        waker.clear();
+        assert!(!is_readable(waker.fd()));
+    }
+}

@@ -1,0 +1,71 @@
+//! The clients' open streams, and the way of messages to them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+
+use tokio::sync::mpsc::{channel, error::TrySendError, Receiver, Sender};
+use tonic::Status;
+
+use super::shared::lock;
+use crate::p4rt::{Notice, StreamId};
+use crate::proto::p4::v1::stream_message_response::Update;
+use crate::proto::p4::v1::StreamMessageResponse;
+
+/// Messages that wait for a client that reads slowly.
+const WAITING: usize = 4096;
+
+/// What goes to a client.
+pub type Outgoing = Result<StreamMessageResponse, Status>;
+
+/// The open streams.
+#[derive(Debug, Default)]
+pub struct Streams {
+    next: AtomicU64,
+    open: Mutex<HashMap<StreamId, Sender<Outgoing>>>,
+    /// Packets and digests that a client was too slow for.
+    pub lost: AtomicU64,
+}
+
+impl Streams {
+    /// A new stream, and the end of it that the client reads.
+    pub fn open(&self) -> (StreamId, Receiver<Outgoing>) {
+        let id = StreamId(self.next.fetch_add(1, Ordering::Relaxed));
+        let (sender, receiver) = channel(WAITING);
+        lock(&self.open).insert(id, sender);
+        (id, receiver)
+    }
+
+    /// Sends messages. A client too slow for packets loses them; one that is too slow for arbitration has
+    /// lost touch, and its stream is closed.
+    pub fn tell(&self, notices: Vec<Notice>) {
+        let mut open = lock(&self.open);
+        for (id, message) in notices {
+            let may_be_lost = matches!(message.update, Some(Update::Packet(_) | Update::Digest(_)));
+            let Some(sender) = open.get(&id) else { continue };
+            if let Err(TrySendError::Full(_)) = sender.try_send(Ok(message)) {
+                if may_be_lost {
+                    self.lost.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    open.remove(&id);
+                }
+            }
+        }
+    }
+
+    /// Ends a stream, with an error if there is one.
+    pub fn close(&self, id: StreamId, error: Option<Status>) {
+        let sender = lock(&self.open).remove(&id);
+        if let (Some(sender), Some(error)) = (sender, error) {
+            // A full stream ends without its error.
+            drop(sender.try_send(Err(error)));
+        }
+    }
+
+    /// Ends all streams.
+    pub fn close_all(&self, error: &Status) {
+        for (_, sender) in lock(&self.open).drain() {
+            drop(sender.try_send(Err(error.clone())));
+        }
+    }
+}

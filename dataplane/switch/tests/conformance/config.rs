@@ -1,0 +1,208 @@
+//! Setting and reading the forwarding pipeline configuration.
+
+use groupflow_switch::p4rt::{parse_p4info, Code, ConfigurationError, PipelineConfig, Status};
+use groupflow_switch::proto::p4::config::v1::P4Info;
+use groupflow_switch::proto::p4::v1::{
+    forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
+    set_forwarding_pipeline_config_request::Action, update::Type, ForwardingPipelineConfig,
+    GetForwardingPipelineConfigRequest, SetForwardingPipelineConfigRequest, Uint128,
+};
+
+use crate::common::{frame, group, replica, Testbed, DEVICE, ELECTION, JSON, P4INFO};
+
+fn message() -> ForwardingPipelineConfig {
+    ForwardingPipelineConfig {
+        p4info: Some(parse_p4info(P4INFO).unwrap()),
+        p4_device_config: JSON.into(),
+        cookie: Some(Cookie { cookie: 77 }),
+    }
+}
+
+fn request(action: Action, config: Option<ForwardingPipelineConfig>) -> SetForwardingPipelineConfigRequest {
+    SetForwardingPipelineConfigRequest {
+        device_id: DEVICE,
+        election_id: Some(ELECTION),
+        action: action as i32,
+        config,
+        ..SetForwardingPipelineConfigRequest::default()
+    }
+}
+
+fn set(bed: &mut Testbed, action: Action, config: Option<ForwardingPipelineConfig>) -> Result<(), Status> {
+    let request = request(action, config);
+    let action = bed.runtime.check_set_config(&request)?;
+    let config = request.config.map(|config| PipelineConfig::new(config).unwrap());
+    bed.runtime.set_config(&mut bed.switch, action, config)
+}
+
+fn get(bed: &Testbed, kind: ResponseType) -> Option<ForwardingPipelineConfig> {
+    let request = GetForwardingPipelineConfigRequest { device_id: DEVICE, response_type: kind as i32 };
+    bed.runtime.get_config(&request).unwrap()
+}
+
+#[test]
+fn verify_changes_nothing() {
+    let mut bed = Testbed::without_program(&[]);
+    assert_eq!(set(&mut bed, Action::Verify, Some(message())), Ok(()));
+    assert_eq!(get(&bed, ResponseType::All), None);
+    assert!(bed.switch.forwarding().is_none());
+}
+
+#[test]
+fn verify_and_commit_clears_the_forwarding_state() {
+    let mut bed = Testbed::without_program(&[]);
+    assert_eq!(set(&mut bed, Action::VerifyAndCommit, Some(message())), Ok(()));
+    bed.when_to(1, "multicast", &[1]);
+    bed.apply(Type::Insert, group(1, &[replica(2, 1)])).unwrap();
+    bed.inject(0, 1, &frame(1, 0x0800, 60));
+    assert_eq!(bed.left(0).len(), 1);
+    assert_eq!(set(&mut bed, Action::VerifyAndCommit, Some(message())), Ok(()));
+    bed.inject(1, 1, &frame(1, 0x0800, 60));
+    assert_eq!(bed.left(1), []);
+    assert_eq!(bed.read(group(0, &[])).unwrap(), []);
+}
+
+#[test]
+fn a_saved_configuration_takes_writes_and_replaces_the_old_one_when_committed() {
+    let mut bed = Testbed::new(&[]);
+    bed.when_to(1, "forward", &[2, 0]);
+    assert_eq!(set(&mut bed, Action::VerifyAndSave, Some(message())), Ok(()));
+    // Writes and reads are about the saved configuration, packets about the committed one.
+    bed.when_to(1, "forward", &[3, 0]);
+    bed.inject(0, 1, &frame(1, 0x0800, 60));
+    assert_eq!(bed.left(0), [(0, 2)]);
+    assert_eq!(set(&mut bed, Action::Commit, None), Ok(()));
+    bed.inject(1, 1, &frame(1, 0x0800, 60));
+    assert_eq!(bed.left(1), [(1, 3)]);
+    let again = set(&mut bed, Action::Commit, None).expect_err("nothing is saved any more");
+    assert_eq!((again.code, again.message.as_str()), (Code::NotFound, "COMMIT: no configuration is saved"));
+}
+
+#[test]
+fn refusals_name_the_reason() {
+    let bed = Testbed::without_program(&[]);
+    let good = request(Action::VerifyAndCommit, Some(message()));
+    let other_device = SetForwardingPipelineConfigRequest { device_id: 1, ..good.clone() };
+    let other_role = SetForwardingPipelineConfigRequest { role: "r".into(), ..good.clone() };
+    let backup = SetForwardingPipelineConfigRequest { election_id: Some(Uint128 { high: 0, low: 1 }), ..good };
+    let cases = [
+        (other_device, Code::NotFound, "no device 1 here, only device 7"),
+        (other_role, Code::NotFound, "role \"r\" is not offered, only the default role is"),
+        (backup, Code::PermissionDenied, "not primary: election id 1, the primary's is 10"),
+        (request(Action::Unspecified, Some(message())), Code::InvalidArgument, "action: 0 is not one that is known"),
+        (request(Action::VerifyAndCommit, None), Code::InvalidArgument, "config: it is missing"),
+        (request(Action::Verify, None), Code::InvalidArgument, "config: it is missing"),
+        (
+            request(Action::Commit, Some(message())),
+            Code::InvalidArgument,
+            "config: COMMIT takes none, it uses the saved one",
+        ),
+        (
+            request(Action::ReconcileAndCommit, Some(message())),
+            Code::Unimplemented,
+            "action: RECONCILE_AND_COMMIT is not supported, use VERIFY_AND_COMMIT",
+        ),
+    ];
+    for (request, code, message) in cases {
+        let status = bed.runtime.check_set_config(&request).expect_err(message);
+        assert_eq!((status.code, status.message.as_str()), (code, message));
+    }
+}
+
+#[test]
+fn the_configuration_is_read_back() {
+    let mut bed = Testbed::without_program(&[]);
+    assert_eq!(get(&bed, ResponseType::All), None);
+    set(&mut bed, Action::VerifyAndCommit, Some(message())).unwrap();
+    assert_eq!(get(&bed, ResponseType::All), Some(message()));
+    let nothing = ForwardingPipelineConfig { cookie: Some(Cookie { cookie: 77 }), ..Default::default() };
+    assert_eq!(get(&bed, ResponseType::CookieOnly), Some(nothing.clone()));
+    let info = ForwardingPipelineConfig { p4info: message().p4info, ..nothing.clone() };
+    assert_eq!(get(&bed, ResponseType::P4infoAndCookie), Some(info));
+    let device = ForwardingPipelineConfig { p4_device_config: JSON.into(), ..nothing };
+    assert_eq!(get(&bed, ResponseType::DeviceConfigAndCookie), Some(device));
+    let elsewhere = GetForwardingPipelineConfigRequest { device_id: 1, ..Default::default() };
+    assert_eq!(bed.runtime.get_config(&elsewhere).expect_err("unknown").code, Code::NotFound);
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    let with = |p4info: Option<P4Info>, json: &[u8]| {
+        let config = ForwardingPipelineConfig { p4info, p4_device_config: json.to_vec(), cookie: None };
+        PipelineConfig::new(config).expect_err("refused")
+    };
+    let info = || parse_p4info(P4INFO).ok();
+    assert_eq!(with(None, JSON.as_bytes()), ConfigurationError::NoP4Info);
+    assert_eq!(with(info(), b""), ConfigurationError::NoProgram);
+    assert_eq!(with(info(), &[0xff]), ConfigurationError::NotText);
+    let error = with(info(), b"{\"a\": 1}");
+    assert_eq!(error.field(), "p4_device_config");
+    assert!(error.to_string().starts_with("not p4c's BMv2 JSON"), "{error}");
+}
+
+/// Each case breaks P4Info in one place; the message must say where.
+#[test]
+fn p4info_of_another_program_is_refused_naming_the_place() {
+    type Break = fn(&mut P4Info);
+    let cases: [(Break, &str); 13] = [
+        (|i| name(&mut i.tables[0].preamble, "other"), "table other is not in the program"),
+        (|i| drop(i.tables.remove(0)), "table TestIngress.destinations of the program is not in P4Info"),
+        (
+            |i| drop(i.tables[0].match_fields.pop()),
+            "table TestIngress.destinations has 0 key fields in P4Info, 1 in the program",
+        ),
+        (
+            |i| i.tables[0].match_fields[0].bitwidth = 32,
+            "table TestIngress.destinations, key field hdr.ethernet.dst has 32 bits in P4Info, 48 in the program",
+        ),
+        (
+            |i| i.tables[0].match_fields[0].name = "x".into(),
+            "table TestIngress.destinations, key field x is hdr.ethernet.dst in the program",
+        ),
+        (
+            |i| i.tables[0].match_fields[0].r#match = i.tables[2].match_fields[0].r#match.clone(),
+            "table TestIngress.destinations, key field hdr.ethernet.dst is lpm in P4Info, exact in the program",
+        ),
+        (|i| i.tables[0].action_refs[0].id = 9, "table TestIngress.destinations: no action 9"),
+        (
+            |i| i.tables[0].action_refs[0].id = id(&i.actions, "TestIngress.tag"),
+            "table TestIngress.destinations has no action TestIngress.tag in the program",
+        ),
+        (
+            |i| drop(action(i, "TestIngress.forward").params.pop()),
+            "action TestIngress.forward has 1 parameters in P4Info, 2 in the program",
+        ),
+        (
+            |i| action(i, "TestIngress.forward").params[0].bitwidth = 16,
+            "action TestIngress.forward, parameter port has 16 bits in P4Info, 9 in the program",
+        ),
+        (|i| i.registers[0].size = 5, "register TestIngress.cells has 5 cells in P4Info, 32 in the program"),
+        (|i| name(&mut i.counters[0].preamble, "c"), "counter c is not in the program"),
+        (|i| i.tables[1].preamble = i.tables[0].preamble.clone(), "table TestIngress.destinations has"),
+    ];
+    for (change, message) in cases {
+        let mut info = parse_p4info(P4INFO).unwrap();
+        change(&mut info);
+        let config = ForwardingPipelineConfig { p4info: Some(info), ..self::message() };
+        let error = PipelineConfig::new(config).expect_err(message);
+        assert_eq!(error.field(), "p4info");
+        let text = error.to_string();
+        let rest = text.strip_prefix("P4Info does not match the program: ").unwrap();
+        assert!(rest.starts_with(message), "{text}");
+    }
+}
+
+use groupflow_switch::proto::p4::config::v1::{Action as ActionInfo, Preamble};
+
+fn name(preamble: &mut Option<Preamble>, name: &str) {
+    preamble.as_mut().unwrap().name = name.into();
+}
+
+fn id(actions: &[ActionInfo], name: &str) -> u32 {
+    let preambles = actions.iter().filter_map(|action| action.preamble.as_ref());
+    preambles.into_iter().find(|preamble| preamble.name == name).unwrap().id
+}
+
+fn action<'a>(info: &'a mut P4Info, name: &str) -> &'a mut ActionInfo {
+    info.actions.iter_mut().find(|action| action.preamble.as_ref().unwrap().name == name).unwrap()
+}

@@ -1,0 +1,244 @@
+//! P4Runtime over real gRPC on the loopback interface, and the control socket. No root, no packets.
+#![cfg(feature = "shell")]
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+#[allow(unused)]
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{group, replica, update, Testbed, DEVICE, ELECTION, JSON, P4INFO};
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::core::Switch;
+use groupflow_switch::p4rt::{parse_p4info, Runtime};
+use groupflow_switch::proto::google::rpc;
+use groupflow_switch::proto::p4::v1::{
+    p4_runtime_client::P4RuntimeClient, set_forwarding_pipeline_config_request::Action,
+    stream_message_request, stream_message_response, update::Type, Entity, Error, ForwardingPipelineConfig,
+    MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest,
+    StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
+};
+use groupflow_switch::shell::{ask, ControlRequest, ControlSocket, Limits, Service, Shared, ToControlPlane};
+use prost::Message;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::StreamExt;
+use tonic::transport::{server::TcpIncoming, Channel, Server};
+
+type Client = P4RuntimeClient<Channel>;
+
+struct Running {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    to_control_plane: mpsc::Sender<ToControlPlane>,
+}
+
+/// A server on a port of the kernel's choice.
+async fn serve() -> Running {
+    let switch = Switch::new(common::switch_config(&[])).unwrap();
+    let limits = Limits { lateness: Nanos::from_millis(10), kernel_drops: 0 };
+    let shared = Arc::new(Shared::new(switch, vec!["a".into(); 4], limits).unwrap());
+    let service = Service::new(Arc::clone(&shared), Runtime::new(DEVICE));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = TcpIncoming::from_listener(listener, true, None).unwrap();
+    let (to_control_plane, from_datapath) = mpsc::channel(16);
+    tokio::spawn(service.clone().forward(from_datapath));
+    tokio::spawn(Server::builder().add_service(service.into_server()).serve_with_incoming(incoming));
+    Running { address, shared, to_control_plane }
+}
+
+struct Stream {
+    requests: mpsc::Sender<StreamMessageRequest>,
+    responses: tonic::Streaming<StreamMessageResponse>,
+}
+
+impl Stream {
+    async fn open(client: &mut Client) -> Stream {
+        let (requests, receiver) = mpsc::channel(16);
+        let responses = client.stream_channel(ReceiverStream::new(receiver)).await.unwrap().into_inner();
+        Stream { requests, responses }
+    }
+
+    async fn arbitrate(&mut self, low: u64) -> (i32, u64) {
+        let update = MasterArbitrationUpdate {
+            device_id: DEVICE,
+            election_id: Some(Uint128 { high: 0, low }),
+            ..MasterArbitrationUpdate::default()
+        };
+        self.send(stream_message_request::Update::Arbitration(update)).await;
+        self.arbitration().await
+    }
+
+    async fn send(&self, update: stream_message_request::Update) {
+        self.requests.send(StreamMessageRequest { update: Some(update) }).await.unwrap();
+    }
+
+    async fn next(&mut self) -> stream_message_response::Update {
+        let next = tokio::time::timeout(Duration::from_secs(20), self.responses.next());
+        next.await.expect("an answer in time").unwrap().unwrap().update.unwrap()
+    }
+
+    async fn arbitration(&mut self) -> (i32, u64) {
+        match self.next().await {
+            stream_message_response::Update::Arbitration(update) => {
+                (update.status.unwrap().code, update.election_id.unwrap().low)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn connect(address: SocketAddr) -> Client {
+    P4RuntimeClient::connect(format!("http://{address}")).await.unwrap()
+}
+
+fn set_config(p4info: &[u8], json: &str) -> SetForwardingPipelineConfigRequest {
+    SetForwardingPipelineConfigRequest {
+        device_id: DEVICE,
+        election_id: Some(ELECTION),
+        action: Action::VerifyAndCommit as i32,
+        config: Some(ForwardingPipelineConfig {
+            p4info: parse_p4info(p4info).ok(),
+            p4_device_config: json.into(),
+            cookie: None,
+        }),
+        ..SetForwardingPipelineConfigRequest::default()
+    }
+}
+
+/// The testbed's words for messages.
+fn words() -> Testbed {
+    Testbed::new(&[])
+}
+
+#[tokio::test]
+async fn a_controller_takes_over_writes_reads_and_exchanges_packets() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    assert_eq!(stream.arbitrate(10).await, (0, 10));
+    client.set_forwarding_pipeline_config(set_config(P4INFO, JSON)).await.unwrap();
+
+    let inserts = (1..=2500).map(|id| update(Type::Insert, group(id, &[replica(1, id)]))).collect();
+    client.write(words().write_request(inserts)).await.unwrap();
+    let request = ReadRequest {
+        device_id: DEVICE,
+        entities: vec![Entity { entity: Some(group(0, &[]).into()) }],
+        ..ReadRequest::default()
+    };
+    let mut responses = client.read(request).await.unwrap().into_inner();
+    let mut found = 0;
+    while let Some(response) = responses.message().await.unwrap() {
+        assert!(response.entities.len() <= 1000, "messages stay small");
+        found += response.entities.len();
+    }
+    assert_eq!(found, 2500);
+
+    let field = |metadata_id, value: u8| PacketMetadata { metadata_id, value: vec![value] };
+    let packet = PacketOut { payload: b"hello".to_vec(), metadata: vec![field(1, 2), field(2, 0)] };
+    stream.send(stream_message_request::Update::Packet(packet)).await;
+    running.to_control_plane.send(ToControlPlane::Packet(vec![0x01, 0x85, b'x'])).await.unwrap();
+    match stream.next().await {
+        stream_message_response::Update::Packet(packet) => assert_eq!(packet.payload, b"x"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(running.shared.switch().stats().cpu.packet_outs, 1);
+}
+
+#[tokio::test]
+async fn errors_carry_their_details() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    stream.arbitrate(10).await;
+    let status = client.set_forwarding_pipeline_config(set_config(P4INFO, "{}")).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::InvalidArgument);
+    assert!(status.message().starts_with("p4_device_config: "), "{}", status.message());
+    client.set_forwarding_pipeline_config(set_config(P4INFO, JSON)).await.unwrap();
+    let updates = vec![update(Type::Insert, group(0, &[])), update(Type::Insert, group(1, &[]))];
+    let status = client.write(words().write_request(updates)).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::Unknown);
+    let details = rpc::Status::decode(status.details()).unwrap();
+    assert_eq!((details.code, details.message.as_str()), (2, status.message()));
+    let codes: Vec<i32> = details
+        .details
+        .iter()
+        .map(|any| {
+            assert_eq!(any.type_url, "type.googleapis.com/p4.v1.Error");
+            Error::decode(&any.value[..]).unwrap().canonical_code
+        })
+        .collect();
+    assert_eq!(codes, [3, 0]);
+}
+
+#[tokio::test]
+async fn a_client_that_vanishes_is_no_longer_primary() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut primary = Stream::open(&mut client).await;
+    assert_eq!(primary.arbitrate(10).await, (0, 10));
+    let mut other = connect(running.address).await;
+    let mut backup = Stream::open(&mut other).await;
+    assert_eq!(backup.arbitrate(9).await, (6, 10));
+    drop(primary);
+    drop(client);
+    assert_eq!(backup.arbitration().await, (5, 10), "told that there is no primary");
+    let request = WriteRequest { election_id: Some(Uint128 { high: 0, low: 9 }), ..words().write_request(vec![]) };
+    assert_eq!(other.write(request).await.unwrap_err().code(), tonic::Code::PermissionDenied);
+    assert_eq!(backup.arbitrate(10).await, (0, 10));
+}
+
+#[tokio::test]
+async fn a_bad_arbitration_ends_the_stream_with_its_error() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    let update = MasterArbitrationUpdate { device_id: 99, ..MasterArbitrationUpdate::default() };
+    stream.send(stream_message_request::Update::Arbitration(update)).await;
+    let status = stream.responses.next().await.unwrap().unwrap_err();
+    assert_eq!((status.code(), status.message()), (tonic::Code::NotFound, "no device 99 here, only device 7"));
+    assert!(stream.responses.next().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_control_socket_shows_and_changes() {
+    let running = serve().await;
+    let path = std::env::temp_dir().join(format!("gfswitch-test-{}.sock", std::process::id()));
+    let socket = ControlSocket::bind(&path).unwrap();
+    assert!(ControlSocket::bind(&path).unwrap_err().to_string().contains("belongs to a gfswitch that runs"));
+    let shared = Arc::clone(&running.shared);
+    let server = tokio::spawn(async move { socket.serve(shared, DEVICE).await });
+    let ask_at = path.clone();
+    tokio::task::spawn_blocking(move || {
+        let link = |port, spec: &str| ControlRequest::Link { port, spec: spec.into() };
+        ask(&ask_at, &link(2, "rate=10mbit,delay=5ms,dir=out")).unwrap();
+        let stats = ask(&ask_at, &ControlRequest::Stats { reset: true }).unwrap();
+        assert_eq!(stats["device_id"], DEVICE);
+        assert_eq!(stats["cpu_bound"], false);
+        assert_eq!(stats["ports"][1]["out"]["link"]["rate_bps"], 10_000_000);
+        assert_eq!(stats["ports"][1]["in"]["link"]["rate_bps"], serde_json::Value::Null);
+        assert_eq!(stats["ports"][1]["out"]["queues"].as_array().map(Vec::len), Some(2));
+        let refused = |request| ask(&ask_at, &request).unwrap_err().to_string();
+        assert_eq!(refused(link(9, "up")), "there is no port 9");
+        assert_eq!(refused(link(1, "rate=9")), "rate: \"9\" is not a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)");
+    })
+    .await
+    .unwrap();
+    server.abort();
+    assert!(server.await.unwrap_err().is_cancelled());
+    assert!(!path.exists(), "the file goes with the socket");
+    assert!(ask(&path, &ControlRequest::Stats { reset: false }).unwrap_err().to_string().starts_with("no gfswitch answers"));
+}
+
+#[test]
+fn the_socket_of_a_dead_switch_is_replaced() {
+    let path = std::env::temp_dir().join(format!("gfswitch-dead-{}.sock", std::process::id()));
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { drop(ControlSocket::bind(&path).unwrap()) });
+    assert!(!path.exists());
+}

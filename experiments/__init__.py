@@ -1,0 +1,1 @@
+"""Experiments: each a folder with its scenario and its report."""

@@ -1,0 +1,90 @@
+"""`python -m experiments.demo`: what `make demo` runs."""
+
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from experiments.demo import page
+from experiments.demo.baseline import BaselineError
+from experiments.demo.measure import MeasureError
+from experiments.demo.options import Options, parse
+from experiments.demo.progress import print_tables
+from experiments.demo.results import Report
+from experiments.demo.scenario import DemoError, Scenario
+from groupflow.client.errors import ClientError
+from groupflow.client.events import EventError
+from topologies.controller import ControllerError
+from topologies.daemon import DaemonError
+from topologies.gfswitch import ControlError
+from topologies.leftovers import InUseError
+from topologies.network import NetworkError
+
+FAILURES = (
+    DemoError,
+    BaselineError,
+    MeasureError,
+    ClientError,
+    EventError,
+    ControllerError,
+    DaemonError,
+    ControlError,
+    InUseError,
+    NetworkError,
+)
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    problem = check(options)
+    if problem:
+        return fail([problem])
+    logging.basicConfig(level=logging.WARNING, format="demo: %(message)s")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: everything is taken down
+    console = Console(highlight=False)
+    scenario = Scenario(options, console)
+    try:
+        report = scenario.run()
+    except KeyboardInterrupt:
+        print("demo: interrupted; everything it started has ended", file=sys.stderr)
+        return INTERRUPTED
+    except FAILURES as error:
+        return fail([str(error)])
+    write(report, scenario)
+    print_tables(console, report)
+    console.print(f"report: {options.out / 'report.html'}", markup=False, soft_wrap=True)
+    return fail(report.problems())
+
+
+def check(options: Options) -> str | None:
+    """Why the demo cannot start, if so, in one line."""
+    if options.file is not None and not options.file.is_file():
+        problem = "not a regular file" if options.file.exists() else "no such file"
+        return f"{options.file}: {problem}; set FILE to a file"
+    if options.file is not None and options.file.stat().st_size == 0:
+        return f"{options.file}: is empty; set FILE to a file with something in it"
+    if os.geteuid() != 0:
+        return "root is needed to make network namespaces; use sudo make demo"
+    return None
+
+
+def fail(problems: Sequence[str]) -> int:
+    for problem in problems:
+        print(f"demo: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def write(report: Report, scenario: Scenario) -> None:
+    out = scenario.options.out
+    text = json.dumps(report.to_json(), indent=1)
+    (out / "report.json").write_text(text + "\n", encoding="utf-8")
+    (out / "report.html").write_text(page.render(report, scenario.topology), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""The baseline: the file over one TCP connection per receiver, all at once, on the same network."""
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from typing import cast
+
+from experiments.demo.measure import HealthCheck, link_bytes, usage
+from experiments.demo.results import Baseline
+from groupflow.topology import Topology
+from topologies import variants
+from topologies.network import Network
+
+MAX_SECONDS = 60.0
+"""A baseline that would take longer gets a smaller file."""
+PORT = 7001
+_SCRIPT = Path(__file__).with_name("tcp_copy.py")
+_MIB = 1 << 20
+_FRAME, _SEGMENT = 1514, 1448
+"""bytes of a full frame, and of the file in it (TCP with timestamps)"""
+_PATIENCE = 5.0
+"""times the estimate, and half a minute: then it is given up"""
+
+
+class BaselineError(Exception):
+    """The baseline did not finish. One line."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    file_bytes: int
+    seconds: float
+    """estimate"""
+    pace: int | None
+    """bit/s of each connection, on switches that do not limit the rate"""
+    note: str
+
+
+def plan(topology: Topology, sender: str, receivers: Sequence[str], file_bytes: int, *, paced: bool) -> Plan:
+    """How much to send, so that it takes at most about MAX_SECONDS."""
+    rate = topology.link_between(sender, topology.hosts[sender].switch).spec.rate or 10**9
+    share = rate * _SEGMENT / _FRAME / len(receivers)
+    slowest = min(min(share, loss_limit(topology, sender, name)) for name in receivers)
+    size = min(file_bytes, max(_MIB, int(MAX_SECONDS * slowest / 8) // _MIB * _MIB))
+    note = ""
+    if size < file_bytes:
+        whole = file_bytes * 8 / slowest
+        note = (
+            f"TCP got {size / _MIB:.0f} MiB instead of {file_bytes / _MIB:.0f} MiB: "
+            f"the whole file would have taken about {whole:.0f} s"
+        )
+    return Plan(size, size * 8 / slowest, int(rate / len(receivers)) if paced else None, note)
+
+
+def loss_limit(topology: Topology, one: str, other: str) -> float:
+    """bit/s of TCP on a lossy path: MSS/RTT * sqrt(3/2)/sqrt(p) (Mathis et al., CCR 27(3), 1997, eq. 3)."""
+    links = path_links(topology, one, other)
+    passed = 1.0
+    for link in links:
+        passed *= 1 - link.loss / 1e9
+    round_trip = 2 * sum(link.delay_ns for link in links) / 1e9
+    if passed == 1.0 or round_trip == 0:
+        return float("inf")
+    return _SEGMENT * 8 / round_trip * sqrt(1.5 / (1 - passed))
+
+
+def path_links(topology: Topology, one: str, other: str) -> list[variants.LinkSpec]:
+    """The links from host to host."""
+    start, goal = topology.hosts[one].switch, topology.hosts[other].switch
+    switches = topology.path(start, goal) or ()
+    nodes = [one, *switches, other]
+    return [topology.link_between(a, b).spec for a, b in pairwise(nodes)]
+
+
+async def run(
+    network: Network, sender: str, receivers: Sequence[str], file: Path, folder: Path, todo: Plan
+) -> Baseline:
+    """Sends the first `todo.file_bytes` of `file`, kept in `folder`. Raises BaselineError."""
+    part = folder / "baseline.bin"
+    expected = await asyncio.to_thread(_cut, file, part, todo.file_bytes)
+    before, health = link_bytes(network), HealthCheck(network)
+    try:
+        async with asyncio.timeout(todo.seconds * _PATIENCE + 30):
+            finished, control = await _transfer(network, sender, receivers, part, todo, expected)
+    except TimeoutError:
+        raise BaselineError(
+            f"the TCP baseline did not finish in {todo.seconds * _PATIENCE + 30:.0f} s; see the logs, or use "
+            "--no-baseline"
+        ) from None
+    return Baseline(
+        file_bytes=todo.file_bytes,
+        seconds=max(finished.values()),
+        receiver_seconds=finished,
+        links=usage(network.topology, before, link_bytes(network), todo.file_bytes),
+        health=health.result(),
+        congestion_control=control,
+        note=todo.note,
+    )
+
+
+async def _transfer(
+    network: Network, sender: str, receivers: Sequence[str], file: Path, todo: Plan, expected: str
+) -> tuple[dict[str, float], str]:
+    """Seconds from the first byte sent to the last received, of each receiver; the congestion control."""
+    arguments = ["serve", str(PORT), str(file), str(len(receivers))]
+    if todo.pace is not None:
+        arguments.append(str(todo.pace))
+    address = str(network.topology.hosts[sender].ip)
+    processes: list[asyncio.subprocess.Process] = []
+    try:
+        server = await _start(network, sender, arguments, processes)
+        assert server.stdout is not None
+        await server.stdout.readline()  # it listens
+        fetchers = {
+            name: await _start(network, name, ["fetch", address, str(PORT)], processes) for name in receivers
+        }
+        results = {name: asyncio.create_task(_result(name, fetcher)) for name, fetcher in fetchers.items()}
+        try:
+            await asyncio.gather(*results.values())
+        finally:
+            for task in results.values():
+                task.cancel()
+        start = cast(Mapping[str, object], json.loads(await server.stdout.readline()))
+    finally:
+        for process in processes:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+    for name, task in results.items():
+        if task.result().get("sha256") != expected:
+            raise BaselineError(f"the TCP baseline's file at {name} differs from the sender's")
+    started = _number(start, "started")
+    seconds = {name: _number(task.result(), "finished") - started for name, task in results.items()}
+    return seconds, str(start["congestion_control"])
+
+
+async def _start(
+    network: Network, host: str, arguments: Sequence[str], processes: list[asyncio.subprocess.Process]
+) -> asyncio.subprocess.Process:
+    process = await asyncio.create_subprocess_exec(
+        *network.hosts[host].launcher(),
+        *("setpriv", "--pdeathsig", "KILL", sys.executable, "-I", str(_SCRIPT), *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    processes.append(process)
+    return process
+
+
+async def _result(name: str, process: asyncio.subprocess.Process) -> Mapping[str, object]:
+    output, errors = await process.communicate()
+    if process.returncode != 0:
+        raise BaselineError(f"the TCP baseline failed at {name}: {errors.decode(errors='replace').strip()}")
+    return cast(Mapping[str, object], json.loads(output))
+
+
+def _number(form: Mapping[str, object], field: str) -> float:
+    value = form.get(field)
+    if not isinstance(value, int | float):
+        raise BaselineError(f"tcp_copy: {field}: {value!r} is no number")
+    return float(value)
+
+
+def _cut(file: Path, part: Path, count: int) -> str:
+    """Copies the first `count` bytes; their SHA-256."""
+    digest = hashlib.sha256()
+    with file.open("rb") as data, part.open("wb") as out:
+        while count > 0 and (chunk := data.read(min(count, _MIB))):
+            out.write(chunk)
+            digest.update(chunk)
+            count -= len(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,133 @@
+"""What the demo may be asked for, from the command line."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from groupflow import units
+from groupflow.topology import Topology
+from topologies import variants
+from topologies.network import SwitchKind
+
+BMV2_RATE = 10_000_000
+"""bit/s; what BMv2 carries to 15 receivers on two cores with room to spare"""
+DEFAULT_BYTES = 64 << 20
+SENDER = "ma1"
+_TRUNK = ("s1", "s2")
+_Quantity = TypeVar("_Quantity")
+
+
+@dataclass(frozen=True)
+class Options:
+    file: Path | None = None
+    """None: `size` random bytes"""
+    size: int = DEFAULT_BYTES
+    members: int = 5
+    loss: int = 0
+    """parts per 10^9, on every link"""
+    mode: str = "e2e"
+    policy: str = "strict"
+    switch: SwitchKind = "gfswitch"
+    rate: int | None = None
+    """bit/s of every link; None: the topology's"""
+    delay_ns: int | None = None
+    """of the link between the session agents; None: the topology's"""
+    out: Path = Path("out/demo")
+    baseline: bool = True
+
+    def topology(self) -> Topology:
+        """Fig. 5 as these options want it."""
+        network = variants.with_members(variants.named("fig5"), self.members)
+        network = variants.with_loss(network, self.loss)
+        rate = BMV2_RATE if self.rate is None and self.switch == "bmv2" else self.rate
+        if rate is not None:
+            network = variants.with_rate(network, rate)
+        if self.delay_ns is not None:
+            network = variants.with_delay(network, *_TRUNK, self.delay_ns)
+        return network
+
+
+def parse(arguments: Sequence[str] | None = None) -> Options:
+    """Reads the command line; a usage error ends the process with one line and status 2."""
+    parser = argparse.ArgumentParser(
+        prog="demo",
+        description="Sends a file to a whole group over Fig. 5 of the split connection paper, then over TCP.",
+        epilog="A run takes about as long as the file at the links' rate, and up to a minute for TCP.",
+    )
+    parser.add_argument("--file", type=Path, help="what to send (default: 64 MiB of random bytes)")
+    parser.add_argument("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
+    parser.add_argument("--members", type=_members, default=5, help="in each of the networks b, c, d: 1 to 5")
+    parser.add_argument(
+        "--loss", type=_parsed(units.parse_loss), default=0, help="on every link, e.g. 0.01 or 1%%"
+    )
+    parser.add_argument(
+        "--mode", choices=("e2e", "n2n"), default="e2e", help="who acknowledges: receivers, caches"
+    )
+    parser.add_argument(
+        "--policy",
+        choices=("strict", "isolate"),
+        default="strict",
+        help="what a slow receiver does to the others",
+    )
+    parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
+    parser.add_argument("--rate", type=_rate, help="of every link, e.g. 50mbit (a bare number: Mbit/s)")
+    parser.add_argument(
+        "--delay", type=_delay, help="between the session agents, e.g. 50ms (a bare number: ms)"
+    )
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of the report")
+    parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")
+    args = parser.parse_args(arguments)
+    return Options(
+        file=args.file,
+        size=args.size,
+        members=args.members,
+        loss=args.loss,
+        mode=args.mode,
+        policy=args.policy,
+        switch=args.switch,
+        rate=args.rate,
+        delay_ns=args.delay,
+        out=args.out,
+        baseline=args.baseline,
+    )
+
+
+def _members(text: str) -> int:
+    if text not in ("1", "2", "3", "4", "5"):
+        raise argparse.ArgumentTypeError(f"{text!r} will not do; write a number from 1 to 5")
+    return int(text)
+
+
+def _rate(text: str) -> int:
+    rate = _parsed(units.parse_rate)(f"{text}mbit" if _is_bare(text) else text)
+    if rate is None:
+        raise argparse.ArgumentTypeError("'unlimited' will not do; write a rate like 50mbit")
+    return rate
+
+
+def _delay(text: str) -> int:
+    return _parsed(units.parse_delay)(f"{text}ms" if _is_bare(text) else text)
+
+
+def _size(text: str) -> int:
+    for unit, scale in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("", 1)):
+        number = text.removesuffix(unit)
+        if text.endswith(unit) and number.isdecimal() and int(number) > 0:
+            return int(number) * scale
+    raise argparse.ArgumentTypeError(f"{text!r} is no size; write a number of bytes, or with KiB, MiB or GiB")
+
+
+def _is_bare(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
+
+
+def _parsed(parse: Callable[[object], _Quantity]) -> Callable[[str], _Quantity]:
+    def read(text: str) -> _Quantity:
+        try:
+            return parse(text)
+        except units.UnitError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read

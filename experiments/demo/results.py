@@ -1,0 +1,199 @@
+"""What a run of the demo found out. `Report.to_json` is out/demo/report.json."""
+
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Sample:
+    seconds: float
+    """since the sender's first packet"""
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ReceiverResult:
+    name: str
+    ok: bool
+    """complete, and its SHA-256 is the sender's"""
+    seconds: float | None
+    """from the sender's first packet to the last byte in this receiver's file; None: never"""
+    goodput_bps: int
+    repaired_packets: int
+    sha256: str = ""
+    error: str = ""
+    """why it is not ok"""
+    series: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """What one direction of a link carried."""
+
+    name: str
+    source: str
+    target: str
+    bytes: int
+    copies: float
+    """bytes on the wire over bytes of the file"""
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "from": self.source,
+            "to": self.target,
+            "bytes": self.bytes,
+            "copies": round(self.copies, 4),
+        }
+
+
+@dataclass(frozen=True)
+class AgentResult:
+    name: str
+    cache_peak_bytes: int
+    """most bytes held at once that some branch had not acknowledged"""
+    repairs: int
+    repairs_unicast: int
+    repairs_multicast: int
+    requests: int
+    """repair requests received"""
+
+
+@dataclass(frozen=True)
+class SenderResult:
+    name: str
+    seconds: float
+    """from its first packet to the last byte acknowledged by the whole group"""
+    packets: int
+    retransmitted: int
+    nacks: int
+    """repair requests that no cache could answer"""
+
+
+@dataclass(frozen=True)
+class SwitchHealth:
+    """How far a switch's figures can be trusted."""
+
+    name: str
+    cpu_bound: bool
+    detail: str
+    """what that rests on"""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The same topology, one TCP connection a receiver."""
+
+    file_bytes: int
+    seconds: float
+    """until the last receiver had the whole file"""
+    receiver_seconds: dict[str, float]
+    links: tuple[LinkUse, ...]
+    health: tuple[SwitchHealth, ...]
+    congestion_control: str = "cubic"
+    note: str = ""
+
+    @property
+    def cpu_bound(self) -> bool:
+        return any(switch.cpu_bound for switch in self.health)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "file_bytes": self.file_bytes,
+            "seconds": round(self.seconds, 3),
+            "links": [link.to_json() for link in self.links],
+            "receiver_seconds": {name: round(s, 3) for name, s in self.receiver_seconds.items()},
+            "cpu_bound": self.cpu_bound,
+            "congestion_control": self.congestion_control,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What the run was asked for; rates in bit/s, loss as a fraction."""
+
+    topology: str
+    file: str
+    file_bytes: int
+    sha256: str
+    members: int
+    mode: str
+    policy: str
+    switch: str
+    loss: float
+    rate_bps: int
+    """of the network's links; with BMv2, of the sender"""
+    delay_ms: float
+    """of the link between the session agents"""
+    started: str
+    """date and time, ISO 8601"""
+
+
+@dataclass(frozen=True)
+class Report:
+    parameters: Parameters
+    receivers: tuple[ReceiverResult, ...]
+    sender: SenderResult | None
+    links: tuple[LinkUse, ...]
+    agents: tuple[AgentResult, ...]
+    health: tuple[SwitchHealth, ...]
+    baseline: Baseline | None
+    ideal_seconds: float
+    """file size over link rate, and the longest path's delay"""
+    notes: tuple[str, ...] = field(default=())
+    """what a reader must know to judge the figures"""
+
+    @property
+    def cpu_bound(self) -> bool:
+        return any(switch.cpu_bound for switch in self.health)
+
+    @property
+    def slowest_seconds(self) -> float | None:
+        """When the last receiver was complete; None: some never were."""
+        times = [receiver.seconds for receiver in self.receivers]
+        return max((time for time in times if time is not None), default=None) if None not in times else None
+
+    def problems(self) -> list[str]:
+        """Why this run failed, one line each; empty when it did not."""
+        found = [f"{receiver.name}: {receiver.error}" for receiver in self.receivers if not receiver.ok]
+        found += _cpu_problems(self.health, "the transfer")
+        if self.baseline is not None:
+            found += _cpu_problems(self.baseline.health, "the TCP baseline")
+        return found
+
+    def to_json(self) -> dict[str, object]:
+        parameters = self.parameters
+        return {
+            "file_bytes": parameters.file_bytes,
+            "mode": parameters.mode,
+            "loss": parameters.loss,
+            "switch": parameters.switch,
+            "receivers": [_receiver_json(receiver) for receiver in self.receivers],
+            "links": [link.to_json() for link in self.links],
+            "agents": [asdict(agent) for agent in self.agents],
+            "baseline": self.baseline.to_json() if self.baseline else None,
+            "cpu_bound": self.cpu_bound or (self.baseline is not None and self.baseline.cpu_bound),
+            "sender": asdict(self.sender) if self.sender else None,
+            "seconds": self.slowest_seconds,
+            "ideal_seconds": round(self.ideal_seconds, 3),
+            "parameters": asdict(parameters),
+            "switches": [asdict(switch) for switch in self.health],
+            "problems": self.problems(),
+            "notes": list(self.notes),
+        }
+
+
+def _receiver_json(receiver: ReceiverResult) -> dict[str, object]:
+    form = asdict(receiver)
+    form["seconds"] = None if receiver.seconds is None else round(receiver.seconds, 3)
+    form["series"] = [[round(sample.seconds, 3), sample.bytes] for sample in receiver.series]
+    return form
+
+
+def _cpu_problems(health: tuple[SwitchHealth, ...], when: str) -> list[str]:
+    return [
+        f"CPU-bound: {switch.name} could not keep its schedule during {when} ({switch.detail}); "
+        "lower RATE or MEMBERS, or end what else runs"
+        for switch in health
+        if switch.cpu_bound
+    ]

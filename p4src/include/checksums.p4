@@ -1,0 +1,31 @@
+// Header checksums only: no switch chip can sum a payload. A rewritten copy carries UDP checksum 0, which RFC 768
+// allows over IPv4; the payload is guarded by the frame check of each link and the file's hash at its end.
+#ifndef _GROUPFLOW_CHECKSUMS_
+#define _GROUPFLOW_CHECKSUMS_
+
+#define IPV4_CHECKSUM_FIELDS                                                        \
+    { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp_ecn, hdr.ipv4.total_length,     \
+      hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,            \
+      hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst }
+
+#define GROUP_CHECKSUM_FIELDS                                                       \
+    { hdr.group.version, hdr.group.type, hdr.group.flags, hdr.group.poll,           \
+      hdr.group.session, hdr.group.source, hdr.group.member, hdr.group.seq,         \
+      hdr.group.stamp, hdr.group.length }
+
+control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum,
+                        HashAlgorithm.csum16);
+        verify_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
+    }
+}
+
+#endif

@@ -1,0 +1,88 @@
+// Unicast IPv4 and ARP, so that ping, iperf3 and TCP work beside the sessions.
+#ifndef _GROUPFLOW_FORWARDING_
+#define _GROUPFLOW_FORWARDING_
+
+control Forwarding(inout headers_t hdr, inout metadata_t meta) {
+    mac_t requester_mac;
+    ipv4_address_t requested_ip;
+
+    action arp_reply(mac_t mac) {
+        requester_mac = hdr.arp.sender_mac;
+        requested_ip = hdr.arp.target_ip;
+        hdr.arp.operation = 2;
+        hdr.arp.target_mac = requester_mac;
+        hdr.arp.target_ip = hdr.arp.sender_ip;
+        hdr.arp.sender_mac = mac;
+        hdr.arp.sender_ip = requested_ip;
+        hdr.ethernet.dst = requester_mac;
+        hdr.ethernet.src = mac;
+        meta.egress_port = meta.ingress_port;
+    }
+
+    action no_arp() {
+        meta.drop_reason = DROP_NO_ARP;
+    }
+
+    // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed, even
+    // between two hosts of one subnet, because they sit on different ports.
+    // Written by: the controller, at start, from the topology. Legal: /32 of each host and gateway.
+    table arp_responder {
+        key = { hdr.arp.target_ip : lpm; }
+        actions = { arp_reply; no_arp; }
+        const default_action = no_arp();
+        size = MAX_ARP_ENTRIES;
+    }
+
+    action for_us() { }
+
+    action not_for_us() {
+        meta.drop_reason = DROP_NOT_FOR_US;
+    }
+
+    // The MACs this switch answers to: its router MAC.
+    // Written by: the controller, at start. Legal: one entry a MAC, action for_us.
+    table station {
+        key = { hdr.ethernet.dst : exact; }
+        actions = { for_us; not_for_us; }
+        const default_action = not_for_us();
+        size = MAX_STATIONS;
+    }
+
+    action route(port_t port, mac_t src, mac_t dst) {
+        meta.egress_port = port;
+        hdr.ethernet.src = src;
+        hdr.ethernet.dst = dst;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+    }
+
+    action no_route() {
+        meta.drop_reason = DROP_NO_ROUTE;
+    }
+
+    // Next hop of a unicast packet.
+    // Written by: the controller, at start, along shortest paths. Legal: any prefix; port is not 0 and not the CPU port.
+    table ipv4_route {
+        key = { hdr.ipv4.dst : lpm; }
+        actions = { route; no_route; }
+        const default_action = no_route();
+        size = MAX_ROUTES;
+    }
+
+    apply {
+        if (hdr.arp.isValid()) {
+            // A host that asks for its own address probes for a duplicate: an answer would be one.
+            if (hdr.arp.operation == 1 && hdr.arp.sender_ip != hdr.arp.target_ip) {
+                arp_responder.apply();
+            } else {
+                meta.drop_reason = DROP_NO_ARP;
+            }
+        } else if (hdr.group.isValid() && hdr.group.type != TYPE_REPAIR) {
+            // Only repairs go from host to host; a REPLY forged by a host must not reach another.
+            meta.drop_reason = DROP_NOT_CONTROLLER;
+        } else if (station.apply().hit) {
+            ipv4_route.apply();
+        }
+    }
+}
+
+#endif

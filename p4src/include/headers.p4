@@ -1,0 +1,142 @@
+// Every header on the wire. docs/protocol.md gives the group header's meaning field by field.
+#ifndef _GROUPFLOW_HEADERS_
+#define _GROUPFLOW_HEADERS_
+
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_address_t;
+typedef bit<9>  port_t;
+typedef bit<16> group_t;      // multicast group of the replication engine; 0 means none
+typedef bit<32> session_t;
+typedef bit<16> member_t;
+typedef bit<32> seq_t;        // packet number; a stream's first packet is 1
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_ARP  = 0x0806;
+
+const bit<8> PROTOCOL_TCP = 6;
+const bit<8> PROTOCOL_UDP = 17;
+
+const bit<16> UDP_PORT_GROUPFLOW = 26470;  // "gf" in ASCII
+const bit<8>  GROUPFLOW_VERSION  = 1;
+const bit<8>  GROUP_PREFIX       = 239;    // a session's group address is 239.<low 24 bits of its id>
+
+// Lengths in bytes.
+const bit<16> ETHERNET_BYTES = 14;
+const bit<16> IPV4_BYTES     = 20;
+const bit<16> UDP_BYTES      = 8;
+const bit<16> GROUP_BYTES    = 24;
+
+// Values of group_t.type.
+const bit<8> TYPE_DATA      = 1;
+const bit<8> TYPE_REPAIR    = 2;
+const bit<8> TYPE_ACK       = 3;
+const bit<8> TYPE_NACK      = 4;
+const bit<8> TYPE_SYNC      = 5;
+const bit<8> TYPE_JOIN      = 6;
+const bit<8> TYPE_LEAVE     = 7;
+const bit<8> TYPE_KEEPALIVE = 8;
+const bit<8> TYPE_REPLY     = 9;
+const bit<8> TYPE_RESET     = 10;
+const bit<8> TYPE_QUERY     = 11;
+const bit<8> TYPE_REPORT    = 12;
+
+// Bit in group_header_t.flags: this acknowledgement answers a poll (SYNC) of the sender.
+const bit<8> FLAG_FORCED = 0x04;
+
+header ethernet_t {
+    mac_t   dst;
+    mac_t   src;
+    bit<16> ethertype;
+}
+
+header arp_t {
+    bit<16> hardware_type;
+    bit<16> protocol_type;
+    bit<8>  hardware_length;
+    bit<8>  protocol_length;
+    bit<16> operation;
+    mac_t   sender_mac;
+    ipv4_address_t sender_ip;
+    mac_t   target_mac;
+    ipv4_address_t target_ip;
+}
+
+header ipv4_t {
+    bit<4>  version;
+    bit<4>  ihl;
+    bit<8>  dscp_ecn;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3>  flags;
+    bit<13> fragment_offset;
+    bit<8>  ttl;
+    bit<8>  protocol;
+    bit<16> checksum;
+    ipv4_address_t src;
+    ipv4_address_t dst;
+}
+
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+header tcp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<32> seq;
+    bit<32> ack;
+    bit<4>  data_offset;
+    bit<4>  reserved;
+    bit<8>  flags;
+    bit<16> window;
+    bit<16> checksum;
+    bit<16> urgent;
+}
+
+header group_header_t {
+    bit<8>    version;
+    bit<8>    type;
+    bit<8>    flags;
+    bit<8>    poll;
+    session_t session;
+    member_t  source;    // the member whose stream this is
+    member_t  member;    // the member that emitted this packet; 0: the network
+    seq_t     seq;
+    bit<32>   stamp;     // microseconds of the sender's clock
+    bit<16>   length;    // payload bytes
+    bit<16>   checksum;  // RFC 1071 over these 24 bytes
+}
+
+// To the controller: a message of a host, and the port where the host is.
+@controller_header("packet_in")
+header packet_in_t {
+    port_t ingress_port;
+    bit<7> reason;       // PUNT_*
+}
+
+const bit<7> PUNT_CONTROL = 1;  // JOIN, LEAVE, KEEPALIVE, QUERY, REPORT of a host
+const bit<7> PUNT_RESET   = 2;  // a RESET of the controller has been carried out
+
+// From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a RESET.
+@controller_header("packet_out")
+header packet_out_t {
+    port_t egress_port;
+    bit<1> inject;
+    bit<6> padding;
+}
+
+struct headers_t {
+    packet_out_t   packet_out;
+    packet_in_t    packet_in;
+    ethernet_t     ethernet;
+    arp_t          arp;
+    ipv4_t         ipv4;
+    udp_t          udp;
+    tcp_t          tcp;
+    group_header_t group;
+}
+
+#endif

@@ -1,0 +1,54 @@
+// What the stages tell each other. Nothing here is a target's: the top copies it to and from the intrinsic metadata.
+#ifndef _GROUPFLOW_METADATA_
+#define _GROUPFLOW_METADATA_
+
+// Why a packet was dropped: the index in Ingress.drops. 0: not dropped.
+typedef bit<8> drop_reason_t;
+const drop_reason_t DROP_NONE              = 0;
+const drop_reason_t DROP_MALFORMED         = 1;   // too short, or lengths that contradict each other
+const drop_reason_t DROP_CHECKSUM          = 2;   // IPv4 or group header
+const drop_reason_t DROP_UNKNOWN_PROTOCOL  = 3;   // neither IPv4 nor ARP, or IPv4 with options
+const drop_reason_t DROP_NOT_FOR_US        = 4;   // Ethernet destination is not this switch
+const drop_reason_t DROP_TTL               = 5;
+const drop_reason_t DROP_NO_ROUTE          = 6;
+const drop_reason_t DROP_NO_ARP            = 7;   // ARP for an address nobody here has, or no request
+const drop_reason_t DROP_UNKNOWN_SESSION   = 8;
+const drop_reason_t DROP_WRONG_PORT        = 9;   // data from another port than the stream's upstream
+const drop_reason_t DROP_UNKNOWN_BRANCH    = 10;  // acknowledgement or request of nobody's branch
+const drop_reason_t DROP_UNKNOWN_TYPE      = 11;
+const drop_reason_t DROP_NO_UPSTREAM       = 12;  // nobody is there that could take this packet
+const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
+// Not a loss: the packet did its work here and need not go on.
+const drop_reason_t DROP_ABSORBED          = 14;  // acknowledgement that did not advance the minimum
+#define DROP_REASONS 16
+
+typedef bit<16> stream_index_t;
+typedef bit<8>  branch_t;
+const branch_t ALL_BRANCHES = 0xff;               // in a RESET: the whole stream
+
+struct stream_t {
+    stream_index_t index;
+    group_t  data_group;       // all branches, and the cache agent where caching is delegated
+    group_t  ack_group;        // who hears that the minimum over branches advanced
+    group_t  repair_group;     // the cache agent; 0: none here
+    group_t  upstream_group;   // the neighbour towards the sender
+    port_t   upstream_port;
+    port_t   agent_port;       // 0: none
+    bit<16>  active;           // bit b: branch b counts in the minimum
+}
+
+struct metadata_t {
+    port_t        ingress_port;
+    bit<16>       frame_bytes;   // length of the frame as received
+    bit<1>        parser_failed;
+    bit<1>        checksum_failed;
+    drop_reason_t drop_reason;
+    port_t        egress_port;   // 0: decided by `group`
+    group_t       group;         // replicate to this group; 0: none
+    bit<1>        from_agent;    // came from the cache agent: do not send it back there
+    bit<1>        is_group;      // addressed to a session's group address
+    branch_t      branch;
+    stream_t      stream;
+}
+
+#endif

@@ -1,0 +1,61 @@
+// One packet in, one copy a branch out. Ingress picks the group; the replication engine copies; egress addresses each
+// copy to its neighbour.
+#ifndef _GROUPFLOW_REPLICATION_
+#define _GROUPFLOW_REPLICATION_
+
+control Replication(in headers_t hdr, inout metadata_t meta) {
+    apply {
+        // Data flows down from the sender's side only; a cache agent may multicast repairs below its own switch.
+        if (meta.ingress_port == meta.stream.upstream_port
+            || (meta.from_agent == 1 && hdr.group.type == TYPE_REPAIR)) {
+            meta.group = meta.stream.data_group;
+            if (meta.group == 0) {
+                meta.drop_reason = DROP_ABSORBED;   // nobody below wants it yet
+            }
+        } else {
+            meta.drop_reason = DROP_WRONG_PORT;
+        }
+    }
+}
+
+control Neighbours(inout headers_t hdr, in bit<16> copy) {
+    // Packets and bytes sent to each neighbour.
+    direct_counter(CounterType.packets_and_bytes) neighbour_counter;
+
+    // A host hears the group at its own address and the port it joined from.
+    action to_host(mac_t src, mac_t dst, ipv4_address_t ip, bit<16> port) {
+        hdr.ethernet.src = src;
+        hdr.ethernet.dst = dst;
+        hdr.ipv4.dst = ip;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
+        neighbour_counter.count();
+    }
+
+    // The next switch takes it as it is, still addressed to the group.
+    action to_switch(mac_t src, mac_t dst) {
+        hdr.ethernet.src = src;
+        hdr.ethernet.dst = dst;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        hdr.udp.checksum = 0;
+        neighbour_counter.count();
+    }
+
+    // Addresses a copy made by the replication engine. The key is the instance of the replica, which the controller
+    // chooses as the number of the neighbour, so that one entry serves all sessions that go there.
+    // Written by: the controller, before the first group that names the neighbour. Legal: copy is not 0.
+    table neighbours {
+        key = { copy : exact; }
+        actions = { to_host; to_switch; NoAction; }
+        const default_action = NoAction();
+        counters = neighbour_counter;
+        size = MAX_NEIGHBOURS;
+    }
+
+    apply {
+        neighbours.apply();
+    }
+}
+
+#endif

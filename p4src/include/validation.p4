@@ -1,0 +1,51 @@
+// First stage: is this packet whole, and does it speak a protocol we know? Sets drop_reason and is_group.
+#ifndef _GROUPFLOW_VALIDATION_
+#define _GROUPFLOW_VALIDATION_
+
+control Validation(in headers_t hdr, inout metadata_t meta) {
+    // Packets and bytes that arrived on each port, good and bad. Index: port number.
+    counter(MAX_PORTS, CounterType.packets_and_bytes) port_in;
+
+    apply {
+        port_in.count((bit<32>)meta.ingress_port);
+
+        if (meta.parser_failed == 1) {
+            meta.drop_reason = DROP_MALFORMED;
+        } else if (meta.checksum_failed == 1) {
+            meta.drop_reason = DROP_CHECKSUM;
+        } else if (hdr.arp.isValid()) {
+            if (hdr.arp.hardware_type != 1 || hdr.arp.protocol_type != ETHERTYPE_IPV4
+                || hdr.arp.hardware_length != 6 || hdr.arp.protocol_length != 4) {
+                meta.drop_reason = DROP_MALFORMED;
+            }
+        } else if (!hdr.ipv4.isValid()) {
+            meta.drop_reason = DROP_UNKNOWN_PROTOCOL;
+        } else if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5) {
+            meta.drop_reason = DROP_MALFORMED;
+        } else if (hdr.ipv4.ihl != 5) {
+            meta.drop_reason = DROP_UNKNOWN_PROTOCOL;
+        } else if (hdr.ipv4.total_length < IPV4_BYTES
+                   || hdr.ipv4.total_length > meta.frame_bytes - ETHERNET_BYTES) {
+            meta.drop_reason = DROP_MALFORMED;
+        } else if (hdr.ipv4.ttl <= 1) {
+            meta.drop_reason = DROP_TTL;
+        } else {
+            if (hdr.ipv4.dst[31:24] == GROUP_PREFIX) {
+                meta.is_group = 1;
+            }
+            if (hdr.group.isValid()) {
+                if (hdr.udp.length != hdr.ipv4.total_length - IPV4_BYTES
+                    || hdr.udp.length != hdr.group.length + UDP_BYTES + GROUP_BYTES
+                    || hdr.group.length > hdr.udp.length
+                    || hdr.group.version != GROUPFLOW_VERSION
+                    || (meta.is_group == 1 && hdr.ipv4.dst[23:0] != hdr.group.session[23:0])) {
+                    meta.drop_reason = DROP_MALFORMED;
+                }
+            } else if (hdr.udp.isValid() && hdr.udp.length < UDP_BYTES) {
+                meta.drop_reason = DROP_MALFORMED;
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,220 @@
+"""A running switch (gfswitch or simple_switch_grpc) behind the interface of `groupflow.Switch`.
+
+It lets one set of P4 tests run on the core in process, on gfswitch, and on the reference switch. A process has no
+"advance": after each packet a marker follows it through every port, and what left before the markers is the answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, SupportsBytes
+
+import finsy as fy
+import grpc
+import pytest
+from finsy.p4entity import decode_entity, encode_entities, encode_updates
+from finsy.proto import p4r, p4r_grpc
+
+from groupflow.switch import Output, PacketIn, WriteError
+from tests.conformance.wires import Wires
+from tests.unit.p4.layers import JOIN
+from tests.unit.p4.network import BUILD, DROP, JSON, P4INFO, frame
+
+DEADLINE = 10.0  # seconds any single wait may take
+MARKER = b"\x02" * 12 + b"\x88\xb5" + b"marker"
+MARKER_SESSION = 0xABCDE
+
+
+class ProcessSwitch:
+    """One process, one P4Runtime connection, one set of wires. Reused by many tests: `clear` empties it."""
+
+    def __init__(self, command: list[str], wires: Wires, address: str, device_id: int) -> None:
+        self._wires = wires
+        self._device_id = device_id
+        self._schema = fy.P4Schema(P4INFO, JSON)
+        self._numbers = itertools.count(1)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
+        self._channel = grpc.insecure_channel(address)
+        self._stub = p4r_grpc.P4RuntimeStub(self._channel)
+        self.packet_ins: list[PacketIn] = []
+        self._names = self._metadata("packet_in")
+        self._out = {name: (i, bits) for i, (name, bits) in self._metadata("packet_out").items()}
+
+    def start(self) -> None:
+        """Connects, becomes primary and installs the program."""
+        grpc.channel_ready_future(self._channel).result(timeout=DEADLINE)
+        arbitration = p4r.MasterArbitrationUpdate(device_id=self._device_id)
+        arbitration.election_id.low = 1
+        self._stream = self._stub.StreamChannel(self._outgoing())
+        self._requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
+        answer = next(self._stream)
+        assert answer.arbitration.status.code == 0, answer
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=p4r.ForwardingPipelineConfig(
+                p4info=self._schema.p4info, p4_device_config=(BUILD / "groupflow.json").read_bytes()
+            ),
+        )
+        request.election_id.low = 1
+        self._stub.SetForwardingPipelineConfig(request)
+
+    def _outgoing(self) -> Iterator[p4r.StreamMessageRequest]:
+        while (request := self._requests.get()) is not None:
+            yield request
+
+    def write(self, updates: Iterable[Any]) -> None:
+        """As `Switch.write`."""
+        messages = encode_updates(list(updates), self._schema)
+        request = p4r.WriteRequest(device_id=self._device_id, updates=[m for m in messages if isinstance(m, p4r.Update)])
+        request.election_id.low = 1
+        try:
+            self._stub.Write(request)
+        except grpc.RpcError as error:
+            raise WriteError([(0, 2, str(error))]) from error
+
+    def read(self, entities: Any) -> list[Any]:
+        """As `Switch.read`."""
+        request = p4r.ReadRequest(device_id=self._device_id, entities=encode_entities([entities], self._schema))
+        return [decode_entity(e, self._schema) for answer in self._stub.Read(request) for e in answer.entities]
+
+    def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:
+        """As `Switch.packet_out`; time is the real one."""
+        del now_ns
+        if unknown := set(metadata) - set(self._out):
+            raise ValueError(f"packet_out has no field {', '.join(sorted(unknown))}")
+        if missing := set(self._out) - set(metadata):
+            raise ValueError(f"packet_out needs {', '.join(sorted(missing))}")
+        packet = p4r.PacketOut(payload=bytes(payload))
+        for name, value in metadata.items():
+            packet.metadata.add(metadata_id=self._out[name][0], value=value.to_bytes(2, "big").lstrip(b"\0") or b"\0")
+        self._requests.put(p4r.StreamMessageRequest(packet=packet))
+
+    def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
+        """As `Switch.inject`; time is the real one."""
+        del now_ns
+        if len(bytes(packet)) < 14:
+            pytest.skip("no interface carries a frame shorter than an Ethernet header")
+        self._wires.send(port, bytes(packet))
+
+    def advance(self, now_ns: int) -> list[Output]:
+        """What left before the markers that are sent now.
+
+        Wires and packet-outs reach the switch by different ways. The first markers follow earlier packet-outs, then
+        come markers on the wires, behind earlier frames, and the last ones push out what those caused.
+        """
+        del now_ns
+        before = self._flush()
+        number = next(self._numbers)
+        for port in self._wires.ports:
+            self._wires.send(port, bytes(frame(port, JOIN, session=MARKER_SESSION, seq=number, dst="239.10.188.222")))
+        self._collect_packet_ins(number)
+        return before + self._flush()
+
+    def _flush(self) -> list[Output]:
+        """Sends a marker out of every port; what left before them."""
+        marker = MARKER + next(self._numbers).to_bytes(8, "big").rjust(40, b"\0")
+        for port in self._wires.ports:
+            self.packet_out(marker, egress_port=port, inject=0, padding=0)
+        return [output for port in self._wires.ports for output in self._until(port, marker)]
+
+    def run(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> list[Output]:
+        """As `Switch.run`."""
+        self.inject(port, packet)
+        return self.advance(now_ns)
+
+    def _collect_packet_ins(self, number: int) -> None:
+        """Packet-ins up to the markers; the last port's marker is behind what any port sent before."""
+        pending = len(self._wires.ports)
+        while pending:
+            answer = next(self._stream)
+            if not answer.HasField("packet"):
+                continue
+            payload = answer.packet.payload
+            if payload[46:50] == MARKER_SESSION.to_bytes(4, "big"):
+                pending -= payload[54:58] == number.to_bytes(4, "big")
+                continue
+            metadata = {self._names[m.metadata_id][0]: int.from_bytes(m.value, "big") for m in answer.packet.metadata}
+            self.packet_ins.append(PacketIn(payload, metadata))
+
+    def _until(self, port: int, marker: bytes) -> Iterator[Output]:
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            for data in self._wires.received(port):
+                if data == marker:
+                    return
+                if not data.startswith(MARKER):
+                    yield Output(port, 0, data)
+            time.sleep(0.0005)  # a poll, not a wait: the loop's deadline is what ends it
+        raise TimeoutError(f"no marker on port {port}: {self.problem()}")
+
+    def clear(self) -> None:
+        """Takes out every entry, sets drop counters to 0, forgets packets.
+
+        Registers keep their values: P4Runtime cannot write them on BMv2, so tests start with a RESET.
+        """
+        self.packet_ins.clear()
+        wanted = p4r.ReadRequest(device_id=self._device_id)
+        for table in self._schema.p4info.tables:
+            wanted.entities.add().table_entry.table_id = table.preamble.id
+        wanted.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
+        request = p4r.WriteRequest(device_id=self._device_id)
+        request.election_id.low = 1
+        for answer in self._stub.Read(wanted):
+            for entity in answer.entities:
+                request.updates.add(type=p4r.Update.DELETE, entity=entity)
+        if request.updates:
+            self._stub.Write(request)
+        self.write([~fy.P4CounterEntry("drops", index=i, data=fy.P4CounterData()) for i in DROP.values()])
+
+    def problem(self) -> str:
+        """What the process said when it ended, if it did."""
+        code = self._process.poll()
+        stderr = self._process.stderr
+        return "running" if code is None or stderr is None else f"exit {code}: {stderr.read().decode()[-300:]}"
+
+    def stop(self) -> None:
+        """Ends the connection and the process."""
+        self._requests.put(None)
+        self._channel.close()
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stderr:
+            self._process.stderr.close()
+
+    def _metadata(self, header: str) -> dict[int, tuple[str, int]]:
+        for info in self._schema.p4info.controller_packet_metadata:
+            if info.preamble.name == header:
+                return {field.id: (field.name, field.bitwidth) for field in info.metadata}
+        return {}
+
+
+def gfswitch_command(wires: Wires, grpc_port: int) -> list[str]:
+    """gfswitch without a program."""
+    program = Path(sys.executable).parent / "gfswitch"
+    return [str(program), *_interfaces(wires), "--device-id", "1", "--no-p4", "--control-socket", "none",
+            "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510"]  # fmt: skip
+
+
+def bmv2_command(wires: Wires, grpc_port: int) -> list[str]:
+    """simple_switch_grpc without a program."""
+    return ["simple_switch_grpc", *_interfaces(wires), "--device-id", "1", "--no-p4", "--thrift-port", "9190",
+            "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510"]  # fmt: skip
+
+
+def _interfaces(wires: Wires) -> list[str]:
+    """The `-i PORT@IFACE` arguments both take."""
+    return [argument for port in wires.ports for argument in ("-i", f"{port}@{wires.switch_end(port)}")]

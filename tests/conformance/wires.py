@@ -1,0 +1,83 @@
+"""veth pairs, one a switch port, with raw sockets at the far ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+_ETH_P_ALL = 0x0003
+_SOL_PACKET = 263
+_PACKET_IGNORE_OUTGOING = 23
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+class Wires:
+    """For each port a pair: `switch_end(port)` for the switch, and a socket at the other end for the test."""
+
+    def __init__(self, ports: list[int]) -> None:
+        self.ports = ports
+        self._sockets: dict[int, socket.socket] = {}
+        self._tag = f"gf{os.getpid() % 100000}"
+
+    def switch_end(self, port: int) -> str:
+        """The interface that the switch is given."""
+        return f"{self._tag}s{port}"
+
+    def _test_end(self, port: int) -> str:
+        return f"{self._tag}t{port}"
+
+    def open(self) -> None:
+        """Creates the pairs and the sockets. No IPv6 and no ARP: the only frames are the test's."""
+        for port in self.ports:
+            pair = (self.switch_end(port), self._test_end(port))
+            _ip("link", "add", pair[0], "type", "veth", "peer", "name", pair[1])
+            for end in pair:
+                Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
+                _ip("link", "set", end, "arp", "off", "up")
+            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+            self._sockets[port] = wire
+            wire.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+            wire.bind((pair[1], _ETH_P_ALL))
+            wire.setblocking(False)
+
+    def has(self, port: int) -> bool:
+        """Whether the switch has this port."""
+        return port in self._sockets
+
+    def received(self, port: int) -> list[bytes]:
+        """Frames that have arrived at the test's end since the last call."""
+        frames: list[bytes] = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                frames.append(self._sockets[port].recv(65535))
+        return frames
+
+    def send(self, port: int, frame: bytes) -> None:
+        """Puts a frame on the wire towards the switch."""
+        self._sockets[port].send(frame)
+
+    def close(self) -> None:
+        """Removes everything, also after an error half way."""
+        for wire in self._sockets.values():
+            wire.close()
+        for port in self.ports:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                _ip("link", "del", self.switch_end(port))
+
+
+@contextlib.contextmanager
+def wires(ports: list[int]) -> Iterator[Wires]:
+    """Wires for the length of a `with` block."""
+    made = Wires(ports)
+    try:
+        made.open()
+        yield made
+    finally:
+        made.close()

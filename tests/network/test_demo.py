@@ -1,0 +1,81 @@
+"""`python -m experiments.demo`, whole: its exit code, its report, and that Ctrl-C leaves nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DEMO = (sys.executable, "-m", "experiments.demo", "--size", "2MiB", "--members", "1")
+
+
+def test_a_small_demo(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*DEMO, "--loss", "1%", "--out", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [receiver["name"] for receiver in report["receivers"]] == ["mb1", "mc1", "md1"]
+    assert all(receiver["ok"] for receiver in report["receivers"])
+    assert {agent["name"] for agent in report["agents"]} == {"sa1", "sa2"}
+    copies = {(link["from"], link["to"]): link["copies"] for link in report["links"]}
+    assert 1.0 < copies["ma1", "s1"] <= 1.2
+    tcp = {(link["from"], link["to"]): link["copies"] for link in report["baseline"]["links"]}
+    assert tcp["ma1", "s1"] >= 3.0
+    assert report["cpu_bound"] is False
+    html = (tmp_path / "report.html").read_text()
+    assert "mb1" in html and "SHA-256" in html
+    assert not (tmp_path / "files").exists()
+
+
+def test_ctrl_c_takes_everything_down(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*DEMO, "--size", "64MiB", "--out", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as demo:
+        assert demo.stdout is not None and demo.stderr is not None
+        for line in demo.stdout:
+            if "slowest" in line:  # data flows
+                break
+        os.kill(demo.pid, signal.SIGINT)
+        assert demo.wait(20) == 130
+        assert demo.stderr.read().splitlines() == ["demo: interrupted; everything it started has ended"]
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_a_switch_that_dies_fails_the_demo(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*DEMO, "--size", "64MiB", "--out", str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as demo:
+        assert demo.stdout is not None and demo.stderr is not None
+        for line in demo.stdout:
+            if "slowest" in line:
+                break
+        os.kill(switch_pid(demo.pid), signal.SIGKILL)
+        assert demo.wait(20) == 1
+        (line,) = demo.stderr.read().splitlines()
+    assert "gfswitch" in line and "was ended by signal 9" in line
+
+
+def switch_pid(parent: int) -> int:
+    """One of the switches that this demo started, and no other."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and (entry / "comm").read_text().strip() == "gfswitch":
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                return int(entry.name)
+    raise AssertionError("the demo runs no gfswitch")

@@ -1,0 +1,30 @@
+"""A network without a controller, and one that cannot start."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from groupflow.client.agent_process import AgentProcess
+from groupflow.client.errors import JoinTimeoutError
+from groupflow.client.options import RecvOptions
+from topologies import variants
+from topologies.daemon import DaemonError
+from topologies.network import running
+
+
+def test_a_network_whose_port_is_taken(tmp_path: Path) -> None:
+    topology = variants.named("star")
+    taken = ("127.0.0.1", topology.switches["s1"].grpc_port)
+    refused = pytest.raises(DaemonError, match="port 9561 is in use")
+    with socket.create_server(taken), refused, running(topology, tmp_path):
+        pass
+
+
+async def test_no_controller_answers(tmp_path: Path) -> None:
+    topology = variants.named("star")
+    with running(topology, tmp_path) as network:
+        options = RecvOptions(session=7, name="h2", output=tmp_path / "out", join_timeout=1.0)
+        async with AgentProcess(options, launcher=network.hosts["h2"].launcher()) as agent:
+            with pytest.raises(JoinTimeoutError):
+                await agent.wait_for("joined")

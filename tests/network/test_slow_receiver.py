@@ -1,0 +1,45 @@
+"""A receiver behind a link of a tenth of the rate: `isolate` spares the others, `strict` makes all wait."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.network.conftest import MakeLab
+from tests.network.harness import MIB
+from topologies import variants
+
+SIZE = 12 * MIB
+SLOW = "mb1"
+FIG5 = variants.with_members(variants.named("fig5"), 2)
+THROTTLED = variants.with_link(FIG5, SLOW, "s1", lambda spec: replace(spec, rate=10_000_000))
+
+
+async def times(make_lab: MakeLab, topology: variants.Topology, mode: str, policy: str) -> dict[str, float]:
+    with make_lab(topology) as lab:
+        async with (
+            lab.caches() as caches,
+            lab.transfer(lab.session(mode, policy), lab.file(SIZE)) as transfer,
+        ):
+            outcome = await transfer.outcome(90)
+            outcome.assert_everyone_has_it()
+            for cache in caches.values():
+                await cache.stop()
+                assert cache.latest["stats"].integer("cache_peak_bytes") > 0
+    return outcome.seconds()
+
+
+@pytest.mark.parametrize("mode", ["e2e", "n2n"])
+async def test_isolate_spares_the_others(make_lab: MakeLab, mode: str) -> None:
+    usual = await times(make_lab, FIG5, mode, "isolate")
+    throttled = await times(make_lab, THROTTLED, mode, "isolate")
+    others = {name: seconds / usual[name] for name, seconds in throttled.items() if name != SLOW}
+    assert max(others.values()) <= 1.2, (usual, throttled)
+    assert throttled[SLOW] >= SIZE * 8 / 10_000_000
+
+
+@pytest.mark.parametrize("mode", ["e2e", "n2n"])
+async def test_strict_makes_all_follow_the_slow_one(make_lab: MakeLab, mode: str) -> None:
+    throttled = await times(make_lab, THROTTLED, mode, "strict")
+    assert throttled[SLOW] >= SIZE * 8 / 10_000_000
+    others = [seconds for name, seconds in throttled.items() if name != SLOW]
+    assert min(others) >= 0.8 * throttled[SLOW], throttled

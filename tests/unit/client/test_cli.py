@@ -1,0 +1,122 @@
+"""`groupflow send` and `groupflow recv` over a stand-in for gfagent."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from groupflow.cli.main import main
+
+Install = Callable[[str], Path]
+JOINED = """event joined ',"member":1,"mode":"e2e","policy":"strict"'"""
+COMPLETE = """event complete ',"bytes":5,"seconds":1.0,"goodput_bps":40,"lost":[]'"""
+
+
+def test_send_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
+    file = tmp_path / "f.bin"
+    file.write_bytes(b"hello")
+    gfagent(f"{JOINED}; {COMPLETE}")
+    line = [
+        "send",
+        "7",
+        "--token",
+        "c0",
+        "--file",
+        str(file),
+        "--members",
+        "3",
+        "--rate",
+        "5mbit",
+        "--name",
+        "x",
+    ]
+    assert main(line) == 0
+    assert (tmp_path / "arguments").read_text().split() == [
+        *("send", "--session", "7", "--name", "x", "--json", "--members", "3"),
+        *("--file", str(file), "--rate", "5000000"),
+    ]
+    assert (tmp_path / "token").read_text() == "c0\n"
+
+
+def test_recv_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
+    gfagent(f"{JOINED}; {COMPLETE}")
+    output = tmp_path / "out.bin"
+    assert (
+        main(["recv", "7", "--output", str(output), "--from", "start", "--iface", "e0", "--name", "x"]) == 0
+    )
+    assert (tmp_path / "arguments").read_text().split() == [
+        *("recv", "--session", "7", "--name", "x", "--json", "--bind-iface", "e0"),
+        *("--output", str(output), "--from", "start"),
+    ]
+
+
+def test_without_a_terminal_there_are_plain_lines(
+    gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gfagent(f"{JOINED}; {COMPLETE}")
+    assert main(["recv", "7", "--output", str(tmp_path / "o")]) == 0
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "session 7: joined as member 1, e2e strict",
+        "session 7: complete, 5 bytes in 1.00 s (0.0 Mbit/s)",
+    ]
+
+
+def test_json_prints_the_events(gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    gfagent(f"{JOINED}; {COMPLETE}")
+    assert main(["recv", "7", "--output", str(tmp_path / "o"), "--json"]) == 0
+    events = [json.loads(line)["event"] for line in capfd.readouterr().out.splitlines()]
+    assert events == ["joined", "complete"]
+
+
+def test_data_to_stdout_is_not_mixed_with_events(gfagent: Install, capfd: pytest.CaptureFixture[str]) -> None:
+    gfagent(f"{JOINED} >&2; printf data; {COMPLETE} >&2")
+    assert main(["recv", "7", "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert out == "data"
+    assert len(err.splitlines()) == 2
+
+
+def test_lost_members_are_named_with_their_own_exit_code(
+    gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "f").write_bytes(b"hello")
+    gfagent("""event complete ',"bytes":5,"seconds":1.0,"goodput_bps":40,"lost":["mb1"]'; exit 3""")
+    assert main(["send", "7", "--file", str(tmp_path / "f")]) == 3
+    assert capfd.readouterr().err.splitlines()[-1] == "groupflow: complete without mb1: lost on the way"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        (["send", "7", "--file", "/nonexistent/f"], 1, "/nonexistent/f: no such file; name a file to send"),
+        (["send", "7", "--file", "/tmp"], 1, "/tmp: not a regular file; name a file to send"),
+        (["send", "0"], 2, "'0' is no session; write a number from 1 to 16777215"),
+        (["send", "x", "--file", "/etc/hostname"], 2, "'x' is no session"),
+        (["send", "7", "--rate", "fast"], 2, "'fast' cannot be read"),
+        (["recv", "16777216"], 2, "'16777216' is no session"),
+        (
+            ["recv", "7", "--output", "/nonexistent/f"],
+            1,
+            "/nonexistent/f: no folder /nonexistent; create it first",
+        ),
+        (["recv", "7", "--output", "/tmp"], 1, "/tmp: is a folder; name a file"),
+    ],
+)
+def test_bad_input_is_one_line(
+    line: list[str], code: int, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(line) == code
+    (said,) = capfd.readouterr().err.splitlines()
+    assert message in said
+
+
+def test_a_refusal_is_one_line_and_its_own_exit_code(
+    gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = """event error ',"code":"refused","cause":"wrong token","cure":"ask for it","exit":4'; exit 4"""
+    gfagent(script)
+    assert main(["recv", "7", "--output", str(tmp_path / "o")]) == 4
+    assert capfd.readouterr().err.splitlines() == ["groupflow: wrong token; ask for it"]

@@ -1,0 +1,101 @@
+"""Both stores keep the same promises."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from groupflow.sessions.model import MEMBERS, SESSIONS, Member, SessionRecord
+from groupflow.store.interface import Store, StoreError, Transaction
+from groupflow.store.memory import MemoryStore
+from groupflow.store.sqlite import SqliteStore
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    made: Store = MemoryStore() if request.param == "memory" else await SqliteStore.open(tmp_path / "s.db")
+    yield made
+    await made.close()
+
+
+async def test_values_are_listed_by_prefix_in_order(store: Store) -> None:
+    await store.commit(Transaction({"a/2": "two", "a/1": "one", "b/1": "other", "a": "short"}))
+    assert list((await store.items("a/")).items()) == [("a/1", "one"), ("a/2", "two")]
+    assert await store.get("b/1") == "other" and await store.get("c") is None
+    await store.commit(Transaction({"a/1": None, "a/9": None, "a/2": "neu \u00fc"}))
+    assert await store.items("a/") == {"a/2": "neu \u00fc"}
+
+
+async def test_a_transaction_happens_whole_or_not_at_all(store: Store) -> None:
+    assert await store.commit(Transaction({"k": "1"}, expect={"k": None}))
+    assert not await store.commit(Transaction({"k": "2", "other": "x"}, expect={"k": None}))
+    assert not await store.commit(Transaction({"k": "2", "other": "x"}, expect={"k": "1", "absent": "y"}))
+    assert (await store.get("k"), await store.get("other")) == ("1", None)
+    assert await store.commit(Transaction({"k": "2"}, expect={"k": "1"}))
+    assert await store.get("k") == "2"
+
+
+async def test_only_one_of_many_wins_a_compare_and_set(store: Store) -> None:
+    tries = [store.commit(Transaction({"k": str(n)}, expect={"k": None})) for n in range(50)]
+    assert sum(await asyncio.gather(*tries)) == 1
+
+
+async def test_a_watcher_sees_changes_from_the_call_on(store: Store) -> None:
+    await store.commit(Transaction({"a/0": "before"}))
+    changes = store.watch("a/")
+    await store.commit(Transaction({"a/1": "x", "b/1": "y"}))
+    await store.commit(Transaction({"a/1": None}))
+    assert [await anext(changes), await anext(changes)] == [("a/1", "x"), ("a/1", None)]
+
+
+async def test_a_watcher_that_falls_behind_is_told(store: Store) -> None:
+    changes = store.watch("")
+    for number in range(1100):
+        await store.commit(Transaction({f"k{number}": "v"}))
+    with pytest.raises(StoreError, match="fell 1024 changes behind"):
+        while True:
+            await anext(changes)
+
+
+async def test_sqlite_outlives_its_process(tmp_path: Path) -> None:
+    first = await SqliteStore.open(tmp_path / "s.db")
+    await asyncio.gather(*(first.commit(Transaction({f"k/{n:03}": str(n)})) for n in range(300)))
+    await first.close()
+    second = await SqliteStore.open(tmp_path / "s.db")
+    assert len(await second.items("k/")) == 300
+    await second.close()
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.db").write_text("not a database, but long enough to be looked at " * 10)
+    with pytest.raises(StoreError, match=r"s\.db: file is not a database; name a file that can be written"):
+        await SqliteStore.open(tmp_path / "s.db")
+    with pytest.raises(StoreError, match="unable to open database file"):
+        await SqliteStore.open(tmp_path / "no" / "folder" / "s.db")
+
+
+async def test_a_disk_that_fails_is_told(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "s.db")
+    other = sqlite3.connect(tmp_path / "s.db")
+    other.execute("DROP TABLE groupflow")
+    other.close()
+    with pytest.raises(StoreError, match="no such table"):
+        await store.commit(Transaction({"k": "v"}))
+    await store.close()
+
+
+def test_sessions_and_members_survive_the_store() -> None:
+    record = SessionRecord(7, "n2n", "isolate", 99, "ab", 1, 5, 3, frozenset({(1, 2)}))
+    assert SESSIONS.load("k", SESSIONS.dump(record)) == record
+    member = Member(7, 2, "h\u00e9", "receiver", "h2", 5000, 1, frozenset({1, 4}))
+    assert MEMBERS.load("k", MEMBERS.dump(member)) == member
+
+
+def test_a_damaged_value_is_named() -> None:
+    record = SESSIONS.dump(SessionRecord(7, "n2n", "isolate", 99, "ab", 1))
+    with pytest.raises(
+        StoreError, match=r"sessions/7: mode: input should be 'e2e' or 'n2n'; delete the store"
+    ):
+        SESSIONS.load("sessions/7", record.replace("n2n", "p2p"))

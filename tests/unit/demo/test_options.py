@@ -1,0 +1,88 @@
+"""What the demo may be asked for, and the topology that makes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.demo.__main__ import check, main
+from experiments.demo.options import Options, parse
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        ("", "members", 5),
+        ("--members 1", "members", 1),
+        ("--loss 0.01", "loss", 10_000_000),
+        ("--loss 1%", "loss", 10_000_000),
+        ("--rate 10", "rate", 10_000_000),
+        ("--rate 2.5", "rate", 2_500_000),
+        ("--rate 50mbit", "rate", 50_000_000),
+        ("--delay 100", "delay_ns", 100_000_000),
+        ("--delay 1s", "delay_ns", 10**9),
+        ("--size 16MiB", "size", 16 << 20),
+        ("--size 5", "size", 5),
+        ("--switch bmv2", "switch", "bmv2"),
+        ("--mode n2n", "mode", "n2n"),
+        ("--policy isolate", "policy", "isolate"),
+        ("--file x", "file", Path("x")),
+        ("--no-baseline", "baseline", False),
+    ],
+)
+def test_the_command_line(line: str, field: str, value: object) -> None:
+    assert getattr(parse(line.split()), field) == value
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--members 0", "'0' will not do"),
+        ("--members 6", "'6' will not do"),
+        ("--loss 2", "'2' is no loss"),
+        ("--rate fast", "'fast' cannot be read"),
+        ("--rate unlimited", "'unlimited' will not do"),
+        ("--delay 5parsec", "cannot be read"),
+        ("--size 0", "'0' is no size"),
+        ("--mode x", "invalid choice"),
+    ],
+)
+def test_bad_values_are_named(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split())
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_topology_follows() -> None:
+    topology = Options(members=2, loss=7, rate=5_000_000, delay_ns=50_000_000).topology()
+    assert len(topology.hosts) == 1 + 3 * 2 + 2
+    assert topology.link_between("mb1", "s1").spec.loss == 7
+    assert topology.link_between("ma1", "s1").spec.rate == 5_000_000
+    assert topology.link_between("s1", "s2").spec.delay_ns == 50_000_000
+    assert topology.link_between("ma1", "s1").spec.delay_ns == 10_000_000
+
+
+def test_bmv2_gets_a_rate_that_it_can_carry() -> None:
+    assert Options(switch="bmv2").topology().link_between("ma1", "s1").spec.rate == 10_000_000
+    assert Options(switch="bmv2", rate=2).topology().link_between("ma1", "s1").spec.rate == 2
+
+
+def test_a_file_that_cannot_be_sent_is_told_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").touch()
+    assert "no such file; set FILE" in str(check(Options(file=tmp_path / "absent")))
+    assert "not a regular file" in str(check(Options(file=tmp_path)))
+    assert "is empty" in str(check(Options(file=tmp_path / "empty")))
+    assert main(["--file", str(tmp_path / "absent")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_without_root_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert main([]) == 1
+    assert capsys.readouterr().err == (
+        "demo: root is needed to make network namespaces; use sudo make demo\n"
+    )

@@ -1,0 +1,139 @@
+"""Which run owns which interfaces and processes, so that what a crashed run left can be removed, by name.
+
+Each run keeps a file in RUN_FOLDER for as long as it lives, locked by the kernel: whoever can lock the file
+knows that its run is over, however it ended.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, cast
+
+log = logging.getLogger(__name__)
+
+RUN_FOLDER = Path("/run/groupflow")
+
+
+class InUseError(Exception):
+    """An interface that the network needs belongs to something else. One line with the cure."""
+
+
+class Claim:
+    """This run's interfaces of the root namespace, and its processes. Removes what dead runs left."""
+
+    def __init__(self, interfaces: Iterable[str], folder: Path = RUN_FOLDER) -> None:
+        self._interfaces = sorted(interfaces)
+        self._folder = folder
+        self._path = folder / f"{os.getpid()}-{id(self):x}.json"
+        self._file: IO[str] | None = None
+        self._processes: dict[int, int] = {}
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one run at a time looks and claims
+            for path in sorted(self._folder.glob("*.json")):
+                self._inspect(path)
+            taken = [name for name in self._interfaces if interface_exists(name)]
+            if taken:
+                raise InUseError(
+                    f"interface {taken[0]} is there, not groupflow's; remove it: ip link delete {taken[0]}"
+                )
+            self._file = self._path.open("w")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._write()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._file is not None
+        self._path.unlink(missing_ok=True)
+        self._file.close()
+
+    def add_process(self, pid: int) -> None:
+        """The process is this run's: it is ended should this run crash."""
+        started = start_time(pid)
+        if started is not None:
+            self._processes[pid] = started
+            self._write()
+
+    def _write(self) -> None:
+        assert self._file is not None
+        self._file.seek(0)
+        self._file.truncate()
+        json.dump({"interfaces": self._interfaces, "processes": list(self._processes.items())}, self._file)
+        self._file.flush()
+
+    def _inspect(self, path: Path) -> None:
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._refuse_overlap(path)
+                return
+            _remove_leftovers(path)
+            path.unlink(missing_ok=True)
+
+    def _refuse_overlap(self, path: Path) -> None:
+        shared = set(_read(path)[0]) & set(self._interfaces)
+        if shared:
+            pid = path.stem.partition("-")[0]
+            raise InUseError(
+                f"interface {min(shared)} belongs to another run (pid {pid}); end that run, or wait for it"
+            )
+
+
+def interface_exists(name: str) -> bool:
+    return name in {present for _, present in socket.if_nameindex()}
+
+
+def delete_interfaces(names: Iterable[str]) -> None:
+    """Deletes those that exist, each with its peer."""
+    for name in names:
+        if interface_exists(name):  # it may have gone with its peer
+            subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot: names it, with its pid. None: it is not there."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(stat.rpartition(")")[2].split()[19])  # field 22 of proc(5); the name before may hold spaces
+
+
+def _remove_leftovers(path: Path) -> None:
+    interfaces, processes = _read(path)
+    ended = [pid for pid, started in processes if start_time(pid) == started]
+    for pid in ended:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    present = [name for name in interfaces if interface_exists(name)]
+    delete_interfaces(present)
+    if ended or present:
+        log.warning(
+            "removed what a run that did not end well left behind: interfaces=%s processes=%s",
+            ",".join(present) or "none",
+            ",".join(map(str, ended)) or "none",
+        )
+
+
+def _read(path: Path) -> tuple[list[str], list[tuple[int, int]]]:
+    """Interfaces and (pid, start time) of a run; nothing when it died before it wrote."""
+    try:
+        form = cast(dict[str, object], json.loads(path.read_text()))
+        interfaces = list(cast(list[str], form["interfaces"]))
+        processes = [(pid, started) for pid, started in cast(list[tuple[int, int]], form["processes"])]
+    except (ValueError, KeyError, TypeError):
+        return [], []
+    return interfaces, processes
