@@ -27,14 +27,14 @@ class Daemon:
         log: Path,
         *,
         environment: Mapping[str, str] | None = None,
-        folder: Path | None = None,
+        nice: int = 0,
     ) -> None:
-        """`environment` is added to this process's own."""
+        """`environment` is added to this process's own; `nice`: -20 goes before all others, 19 behind."""
         self.name = name
         self.command = tuple(command)
         self.log = log
         self._environment = dict(os.environ) | dict(environment or {})
-        self._folder = folder
+        self._nice = nice
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -51,7 +51,7 @@ class Daemon:
         """Starts it. Call from the main thread: the kernel ends the process with the thread it came from."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         # Should this process be killed, the kernel ends the child too.
-        command = ["setpriv", "--pdeathsig", "KILL", *self.command]
+        command = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", str(self._nice), *self.command]
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             try:
@@ -61,11 +61,14 @@ class Daemon:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env=self._environment,
-                    cwd=self._folder,
                     start_new_session=True,  # Ctrl-C in the terminal is its owner's to handle
                 )
             except OSError as error:
                 raise DaemonError(f"{self.name}: cannot start: {error.strerror}") from None
+        if self._nice:
+            # A session of its own is a scheduling group of its own where autogroups are on: sched(7).
+            with suppress(OSError):
+                Path(f"/proc/{self.pid}/autogroup").write_text(str(self._nice))
 
     def wait_ready(self, ready: Callable[[], bool], seconds: float = 15.0) -> None:
         """Returns when `ready()`. Raises DaemonError when the process ends before, or takes too long."""

@@ -16,6 +16,9 @@ from groupflow.topology import Switch, Topology
 from topologies.daemon import Daemon, DaemonError
 from topologies.host import interface_script
 
+PRIORITY = -15
+"""nice; hosts can wait for a CPU as they wait for any answer, a switch that does is late for all of them"""
+
 
 class P4Switch(MininetSwitch):
     """A switch process attached to the switch's interfaces, without a program: the controller sets one."""
@@ -28,7 +31,7 @@ class P4Switch(MininetSwitch):
         self.topology = topology
         self.spec: Switch = topology.switches[name]
         self.folder = folder
-        self.daemon = Daemon(f"{name} ({self.kind})", self.command(), folder / f"{name}.log")
+        self.daemon = Daemon(f"{name} ({self.kind})", self.command(), folder / f"{name}.log", nice=PRIORITY)
         params["inNamespace"] = False  # the controller reaches its P4Runtime server
         super().__init__(name, dpid=f"{self.spec.device_id:x}", **params)
 

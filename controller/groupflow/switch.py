@@ -119,7 +119,7 @@ class Switch:
         self._native.packet_out(bytes(payload), fields, now_ns)
 
     def advance(self, now_ns: int) -> list[Output]:
-        """Lets time pass until `now_ns`. What left by then, in order; packet-ins are added to `packet_ins`."""
+        """Lets time pass until `now_ns`: what left by then. Packet-ins are added to `packet_ins`."""
         outputs, packet_ins, _ = self._native.advance(now_ns)
         self.packet_ins += [
             PacketIn(payload, {self._in_names[i]: int.from_bytes(value, "big") for i, value in metadata})
@@ -128,7 +128,7 @@ class Switch:
         return [Output(*output) for output in outputs]
 
     def run(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> list[Output]:
-        """A frame arrives, and all that follows from it at once: `inject`, then `advance` to the same time."""
+        """A frame arrives, with all that follows at once: `inject`, then `advance` to the same time."""
         self.inject(port, packet, now_ns)
         return self.advance(now_ns)
 

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-const CURE: &str = "run `make setup` in the repository's root, or set GROUPFLOW_PROTO_DIR to finsy's proto folder";
+const CURE: &str =
+    "run `make setup` in the repository's root, or set GROUPFLOW_PROTO_DIR to finsy's proto folder";
 
 fn main() {
     if let Err(error) = generate() {

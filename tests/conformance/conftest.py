@@ -1,4 +1,4 @@
-"""Runs the P4 tests of tests/unit/p4 on real switch processes: gfswitch, and simple_switch_grpc where it is installed."""
+"""Runs the P4 tests of tests/unit/p4 on processes: gfswitch, and simple_switch_grpc where it is installed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A running switch (gfswitch or simple_switch_grpc) behind the interface of `groupflow.Switch`.
 
-It lets one set of P4 tests run on the core in process, on gfswitch, and on the reference switch. A process has no
-"advance": after each packet a marker follows it through every port, and what left before the markers is the answer.
+It lets one set of P4 tests run on the core in process, on gfswitch, and on the reference switch. A process
+has no "advance": after each packet markers follow it through every port; what left before them is the answer.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.unit.p4.network import BUILD, DROP, JSON, P4INFO, frame
 DEADLINE = 10.0  # seconds any single wait may take
 MARKER = b"\x02" * 12 + b"\x88\xb5" + b"marker"
 MARKER_SESSION = 0xABCDE
+MARKER_GROUP = "239.10.188.222"
 
 
 class ProcessSwitch:
@@ -39,9 +40,7 @@ class ProcessSwitch:
         self._device_id = device_id
         self._schema = fy.P4Schema(P4INFO, JSON)
         self._numbers = itertools.count(1)
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
         self._channel = grpc.insecure_channel(address)
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
@@ -75,7 +74,8 @@ class ProcessSwitch:
     def write(self, updates: Iterable[Any]) -> None:
         """As `Switch.write`."""
         messages = encode_updates(list(updates), self._schema)
-        request = p4r.WriteRequest(device_id=self._device_id, updates=[m for m in messages if isinstance(m, p4r.Update)])
+        updates = [m for m in messages if isinstance(m, p4r.Update)]
+        request = p4r.WriteRequest(device_id=self._device_id, updates=updates)
         request.election_id.low = 1
         try:
             self._stub.Write(request)
@@ -84,8 +84,11 @@ class ProcessSwitch:
 
     def read(self, entities: Any) -> list[Any]:
         """As `Switch.read`."""
-        request = p4r.ReadRequest(device_id=self._device_id, entities=encode_entities([entities], self._schema))
-        return [decode_entity(e, self._schema) for answer in self._stub.Read(request) for e in answer.entities]
+        wanted = encode_entities([entities], self._schema)
+        request = p4r.ReadRequest(device_id=self._device_id, entities=wanted)
+        return [
+            decode_entity(e, self._schema) for answer in self._stub.Read(request) for e in answer.entities
+        ]
 
     def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:
         """As `Switch.packet_out`; time is the real one."""
@@ -96,7 +99,8 @@ class ProcessSwitch:
             raise ValueError(f"packet_out needs {', '.join(sorted(missing))}")
         packet = p4r.PacketOut(payload=bytes(payload))
         for name, value in metadata.items():
-            packet.metadata.add(metadata_id=self._out[name][0], value=value.to_bytes(2, "big").lstrip(b"\0") or b"\0")
+            data = value.to_bytes(2, "big").lstrip(b"\0") or b"\0"
+            packet.metadata.add(metadata_id=self._out[name][0], value=data)
         self._requests.put(p4r.StreamMessageRequest(packet=packet))
 
     def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
@@ -109,14 +113,16 @@ class ProcessSwitch:
     def advance(self, now_ns: int) -> list[Output]:
         """What left before the markers that are sent now.
 
-        Wires and packet-outs reach the switch by different ways. The first markers follow earlier packet-outs, then
-        come markers on the wires, behind earlier frames, and the last ones push out what those caused.
+        Wires and packet-outs reach the switch by different ways. The first markers follow earlier
+        packet-outs, then come markers on the wires, behind earlier frames, and the last ones push out what
+        those caused.
         """
         del now_ns
         before = self._flush()
         number = next(self._numbers)
         for port in self._wires.ports:
-            self._wires.send(port, bytes(frame(port, JOIN, session=MARKER_SESSION, seq=number, dst="239.10.188.222")))
+            behind = frame(port, JOIN, session=MARKER_SESSION, seq=number, dst=MARKER_GROUP)
+            self._wires.send(port, bytes(behind))
         self._collect_packet_ins(number)
         return before + self._flush()
 
@@ -133,7 +139,7 @@ class ProcessSwitch:
         return self.advance(now_ns)
 
     def _collect_packet_ins(self, number: int) -> None:
-        """Packet-ins up to the markers; the last port's marker is behind what any port sent before."""
+        """Packet-ins up to the markers: each is behind what its port sent before."""
         pending = len(self._wires.ports)
         while pending:
             answer = next(self._stream)
@@ -143,7 +149,8 @@ class ProcessSwitch:
             if payload[46:50] == MARKER_SESSION.to_bytes(4, "big"):
                 pending -= payload[54:58] == number.to_bytes(4, "big")
                 continue
-            metadata = {self._names[m.metadata_id][0]: int.from_bytes(m.value, "big") for m in answer.packet.metadata}
+            fields = answer.packet.metadata
+            metadata = {self._names[m.metadata_id][0]: int.from_bytes(m.value, "big") for m in fields}
             self.packet_ins.append(PacketIn(payload, metadata))
 
     def _until(self, port: int, marker: bytes) -> Iterator[Output]:
@@ -180,7 +187,9 @@ class ProcessSwitch:
         """What the process said when it ended, if it did."""
         code = self._process.poll()
         stderr = self._process.stderr
-        return "running" if code is None or stderr is None else f"exit {code}: {stderr.read().decode()[-300:]}"
+        return (
+            "running" if code is None or stderr is None else f"exit {code}: {stderr.read().decode()[-300:]}"
+        )
 
     def stop(self) -> None:
         """Ends the connection and the process."""

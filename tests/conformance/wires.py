@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 _ETH_P_ALL = 0x0003
@@ -73,7 +73,7 @@ class Wires:
 
 
 @contextlib.contextmanager
-def wires(ports: list[int]) -> Iterator[Wires]:
+def wires(ports: list[int]) -> Generator[Wires]:
     """Wires for the length of a `with` block."""
     made = Wires(ports)
     try:

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,8 @@ impl Output {
         part.push(".part");
         let part = (!special).then(|| PathBuf::from(part));
         let opened = match &part {
-            Some(part) => File::create(part),
+            // Not truncated: a part that is there already, left or prepared, keeps its memory and blocks.
+            Some(part) => File::options().write(true).create(true).truncate(false).open(part),
             None => File::options().write(true).open(path),
         };
         let file = opened.map_err(|e| failed(path, &e))?;
@@ -79,8 +80,9 @@ impl Output {
     /// The stream is complete: gives the file its name.
     pub fn finish(&mut self) -> Result<(), AgentError> {
         match self {
-            Output::File { part: Some(part), path, .. } => {
-                fs::rename(&*part, &*path).map_err(|e| failed(path, &e))
+            Output::File { file, part: Some(part), path } => {
+                let cut = file.stream_position().and_then(|end| file.set_len(end));
+                cut.and_then(|()| fs::rename(&*part, &*path)).map_err(|e| failed(path, &e))
             }
             _ => Ok(()),
         }
@@ -116,6 +118,18 @@ fn failed(path: &Path, error: &io::Error) -> AgentError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_longer_part_left_by_an_earlier_run_leaves_nothing_behind() {
+        let path = std::env::temp_dir().join(format!("gfagent-part-{}", std::process::id()));
+        let part = path.with_extension("part");
+        fs::write(&part, b"something longer than the file").expect("written");
+        let mut output = Output::open(&path).expect("opened");
+        output.write(&mut b"short".to_vec()).expect("written");
+        output.finish().expect("renamed");
+        assert_eq!(fs::read(&path).expect("there"), b"short");
+        fs::remove_file(&path).expect("removed");
+    }
 
     #[test]
     fn a_file_appears_when_it_is_complete() {

@@ -22,7 +22,7 @@ use crate::error::AgentError;
 use crate::socket::GroupSocket;
 
 /// Packets are moved at most this often.
-const QUANTUM: Nanos = Nanos::from_millis(2);
+const QUANTUM: Nanos = Nanos::from_millis(1);
 /// Batches received in one round, so that sending and the application get their turn.
 const ROUNDS: usize = 8;
 /// Packets sent in one round.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use groupflow_protocol::ids::GROUP_PORT;
 use groupflow_protocol::{Dest, Transmit};
@@ -67,6 +67,7 @@ impl GroupSocket {
         set("the multicast TTL", socket.set_multicast_ttl_v4(TTL))?;
         set("multicast loop", socket.set_multicast_loop_v4(false))?;
         enlarge_buffers(&socket);
+        leave_out_checksums(&socket);
         let address = match socket.local_addr().map(|a| a.as_socket_ipv4()) {
             Ok(Some(address)) => address,
             _ => SocketAddrV4::new(ip, config.port),
@@ -187,6 +188,24 @@ fn enlarge_buffers(socket: &Socket) {
     }
     if setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER).is_err() {
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
+    }
+}
+
+/// UDP checksums are left out, as RFC 768 permits: the network does the same when it rewrites
+/// copies, and a checksum that the kernel leaves to the network card would be wrong behind a
+/// software switch, which never sees such a card.
+fn leave_out_checksums(socket: &Socket) {
+    let on: libc::c_int = 1;
+    let size = std::mem::size_of_val(&on) as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the pointer and size are those of a live integer.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NO_CHECK,
+            std::ptr::addr_of!(on).cast(),
+            size,
+        );
     }
 }
 

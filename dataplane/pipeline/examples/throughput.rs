@@ -16,14 +16,9 @@ fn frame(ports: [u16; 2]) -> Vec<u8> {
     let mut frame = vec![0; 1_000];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]);
     let length = (frame.len() - 14) as u16;
-    let mut ip = [
-        0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1,
-    ];
+    let mut ip = [0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1];
     ip[2..4].copy_from_slice(&length.to_be_bytes());
-    let sum: u32 = ip
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum();
+    let sum: u32 = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
     ip[10..12].copy_from_slice(&(!((sum >> 16) + (sum & 0xffff)) as u16).to_be_bytes());
     frame[14..34].copy_from_slice(&ip);
     frame[34..36].copy_from_slice(&ports[0].to_be_bytes());
@@ -38,10 +33,7 @@ fn main() -> ExitCode {
         eprintln!("usage: throughput PROGRAM.json [FRAMES]");
         return ExitCode::FAILURE;
     };
-    let frames: u64 = args
-        .next()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(1_000_000);
+    let frames: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
     let start = Instant::now();
     let program = match std::fs::read_to_string(&path).map_err(|error| error.to_string()) {
         Ok(text) => Program::from_json(&text).map_err(|error| error.to_string()),
@@ -54,11 +46,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    println!(
-        "loaded in {:?}: {} tables",
-        start.elapsed(),
-        program.tables().len()
-    );
+    println!("loaded in {:?}: {} tables", start.elapsed(), program.tables().len());
     for (name, ports) in [("UDP", [1_000, 2_000]), ("group", [26_470, 26_470])] {
         let mut pipeline = Pipeline::new(Arc::clone(&program));
         let frame = frame(ports);
@@ -67,14 +55,7 @@ fn main() -> ExitCode {
             let now = Nanos(i);
             let done = pipeline.ingress(now, Arrival::on(Port(1)), &frame);
             if let (Verdict::Unicast(port), Some(packet)) = (done.verdict, done.packet) {
-                pipeline.egress(
-                    now,
-                    packet,
-                    Departure {
-                        port,
-                        ..Departure::default()
-                    },
-                );
+                pipeline.egress(now, packet, Departure { port, ..Departure::default() });
                 sent += 1;
             }
         }

@@ -163,9 +163,7 @@ impl Machine<'_> {
             }
             at = match op {
                 Op::Jump(to) => *to as usize,
-                Op::JumpIfZero { condition, to } if self.eval(condition, locals) == 0 => {
-                    *to as usize
-                }
+                Op::JumpIfZero { condition, to } if self.eval(condition, locals) == 0 => *to as usize,
                 _ => at + 1,
             };
             self.step(op, locals);
@@ -176,20 +174,15 @@ impl Machine<'_> {
     }
 
     pub fn eval(&self, expr: &Expr, locals: &[u128]) -> u128 {
-        expr.eval(Env {
-            layout: &self.program.layout,
-            phv: self.phv,
-            locals,
-        })
+        expr.eval(Env { layout: &self.program.layout, phv: self.phv, locals })
     }
 
     fn step(&mut self, op: &Op, locals: &[u128]) {
         match op {
             Op::Assign { target, value } => self.assign(target, self.eval(value, locals), locals),
-            Op::AddHeader(_)
-            | Op::RemoveHeader(_)
-            | Op::CopyHeader { .. }
-            | Op::CopyStack { .. } => self.header_step(op, locals),
+            Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeader { .. } | Op::CopyStack { .. } => {
+                self.header_step(op, locals)
+            }
             Op::Push { stack, count } => {
                 let count = self.eval(count, locals);
                 self.program.layout.push(*stack, count, self.phv);
@@ -212,22 +205,14 @@ impl Machine<'_> {
                     self.assign(target, value, locals);
                 }
             }
-            Op::Hash {
-                target,
-                base,
-                calculation,
-                max,
-            } => {
+            Op::Hash { target, base, calculation, max } => {
                 let max = self.eval(max, locals).max(1);
                 let hash = u128::from(self.calculate(*calculation)) % max;
                 let value = self.eval(base, locals).wrapping_add(hash);
                 self.assign(target, value, locals);
             }
             Op::Log { pieces, values } => {
-                let values = values
-                    .iter()
-                    .map(|value| self.eval(value, locals))
-                    .collect::<Vec<_>>();
+                let values = values.iter().map(|value| self.eval(value, locals)).collect::<Vec<_>>();
                 self.externs.log_line(pieces, &values);
             }
             Op::Assert(condition) => {
@@ -238,16 +223,13 @@ impl Machine<'_> {
             }
             Op::Exit => self.pass.exit = true,
             Op::Nothing | Op::Jump(_) | Op::JumpIfZero { .. } => {}
-            Op::Clone { session, list } => {
-                self.pass.clone = Some((self.eval(session, locals) as u32, *list))
-            }
+            Op::Clone { session, list } => self.pass.clone = Some((self.eval(session, locals) as u32, *list)),
             Op::Digest(list) if self.pass.digests.contains(list) => {}
             Op::Digest(list) => self.pass.digests.push(*list),
             Op::Resubmit(list) => self.pass.resubmit = Some(*list),
             Op::Recirculate(list) => self.pass.recirculate = Some(*list),
             Op::Truncate(length) => {
-                self.pass.truncate =
-                    Some(u32::try_from(self.eval(length, locals)).unwrap_or(u32::MAX));
+                self.pass.truncate = Some(u32::try_from(self.eval(length, locals)).unwrap_or(u32::MAX));
             }
             Op::RegisterRead { .. }
             | Op::RegisterWrite { .. }
@@ -284,9 +266,7 @@ impl Machine<'_> {
                 if let (Some(target), Some(source)) =
                     (self.header(target, locals), self.header(source, locals))
                 {
-                    layout
-                        .header(target)
-                        .copy_from(layout.header(source), self.phv);
+                    layout.header(target).copy_from(layout.header(source), self.phv);
                 }
             }
             Op::CopyStack { target, source } => {
@@ -302,20 +282,12 @@ impl Machine<'_> {
 
     fn extern_step(&mut self, op: &Op, locals: &[u128]) {
         match op {
-            Op::RegisterRead {
-                target,
-                register,
-                index,
-            } => {
+            Op::RegisterRead { target, register, index } => {
                 let index = self.eval(index, locals);
                 let value = self.externs.register_load(*register, index);
                 self.assign(target, value, locals);
             }
-            Op::RegisterWrite {
-                register,
-                index,
-                value,
-            } => {
+            Op::RegisterWrite { register, index, value } => {
                 let (index, value) = (self.eval(index, locals), self.eval(value, locals));
                 self.externs.register_store(*register, index, value);
             }
@@ -323,15 +295,9 @@ impl Machine<'_> {
                 let index = self.eval(index, locals);
                 self.externs.count(*counter, index, self.pass.received);
             }
-            Op::ExecuteMeter {
-                meter,
-                index,
-                target,
-            } => {
+            Op::ExecuteMeter { meter, index, target } => {
                 let index = self.eval(index, locals);
-                let colour =
-                    self.externs
-                        .meter_colour(*meter, index, self.pass.now, self.pass.received);
+                let colour = self.externs.meter_colour(*meter, index, self.pass.now, self.pass.received);
                 if let Some(colour) = colour {
                     self.assign(target, colour, locals);
                 }
@@ -344,11 +310,9 @@ impl Machine<'_> {
         let layout = &self.program.layout;
         let (element, offset) = match target {
             Target::Field(field) => return field.write(self.phv, value),
-            Target::Element {
-                stack,
-                index,
-                offset,
-            } => (layout.element(*stack, self.eval(index, locals)), offset),
+            Target::Element { stack, index, offset } => {
+                (layout.element(*stack, self.eval(index, locals)), offset)
+            }
             Target::Last { stack, offset } => (layout.last(*stack, self.phv), offset),
         };
         if let Some(header) = element {
@@ -359,10 +323,9 @@ impl Machine<'_> {
     fn header(&self, header: &HeaderRef, locals: &[u128]) -> Option<u32> {
         match header {
             HeaderRef::Fixed(header) => Some(*header),
-            HeaderRef::Element { stack, index } => self
-                .program
-                .layout
-                .element(*stack, self.eval(index, locals)),
+            HeaderRef::Element { stack, index } => {
+                self.program.layout.element(*stack, self.eval(index, locals))
+            }
         }
     }
 

@@ -4,9 +4,7 @@
 pub(crate) fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u128 {
     if offset % 8 == 0 && width % 8 == 0 {
         let first = offset / 8;
-        return bytes[first..first + width / 8]
-            .iter()
-            .fold(0, |value, &byte| value << 8 | u128::from(byte));
+        return bytes[first..first + width / 8].iter().fold(0, |value, &byte| value << 8 | u128::from(byte));
     }
     let (mut value, mut at, end) = (0, offset, offset + width);
     while at < end {

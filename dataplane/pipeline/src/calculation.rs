@@ -47,13 +47,9 @@ impl Calculation {
         for part in &self.parts {
             match part {
                 Part::Field { valid, .. } if phv[*valid as usize] == 0 => {}
-                Part::Field { field, .. } => {
-                    append(buffer, &mut bits, field.width, field.bits(phv))
-                }
+                Part::Field { field, .. } => append(buffer, &mut bits, field.width, field.bits(phv)),
                 Part::Const { value, width } => append(buffer, &mut bits, *width, *value),
-                Part::Header(header) => {
-                    append_header(buffer, &mut bits, layout.header(*header), phv)
-                }
+                Part::Header(header) => append_header(buffer, &mut bits, layout.header(*header), phv),
                 Part::Payload => {
                     buffer.extend_from_slice(payload);
                     bits = 8 * buffer.len();
@@ -84,40 +80,18 @@ mod tests {
 
     #[test]
     fn parts_are_packed_and_invalid_headers_left_out() {
-        let field = |slot, width| Field {
-            slot,
-            width,
-            signed: false,
-        };
-        let header = Header {
-            valid: 0,
-            fields: vec![field(1, 4), field(2, 12)],
-            bits: 16,
-            metadata: false,
-            kind: 0,
-        };
-        let layout = Layout {
-            headers: vec![header],
-            stacks: vec![],
-            initial: vec![0; 3].into(),
-        };
+        let field = |slot, width| Field { slot, width, signed: false };
+        let header =
+            Header { valid: 0, fields: vec![field(1, 4), field(2, 12)], bits: 16, metadata: false, kind: 0 };
+        let layout = Layout { headers: vec![header], stacks: vec![], initial: vec![0; 3].into() };
         let parts = vec![
-            Part::Const {
-                value: 0xabc,
-                width: 12,
-            },
-            Part::Field {
-                field: field(1, 4),
-                valid: 0,
-            },
+            Part::Const { value: 0xabc, width: 12 },
+            Part::Field { field: field(1, 4), valid: 0 },
             Part::Header(0),
             Part::Const { value: 1, width: 1 },
             Part::Payload,
         ];
-        let calculation = Calculation {
-            algorithm: Algorithm::Identity,
-            parts,
-        };
+        let calculation = Calculation { algorithm: Algorithm::Identity, parts };
         let mut buffer = vec![9];
         calculation.gather(&layout, &[1, 0xd, 0x123], &[7, 8], &mut buffer);
         assert_eq!(buffer, [0xab, 0xcd, 0xd1, 0x23, 0x80, 7, 8]);

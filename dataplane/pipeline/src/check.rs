@@ -9,22 +9,13 @@ use crate::phv::mask;
 /// The key in its canonical form, if it fits the table.
 pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<EntryKey, TableError> {
     if table.key.is_empty() {
-        return Err(TableError::NoKey {
-            table: table.name.clone(),
-        });
+        return Err(TableError::NoKey { table: table.name.clone() });
     }
     if key.matches.len() != table.key.len() {
         let (expected, got) = (table.key.len(), key.matches.len());
-        return Err(TableError::KeyLength {
-            table: table.name.clone(),
-            expected,
-            got,
-        });
+        return Err(TableError::KeyLength { table: table.name.clone(), expected, got });
     }
-    let priority = |reason| TableError::Priority {
-        table: table.name.clone(),
-        reason,
-    };
+    let priority = |reason| TableError::Priority { table: table.name.clone(), reason };
     match (table.with_priority, key.priority) {
         (true, 0) => return Err(priority("entries need a priority of at least 1")),
         (false, 1..) => return Err(priority("entries have no priority")),
@@ -32,17 +23,10 @@ pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<EntryKey, TableEr
     }
     let mut matches = Vec::with_capacity(key.matches.len());
     for (field, m) in table.key.iter().zip(&key.matches) {
-        let error = |reason| TableError::Key {
-            table: table.name.clone(),
-            field: field.name.clone(),
-            reason,
-        };
+        let error = |reason| TableError::Key { table: table.name.clone(), field: field.name.clone(), reason };
         matches.push(canonical(field, m).map_err(error)?);
     }
-    Ok(EntryKey {
-        matches,
-        priority: key.priority,
-    })
+    Ok(EntryKey { matches, priority: key.priority })
 }
 
 fn canonical(field: &KeyInfo, m: &Match) -> Result<Match, &'static str> {
@@ -51,15 +35,10 @@ fn canonical(field: &KeyInfo, m: &Match) -> Result<Match, &'static str> {
     let fits = |value: u128| value & !all == 0;
     let ok = |good: bool, reason| if good { Ok(m.clone()) } else { Err(reason) };
     match (field.kind, m) {
-        (MatchKind::Exact, Match::Exact(value)) => {
-            ok(fits(*value), "the value does not fit the field")
-        }
+        (MatchKind::Exact, Match::Exact(value)) => ok(fits(*value), "the value does not fit the field"),
         (MatchKind::Lpm, Match::Lpm { value, prefix }) => {
             ok(*prefix <= width, "the prefix is longer than the field")?;
-            ok(
-                value & !prefix_mask(width, *prefix) == 0,
-                "the value has bits outside its prefix",
-            )
+            ok(value & !prefix_mask(width, *prefix) == 0, "the value has bits outside its prefix")
         }
         (MatchKind::Ternary, Match::Ternary { value, mask }) => {
             ok(fits(*mask), "the mask does not fit the field")?;
@@ -68,11 +47,7 @@ fn canonical(field: &KeyInfo, m: &Match) -> Result<Match, &'static str> {
         (MatchKind::Ternary, Match::Optional(value)) => {
             let value = value.unwrap_or(0);
             ok(fits(value), "the value does not fit the field")?;
-            let mask = if matches!(m, Match::Optional(None)) {
-                0
-            } else {
-                all
-            };
+            let mask = if matches!(m, Match::Optional(None)) { 0 } else { all };
             Ok(Match::Ternary { value, mask })
         }
         (MatchKind::Range, Match::Range { low, high }) => {
@@ -96,35 +71,20 @@ pub(crate) fn call(
     actions: &[ActionInfo],
     call: &ActionCall,
 ) -> Result<usize, TableError> {
-    let position = table
-        .actions
-        .iter()
-        .position(|action| *action == call.action);
+    let position = table.actions.iter().position(|action| *action == call.action);
     let (Some(position), Some(action)) = (position, actions.get(call.action.index())) else {
-        return Err(TableError::Action {
-            table: table.name.clone(),
-        });
+        return Err(TableError::Action { table: table.name.clone() });
     };
-    let argument = |parameter: String, reason| TableError::Argument {
-        action: action.name.clone(),
-        parameter,
-        reason,
-    };
+    let argument =
+        |parameter: String, reason| TableError::Argument { action: action.name.clone(), parameter, reason };
     for (param, value) in action.params.iter().zip(&call.arguments) {
         if value & !mask(param.width as u8) != 0 {
-            return Err(argument(
-                param.name.clone(),
-                "the value does not fit the parameter",
-            ));
+            return Err(argument(param.name.clone(), "the value does not fit the parameter"));
         }
     }
     match (action.params.len(), call.arguments.len()) {
-        (wanted, given) if given < wanted => {
-            Err(argument(action.params[given].name.clone(), "missing"))
-        }
-        (wanted, given) if given > wanted => {
-            Err(argument(wanted.to_string(), "there is no such parameter"))
-        }
+        (wanted, given) if given < wanted => Err(argument(action.params[given].name.clone(), "missing")),
+        (wanted, given) if given > wanted => Err(argument(wanted.to_string(), "there is no such parameter")),
         _ => Ok(position),
     }
 }

@@ -9,15 +9,8 @@ use crate::table::{Next, TableState};
 #[derive(Debug)]
 pub(crate) enum Node {
     Table(u32),
-    Condition {
-        condition: Expr,
-        on_true: Next,
-        on_false: Next,
-    },
-    Call {
-        action: u32,
-        next: Next,
-    },
+    Condition { condition: Expr, on_true: Next, on_false: Next },
+    Call { action: u32, next: Next },
 }
 
 /// An action's body.
@@ -27,26 +20,13 @@ pub(crate) struct Action {
 }
 
 /// Runs a control from its first node.
-pub(crate) fn run(
-    machine: &mut Machine<'_>,
-    tables: &mut [TableState],
-    start: Next,
-    key: &mut Vec<u128>,
-) {
+pub(crate) fn run(machine: &mut Machine<'_>, tables: &mut [TableState], start: Next, key: &mut Vec<u128>) {
     let program = machine.program;
     let mut at = start;
     while let Some(node) = at {
         at = match &program.nodes[node as usize] {
-            Node::Condition {
-                condition,
-                on_true,
-                on_false,
-            } => {
-                let env = Env {
-                    layout: &program.layout,
-                    phv: machine.phv,
-                    locals: &[],
-                };
+            Node::Condition { condition, on_true, on_false } => {
+                let env = Env { layout: &program.layout, phv: machine.phv, locals: &[] };
                 if condition.is_true(env) {
                     *on_true
                 } else {
@@ -66,12 +46,7 @@ pub(crate) fn run(
 }
 
 /// Looks the packet up and runs the action of the entry, or of the default entry.
-fn apply(
-    machine: &mut Machine<'_>,
-    state: &mut TableState,
-    table: u32,
-    key: &mut Vec<u128>,
-) -> Next {
+fn apply(machine: &mut Machine<'_>, state: &mut TableState, table: u32, key: &mut Vec<u128>) -> Next {
     let program = machine.program;
     let table = &program.match_tables[table as usize];
     let found = if table.key.is_empty() {
@@ -89,10 +64,7 @@ fn apply(
                 let amount = meter_amount(unit, machine.pass.received);
                 target.write(machine.phv, row.meter.colour(machine.pass.now, amount));
             }
-            machine.run(
-                &program.bodies[row.bound.action as usize].ops,
-                &row.bound.arguments,
-            );
+            machine.run(&program.bodies[row.bound.action as usize].ops, &row.bound.arguments);
             table.next_hit.unwrap_or(row.bound.next)
         }
         None => {

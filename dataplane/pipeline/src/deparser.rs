@@ -16,11 +16,7 @@ pub(crate) struct Deparser {
 impl Deparser {
     /// Bytes the valid headers take.
     pub fn header_bytes(&self, layout: &Layout, phv: &[u128]) -> usize {
-        let valid = self
-            .order
-            .iter()
-            .map(|&h| layout.header(h))
-            .filter(|h| h.is_valid(phv));
+        let valid = self.order.iter().map(|&h| layout.header(h)).filter(|h| h.is_valid(phv));
         valid.map(|header| header.bytes()).sum()
     }
 
@@ -30,12 +26,7 @@ impl Deparser {
         let mut bytes = Vec::with_capacity(headers + payload.len());
         bytes.resize(headers, 0);
         let mut offset = 0;
-        for header in self
-            .order
-            .iter()
-            .map(|&h| layout.header(h))
-            .filter(|h| h.is_valid(phv))
-        {
+        for header in self.order.iter().map(|&h| layout.header(h)).filter(|h| h.is_valid(phv)) {
             for field in &header.fields {
                 write_bits(&mut bytes, offset, field.width as usize, field.bits(phv));
                 offset += field.width as usize;

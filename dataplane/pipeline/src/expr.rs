@@ -110,17 +110,13 @@ impl Expr {
             Expr::StackLast { stack, offset } => {
                 element_field(env, env.layout.last(*stack, env.phv), *offset)
             }
-            Expr::StackField {
-                stack,
-                index,
-                offset,
-            } => element_field(env, env.layout.element(*stack, index.eval(env)), *offset),
-            Expr::StackValid { stack, index } => {
-                match env.layout.element(*stack, index.eval(env)) {
-                    Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
-                    None => 0,
-                }
+            Expr::StackField { stack, index, offset } => {
+                element_field(env, env.layout.element(*stack, index.eval(env)), *offset)
             }
+            Expr::StackValid { stack, index } => match env.layout.element(*stack, index.eval(env)) {
+                Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
+                None => 0,
+            },
             Expr::LastIndex(stack) => {
                 env.phv[env.layout.stack(*stack).next as usize].wrapping_sub(1) & mask(32)
             }
@@ -164,10 +160,7 @@ impl Unary {
 
 /// The lowest and highest value of `int<width>`.
 fn signed_bounds(width: u8) -> (i128, i128) {
-    (
-        i128::MIN >> (128 - width as u32),
-        i128::MAX >> (128 - width as u32),
-    )
+    (i128::MIN >> (128 - width as u32), i128::MAX >> (128 - width as u32))
 }
 
 fn clamp(value: i128, width: u8, signed: bool) -> u128 {
@@ -203,19 +196,14 @@ impl Binary {
             Binary::LessEq { signed: true } => u128::from((a as i128) <= b as i128),
             Binary::LogicalAnd => u128::from(a != 0 && b != 0),
             Binary::LogicalOr => u128::from(a != 0 || b != 0),
-            Binary::SaturatingAdd {
-                width,
-                signed: false,
-            } => a.saturating_add(b).min(mask(width)),
-            Binary::SaturatingAdd {
-                width,
-                signed: true,
-            } => clamp((a as i128).saturating_add(b as i128), width, true),
+            Binary::SaturatingAdd { width, signed: false } => a.saturating_add(b).min(mask(width)),
+            Binary::SaturatingAdd { width, signed: true } => {
+                clamp((a as i128).saturating_add(b as i128), width, true)
+            }
             Binary::SaturatingSub { signed: false, .. } => a.saturating_sub(b),
-            Binary::SaturatingSub {
-                width,
-                signed: true,
-            } => clamp((a as i128).saturating_sub(b as i128), width, true),
+            Binary::SaturatingSub { width, signed: true } => {
+                clamp((a as i128).saturating_sub(b as i128), width, true)
+            }
         }
     }
 }
@@ -244,60 +232,12 @@ mod tests {
             (Binary::Mod, 7, 0, 0),
             (Binary::Less { signed: true }, minus(1), 1, 1),
             (Binary::Less { signed: false }, u128::MAX, 1, 0),
-            (
-                Binary::SaturatingAdd {
-                    width: 8,
-                    signed: false,
-                },
-                200,
-                100,
-                255,
-            ),
-            (
-                Binary::SaturatingAdd {
-                    width: 128,
-                    signed: false,
-                },
-                u128::MAX,
-                1,
-                u128::MAX,
-            ),
-            (
-                Binary::SaturatingSub {
-                    width: 8,
-                    signed: false,
-                },
-                1,
-                2,
-                0,
-            ),
-            (
-                Binary::SaturatingAdd {
-                    width: 8,
-                    signed: true,
-                },
-                100,
-                100,
-                127,
-            ),
-            (
-                Binary::SaturatingSub {
-                    width: 8,
-                    signed: true,
-                },
-                minus(100),
-                100,
-                minus(128),
-            ),
-            (
-                Binary::SaturatingSub {
-                    width: 128,
-                    signed: true,
-                },
-                i128::MIN as u128,
-                1,
-                i128::MIN as u128,
-            ),
+            (Binary::SaturatingAdd { width: 8, signed: false }, 200, 100, 255),
+            (Binary::SaturatingAdd { width: 128, signed: false }, u128::MAX, 1, u128::MAX),
+            (Binary::SaturatingSub { width: 8, signed: false }, 1, 2, 0),
+            (Binary::SaturatingAdd { width: 8, signed: true }, 100, 100, 127),
+            (Binary::SaturatingSub { width: 8, signed: true }, minus(100), 100, minus(128)),
+            (Binary::SaturatingSub { width: 128, signed: true }, i128::MIN as u128, 1, i128::MIN as u128),
         ];
         for (op, a, b, expected) in cases {
             assert_eq!(op.apply(a, b), expected, "{op:?} {a} {b}");
@@ -308,30 +248,9 @@ mod tests {
     fn casts() {
         assert_eq!(Unary::Wrap(8).apply(257), 1);
         assert_eq!(Unary::Wrap(8).apply(-129i128 as u128), 127);
-        assert_eq!(
-            Unary::Clamp {
-                width: 8,
-                signed: false
-            }
-            .apply(-3i128 as u128),
-            0
-        );
-        assert_eq!(
-            Unary::Clamp {
-                width: 8,
-                signed: false
-            }
-            .apply(300),
-            255
-        );
-        assert_eq!(
-            Unary::Clamp {
-                width: 8,
-                signed: true
-            }
-            .apply(-300i128 as u128),
-            -128i128 as u128
-        );
+        assert_eq!(Unary::Clamp { width: 8, signed: false }.apply(-3i128 as u128), 0);
+        assert_eq!(Unary::Clamp { width: 8, signed: false }.apply(300), 255);
+        assert_eq!(Unary::Clamp { width: 8, signed: true }.apply(-300i128 as u128), -128i128 as u128);
         assert_eq!(Unary::IsNonZero.apply(8), 1);
         assert_eq!(Unary::Not.apply(8), 0);
     }

@@ -39,19 +39,14 @@ impl Algorithm {
             Algorithm::Crc32 => u64::from(crc32(bytes)),
             Algorithm::Csum16 => u64::from(csum16(bytes)),
             Algorithm::Xor16 => u64::from(words(bytes).fold(0, |sum, word| sum ^ word)),
-            Algorithm::Identity => bytes
-                .iter()
-                .take(8)
-                .fold(0, |value, &byte| value << 8 | u64::from(byte)),
+            Algorithm::Identity => bytes.iter().take(8).fold(0, |value, &byte| value << 8 | u64::from(byte)),
         }
     }
 }
 
 /// Big-endian words; an odd last byte is followed by zero.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
-    bytes
-        .chunks(2)
-        .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+    bytes.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
 }
 
 fn csum16(bytes: &[u8]) -> u16 {
@@ -64,25 +59,22 @@ fn csum16(bytes: &[u8]) -> u16 {
 
 fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, &byte| {
-        (0..8).fold(crc ^ u16::from(byte), |crc, _| {
-            if crc & 1 != 0 {
-                crc >> 1 ^ 0xa001
-            } else {
-                crc >> 1
-            }
-        })
+        (0..8).fold(crc ^ u16::from(byte), |crc, _| if crc & 1 != 0 { crc >> 1 ^ 0xa001 } else { crc >> 1 })
     })
 }
 
 fn crc_ccitt(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0xffff, |crc, &byte| {
-        (0..8).fold(crc ^ u16::from(byte) << 8, |crc, _| {
-            if crc & 0x8000 != 0 {
-                crc << 1 ^ 0x1021
-            } else {
-                crc << 1
-            }
-        })
+        (0..8).fold(
+            crc ^ u16::from(byte) << 8,
+            |crc, _| {
+                if crc & 0x8000 != 0 {
+                    crc << 1 ^ 0x1021
+                } else {
+                    crc << 1
+                }
+            },
+        )
     })
 }
 
@@ -95,11 +87,7 @@ const fn crc32_table() -> [u32; 256] {
         let mut crc = i as u32;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 1 != 0 {
-                crc >> 1 ^ 0xedb8_8320
-            } else {
-                crc >> 1
-            };
+            crc = if crc & 1 != 0 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
             bit += 1;
         }
         table[i] = crc;
@@ -109,9 +97,9 @@ const fn crc32_table() -> [u32; 256] {
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, &byte| {
-        crc >> 8 ^ CRC32_TABLE[((crc ^ u32::from(byte)) & 0xff) as usize]
-    })
+    !bytes
+        .iter()
+        .fold(u32::MAX, |crc, &byte| crc >> 8 ^ CRC32_TABLE[((crc ^ u32::from(byte)) & 0xff) as usize])
 }
 
 #[cfg(test)]
@@ -131,10 +119,7 @@ mod tests {
             !0xddf2u16 as u64
         );
         assert_eq!(Algorithm::Csum16.apply(&[0xab]), u64::from(!0xab00u16));
-        assert_eq!(
-            Algorithm::Xor16.apply(&[0x12, 0x34, 0xff, 0x00, 0x01]),
-            0x1234 ^ 0xff00 ^ 0x0100
-        );
+        assert_eq!(Algorithm::Xor16.apply(&[0x12, 0x34, 0xff, 0x00, 0x01]), 0x1234 ^ 0xff00 ^ 0x0100);
         assert_eq!(Algorithm::Identity.apply(&[1, 2, 3]), 0x01_0203);
         assert_eq!(Algorithm::Identity.apply(&[0xff; 9]), u64::MAX);
         assert_eq!(Algorithm::Csum16.apply(&[]), 0xffff);
@@ -142,10 +127,8 @@ mod tests {
 
     #[test]
     fn an_internet_checksum_verifies_itself() {
-        let mut header = [
-            0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
-            0xc7,
-        ];
+        let mut header =
+            [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
         let sum = Algorithm::Csum16.apply(&header);
         assert_eq!(sum, 0xb861);
         header[10..12].copy_from_slice(&(sum as u16).to_be_bytes());

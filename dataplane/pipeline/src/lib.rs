@@ -36,13 +36,12 @@ mod table_access;
 pub use entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig};
 pub use error::{LoadError, StateError, TableError};
 pub use info::{
-    ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind,
-    MeterId, MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo,
-    ValueSetId, ValueSetInfo,
+    ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
+    MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
 };
 pub use packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Ingress, Instance,
-    Packet, Preserved, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Ingress, Instance, Packet,
+    Preserved, Verdict,
 };
 pub use pipeline::{Options, Pipeline, Stats};
 pub use program::Program;

@@ -60,9 +60,9 @@ struct Packing {
 impl Packing {
     fn pack(&self, values: impl Iterator<Item = u128>) -> u128 {
         // A field of 128 bits is alone: nothing is to be moved out of its way.
-        values.zip(&self.widths).fold(0, |key, (value, &width)| {
-            key.checked_shl(u32::from(width)).unwrap_or(0) | value
-        })
+        values
+            .zip(&self.widths)
+            .fold(0, |key, (value, &width)| key.checked_shl(u32::from(width)).unwrap_or(0) | value)
     }
 }
 
@@ -145,10 +145,7 @@ enum ByKind {
 impl Index {
     pub fn new(kinds: &[MatchKind], widths: &[u8]) -> Index {
         let bits: u32 = widths.iter().map(|&width| u32::from(width)).sum();
-        let packing = Packing {
-            widths: widths.to_vec(),
-            narrow: bits <= 128,
-        };
+        let packing = Packing { widths: widths.to_vec(), narrow: bits <= 128 };
         let ordered = |kind: &MatchKind| !matches!(kind, MatchKind::Exact | MatchKind::Lpm);
         let by_kind = if kinds.iter().any(ordered) {
             ByKind::Ordered(Vec::new())
@@ -174,12 +171,7 @@ impl Index {
                 })
             }
             ByKind::Ordered(rules) => {
-                let hit = |rule: &&Rule| {
-                    rule.tests
-                        .iter()
-                        .zip(key)
-                        .all(|(test, &value)| test.matches(value))
-                };
+                let hit = |rule: &&Rule| rule.tests.iter().zip(key).all(|(test, &value)| test.matches(value));
                 rules.iter().find(hit).map(|rule| rule.row)
             }
         }
@@ -193,31 +185,15 @@ impl Index {
                 let length = prefix_length(key, *position);
                 let at = prefixes.partition_point(|prefix| prefix.length > length);
                 if prefixes.get(at).map(|prefix| prefix.length) != Some(length) {
-                    prefixes.insert(
-                        at,
-                        Prefixes {
-                            length,
-                            rows: KeyMap::new(&self.packing),
-                        },
-                    );
+                    prefixes.insert(at, Prefixes { length, rows: KeyMap::new(&self.packing) });
                 }
                 prefixes[at].rows.insert(&self.packing, &values(key), row);
             }
             ByKind::Ordered(rules) => {
-                let tests = key
-                    .matches
-                    .iter()
-                    .zip(&self.packing.widths)
-                    .map(|(m, &width)| Test::new(m, width));
+                let tests =
+                    key.matches.iter().zip(&self.packing.widths).map(|(m, &width)| Test::new(m, width));
                 let at = rules.partition_point(|rule| rule.priority >= key.priority);
-                rules.insert(
-                    at,
-                    Rule {
-                        priority: key.priority,
-                        row,
-                        tests: tests.collect(),
-                    },
-                );
+                rules.insert(at, Rule { priority: key.priority, row, tests: tests.collect() });
             }
         }
     }
@@ -266,20 +242,12 @@ fn values(key: &EntryKey) -> Vec<u128> {
 
 impl Test {
     fn new(m: &Match, width: u8) -> Test {
-        let masked = |mask, value| Test {
-            mask,
-            low: value,
-            high: value,
-        };
+        let masked = |mask, value| Test { mask, low: value, high: value };
         match *m {
             Match::Exact(value) | Match::Optional(Some(value)) => masked(mask(width), value),
             Match::Lpm { value, prefix } => masked(prefix_mask(width, prefix), value),
             Match::Ternary { value, mask } => masked(mask, value),
-            Match::Range { low, high } => Test {
-                mask: mask(width),
-                low,
-                high,
-            },
+            Match::Range { low, high } => Test { mask: mask(width), low, high },
             Match::Optional(None) => masked(0, 0),
         }
     }

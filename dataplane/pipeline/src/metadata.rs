@@ -13,20 +13,10 @@ pub(crate) fn set(field: Option<Field>, phv: &mut [u128], value: u128) {
 }
 
 /// Sets the metadata of a packet that comes to ingress.
-pub(crate) fn arrive(
-    program: &Program,
-    phv: &mut [u128],
-    now: Nanos,
-    arrival: &Arrival,
-    length: usize,
-) {
+pub(crate) fn arrive(program: &Program, phv: &mut [u128], now: Nanos, arrival: &Arrival, length: usize) {
     let standard = &program.standard;
     standard.ingress_port.write(phv, u128::from(arrival.port.0));
-    set(
-        standard.ingress_global_timestamp,
-        phv,
-        u128::from(now.as_micros()),
-    );
+    set(standard.ingress_global_timestamp, phv, u128::from(now.as_micros()));
     if let Some(preserved) = &arrival.restored {
         restore(phv, preserved);
     }
@@ -44,42 +34,21 @@ pub(crate) fn depart(
     drop_port: Port,
 ) {
     let standard = &program.standard;
-    standard
-        .egress_port
-        .write(phv, u128::from(departure.port.0));
+    standard.egress_port.write(phv, u128::from(departure.port.0));
     // Anything but the drop port, as in BMv2: the program may still mark the packet.
     standard.egress_spec.write(phv, u128::from(drop_port.0) + 1);
-    standard
-        .instance_type
-        .write(phv, departure.instance as u128);
+    standard.instance_type.write(phv, departure.instance as u128);
     standard.packet_length.write(phv, u128::from(length));
     set(standard.egress_rid, phv, u128::from(departure.rid));
-    set(
-        standard.egress_global_timestamp,
-        phv,
-        u128::from(now.as_micros()),
-    );
-    set(
-        standard.enq_timestamp,
-        phv,
-        u128::from(departure.enq_timestamp.as_micros()),
-    );
+    set(standard.egress_global_timestamp, phv, u128::from(now.as_micros()));
+    set(standard.enq_timestamp, phv, u128::from(departure.enq_timestamp.as_micros()));
     set(standard.enq_qdepth, phv, u128::from(departure.enq_qdepth));
     set(standard.deq_qdepth, phv, u128::from(departure.deq_qdepth));
-    set(
-        standard.deq_timedelta,
-        phv,
-        u128::from(departure.deq_timedelta.as_micros()),
-    );
+    set(standard.deq_timedelta, phv, u128::from(departure.deq_timedelta.as_micros()));
 }
 
 /// Clears all metadata but what the clone keeps.
-pub(crate) fn become_clone(
-    program: &Program,
-    phv: &mut [u128],
-    preserved: &Preserved,
-    instance: Instance,
-) {
+pub(crate) fn become_clone(program: &Program, phv: &mut [u128], preserved: &Preserved, instance: Instance) {
     program.layout.clear_metadata(phv);
     restore(phv, preserved);
     program.standard.instance_type.write(phv, instance as u128);
@@ -87,12 +56,7 @@ pub(crate) fn become_clone(
 
 /// The values of a field list.
 pub(crate) fn preserve(program: &Program, list: u32, phv: &[u128]) -> Preserved {
-    Preserved(
-        program.field_lists[list as usize]
-            .iter()
-            .map(|field| (field.slot, field.bits(phv)))
-            .collect(),
-    )
+    Preserved(program.field_lists[list as usize].iter().map(|field| (field.slot, field.bits(phv))).collect())
 }
 
 fn restore(phv: &mut [u128], preserved: &Preserved) {

@@ -23,11 +23,7 @@ struct Bucket {
 impl Bucket {
     fn full(rate: u64, burst: u64) -> Bucket {
         let capacity = u128::from(burst) * TOKEN;
-        Bucket {
-            rate,
-            capacity,
-            tokens: capacity,
-        }
+        Bucket { rate, capacity, tokens: capacity }
     }
 
     fn fill(&mut self, elapsed: Nanos) {
@@ -65,10 +61,7 @@ impl Meter {
 
     /// Sets the rates; the buckets are full at the next packet.
     pub fn configure(&mut self, config: Option<MeterConfig>) {
-        *self = Meter {
-            config,
-            state: None,
-        };
+        *self = Meter { config, state: None };
     }
 
     /// The colour of `amount` packets or bytes at `now`.
@@ -106,12 +99,7 @@ mod tests {
     fn colours_follow_the_two_buckets() {
         let mut meter = Meter::default();
         assert_eq!(meter.colour(Nanos(5), 1_000_000), GREEN, "not configured");
-        meter.configure(Some(MeterConfig {
-            cir: 10,
-            cburst: 2,
-            pir: 20,
-            pburst: 4,
-        }));
+        meter.configure(Some(MeterConfig { cir: 10, cburst: 2, pir: 20, pburst: 4 }));
         let at = |ms: u64| Nanos::from_millis(1_000 + ms);
         let steps = [
             (0, GREEN),
@@ -129,26 +117,12 @@ mod tests {
             assert_eq!(meter.colour(at(ms), 1), colour, "step {i}");
         }
         assert_eq!(meter.colour(Nanos::MAX, 2), GREEN);
-        assert_eq!(
-            meter.colour(Nanos::MAX, 3),
-            RED,
-            "the burst bounds what was saved up"
-        );
+        assert_eq!(meter.colour(Nanos::MAX, 3), RED, "the burst bounds what was saved up");
     }
 
     #[test]
     fn the_peak_rate_is_at_least_the_committed_rate() {
-        assert!(check(&MeterConfig {
-            cir: 2,
-            pir: 1,
-            ..MeterConfig::default()
-        })
-        .is_err());
-        assert!(check(&MeterConfig {
-            cir: 2,
-            pir: 2,
-            ..MeterConfig::default()
-        })
-        .is_ok());
+        assert!(check(&MeterConfig { cir: 2, pir: 1, ..MeterConfig::default() }).is_err());
+        assert!(check(&MeterConfig { cir: 2, pir: 2, ..MeterConfig::default() }).is_ok());
     }
 }

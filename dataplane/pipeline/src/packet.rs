@@ -42,10 +42,7 @@ pub struct Arrival {
 impl Arrival {
     /// A packet received on `port`.
     pub fn on(port: Port) -> Arrival {
-        Arrival {
-            port,
-            ..Arrival::default()
-        }
+        Arrival { port, ..Arrival::default() }
     }
 }
 

@@ -92,11 +92,7 @@ pub(crate) struct Parsed {
 /// Runs the parser. As in BMv2, an error ends parsing, and what was extracted before stays.
 pub(crate) fn parse(machine: &mut Machine<'_>, bytes: &[u8]) -> Parsed {
     let parser = &machine.program.parser;
-    let mut cursor = Cursor {
-        bytes,
-        at: 0,
-        codes: parser.errors,
-    };
+    let mut cursor = Cursor { bytes, at: 0, codes: parser.errors };
     let mut state = parser.start;
     let mut states = 0;
     while let Some(current) = state {
@@ -107,25 +103,13 @@ pub(crate) fn parse(machine: &mut Machine<'_>, bytes: &[u8]) -> Parsed {
         };
         match outcome {
             Ok(next) => state = next,
-            Err(error) => {
-                return Parsed {
-                    consumed: cursor.at,
-                    error,
-                }
-            }
+            Err(error) => return Parsed { consumed: cursor.at, error },
         }
     }
-    Parsed {
-        consumed: cursor.at,
-        error: parser.errors.no_error,
-    }
+    Parsed { consumed: cursor.at, error: parser.errors.no_error }
 }
 
-fn visit(
-    machine: &mut Machine<'_>,
-    cursor: &mut Cursor<'_>,
-    state: &State,
-) -> Result<Option<u32>, u32> {
+fn visit(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, state: &State) -> Result<Option<u32>, u32> {
     for op in &state.ops {
         apply(machine, cursor, op)?;
     }
@@ -141,13 +125,10 @@ fn visit(
         };
     }
     let hit = state.cases.iter().find(|case| match &case.pattern {
-        Pattern::Masked(parts) => key
-            .iter()
-            .zip(parts)
-            .all(|(key, (value, mask))| key & mask == *value),
-        Pattern::ValueSet(set) => machine.externs.value_sets[*set as usize]
-            .iter()
-            .any(|member| member == key),
+        Pattern::Masked(parts) => key.iter().zip(parts).all(|(key, (value, mask))| key & mask == *value),
+        Pattern::ValueSet(set) => {
+            machine.externs.value_sets[*set as usize].iter().any(|member| member == key)
+        }
     });
     Ok(hit.map_or(state.default, |case| case.next))
 }
@@ -167,11 +148,7 @@ fn apply(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, op: &ParserOp) -> R
             machine.phv[next] += 1;
         }
         ParserOp::Set { target, value } => machine.assign(target, machine.eval(value, &[]), &[]),
-        ParserOp::SetLookahead {
-            target,
-            offset,
-            width,
-        } => {
+        ParserOp::SetLookahead { target, offset, width } => {
             let value = cursor.peek(*offset, *width)?;
             machine.assign(target, value, &[]);
         }
@@ -218,11 +195,7 @@ impl Cursor<'_> {
         if self.left() < end.div_ceil(8) {
             return Err(self.codes.packet_too_short);
         }
-        Ok(read_bits(
-            &self.bytes[self.at..],
-            offset as usize,
-            width as usize,
-        ))
+        Ok(read_bits(&self.bytes[self.at..], offset as usize, width as usize))
     }
 
     fn advance(&mut self, bits: u128) -> Result<(), u32> {

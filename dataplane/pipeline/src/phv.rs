@@ -132,8 +132,7 @@ impl Layout {
         let size = stack.headers.len();
         let count = usize::try_from(count).unwrap_or(size).min(size);
         for i in (count..size).rev() {
-            self.header(stack.headers[i])
-                .copy_from(self.header(stack.headers[i - count]), phv);
+            self.header(stack.headers[i]).copy_from(self.header(stack.headers[i - count]), phv);
         }
         for &header in &stack.headers[..count] {
             self.header(header).set_valid(phv, false);
@@ -148,8 +147,7 @@ impl Layout {
         let size = stack.headers.len();
         let count = usize::try_from(count).unwrap_or(size).min(size);
         for i in count..size {
-            self.header(stack.headers[i - count])
-                .copy_from(self.header(stack.headers[i]), phv);
+            self.header(stack.headers[i - count]).copy_from(self.header(stack.headers[i]), phv);
         }
         for &header in &stack.headers[size - count..] {
             self.header(header).set_valid(phv, false);
@@ -172,11 +170,7 @@ mod tests {
 
     /// A stack of four one-byte headers in slots 0..8, its counter in slot 8.
     fn stack_of_four() -> Layout {
-        let field = |slot| Field {
-            slot,
-            width: 8,
-            signed: false,
-        };
+        let field = |slot| Field { slot, width: 8, signed: false };
         let header = |i: u32| Header {
             valid: 2 * i,
             fields: vec![field(2 * i + 1)],
@@ -186,10 +180,7 @@ mod tests {
         };
         Layout {
             headers: (0..4).map(header).collect(),
-            stacks: vec![Stack {
-                headers: vec![0, 1, 2, 3],
-                next: 8,
-            }],
+            stacks: vec![Stack { headers: vec![0, 1, 2, 3], next: 8 }],
             initial: vec![0; 9].into(),
         }
     }
@@ -235,11 +226,7 @@ mod tests {
 
     #[test]
     fn signed_fields_extend_their_sign() {
-        let field = Field {
-            slot: 0,
-            width: 8,
-            signed: true,
-        };
+        let field = Field { slot: 0, width: 8, signed: true };
         let mut phv = [0];
         field.write(&mut phv, -2i128 as u128);
         assert_eq!(phv[0], 0xfe);

@@ -8,8 +8,8 @@ use crate::control;
 use crate::info::DigestId;
 use crate::metadata::{arrive, become_clone, depart, preserve, set};
 use crate::packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Ingress, Instance,
-    Packet, Preserved, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Ingress, Instance, Packet,
+    Preserved, Verdict,
 };
 use crate::parser::{parse, Parsed};
 use crate::program::Program;
@@ -28,10 +28,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            drop_port: Port(511),
-            seed: 1,
-        }
+        Options { drop_port: Port(511), seed: 1 }
     }
 }
 
@@ -74,12 +71,7 @@ impl Pipeline {
     pub fn with_options(program: Arc<Program>, options: Options) -> Pipeline {
         let externs = Externs::new(&program, options);
         let tables = program.match_tables.iter().map(TableState::new).collect();
-        let mut pipeline = Pipeline {
-            program,
-            tables,
-            externs,
-            key: Vec::new(),
-        };
+        let mut pipeline = Pipeline { program, tables, externs, key: Vec::new() };
         pipeline.install_declared();
         pipeline
     }
@@ -107,140 +99,67 @@ impl Pipeline {
         let mut phv = program.layout.initial.clone();
         arrive(program, &mut phv, now, &arrival, bytes.len());
         let received = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let pass = Pass {
-            now,
-            received,
-            length: received,
-            ..Pass::default()
-        };
-        let mut machine = Machine {
-            program,
-            phv: &mut phv,
-            externs: &mut self.externs,
-            payload: &[],
-            pass,
-        };
+        let pass = Pass { now, received, length: received, ..Pass::default() };
+        let mut machine = Machine { program, phv: &mut phv, externs: &mut self.externs, payload: &[], pass };
         let parsed = parse(&mut machine, bytes);
         let payload = &bytes[parsed.consumed..];
         machine.payload = payload;
         after_parsing(&mut machine, &parsed);
-        control::run(
-            &mut machine,
-            &mut self.tables,
-            program.ingress,
-            &mut self.key,
-        );
+        control::run(&mut machine, &mut self.tables, program.ingress, &mut self.key);
         let pass = machine.pass;
 
         if let Some(reason) = pass.failed {
-            return Ingress {
-                verdict: Verdict::Drop(reason),
-                packet: None,
-                clones: vec![],
-                digests: vec![],
-            };
+            return Ingress { verdict: Verdict::Drop(reason), packet: None, clones: vec![], digests: vec![] };
         }
         let mut clones = Vec::new();
         if let Some((session, list)) = pass.clone {
             let preserved = preserve(program, list, &phv);
-            let packet = reparse(
-                program,
-                &mut self.externs,
-                now,
-                arrival.port,
-                bytes,
-                &preserved,
-            );
+            let packet = reparse(program, &mut self.externs, now, arrival.port, bytes, &preserved);
             clones.push(CloneRequest { session, packet });
         }
-        let digests = pass
-            .digests
-            .iter()
-            .map(|&list| digest(program, list, &phv))
-            .collect();
+        let digests = pass.digests.iter().map(|&list| digest(program, list, &phv)).collect();
         let verdict = verdict(program, &phv, &pass, self.externs.options.drop_port);
         let keep = matches!(verdict, Verdict::Unicast(_) | Verdict::Multicast(_));
         let packet = keep.then(|| finish(program, phv, payload.into(), &pass));
-        Ingress {
-            verdict,
-            packet,
-            clones,
-            digests,
-        }
+        Ingress { verdict, packet, clones, digests }
     }
 
     /// Egress control, checksum update and deparser.
     pub fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress {
         let program = &*self.program;
-        let Packet {
-            fields: mut phv,
-            payload,
-            received,
-            length,
-            truncate,
-            ..
-        } = packet;
+        let Packet { fields: mut phv, payload, received, length, truncate, .. } = packet;
         let drop_port = self.externs.options.drop_port;
         depart(program, &mut phv, now, &departure, length, drop_port);
-        let pass = Pass {
-            now,
-            received,
-            length,
-            truncate,
-            ..Pass::default()
-        };
-        let mut machine = Machine {
-            program,
-            phv: &mut phv,
-            externs: &mut self.externs,
-            payload: &payload,
-            pass,
-        };
-        control::run(
-            &mut machine,
-            &mut self.tables,
-            program.egress,
-            &mut self.key,
-        );
+        let pass = Pass { now, received, length, truncate, ..Pass::default() };
+        let mut machine =
+            Machine { program, phv: &mut phv, externs: &mut self.externs, payload: &payload, pass };
+        control::run(&mut machine, &mut self.tables, program.egress, &mut self.key);
 
         if let Some(reason) = machine.pass.failed {
-            return Egress {
-                emission: Emission::Drop(reason),
-                clones: vec![],
-            };
+            return Egress { emission: Emission::Drop(reason), clones: vec![] };
         }
         let mut clones = Vec::new();
         if let Some((session, list)) = machine.pass.clone {
             let mut fields: Box<[u128]> = (*machine.phv).into();
             let preserved = preserve(program, list, &fields);
             become_clone(program, &mut fields, &preserved, Instance::CloneEgress);
-            let untruncated = Pass {
-                received,
-                length: machine.pass.length,
-                ..Pass::default()
-            };
+            let untruncated = Pass { received, length: machine.pass.length, ..Pass::default() };
             let packet = finish(program, fields, Arc::clone(&payload), &untruncated);
             clones.push(CloneRequest { session, packet });
         }
         if program.standard.egress_spec.bits(machine.phv) == u128::from(drop_port.0) {
-            return Egress {
-                emission: Emission::Drop(DropReason::Marked),
-                clones,
-            };
+            return Egress { emission: Emission::Drop(DropReason::Marked), clones };
         }
         update_checksums(&mut machine);
         machine.run(&program.deparser.ops, &[]);
-        let mut bytes = program
-            .deparser
-            .emit(&program.layout, machine.phv, &payload);
+        let mut bytes = program.deparser.emit(&program.layout, machine.phv, &payload);
         if let Some(length) = machine.pass.truncate {
             bytes.truncate(length as usize);
         }
         let emission = match machine.pass.recirculate {
-            Some(list) => Emission::Recirculate {
-                bytes,
-                preserved: Box::new(preserve(program, list, machine.phv)),
-            },
+            Some(list) => {
+                Emission::Recirculate { bytes, preserved: Box::new(preserve(program, list, machine.phv)) }
+            }
             None => Emission::Send(bytes),
         };
         Egress { emission, clones }
@@ -253,29 +172,17 @@ fn after_parsing(machine: &mut Machine<'_>, parsed: &Parsed) {
     if parsed.error != program.parser.errors.no_error {
         machine.externs.stats.parser_errors += 1;
     }
-    set(
-        program.standard.parser_error,
-        machine.phv,
-        u128::from(parsed.error),
-    );
+    set(program.standard.parser_error, machine.phv, u128::from(parsed.error));
     let wrong = program.verified.iter().any(|checksum| {
         machine.phv[checksum.valid as usize] != 0
             && applies(machine, checksum)
-            && u128::from(machine.calculate(checksum.calculation))
-                != checksum.field.bits(machine.phv)
+            && u128::from(machine.calculate(checksum.calculation)) != checksum.field.bits(machine.phv)
     });
-    set(
-        program.standard.checksum_error,
-        machine.phv,
-        u128::from(wrong),
-    );
+    set(program.standard.checksum_error, machine.phv, u128::from(wrong));
 }
 
 fn applies(machine: &Machine<'_>, checksum: &Checksum) -> bool {
-    checksum
-        .condition
-        .as_ref()
-        .map_or(true, |condition| machine.eval(condition, &[]) != 0)
+    checksum.condition.as_ref().map_or(true, |condition| machine.eval(condition, &[]) != 0)
 }
 
 fn update_checksums(machine: &mut Machine<'_>) {
@@ -292,10 +199,7 @@ fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Ver
     if let Some(list) = pass.resubmit {
         return Verdict::Resubmit(Box::new(preserve(program, list, phv)));
     }
-    let group = program
-        .standard
-        .mcast_grp
-        .map_or(0, |field| field.bits(phv));
+    let group = program.standard.mcast_grp.map_or(0, |field| field.bits(phv));
     if group != 0 {
         return Verdict::Multicast(group as u16);
     }
@@ -308,13 +212,8 @@ fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Ver
 /// A packet ready for egress.
 fn finish(program: &Program, fields: Box<[u128]>, payload: Arc<[u8]>, pass: &Pass) -> Packet {
     let bytes = program.deparser.header_bytes(&program.layout, &fields) + payload.len();
-    let wire = u32::try_from(bytes)
-        .unwrap_or(u32::MAX)
-        .min(pass.truncate.unwrap_or(u32::MAX));
-    let priority = program
-        .standard
-        .priority
-        .map_or(0, |field| field.bits(&fields) as u8);
+    let wire = u32::try_from(bytes).unwrap_or(u32::MAX).min(pass.truncate.unwrap_or(u32::MAX));
+    let priority = program.standard.priority.map_or(0, |field| field.bits(&fields) as u8);
     Packet {
         fields,
         payload,
@@ -337,24 +236,10 @@ fn reparse(
 ) -> Packet {
     let mut phv = program.layout.initial.clone();
     // Parsers may branch on the ingress port.
-    program
-        .standard
-        .ingress_port
-        .write(&mut phv, u128::from(port.0));
+    program.standard.ingress_port.write(&mut phv, u128::from(port.0));
     let received = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-    let pass = Pass {
-        now,
-        received,
-        length: received,
-        ..Pass::default()
-    };
-    let mut machine = Machine {
-        program,
-        phv: &mut phv,
-        externs,
-        payload: &[],
-        pass,
-    };
+    let pass = Pass { now, received, length: received, ..Pass::default() };
+    let mut machine = Machine { program, phv: &mut phv, externs, payload: &[], pass };
     let parsed = parse(&mut machine, bytes);
     let pass = machine.pass;
     become_clone(program, &mut phv, preserved, Instance::CloneIngress);
@@ -362,19 +247,8 @@ fn reparse(
 }
 
 fn digest(program: &Program, list: u32, phv: &[u128]) -> Digest {
-    let env = crate::expr::Env {
-        layout: &program.layout,
-        phv,
-        locals: &[],
-    };
-    let members = program.learn_lists[list as usize]
-        .iter()
-        .zip(&program.digests[list as usize].widths);
-    let values = members
-        .map(|(expr, &width)| expr.eval(env) & crate::phv::mask(width as u8))
-        .collect();
-    Digest {
-        digest: DigestId(list),
-        values,
-    }
+    let env = crate::expr::Env { layout: &program.layout, phv, locals: &[] };
+    let members = program.learn_lists[list as usize].iter().zip(&program.digests[list as usize].widths);
+    let values = members.map(|(expr, &width)| expr.eval(env) & crate::phv::mask(width as u8)).collect();
+    Digest { digest: DigestId(list), values }
 }

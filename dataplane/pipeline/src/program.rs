@@ -120,11 +120,7 @@ impl Program {
     /// The action of this name that the table uses.
     pub fn table_action(&self, table: TableId, name: &str) -> Option<&ActionInfo> {
         let table = self.tables.get(table.index())?;
-        table
-            .actions
-            .iter()
-            .map(|action| &self.actions[action.index()])
-            .find(|action| action.name == name)
+        table.actions.iter().map(|action| &self.actions[action.index()]).find(|action| action.name == name)
     }
 
     /// The register array of this name.

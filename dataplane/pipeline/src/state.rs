@@ -131,13 +131,7 @@ impl Externs {
     }
 
     /// The packet's colour; `None` past the end.
-    pub fn meter_colour(
-        &mut self,
-        meter: u32,
-        index: u128,
-        now: Nanos,
-        bytes: u32,
-    ) -> Option<u128> {
+    pub fn meter_colour(&mut self, meter: u32, index: u128, now: Nanos, bytes: u32) -> Option<u128> {
         let array = &mut self.meters[meter as usize];
         match cell(array.cells.len(), index) {
             Some(index) => Some(array.cells[index].colour(now, meter_amount(array.unit, bytes))),
@@ -184,9 +178,7 @@ mod tests {
     fn random_values_stay_within_and_repeat() {
         let draw = |seed| {
             let mut random = Random(seed);
-            (0..1_000)
-                .map(|_| random.within(10, 20))
-                .collect::<Vec<_>>()
+            (0..1_000).map(|_| random.within(10, 20)).collect::<Vec<_>>()
         };
         let values = draw(7);
         assert!(values.iter().all(|v| (10..=20).contains(v)));

@@ -10,25 +10,13 @@ use crate::pipeline::Pipeline;
 impl Pipeline {
     /// A register's cell.
     pub fn register_read(&self, register: RegisterId, index: usize) -> Result<u128, StateError> {
-        let state = self
-            .externs
-            .registers
-            .get(register.index())
-            .ok_or(StateError::NoSuch("register"))?;
-        state
-            .cells
-            .get(index)
-            .copied()
-            .ok_or_else(|| self.register_index(register, index))
+        let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
+        state.cells.get(index).copied().ok_or_else(|| self.register_index(register, index))
     }
 
     /// All cells of a register.
     pub fn register_cells(&self, register: RegisterId) -> Result<&[u128], StateError> {
-        let state = self
-            .externs
-            .registers
-            .get(register.index())
-            .ok_or(StateError::NoSuch("register"))?;
+        let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
         Ok(&state.cells)
     }
 
@@ -40,19 +28,11 @@ impl Pipeline {
         value: u128,
     ) -> Result<(), StateError> {
         let error = || self.register_index(register, index);
-        let state = self
-            .externs
-            .registers
-            .get(register.index())
-            .ok_or(StateError::NoSuch("register"))?;
+        let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
         state.cells.get(index).ok_or_else(error)?;
         if value & !mask(state.width) != 0 {
             let info = &self.program.registers[register.index()];
-            return Err(StateError::Width {
-                what: "register",
-                name: info.name.clone(),
-                width: info.width,
-            });
+            return Err(StateError::Width { what: "register", name: info.name.clone(), width: info.width });
         }
         self.externs.registers[register.index()].cells[index] = value;
         Ok(())
@@ -60,29 +40,13 @@ impl Pipeline {
 
     fn register_index(&self, register: RegisterId, index: usize) -> StateError {
         let info = &self.program.registers[register.index()];
-        StateError::Index {
-            what: "register",
-            name: info.name.clone(),
-            index,
-            size: info.size,
-        }
+        StateError::Index { what: "register", name: info.name.clone(), index, size: info.size }
     }
 
     /// A counter's cell.
-    pub fn counter_read(
-        &self,
-        counter: CounterId,
-        index: usize,
-    ) -> Result<CounterValue, StateError> {
-        let cells = self
-            .externs
-            .counters
-            .get(counter.index())
-            .ok_or(StateError::NoSuch("counter"))?;
-        cells
-            .get(index)
-            .copied()
-            .ok_or_else(|| self.counter_index(counter, index))
+    pub fn counter_read(&self, counter: CounterId, index: usize) -> Result<CounterValue, StateError> {
+        let cells = self.externs.counters.get(counter.index()).ok_or(StateError::NoSuch("counter"))?;
+        cells.get(index).copied().ok_or_else(|| self.counter_index(counter, index))
     }
 
     /// Sets a counter's cell.
@@ -99,37 +63,15 @@ impl Pipeline {
 
     fn counter_index(&self, counter: CounterId, index: usize) -> StateError {
         let info = &self.program.counters[counter.index()];
-        StateError::Index {
-            what: "counter",
-            name: info.name.clone(),
-            index,
-            size: info.size,
-        }
+        StateError::Index { what: "counter", name: info.name.clone(), index, size: info.size }
     }
 
     /// The rates of a meter's cell; `None` where it is not configured.
-    pub fn meter_read(
-        &self,
-        meter: MeterId,
-        index: usize,
-    ) -> Result<Option<MeterConfig>, StateError> {
-        let array = self
-            .externs
-            .meters
-            .get(meter.index())
-            .ok_or(StateError::NoSuch("meter"))?;
+    pub fn meter_read(&self, meter: MeterId, index: usize) -> Result<Option<MeterConfig>, StateError> {
+        let array = self.externs.meters.get(meter.index()).ok_or(StateError::NoSuch("meter"))?;
         let info = &self.program.meters[meter.index()];
-        let error = || StateError::Index {
-            what: "meter",
-            name: info.name.clone(),
-            index,
-            size: info.size,
-        };
-        array
-            .cells
-            .get(index)
-            .map(|cell| cell.config())
-            .ok_or_else(error)
+        let error = || StateError::Index { what: "meter", name: info.name.clone(), index, size: info.size };
+        array.cells.get(index).map(|cell| cell.config()).ok_or_else(error)
     }
 
     /// Sets the rates of a meter's cell; `None` makes every packet green.
@@ -141,45 +83,22 @@ impl Pipeline {
     ) -> Result<(), StateError> {
         self.meter_read(meter, index)?;
         let name = || self.program.meters[meter.index()].name.clone();
-        let refused = |reason| StateError::Invalid {
-            what: "meter",
-            name: name(),
-            reason,
-        };
-        config
-            .as_ref()
-            .map_or(Ok(()), meter::check)
-            .map_err(refused)?;
+        let refused = |reason| StateError::Invalid { what: "meter", name: name(), reason };
+        config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
         self.externs.meters[meter.index()].cells[index].configure(config);
         Ok(())
     }
 
     /// The members of a parser value set; each has one value a part.
     pub fn value_set(&self, set: ValueSetId) -> Result<&[Vec<u128>], StateError> {
-        let members = self
-            .externs
-            .value_sets
-            .get(set.index())
-            .ok_or(StateError::NoSuch("value set"))?;
+        let members = self.externs.value_sets.get(set.index()).ok_or(StateError::NoSuch("value set"))?;
         Ok(members)
     }
 
     /// Replaces the members of a parser value set.
-    pub fn value_set_write(
-        &mut self,
-        set: ValueSetId,
-        members: Vec<Vec<u128>>,
-    ) -> Result<(), StateError> {
-        let info = self
-            .program
-            .value_sets
-            .get(set.index())
-            .ok_or(StateError::NoSuch("value set"))?;
-        let refused = |reason| StateError::Invalid {
-            what: "value set",
-            name: info.name.clone(),
-            reason,
-        };
+    pub fn value_set_write(&mut self, set: ValueSetId, members: Vec<Vec<u128>>) -> Result<(), StateError> {
+        let info = self.program.value_sets.get(set.index()).ok_or(StateError::NoSuch("value set"))?;
+        let refused = |reason| StateError::Invalid { what: "value set", name: info.name.clone(), reason };
         if members.len() > info.max_size {
             return Err(refused("more members than its size"));
         }
@@ -189,11 +108,7 @@ impl Pipeline {
             }
             for (value, &width) in member.iter().zip(&info.widths) {
                 if value & !mask(width as u8) != 0 {
-                    return Err(StateError::Width {
-                        what: "value set",
-                        name: info.name.clone(),
-                        width,
-                    });
+                    return Err(StateError::Width { what: "value set", name: info.name.clone(), width });
                 }
             }
         }

@@ -119,12 +119,8 @@ impl TableState {
 
     /// Adds an entry that is valid for the table and not there yet.
     pub fn insert(&mut self, entry: Entry, bound: Bound) {
-        let row = Row {
-            entry: entry.clone(),
-            bound,
-            counter: CounterValue::default(),
-            meter: Meter::default(),
-        };
+        let row =
+            Row { entry: entry.clone(), bound, counter: CounterValue::default(), meter: Meter::default() };
         let place = match self.free.pop() {
             Some(place) => {
                 self.rows[place as usize] = Some(row);
@@ -153,7 +149,5 @@ impl TableState {
 
 /// Whether the table's entries have priorities.
 pub(crate) fn with_priority(info: &TableInfo) -> bool {
-    info.key
-        .iter()
-        .any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
+    info.key.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
 }

@@ -11,27 +11,18 @@ use crate::table::{Bound, Row, TableState};
 
 /// The declaration of a table.
 fn info(program: &Program, table: TableId) -> Result<&TableInfo, TableError> {
-    program
-        .tables
-        .get(table.index())
-        .ok_or(TableError::NoSuchTable)
+    program.tables.get(table.index()).ok_or(TableError::NoSuchTable)
 }
 
 /// The call's action with the node that follows it.
 fn bind(program: &Program, table: &TableInfo, call: &ActionCall) -> Result<Bound, TableError> {
     let position = check::call(table, &program.actions, call)?;
     let next = program.match_tables[table.id.index()].next[position];
-    Ok(Bound {
-        action: call.action.0,
-        arguments: call.arguments.clone(),
-        next,
-    })
+    Ok(Bound { action: call.action.0, arguments: call.arguments.clone(), next })
 }
 
 fn not_found(table: &TableInfo) -> TableError {
-    TableError::NotFound {
-        table: table.name.clone(),
-    }
+    TableError::NotFound { table: table.name.clone() }
 }
 
 fn view<'a>(table: &TableInfo, row: &'a Row) -> EntryView<'a> {
@@ -49,10 +40,7 @@ impl Pipeline {
         for (table, state) in self.program.tables.iter().zip(&mut self.tables) {
             let declared = &self.program.match_tables[table.id.index()];
             state.default = declared.default.clone();
-            state.miss = declared
-                .default
-                .as_ref()
-                .and_then(|call| bind(&self.program, table, call).ok());
+            state.miss = declared.default.as_ref().and_then(|call| bind(&self.program, table, call).ok());
             for entry in &declared.entries {
                 if let Ok(bound) = bind(&self.program, table, &entry.call) {
                     state.insert(entry.clone(), bound);
@@ -67,23 +55,12 @@ impl Pipeline {
         let key = check::key(info, &entry.key)?;
         let bound = bind(&self.program, info, &entry.call)?;
         if state.find(&key).is_some() {
-            return Err(TableError::AlreadyExists {
-                table: info.name.clone(),
-            });
+            return Err(TableError::AlreadyExists { table: info.name.clone() });
         }
         if state.len() >= info.max_size {
-            return Err(TableError::Full {
-                table: info.name.clone(),
-                size: info.max_size,
-            });
+            return Err(TableError::Full { table: info.name.clone(), size: info.max_size });
         }
-        self.tables[table.index()].insert(
-            Entry {
-                key,
-                call: entry.call,
-            },
-            bound,
-        );
+        self.tables[table.index()].insert(Entry { key, call: entry.call }, bound);
         Ok(())
     }
 
@@ -115,9 +92,7 @@ impl Pipeline {
     fn writable(&self, table: TableId) -> Result<(&TableInfo, &TableState), TableError> {
         let info = info(&self.program, table)?;
         if info.const_entries {
-            return Err(TableError::ConstEntries {
-                table: info.name.clone(),
-            });
+            return Err(TableError::ConstEntries { table: info.name.clone() });
         }
         Ok((info, &self.tables[table.index()]))
     }
@@ -128,19 +103,13 @@ impl Pipeline {
         let state = &self.tables[table.index()];
         let key = check::key(info, key)?;
         let row = state.find(&key).and_then(|row| state.row(row));
-        row.map(|row| view(info, row))
-            .ok_or_else(|| not_found(info))
+        row.map(|row| view(info, row)).ok_or_else(|| not_found(info))
     }
 
     /// All entries with their state, constant ones included, in an order that repeats.
-    pub fn table_entries(
-        &self,
-        table: TableId,
-    ) -> Result<impl Iterator<Item = EntryView<'_>>, TableError> {
+    pub fn table_entries(&self, table: TableId) -> Result<impl Iterator<Item = EntryView<'_>>, TableError> {
         let info = info(&self.program, table)?;
-        Ok(self.tables[table.index()]
-            .rows()
-            .map(move |row| view(info, row)))
+        Ok(self.tables[table.index()].rows().map(move |row| view(info, row)))
     }
 
     /// How many entries a table has.
@@ -156,22 +125,13 @@ impl Pipeline {
     }
 
     /// Sets the default entry; `None` resets it to what the program declares.
-    pub fn table_set_default(
-        &mut self,
-        table: TableId,
-        call: Option<ActionCall>,
-    ) -> Result<(), TableError> {
+    pub fn table_set_default(&mut self, table: TableId, call: Option<ActionCall>) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.const_default {
-            return Err(TableError::ConstDefault {
-                table: info.name.clone(),
-            });
+            return Err(TableError::ConstDefault { table: info.name.clone() });
         }
         let call = call.or_else(|| self.program.match_tables[table.index()].default.clone());
-        let bound = call
-            .as_ref()
-            .map(|call| bind(&self.program, info, call))
-            .transpose()?;
+        let bound = call.as_ref().map(|call| bind(&self.program, info, call)).transpose()?;
         let state = &mut self.tables[table.index()];
         state.default = call;
         state.miss = bound;
@@ -187,10 +147,7 @@ impl Pipeline {
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if !info.direct_counter {
-            return Err(TableError::NoDirect {
-                table: info.name.clone(),
-                what: "counter",
-            });
+            return Err(TableError::NoDirect { table: info.name.clone(), what: "counter" });
         }
         self.row_mut(table, key)?.counter = value;
         Ok(())
@@ -205,19 +162,10 @@ impl Pipeline {
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.direct_meter.is_none() {
-            return Err(TableError::NoDirect {
-                table: info.name.clone(),
-                what: "meter",
-            });
+            return Err(TableError::NoDirect { table: info.name.clone(), what: "meter" });
         }
-        let refused = |reason| TableError::Meter {
-            table: info.name.clone(),
-            reason,
-        };
-        config
-            .as_ref()
-            .map_or(Ok(()), meter::check)
-            .map_err(refused)?;
+        let refused = |reason| TableError::Meter { table: info.name.clone(), reason };
+        config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
         self.row_mut(table, key)?.meter.configure(config);
         Ok(())
     }
@@ -226,9 +174,6 @@ impl Pipeline {
         let info = info(&self.program, table)?;
         let key = check::key(info, key)?;
         let state = &mut self.tables[table.index()];
-        state
-            .find(&key)
-            .and_then(|row| state.row_mut(row))
-            .ok_or_else(|| not_found(info))
+        state.find(&key).and_then(|row| state.row_mut(row)).ok_or_else(|| not_found(info))
     }
 }

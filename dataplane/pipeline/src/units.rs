@@ -90,12 +90,7 @@ impl Sub for Nanos {
 impl fmt::Display for Nanos {
     /// Seconds with as many decimals as there are nanoseconds: `1.000000250 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}.{:09} s",
-            self.0 / 1_000_000_000,
-            self.0 % 1_000_000_000
-        )
+        write!(f, "{}.{:09} s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
     }
 }
 

@@ -121,11 +121,7 @@ fn booleans() {
         (field("out", "$valid$"), 1),
     ];
     for (expr, expected) in cases {
-        assert_eq!(
-            evaluate(unary("b2d", expr.clone()), bytes),
-            expected,
-            "{expr}"
-        );
+        assert_eq!(evaluate(unary("b2d", expr.clone()), bytes), expected, "{expr}");
     }
 }
 
@@ -167,10 +163,7 @@ fn what_128_bits_cannot_hold_is_refused() {
             op("==", field("m", "s"), field("m", "wide")),
             "a comparison of a signed value with 128 unsigned bits is not supported",
         ),
-        (
-            op("**", hex(1), hex(1)),
-            "the operator \"**\" is not supported",
-        ),
+        (op("**", hex(1), hex(1)), "the operator \"**\" is not supported"),
         (param(0), "no action parameter \"0\""),
         (
             op("+", hex(1), json!({"type": "register", "value": ["r", 1]})),
@@ -181,10 +174,7 @@ fn what_128_bits_cannot_hold_is_refused() {
         let mut p4 = P4::new();
         p4.run(INGRESS, vec![assign("m", "x", expr.clone())]);
         let error = p4.load_error();
-        assert!(
-            error.starts_with("actions[0].primitives[0].parameters[1]"),
-            "{error}"
-        );
+        assert!(error.starts_with("actions[0].primitives[0].parameters[1]"), "{error}");
         assert!(error.ends_with(expected), "{error} for {expr}");
     }
 }

@@ -9,25 +9,19 @@ use std::sync::Arc;
 
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, MatchKind, Pipeline, Program,
-    TableInfo,
+    ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, MatchKind, Pipeline, Program, TableInfo,
 };
 use proptest::prelude::*;
 
 fn program() -> Arc<Program> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../p4src/build/groupflow.json");
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Arc::new(
-        Program::from_json(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
-    )
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Arc::new(Program::from_json(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
 /// An Ethernet frame with IPv4, UDP of the group port, a group header of the given type, and a payload.
 fn group_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    let mut group = vec![
-        1, kind, 0, 0, 0, 0, 0, 7, 0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4,
-    ];
+    let mut group = vec![1, kind, 0, 0, 0, 0, 0, 7, 0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
     group.extend((payload.len() as u16).to_be_bytes());
     group.extend([0, 0]);
     let sum = checksum(&group);
@@ -49,10 +43,7 @@ fn group_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 fn checksum(bytes: &[u8]) -> [u8; 2] {
-    let sum: u32 = bytes
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum();
+    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
     (!((sum >> 16) + (sum & 0xffff)) as u16).to_be_bytes()
 }
 
@@ -60,24 +51,13 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
 fn pass(pipeline: &mut Pipeline, now: u64, port: u16, frame: &[u8]) -> bool {
     let now = Nanos(now);
     let done = pipeline.ingress(now, Arrival::on(Port(port)), frame);
-    let packets = done
-        .packet
-        .into_iter()
-        .chain(done.clones.into_iter().map(|clone| clone.packet));
+    let packets = done.packet.into_iter().chain(done.clones.into_iter().map(|clone| clone.packet));
     let mut left = false;
     for packet in packets {
         let wire = packet.wire_len();
-        let departure = Departure {
-            port: Port(2),
-            rid: 1,
-            ..Departure::default()
-        };
+        let departure = Departure { port: Port(2), rid: 1, ..Departure::default() };
         if let Emission::Send(bytes) = pipeline.egress(now, packet, departure).emission {
-            assert!(
-                bytes.len().abs_diff(wire) <= 64,
-                "{} bytes, {wire} expected",
-                bytes.len()
-            );
+            assert!(bytes.len().abs_diff(wire) <= 64, "{} bytes, {wire} expected", bytes.len());
             left = true;
         }
     }
@@ -89,37 +69,15 @@ fn some_entry(program: &Program, table: &TableInfo) -> Entry {
     let all = |width: u32| u128::MAX >> (128 - width);
     let m = |kind, width| match kind {
         MatchKind::Exact => Match::Exact(1),
-        MatchKind::Lpm => Match::Lpm {
-            value: 1,
-            prefix: width as u8,
-        },
-        MatchKind::Ternary => Match::Ternary {
-            value: 1,
-            mask: all(width),
-        },
-        MatchKind::Range => Match::Range {
-            low: 1,
-            high: all(width),
-        },
+        MatchKind::Lpm => Match::Lpm { value: 1, prefix: width as u8 },
+        MatchKind::Ternary => Match::Ternary { value: 1, mask: all(width) },
+        MatchKind::Range => Match::Range { low: 1, high: all(width) },
         MatchKind::Optional => Match::Optional(Some(1)),
     };
-    let matches = table
-        .key
-        .iter()
-        .map(|field| m(field.kind, field.width))
-        .collect();
+    let matches = table.key.iter().map(|field| m(field.kind, field.width)).collect();
     let action = &program.actions()[table.actions[0].index()];
-    let call = ActionCall {
-        action: action.id,
-        arguments: vec![1; action.params.len()],
-    };
-    Entry {
-        key: EntryKey {
-            matches,
-            priority: u32::from(table.with_priority),
-        },
-        call,
-    }
+    let call = ActionCall { action: action.id, arguments: vec![1; action.params.len()] };
+    Entry { key: EntryKey { matches, priority: u32::from(table.with_priority) }, call }
 }
 
 #[test]
@@ -127,29 +85,19 @@ fn it_loads_and_every_table_takes_an_entry() {
     let program = program();
     assert!(program.tables().iter().any(|table| !table.key.is_empty()));
     let mut pipeline = Pipeline::new(Arc::clone(&program));
-    let writable = program
-        .tables()
-        .iter()
-        .filter(|table| !table.key.is_empty() && !table.const_entries);
+    let writable = program.tables().iter().filter(|table| !table.key.is_empty() && !table.const_entries);
     for table in writable {
         let entry = some_entry(&program, table);
         pipeline.table_insert(table.id, entry.clone()).unwrap();
-        assert_eq!(
-            pipeline.table_get(table.id, &entry.key).unwrap().entry,
-            &entry
-        );
+        assert_eq!(pipeline.table_get(table.id, &entry.key).unwrap().entry, &entry);
     }
 }
 
 #[test]
 fn empty_tables_forward_nothing_unknown() {
     let mut pipeline = Pipeline::new(program());
-    let garbage: [&[u8]; 4] = [
-        &[],
-        &[0; 14],
-        &[0xff; 60],
-        &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd, 0],
-    ];
+    let garbage: [&[u8]; 4] =
+        [&[], &[0; 14], &[0xff; 60], &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd, 0]];
     for (i, frame) in garbage.into_iter().enumerate() {
         assert!(!pass(&mut pipeline, i as u64, 1, frame), "frame {i}");
     }

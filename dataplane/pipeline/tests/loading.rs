@@ -16,29 +16,20 @@ use serde_json::{json, Value};
 fn rich() -> P4 {
     let mut p4 = P4::new();
     p4.add_stack("s", 3);
+    p4.add("register_arrays", json!({"name": "r", "id": 0, "size": 4, "bitwidth": 8}));
+    p4.add("counter_arrays", json!({"name": "n", "id": 0, "size": 4, "is_direct": false}));
     p4.add(
-        "register_arrays",
-        json!({"name": "r", "id": 0, "size": 4, "bitwidth": 8}),
+        "meter_arrays",
+        json!({"name": "m", "id": 0, "size": 4, "type": "bytes", "rate_count": 2, "is_direct": false}),
     );
+    p4.add("calculations", json!({"name": "calc", "id": 0, "algo": "csum16", "input": [field("h", "a")]}));
     p4.add(
-        "counter_arrays",
-        json!({"name": "n", "id": 0, "size": 4, "is_direct": false}),
+        "checksums",
+        json!({"name": "sum", "id": 0, "type": "generic", "calculation": "calc", "target": ["h", "b"],
+        "verify": true, "update": true, "if_cond": op("==", field("h", "a"), hex(9))}),
     );
-    p4.add("meter_arrays", json!({"name": "m", "id": 0, "size": 4, "type": "bytes", "rate_count": 2, "is_direct": false}));
-    p4.add(
-        "calculations",
-        json!({"name": "calc", "id": 0, "algo": "csum16", "input": [field("h", "a")]}),
-    );
-    p4.add("checksums", json!({"name": "sum", "id": 0, "type": "generic", "calculation": "calc", "target": ["h", "b"],
-        "verify": true, "update": true, "if_cond": op("==", field("h", "a"), hex(9))}));
-    p4.add(
-        "field_lists",
-        json!({"id": 1, "name": "fl", "elements": [field("m", "x")]}),
-    );
-    p4.add(
-        "learn_lists",
-        json!({"id": 1, "name": "learn", "elements": [field("h", "b")]}),
-    );
+    p4.add("field_lists", json!({"id": 1, "name": "fl", "elements": [field("m", "x")]}));
+    p4.add("learn_lists", json!({"id": 1, "name": "learn", "elements": [field("h", "b")]}));
     let key = json!([{"type": "field", "value": ["h", "a"]}]);
     let last = json!([{"type": "stack_field", "value": ["s", "last"]}]);
     p4.state(
@@ -52,51 +43,40 @@ fn rich() -> P4 {
         "more",
         json!([extract]),
         last,
-        json!([
-            P4::on("0x00", Some("0x01"), Some("more")),
-            P4::otherwise(None)
-        ]),
+        json!([P4::on("0x00", Some("0x01"), Some("more")), P4::otherwise(None)]),
     );
     p4.emit(&["h", "s[0]", "s[1]", "s[2]"]);
-    let hit = p4.action(
-        "hit",
-        &[("port", 9)],
-        vec![assign("standard_metadata", "egress_spec", param(0))],
-    );
+    let hit = p4.action("hit", &[("port", 9)], vec![assign("standard_metadata", "egress_spec", param(0))]);
     let miss = p4.action("miss", &[], vec![forward(5)]);
     let default = json!({"action_id": miss, "action_const": false, "action_data": []});
-    let table = p4.table(
-        INGRESS,
-        "t",
-        json!([["ternary", "h", "a"], ["exact", "h", "b"]]),
-        &[hit, miss],
-        default,
-    );
+    let table =
+        p4.table(INGRESS, "t", json!([["ternary", "h", "a"], ["exact", "h", "b"]]), &[hit, miss], default);
     table["entries"] = json!([{"priority": 1, "action_entry": {"action_id": hit, "action_data": ["0x3"]},
         "match_key": [{"match_type": "ternary", "key": "0x1", "mask": "0x1"}, {"match_type": "exact", "key": "0x2"}]}]);
     let register = || named("register_array", "r");
-    p4.run(INGRESS, vec![
-        primitive("register_read", json!([field("m", "x"), register(), field("h", "a")])),
-        primitive("register_write", json!([register(), field("h", "d"), field("h", "c")])),
-        primitive("count", json!([named("counter_array", "n"), field("h", "a")])),
-        primitive("execute_meter", json!([named("meter_array", "m"), hex(1), field("h", "d")])),
-        primitive("clone_ingress_pkt_to_egress", json!([field("h", "a"), hex(1)])),
-        primitive("generate_digest", json!([hex(1), hex(1)])),
-        primitive("push", json!([named("header_stack", "s"), hex(1)])),
-        primitive("log_msg", json!([named("string", "{}"), {"type": "parameters_vector", "value": [field("h", "a")]}])),
-    ]);
+    p4.run(
+        INGRESS,
+        vec![
+            primitive("register_read", json!([field("m", "x"), register(), field("h", "a")])),
+            primitive("register_write", json!([register(), field("h", "d"), field("h", "c")])),
+            primitive("count", json!([named("counter_array", "n"), field("h", "a")])),
+            primitive("execute_meter", json!([named("meter_array", "m"), hex(1), field("h", "d")])),
+            primitive("clone_ingress_pkt_to_egress", json!([field("h", "a"), hex(1)])),
+            primitive("generate_digest", json!([hex(1), hex(1)])),
+            primitive("push", json!([named("header_stack", "s"), hex(1)])),
+            primitive(
+                "log_msg",
+                json!([named("string", "{}"), {"type": "parameters_vector", "value": [field("h", "a")]}]),
+            ),
+        ],
+    );
     p4.run(
         EGRESS,
         vec![
             primitive("pop", json!([named("header_stack", "s"), hex(1)])),
             primitive(
                 "modify_field_with_hash_based_offset",
-                json!([
-                    field("h", "c"),
-                    hex(0),
-                    named("calculation", "calc"),
-                    field("h", "a")
-                ]),
+                json!([field("h", "c"), hex(0), named("calculation", "calc"), field("h", "a")]),
             ),
             primitive("truncate", json!([field("h", "d")])),
         ],
@@ -114,20 +94,8 @@ fn exercise(program: Program, frames: &[Vec<u8>]) {
     for (i, frame) in frames.iter().enumerate() {
         let now = Nanos(1_000 * i as u64);
         let done = pipeline.ingress(now, Arrival::on(Port(i as u16 % 512)), frame);
-        for packet in done
-            .packet
-            .into_iter()
-            .chain(done.clones.into_iter().map(|clone| clone.packet))
-        {
-            pipeline.egress(
-                now,
-                packet,
-                Departure {
-                    port: Port(3),
-                    rid: 1,
-                    ..Departure::default()
-                },
-            );
+        for packet in done.packet.into_iter().chain(done.clones.into_iter().map(|clone| clone.packet)) {
+            pipeline.egress(now, packet, Departure { port: Port(3), rid: 1, ..Departure::default() });
         }
     }
 }
@@ -136,37 +104,21 @@ fn exercise(program: Program, frames: &[Vec<u8>]) {
 fn the_rich_program_loads_and_runs() {
     let program = Program::from_json(&rich().json.to_string()).unwrap();
     assert_eq!(program.source(), Some("test.p4"));
-    exercise(
-        program,
-        &[vec![1, 2, 3, 4, 5, 6, 7, 8, 9], vec![1; 40], vec![]],
-    );
+    exercise(program, &[vec![1, 2, 3, 4, 5, 6, 7, 8, 9], vec![1; 40], vec![]]);
 }
 
 #[test]
 fn wrong_texts() {
     let cases = [
         ("", "not JSON: EOF while parsing a value at line 1 column 0"),
-        (
-            "{\"a\": ",
-            "not JSON: EOF while parsing a value at line 1 column 6",
-        ),
+        ("{\"a\": ", "not JSON: EOF while parsing a value at line 1 column 6"),
         ("{}", "not p4c's BMv2 JSON: there is no __meta__"),
         ("[]", "not p4c's BMv2 JSON: there is no __meta__"),
-        (
-            "{\"__meta__\": {\"version\": [3, 0]}}",
-            "not p4c's BMv2 JSON: __meta__.version is 3, 2 is needed",
-        ),
-        (
-            "{\"__meta__\": {\"version\": [2, 0]}}",
-            "header_types: missing",
-        ),
+        ("{\"__meta__\": {\"version\": [3, 0]}}", "not p4c's BMv2 JSON: __meta__.version is 3, 2 is needed"),
+        ("{\"__meta__\": {\"version\": [2, 0]}}", "header_types: missing"),
     ];
     for (text, expected) in cases {
-        assert_eq!(
-            Program::from_json(text).unwrap_err().to_string(),
-            expected,
-            "{text}"
-        );
+        assert_eq!(Program::from_json(text).unwrap_err().to_string(), expected, "{text}");
     }
     let deep = "[".repeat(100_000);
     assert!(Program::from_json(&deep).is_err());
@@ -214,9 +166,7 @@ fn every_error_names_its_place() {
     ];
     for (pointer, value, expected) in cases {
         let mut p4 = rich();
-        *p4.json
-            .pointer_mut(pointer)
-            .unwrap_or_else(|| panic!("{pointer}")) = value;
+        *p4.json.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
         assert_eq!(p4.load_error(), expected, "{pointer}");
     }
     let in_table: Vec<(&str, Value, &str)> = vec![
@@ -225,55 +175,49 @@ fn every_error_names_its_place() {
         ("/key/0/match_type", json!("fuzzy"), "key[0].match_type: the match kind \"fuzzy\" is not supported"),
         ("/next_tables/hit", json!("x"), "next_tables.hit: no table or condition \"x\""),
         ("/default_entry/action_id", json!(2), "default_entry: table t does not have this action"),
-        ("/default_entry/action_data", json!(["0x1"]), "default_entry: action miss, parameter 0: there is no such parameter"),
-        ("/entries/0/match_key/1/key", json!("0x12345"), "entries[0]: table t, key field h.b: the value does not fit the field"),
-        ("/entries/0/action_entry/action_data/0", json!("0x200"), "entries[0].action_entry: action hit, parameter port: the value does not fit the parameter"),
+        (
+            "/default_entry/action_data",
+            json!(["0x1"]),
+            "default_entry: action miss, parameter 0: there is no such parameter",
+        ),
+        (
+            "/entries/0/match_key/1/key",
+            json!("0x12345"),
+            "entries[0]: table t, key field h.b: the value does not fit the field",
+        ),
+        (
+            "/entries/0/action_entry/action_data/0",
+            json!("0x200"),
+            "entries[0].action_entry: action hit, parameter port: the value does not fit the parameter",
+        ),
         ("/max_size", json!(-1), "max_size: expected a whole number"),
         ("/direct_meters", json!("x"), "direct_meters: no direct meter \"x\""),
     ];
     for (pointer, value, expected) in in_table {
         let mut p4 = rich();
         *p4.json.pointer_mut(&format!("{ingress}{pointer}")).unwrap() = value;
-        assert_eq!(
-            p4.load_error(),
-            format!("pipelines[0].tables[0].{expected}")
-        );
+        assert_eq!(p4.load_error(), format!("pipelines[0].tables[0].{expected}"));
     }
 }
 
 #[test]
 fn required_metadata() {
-    for name in [
-        "ingress_port",
-        "egress_spec",
-        "egress_port",
-        "instance_type",
-        "packet_length",
-    ] {
+    for name in ["ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length"] {
         let mut p4 = P4::new();
-        let text = p4
-            .json
-            .to_string()
-            .replace(&format!("[\"{name}\","), "[\"other\",");
+        let text = p4.json.to_string().replace(&format!("[\"{name}\","), "[\"other\",");
         p4.json = serde_json::from_str(&text).unwrap();
-        assert_eq!(
-            p4.load_error(),
-            format!("headers: standard_metadata.{name}: missing")
-        );
+        assert_eq!(p4.load_error(), format!("headers: standard_metadata.{name}: missing"));
     }
 }
 
 /// Every path to a value of the document.
 fn pointers(value: &Value, here: String, found: &mut Vec<String>) {
     match value {
-        Value::Object(members) => members
-            .iter()
-            .for_each(|(key, value)| pointers(value, format!("{here}/{key}"), found)),
+        Value::Object(members) => {
+            members.iter().for_each(|(key, value)| pointers(value, format!("{here}/{key}"), found))
+        }
         Value::Array(items) => {
-            items
-                .iter()
-                .enumerate()
-                .for_each(|(i, value)| pointers(value, format!("{here}/{i}"), found));
+            items.iter().enumerate().for_each(|(i, value)| pointers(value, format!("{here}/{i}"), found));
         }
         _ => {}
     }
@@ -298,19 +242,13 @@ fn frames() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 /// Puts values at places of the document, or copies of what stands at other places.
-fn mutate(
-    json: &mut Value,
-    changes: Vec<(prop::sample::Index, Result<Value, prop::sample::Index>)>,
-) {
+fn mutate(json: &mut Value, changes: Vec<(prop::sample::Index, Result<Value, prop::sample::Index>)>) {
     for (place, new) in changes {
         let mut places = Vec::new();
         pointers(json, String::new(), &mut places);
         let new = match new {
             Ok(value) => value,
-            Err(source) => json
-                .pointer(&places[source.index(places.len())])
-                .cloned()
-                .unwrap_or_default(),
+            Err(source) => json.pointer(&places[source.index(places.len())]).cloned().unwrap_or_default(),
         };
         if let Some(target) = json.pointer_mut(&places[place.index(places.len())]) {
             *target = new;
@@ -319,10 +257,7 @@ fn mutate(
 }
 
 fn change() -> impl Strategy<Value = (prop::sample::Index, Result<Value, prop::sample::Index>)> {
-    let new = prop_oneof![
-        replacement().prop_map(Ok),
-        any::<prop::sample::Index>().prop_map(Err)
-    ];
+    let new = prop_oneof![replacement().prop_map(Ok), any::<prop::sample::Index>().prop_map(Err)];
     (any::<prop::sample::Index>(), new)
 }
 

@@ -6,9 +6,7 @@ mod common;
 
 use common::*;
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{
-    Arrival, Departure, DropReason, Emission, Instance, Options, Pipeline, Verdict,
-};
+use groupflow_pipeline::{Arrival, Departure, DropReason, Emission, Instance, Options, Pipeline, Verdict};
 use serde_json::json;
 
 const FRAME: [u8; 10] = [1, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb];
@@ -18,10 +16,7 @@ fn mcast_grp(group: u128) -> serde_json::Value {
 }
 
 fn list_of(id: u32, fields: &[(&str, &str)]) -> serde_json::Value {
-    let elements: Vec<_> = fields
-        .iter()
-        .map(|(header, name)| field(header, name))
-        .collect();
+    let elements: Vec<_> = fields.iter().map(|(header, name)| field(header, name)).collect();
     json!({"id": id, "name": "fl", "elements": elements})
 }
 
@@ -36,10 +31,7 @@ fn verdicts() {
         (vec![mark(), forward(3)], Verdict::Unicast(Port(3))),
         (vec![forward(3), mcast_grp(7)], Verdict::Multicast(7)),
         (vec![mark(), mcast_grp(7)], Verdict::Multicast(7)),
-        (
-            vec![mcast_grp(7), mark()],
-            Verdict::Drop(DropReason::Marked),
-        ),
+        (vec![mcast_grp(7), mark()], Verdict::Drop(DropReason::Marked)),
     ];
     for (ops, expected) in cases {
         let mut p4 = P4::new();
@@ -53,50 +45,23 @@ fn verdicts() {
 #[test]
 fn the_target_chooses_the_drop_port() {
     let mut p4 = P4::new();
-    p4.run(
-        INGRESS,
-        vec![primitive(
-            "mark_to_drop",
-            json!([header("standard_metadata")]),
-        )],
-    );
+    p4.run(INGRESS, vec![primitive("mark_to_drop", json!([header("standard_metadata")]))]);
     let program = p4.load().program().clone();
-    let mut pipeline = Pipeline::with_options(
-        program,
-        Options {
-            drop_port: Port(77),
-            ..Options::default()
-        },
-    );
-    assert_eq!(
-        ingress(&mut pipeline, &FRAME).0,
-        Verdict::Drop(DropReason::Marked)
-    );
+    let mut pipeline = Pipeline::with_options(program, Options { drop_port: Port(77), ..Options::default() });
+    assert_eq!(ingress(&mut pipeline, &FRAME).0, Verdict::Drop(DropReason::Marked));
     let mut p4 = P4::new();
     p4.run(INGRESS, vec![forward(511)]);
     let mut pipeline = Pipeline::with_options(
         p4.load().program().clone(),
-        Options {
-            drop_port: Port(77),
-            ..Options::default()
-        },
+        Options { drop_port: Port(77), ..Options::default() },
     );
-    assert_eq!(
-        ingress(&mut pipeline, &FRAME).0,
-        Verdict::Unicast(Port(511))
-    );
+    assert_eq!(ingress(&mut pipeline, &FRAME).0, Verdict::Unicast(Port(511)));
 }
 
 #[test]
 fn egress_may_drop() {
     let mut p4 = P4::new();
-    p4.run(
-        EGRESS,
-        vec![primitive(
-            "mark_to_drop",
-            json!([header("standard_metadata")]),
-        )],
-    );
+    p4.run(EGRESS, vec![primitive("mark_to_drop", json!([header("standard_metadata")]))]);
     let mut pipeline = p4.load();
     let (_, packet) = ingress(&mut pipeline, &FRAME);
     let done = pipeline.egress(Nanos(0), packet.unwrap(), Departure::default());
@@ -120,18 +85,10 @@ fn copies_are_rewritten_apart() {
     let packet = packet.unwrap();
     for rid in 1..4 {
         let port = Port(10 + rid);
-        let departure = Departure {
-            port,
-            rid,
-            instance: Instance::Replication,
-            ..Departure::default()
-        };
+        let departure = Departure { port, rid, instance: Instance::Replication, ..Departure::default() };
         let done = pipeline.egress(Nanos(0), packet.clone(), departure);
         let r = rid as u8;
-        assert_eq!(
-            done.emission,
-            Emission::Send(vec![r, 0, 10 + r, 4, 5, 6, 7, 5, 0xaa, 0xbb])
-        );
+        assert_eq!(done.emission, Emission::Send(vec![r, 0, 10 + r, 4, 5, 6, 7, 5, 0xaa, 0xbb]));
     }
 }
 
@@ -158,10 +115,7 @@ fn metadata_of_both_pipelines() {
         ("egress_rid", 13),
         ("instance_type", 5),
     ];
-    let cases = ingress_cases
-        .iter()
-        .map(|c| (INGRESS, c))
-        .chain(egress_cases.iter().map(|c| (EGRESS, c)));
+    let cases = ingress_cases.iter().map(|c| (INGRESS, c)).chain(egress_cases.iter().map(|c| (EGRESS, c)));
     for (control, &(name, expected)) in cases {
         let mut p4 = P4::new();
         p4.run(control, vec![assign("h", "c", read(name))]);
@@ -177,14 +131,8 @@ fn metadata_of_both_pipelines() {
             deq_timedelta: Nanos::from_millis(500),
         };
         let done = pipeline.egress(Nanos::from_secs(6), done.packet.unwrap(), departure);
-        let Emission::Send(frame) = done.emission else {
-            panic!("{name}")
-        };
-        assert_eq!(
-            u32::from_be_bytes(frame[3..7].try_into().unwrap()),
-            expected,
-            "{name} in {control}"
-        );
+        let Emission::Send(frame) = done.emission else { panic!("{name}") };
+        assert_eq!(u32::from_be_bytes(frame[3..7].try_into().unwrap()), expected, "{name} in {control}");
     }
 }
 
@@ -200,20 +148,10 @@ fn lengths_and_priority_of_a_packet() {
             assign("standard_metadata", "priority", hex(5)),
         ],
     );
-    p4.run(
-        EGRESS,
-        vec![assign(
-            "extra",
-            "v",
-            field("standard_metadata", "packet_length"),
-        )],
-    );
+    p4.run(EGRESS, vec![assign("extra", "v", field("standard_metadata", "packet_length"))]);
     let mut pipeline = p4.load();
     let packet = ingress(&mut pipeline, &FRAME).1.unwrap();
-    assert_eq!(
-        (packet.wire_len_in(), packet.wire_len(), packet.priority()),
-        (10, 14, 5)
-    );
+    assert_eq!((packet.wire_len_in(), packet.wire_len(), packet.priority()), (10, 14, 5));
     assert_eq!(packet.payload(), [0xaa, 0xbb]);
     assert_eq!(leave(&mut pipeline, packet, Port(2))[..4], [0, 0, 0, 14]);
 }
@@ -244,15 +182,9 @@ fn an_ingress_clone_is_the_packet_as_it_arrived() {
     let done = pipeline.ingress(Nanos(0), Arrival::on(Port(1)), &FRAME);
     let [clone] = done.clones.try_into().unwrap();
     assert_eq!(clone.session, 42);
-    let departure = Departure {
-        instance: Instance::CloneIngress,
-        ..Departure::default()
-    };
+    let departure = Departure { instance: Instance::CloneIngress, ..Departure::default() };
     let sent = pipeline.egress(Nanos(0), clone.packet, departure).emission;
-    assert_eq!(
-        sent,
-        Emission::Send(vec![1, 0, 0x77, 0, 0, 0, 0, 1, 0xaa, 0xbb])
-    );
+    assert_eq!(sent, Emission::Send(vec![1, 0, 0x77, 0, 0, 0, 0, 1, 0xaa, 0xbb]));
     let original = leave(&mut pipeline, done.packet.unwrap(), Port(3));
     assert_eq!(original, [99, 0, 0x77, 0, 0, 0, 0x55, 0, 0xaa, 0xbb]);
 }
@@ -277,15 +209,9 @@ fn an_egress_clone_is_the_packet_after_egress() {
     let done = pipeline.egress(Nanos(0), packet, Departure::default());
     let [clone] = done.clones.try_into().unwrap();
     assert_eq!(clone.session, 7);
-    let departure = Departure {
-        instance: Instance::CloneEgress,
-        ..Departure::default()
-    };
+    let departure = Departure { instance: Instance::CloneEgress, ..Departure::default() };
     let done = pipeline.egress(Nanos(0), clone.packet, departure);
-    assert_eq!(
-        done.emission,
-        Emission::Send(vec![99, 0, 0x77, 4, 5, 6, 7, 8, 0xaa, 0xbb])
-    );
+    assert_eq!(done.emission, Emission::Send(vec![99, 0, 0x77, 4, 5, 6, 7, 8, 0xaa, 0xbb]));
     assert!(done.clones.is_empty());
 }
 
@@ -293,10 +219,7 @@ fn an_egress_clone_is_the_packet_after_egress() {
 fn resubmit_starts_again_with_the_fields_kept() {
     let mut p4 = P4::new();
     p4.add("field_lists", list_of(1, &[("m", "x")]));
-    let first = unary(
-        "b2d",
-        op("==", field("standard_metadata", "instance_type"), hex(0)),
-    );
+    let first = unary("b2d", op("==", field("standard_metadata", "instance_type"), hex(0)));
     p4.run(
         INGRESS,
         vec![
@@ -310,21 +233,12 @@ fn resubmit_starts_again_with_the_fields_kept() {
     );
     let mut pipeline = p4.load();
     let done = pipeline.ingress(Nanos(0), Arrival::on(Port(1)), &FRAME);
-    let Verdict::Resubmit(kept) = done.verdict else {
-        panic!("{:?}", done.verdict)
-    };
+    let Verdict::Resubmit(kept) = done.verdict else { panic!("{:?}", done.verdict) };
     assert!(done.packet.is_none());
-    let again = Arrival {
-        port: Port(1),
-        instance: Instance::Resubmit,
-        restored: Some(kept),
-    };
+    let again = Arrival { port: Port(1), instance: Instance::Resubmit, restored: Some(kept) };
     let done = pipeline.ingress(Nanos(0), again, &FRAME);
     assert_eq!(done.verdict, Verdict::Unicast(Port(3)));
-    assert_eq!(
-        leave(&mut pipeline, done.packet.unwrap(), Port(3))[..7],
-        [1, 0x22, 0x33, 0, 0, 0, 0x12]
-    );
+    assert_eq!(leave(&mut pipeline, done.packet.unwrap(), Port(3))[..7], [1, 0x22, 0x33, 0, 0, 0, 0x12]);
 }
 
 #[test]
@@ -342,22 +256,16 @@ fn recirculate_takes_the_deparsed_frame() {
     );
     let mut pipeline = p4.load();
     let packet = ingress(&mut pipeline, &FRAME).1.unwrap();
-    let Emission::Recirculate { bytes, preserved } = pipeline
-        .egress(Nanos(0), packet, Departure::default())
-        .emission
+    let Emission::Recirculate { bytes, preserved } =
+        pipeline.egress(Nanos(0), packet, Departure::default()).emission
     else {
         panic!("not recirculated")
     };
     assert_eq!(bytes[0], 99);
-    let again = Arrival {
-        port: Port(0),
-        instance: Instance::Recirculated,
-        restored: Some(preserved),
-    };
+    let again = Arrival { port: Port(0), instance: Instance::Recirculated, restored: Some(preserved) };
     let packet = pipeline.ingress(Nanos(0), again, &bytes).packet.unwrap();
-    let Emission::Recirculate { bytes, .. } = pipeline
-        .egress(Nanos(0), packet, Departure::default())
-        .emission
+    let Emission::Recirculate { bytes, .. } =
+        pipeline.egress(Nanos(0), packet, Departure::default()).emission
     else {
         panic!("not recirculated")
     };
@@ -372,36 +280,21 @@ fn digests_carry_their_members() {
         json!({"id": 1, "name": "learn_t", "elements": [field("h", "b"), field("m", "s")]}),
     );
     let digest = || primitive("generate_digest", json!([hex(1), hex(1)]));
-    p4.run(
-        INGRESS,
-        vec![digest(), assign("m", "s", hex(0xfe)), digest()],
-    );
+    p4.run(INGRESS, vec![digest(), assign("m", "s", hex(0xfe)), digest()]);
     let mut pipeline = p4.load();
     let done = pipeline.ingress(Nanos(0), Arrival::on(Port(1)), &FRAME);
     let info = pipeline.program().digest("learn_t").unwrap();
     assert_eq!(info.widths, [16, 8]);
     let [digest] = done.digests.try_into().unwrap();
-    assert_eq!(
-        (digest.digest, digest.values.as_slice()),
-        (info.id, &[0x2233, 0xfe][..])
-    );
+    assert_eq!((digest.digest, digest.values.as_slice()), (info.id, &[0x2233, 0xfe][..]));
 }
 
 #[test]
 fn truncate_cuts_the_frame() {
-    for (control, length, expected) in [
-        (INGRESS, 3, 3),
-        (EGRESS, 3, 3),
-        (INGRESS, 100, 10),
-        (EGRESS, 0, 0),
-    ] {
+    for (control, length, expected) in [(INGRESS, 3, 3), (EGRESS, 3, 3), (INGRESS, 100, 10), (EGRESS, 0, 0)] {
         let mut p4 = P4::new();
         p4.run(control, vec![primitive("truncate", json!([hex(length)]))]);
-        assert_eq!(
-            through(&mut p4.load(), &FRAME),
-            FRAME[..expected],
-            "{control} {length}"
-        );
+        assert_eq!(through(&mut p4.load(), &FRAME), FRAME[..expected], "{control} {length}");
     }
 }
 
@@ -421,10 +314,7 @@ fn headers_are_added_removed_and_copied() {
             primitive("remove_header", json!([header("h")])),
         ],
     );
-    assert_eq!(
-        through(&mut p4.load(), &FRAME),
-        [2, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb]
-    );
+    assert_eq!(through(&mut p4.load(), &FRAME), [2, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb]);
     p4.run(EGRESS, vec![primitive("add_header", json!([header("h")]))]);
     let zeros = [0; 8];
     assert_eq!(

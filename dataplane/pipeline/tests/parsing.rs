@@ -31,11 +31,7 @@ fn telling() -> P4 {
 /// Error, `m.x` and the rest of the frame.
 fn parse(p4: &P4, bytes: &[u8]) -> (u8, u32, Vec<u8>) {
     let frame = through(&mut p4.load(), bytes);
-    (
-        frame[0],
-        u32::from_be_bytes(frame[1..5].try_into().unwrap()),
-        frame[5..].to_vec(),
-    )
+    (frame[0], u32::from_be_bytes(frame[1..5].try_into().unwrap()), frame[5..].to_vec())
 }
 
 fn x_becomes(value: Value) -> Value {
@@ -52,11 +48,7 @@ fn a_frame_comes_out_as_it_went_in() {
 fn a_short_packet_keeps_what_was_not_parsed() {
     for length in 0..8 {
         let (error, _, frame) = parse(&telling(), &FRAME[..length]);
-        assert_eq!(
-            (error, frame.as_slice()),
-            (1, &FRAME[..length]),
-            "{length} bytes"
-        );
+        assert_eq!((error, frame.as_slice()), (1, &FRAME[..length]), "{length} bytes");
     }
     let mut pipeline = telling().load();
     pipeline.ingress(Nanos(0), Arrival::on(Port(1)), &[]);
@@ -65,8 +57,7 @@ fn a_short_packet_keeps_what_was_not_parsed() {
 
 #[test]
 fn transitions_take_the_first_case_that_matches() {
-    let key =
-        json!([{"type": "field", "value": ["h", "b"]}, {"type": "field", "value": ["h", "a"]}]);
+    let key = json!([{"type": "field", "value": ["h", "b"]}, {"type": "field", "value": ["h", "a"]}]);
     let mut p4 = telling();
     let cases = json!([
         P4::on("0x223301", None, Some("exact")),
@@ -75,24 +66,9 @@ fn transitions_take_the_first_case_that_matches() {
         P4::otherwise(None),
     ]);
     p4.state("start", json!([P4::extract("h")]), key, cases);
-    p4.state(
-        "exact",
-        json!([x_becomes(hex(10))]),
-        json!([]),
-        json!([P4::otherwise(None)]),
-    );
-    p4.state(
-        "masked",
-        json!([x_becomes(hex(20))]),
-        json!([]),
-        json!([P4::otherwise(None)]),
-    );
-    for (start, x) in [
-        ([1, 0x22, 0x33], 10),
-        ([1, 0x22, 0x34], 20),
-        ([2, 0, 0], 10),
-        ([3, 0, 0], 0),
-    ] {
+    p4.state("exact", json!([x_becomes(hex(10))]), json!([]), json!([P4::otherwise(None)]));
+    p4.state("masked", json!([x_becomes(hex(20))]), json!([]), json!([P4::otherwise(None)]));
+    for (start, x) in [([1, 0x22, 0x33], 10), ([1, 0x22, 0x34], 20), ([2, 0, 0], 10), ([3, 0, 0], 0)] {
         let mut frame = FRAME;
         frame[..3].copy_from_slice(&start);
         assert_eq!(parse(&p4, &frame).1, x, "{start:?}");
@@ -102,26 +78,16 @@ fn transitions_take_the_first_case_that_matches() {
 #[test]
 fn lookahead_does_not_consume() {
     let mut p4 = telling();
-    let lookahead =
-        |offset: u32, width: u32| json!({"type": "lookahead", "value": [offset, width]});
+    let lookahead = |offset: u32, width: u32| json!({"type": "lookahead", "value": [offset, width]});
     p4.state(
         "start",
         json!([x_becomes(lookahead(4, 12))]),
         json!([lookahead(0, 8)]),
         json!([P4::on("0x01", None, Some("next")), P4::otherwise(None)]),
     );
-    p4.state(
-        "next",
-        json!([P4::extract("h")]),
-        json!([]),
-        json!([P4::otherwise(None)]),
-    );
+    p4.state("next", json!([P4::extract("h")]), json!([]), json!([P4::otherwise(None)]));
     assert_eq!(parse(&p4, &FRAME), (0, 0x122, FRAME.to_vec()));
-    assert_eq!(
-        parse(&p4, &FRAME[..1]).0,
-        1,
-        "too short for the lookahead of an operation"
-    );
+    assert_eq!(parse(&p4, &FRAME[..1]).0, 1, "too short for the lookahead of an operation");
     assert_eq!(parse(&p4, &[]).0, 1);
 }
 
@@ -171,10 +137,7 @@ fn stacks_are_filled_in_order_and_never_overrun() {
         json!([P4::on("0x00", None, Some("start")), P4::otherwise(None)]),
     );
     assert_eq!(parse(&p4, &[1, 2, 0x83, 9]), (0, 3, vec![1, 2, 0x83, 9]));
-    assert_eq!(
-        parse(&p4, &[1, 2, 3, 4, 0x85]),
-        (3, 3, vec![1, 2, 3, 4, 0x85])
-    );
+    assert_eq!(parse(&p4, &[1, 2, 3, 4, 0x85]), (3, 3, vec![1, 2, 3, 4, 0x85]));
     p4.run(
         INGRESS,
         vec![
@@ -192,90 +155,46 @@ fn stack_elements_by_computed_index() {
     p4.add_stack("s", 3);
     p4.emit(&["s[0]", "s[1]", "s[2]"]);
     let extract = || json!({"op": "extract", "parameters": [{"type": "stack", "value": "s"}]});
-    p4.state(
-        "start",
-        json!([extract(), extract(), extract()]),
-        json!([]),
-        json!([P4::otherwise(None)]),
-    );
+    p4.state("start", json!([extract(), extract(), extract()]), json!([]), json!([P4::otherwise(None)]));
     let element = || {
         json!({"type": "expression", "value": {"op": "dereference_header_stack",
         "left": named("header_stack", "s"), "right": field("s[0]", "v")}})
     };
-    let target = json!({"type": "expression", "value": {"op": "access_field", "left": element(), "right": 1}});
+    let target =
+        json!({"type": "expression", "value": {"op": "access_field", "left": element(), "right": 1}});
     let value = op("&", op("+", target.clone(), hex(0x10)), hex(0x7f));
     p4.run(INGRESS, vec![primitive("assign", json!([target, value]))]);
     assert_eq!(through(&mut p4.load(), &[2, 5, 6]), [2, 5, 0x16]);
-    assert_eq!(
-        through(&mut p4.load(), &[3, 5, 6]),
-        [3, 5, 6],
-        "past the end nothing is written"
-    );
+    assert_eq!(through(&mut p4.load(), &[3, 5, 6]), [3, 5, 6], "past the end nothing is written");
 }
 
 #[test]
 fn parsers_that_loop_are_stopped() {
     let mut p4 = telling();
-    p4.state(
-        "start",
-        json!([]),
-        json!([]),
-        json!([P4::otherwise(Some("start"))]),
-    );
+    p4.state("start", json!([]), json!([]), json!([P4::otherwise(Some("start"))]));
     assert_eq!(parse(&p4, &FRAME).0, 5);
 }
 
 #[test]
 fn value_sets_are_written_by_the_control_plane() {
     let mut p4 = telling();
-    p4.add(
-        "parse_vsets",
-        json!({"name": "set", "id": 0, "compressed_bitwidth": 24, "max_size": 2}),
-    );
-    let key =
-        json!([{"type": "field", "value": ["h", "b"]}, {"type": "field", "value": ["h", "a"]}]);
+    p4.add("parse_vsets", json!({"name": "set", "id": 0, "compressed_bitwidth": 24, "max_size": 2}));
+    let key = json!([{"type": "field", "value": ["h", "b"]}, {"type": "field", "value": ["h", "a"]}]);
     let member = json!({"type": "parse_vset", "value": "set", "mask": null, "next_state": "next"});
-    p4.state(
-        "start",
-        json!([P4::extract("h")]),
-        key,
-        json!([member, P4::otherwise(None)]),
-    );
-    p4.state(
-        "next",
-        json!([x_becomes(hex(1))]),
-        json!([]),
-        json!([P4::otherwise(None)]),
-    );
+    p4.state("start", json!([P4::extract("h")]), key, json!([member, P4::otherwise(None)]));
+    p4.state("next", json!([x_becomes(hex(1))]), json!([]), json!([P4::otherwise(None)]));
     let mut pipeline = p4.load();
     let set = pipeline.program().value_set("set").unwrap().clone();
     assert_eq!(set.widths, [16, 8]);
     assert_eq!(through(&mut pipeline, &FRAME)[4], 0);
-    pipeline
-        .value_set_write(set.id, vec![vec![0, 0], vec![0x2233, 1]])
-        .unwrap();
+    pipeline.value_set_write(set.id, vec![vec![0, 0], vec![0x2233, 1]]).unwrap();
     assert_eq!(through(&mut pipeline, &FRAME)[4], 1);
     let refused = [
-        (
-            vec![vec![0; 2]; 3],
-            "value set set: more members than its size",
-        ),
-        (
-            vec![vec![0]],
-            "value set set: a member with another number of parts",
-        ),
-        (
-            vec![vec![0, 256]],
-            "value set set: the value does not fit 8 bits",
-        ),
+        (vec![vec![0; 2]; 3], "value set set: more members than its size"),
+        (vec![vec![0]], "value set set: a member with another number of parts"),
+        (vec![vec![0, 256]], "value set set: the value does not fit 8 bits"),
     ];
     for (members, text) in refused {
-        assert_eq!(
-            pipeline
-                .value_set_write(set.id, members)
-                .unwrap_err()
-                .to_string(),
-            text
-        );
+        assert_eq!(pipeline.value_set_write(set.id, members).unwrap_err().to_string(), text);
     }
 }

@@ -5,9 +5,7 @@
 mod common;
 
 use common::*;
-use groupflow_pipeline::{
-    ActionCall, CounterValue, Entry, EntryKey, Match, MeterConfig, TableError,
-};
+use groupflow_pipeline::{ActionCall, CounterValue, Entry, EntryKey, Match, MeterConfig, TableError};
 use serde_json::json;
 
 #[test]
@@ -18,50 +16,20 @@ fn declared_entries_and_defaults() {
             "action_entry": {"action_id": 0, "action_data": [port]}, "priority": priority})
     };
     let table = &mut p4.json["pipelines"][0]["tables"][0];
-    table["entries"] = json!([
-        declared("0x01", "0xff", "0x7", 1),
-        declared("0x00", "0x00", "0x8", 2)
-    ]);
+    table["entries"] = json!([declared("0x01", "0xff", "0x7", 1), declared("0x00", "0x00", "0x8", 2)]);
     table["default_entry"]["action_const"] = json!(true);
     let mut pipeline = p4.load();
     let t = table_id(&pipeline, "t");
-    assert_eq!(
-        [port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)],
-        [7, 8]
-    );
-    let read: Vec<_> = pipeline
-        .table_entries(t)
-        .unwrap()
-        .map(|e| (e.is_const, e.entry.key.priority))
-        .collect();
-    assert_eq!(
-        read,
-        [(true, 2), (true, 1)],
-        "the lowest number wins in BMv2, the highest here"
-    );
-    let new = entry(
-        &pipeline,
-        "t",
-        vec![Match::Ternary {
-            value: 5,
-            mask: 255,
-        }],
-        1,
-        "hit",
-        &[1],
-    );
-    let constant = TableError::ConstEntries {
-        table: "t".to_owned(),
-    };
+    assert_eq!([port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)], [7, 8]);
+    let read: Vec<_> =
+        pipeline.table_entries(t).unwrap().map(|e| (e.is_const, e.entry.key.priority)).collect();
+    assert_eq!(read, [(true, 2), (true, 1)], "the lowest number wins in BMv2, the highest here");
+    let new = entry(&pipeline, "t", vec![Match::Ternary { value: 5, mask: 255 }], 1, "hit", &[1]);
+    let constant = TableError::ConstEntries { table: "t".to_owned() };
     assert_eq!(pipeline.table_insert(t, new.clone()), Err(constant.clone()));
     assert_eq!(pipeline.table_modify(t, new.clone()), Err(constant.clone()));
     assert_eq!(pipeline.table_delete(t, &new.key), Err(constant));
-    assert_eq!(
-        pipeline.table_set_default(t, None),
-        Err(TableError::ConstDefault {
-            table: "t".to_owned()
-        })
-    );
+    assert_eq!(pipeline.table_set_default(t, None), Err(TableError::ConstDefault { table: "t".to_owned() }));
 }
 
 #[test]
@@ -69,15 +37,7 @@ fn the_default_entry_can_be_set_and_reset() {
     let mut pipeline = table_program(json!([["exact", "h", "a"]])).load();
     let t = table_id(&pipeline, "t");
     let action = pipeline.program().table_action(t, "hit").unwrap().id;
-    pipeline
-        .table_set_default(
-            t,
-            Some(ActionCall {
-                action,
-                arguments: vec![33],
-            }),
-        )
-        .unwrap();
+    pipeline.table_set_default(t, Some(ActionCall { action, arguments: vec![33] })).unwrap();
     assert_eq!(port(&mut pipeline, 1, 0, 0), 33);
     assert_eq!(pipeline.table_default(t).unwrap().unwrap().arguments, [33]);
     pipeline.table_set_default(t, None).unwrap();
@@ -97,54 +57,18 @@ fn direct_counters_and_meters() {
     let mut pipeline = p4.load();
     let t = table_id(&pipeline, "t");
     add_port(&mut pipeline, vec![Match::Exact(1)], 0, 3);
-    let key = EntryKey {
-        matches: vec![Match::Exact(1)],
-        priority: 0,
-    };
-    let rates = MeterConfig {
-        cir: 1,
-        cburst: 1,
-        pir: 1,
-        pburst: 2,
-    };
+    let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
+    let rates = MeterConfig { cir: 1, cburst: 1, pir: 1, pburst: 2 };
     pipeline.direct_meter_write(t, &key, Some(rates)).unwrap();
-    pipeline
-        .direct_counter_write(
-            t,
-            &key,
-            CounterValue {
-                packets: 10,
-                bytes: 100,
-            },
-        )
-        .unwrap();
-    let colours: Vec<u8> = (0..3)
-        .map(|_| through(&mut pipeline, &[1, 0, 0, 0, 0, 0, 0, 9])[7])
-        .collect();
+    pipeline.direct_counter_write(t, &key, CounterValue { packets: 10, bytes: 100 }).unwrap();
+    let colours: Vec<u8> = (0..3).map(|_| through(&mut pipeline, &[1, 0, 0, 0, 0, 0, 0, 9])[7]).collect();
     assert_eq!(colours, [0, 1, 2]);
     port(&mut pipeline, 2, 0, 0);
     let read = pipeline.table_get(t, &key).unwrap();
-    assert_eq!(
-        read.counter,
-        Some(CounterValue {
-            packets: 13,
-            bytes: 124
-        })
-    );
+    assert_eq!(read.counter, Some(CounterValue { packets: 13, bytes: 124 }));
     assert_eq!(read.meter, Some(rates));
-    let wrong = pipeline.direct_meter_write(
-        t,
-        &key,
-        Some(MeterConfig {
-            cir: 2,
-            pir: 1,
-            ..rates
-        }),
-    );
-    assert_eq!(
-        wrong.unwrap_err().to_string(),
-        "table t: the peak rate is below the committed rate"
-    );
+    let wrong = pipeline.direct_meter_write(t, &key, Some(MeterConfig { cir: 2, pir: 1, ..rates }));
+    assert_eq!(wrong.unwrap_err().to_string(), "table t: the peak rate is below the committed rate");
 }
 
 #[test]
@@ -157,43 +81,18 @@ fn wrong_entries_are_refused() {
     let t = table_id(&pipeline, "t");
     let exact = Match::Exact(1);
     let lpm = |value, prefix| Match::Lpm { value, prefix };
-    let good = entry(
-        &pipeline,
-        "t",
-        vec![exact.clone(), lpm(0x0a00_0000, 8)],
-        0,
-        "hit",
-        &[3],
-    );
-    let matches = |matches| Entry {
-        key: EntryKey {
-            matches,
-            priority: 0,
-        },
-        ..good.clone()
-    };
-    let arguments = |arguments| Entry {
-        call: ActionCall {
-            arguments,
-            ..good.call.clone()
-        },
-        ..good.clone()
-    };
+    let good = entry(&pipeline, "t", vec![exact.clone(), lpm(0x0a00_0000, 8)], 0, "hit", &[3]);
+    let matches = |matches| Entry { key: EntryKey { matches, priority: 0 }, ..good.clone() };
+    let arguments = |arguments| Entry { call: ActionCall { arguments, ..good.call.clone() }, ..good.clone() };
     let mut with_priority = good.clone();
     with_priority.key.priority = 1;
     let cases = [
-        (
-            matches(vec![exact.clone()]),
-            "table t has 2 key fields, the entry 1",
-        ),
+        (matches(vec![exact.clone()]), "table t has 2 key fields, the entry 1"),
         (
             matches(vec![Match::Exact(256), lpm(0, 0)]),
             "table t, key field h.a: the value does not fit the field",
         ),
-        (
-            matches(vec![lpm(0, 0), lpm(0, 0)]),
-            "table t, key field h.a: an exact match is expected",
-        ),
+        (matches(vec![lpm(0, 0), lpm(0, 0)]), "table t, key field h.a: an exact match is expected"),
         (
             matches(vec![exact.clone(), lpm(0, 33)]),
             "table t, key field h.c: the prefix is longer than the field",
@@ -203,52 +102,25 @@ fn wrong_entries_are_refused() {
             "table t, key field h.c: the value has bits outside its prefix",
         ),
         (with_priority, "table t: entries have no priority"),
-        (
-            arguments(vec![512]),
-            "action hit, parameter port: the value does not fit the parameter",
-        ),
+        (arguments(vec![512]), "action hit, parameter port: the value does not fit the parameter"),
         (arguments(vec![]), "action hit, parameter port: missing"),
-        (
-            arguments(vec![1, 2]),
-            "action hit, parameter 1: there is no such parameter",
-        ),
+        (arguments(vec![1, 2]), "action hit, parameter 1: there is no such parameter"),
     ];
     for (wrong, text) in cases {
-        assert_eq!(
-            pipeline.table_insert(t, wrong).unwrap_err().to_string(),
-            text
-        );
+        assert_eq!(pipeline.table_insert(t, wrong).unwrap_err().to_string(), text);
     }
-    assert_eq!(
-        pipeline
-            .table_modify(t, good.clone())
-            .unwrap_err()
-            .to_string(),
-        "table t has no such entry"
-    );
-    assert_eq!(
-        pipeline.table_delete(t, &good.key).unwrap_err().to_string(),
-        "table t has no such entry"
-    );
+    assert_eq!(pipeline.table_modify(t, good.clone()).unwrap_err().to_string(), "table t has no such entry");
+    assert_eq!(pipeline.table_delete(t, &good.key).unwrap_err().to_string(), "table t has no such entry");
     pipeline.table_insert(t, good.clone()).unwrap();
     assert_eq!(
-        pipeline
-            .table_insert(t, good.clone())
-            .unwrap_err()
-            .to_string(),
+        pipeline.table_insert(t, good.clone()).unwrap_err().to_string(),
         "table t has this entry already"
     );
     let other = matches(vec![Match::Exact(2), lpm(0, 0)]);
-    assert_eq!(
-        pipeline.table_insert(t, other).unwrap_err().to_string(),
-        "table t is full (1 entries)"
-    );
+    assert_eq!(pipeline.table_insert(t, other).unwrap_err().to_string(), "table t is full (1 entries)");
     let keyless = table_id(&pipeline, "keyless");
     let no_key = pipeline.table_insert(keyless, matches(vec![])).unwrap_err();
-    assert_eq!(
-        no_key.to_string(),
-        "table keyless has no key: only its default entry can be set"
-    );
+    assert_eq!(no_key.to_string(), "table keyless has no key: only its default entry can be set");
     assert!(matches!(
         pipeline.direct_counter_write(t, &good.key, CounterValue::default()),
         Err(TableError::NoDirect { .. })

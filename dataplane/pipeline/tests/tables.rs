@@ -12,38 +12,18 @@ use serde_json::json;
 #[test]
 fn exact_keys_of_all_sizes() {
     let narrow = json!([["exact", "h", "a"], ["exact", "h", "b"]]);
-    let wide = json!([
-        ["exact", "h", "a"],
-        ["exact", "h", "b"],
-        ["exact", "m", "wide"],
-        ["exact", "h", "c"]
-    ]);
-    for (key, more) in [
-        (narrow, vec![]),
-        (wide, vec![Match::Exact(0), Match::Exact(9)]),
-    ] {
+    let wide = json!([["exact", "h", "a"], ["exact", "h", "b"], ["exact", "m", "wide"], ["exact", "h", "c"]]);
+    for (key, more) in [(narrow, vec![]), (wide, vec![Match::Exact(0), Match::Exact(9)])] {
         let mut pipeline = table_program(key).load();
         let matches = |a, b| [vec![Match::Exact(a), Match::Exact(b)], more.clone()].concat();
         add_port(&mut pipeline, matches(1, 2), 0, 7);
         add_port(&mut pipeline, matches(2, 1), 0, 8);
         assert_eq!(
-            [
-                port(&mut pipeline, 1, 2, 9),
-                port(&mut pipeline, 2, 1, 9),
-                port(&mut pipeline, 1, 1, 9)
-            ],
+            [port(&mut pipeline, 1, 2, 9), port(&mut pipeline, 2, 1, 9), port(&mut pipeline, 1, 1, 9)],
             [7, 8, 500]
         );
         let t = table_id(&pipeline, "t");
-        pipeline
-            .table_delete(
-                t,
-                &EntryKey {
-                    matches: matches(1, 2),
-                    priority: 0,
-                },
-            )
-            .unwrap();
+        pipeline.table_delete(t, &EntryKey { matches: matches(1, 2), priority: 0 }).unwrap();
         assert_eq!(port(&mut pipeline, 1, 2, 9), 500);
         let changed = entry(&pipeline, "t", matches(2, 1), 0, "hit", &[9]);
         pipeline.table_modify(t, changed).unwrap();
@@ -53,62 +33,21 @@ fn exact_keys_of_all_sizes() {
 
 #[test]
 fn priorities_decide_among_ternary_and_range_entries() {
-    let mut pipeline = table_program(json!([
-        ["ternary", "h", "a"],
-        ["range", "h", "b"],
-        ["lpm", "h", "c"]
-    ]))
-    .load();
-    let any_c = || Match::Lpm {
-        value: 0,
-        prefix: 0,
-    };
-    let all_b = || Match::Range {
-        low: 0,
-        high: 0xffff,
-    };
+    let mut pipeline =
+        table_program(json!([["ternary", "h", "a"], ["range", "h", "b"], ["lpm", "h", "c"]])).load();
+    let any_c = || Match::Lpm { value: 0, prefix: 0 };
+    let all_b = || Match::Range { low: 0, high: 0xffff };
+    add_port(&mut pipeline, vec![Match::Ternary { value: 0, mask: 0 }, all_b(), any_c()], 1, 1);
+    add_port(&mut pipeline, vec![Match::Ternary { value: 0x10, mask: 0xf0 }, all_b(), any_c()], 5, 2);
     add_port(
         &mut pipeline,
-        vec![Match::Ternary { value: 0, mask: 0 }, all_b(), any_c()],
-        1,
-        1,
-    );
-    add_port(
-        &mut pipeline,
-        vec![
-            Match::Ternary {
-                value: 0x10,
-                mask: 0xf0,
-            },
-            all_b(),
-            any_c(),
-        ],
-        5,
-        2,
-    );
-    add_port(
-        &mut pipeline,
-        vec![
-            Match::Ternary {
-                value: 0x11,
-                mask: 0xff,
-            },
-            Match::Range { low: 10, high: 20 },
-            any_c(),
-        ],
+        vec![Match::Ternary { value: 0x11, mask: 0xff }, Match::Range { low: 10, high: 20 }, any_c()],
         9,
         3,
     );
     add_port(
         &mut pipeline,
-        vec![
-            Match::Optional(Some(0x20)),
-            all_b(),
-            Match::Lpm {
-                value: 0x0a00_0000,
-                prefix: 8,
-            },
-        ],
+        vec![Match::Optional(Some(0x20)), all_b(), Match::Lpm { value: 0x0a00_0000, prefix: 8 }],
         5,
         4,
     );
@@ -127,26 +66,12 @@ fn priorities_decide_among_ternary_and_range_entries() {
     }
     // Optional entries of a ternary field are read back, and found, as ternary.
     let key = vec![
-        Match::Ternary {
-            value: 0x20,
-            mask: 0xff,
-        },
+        Match::Ternary { value: 0x20, mask: 0xff },
         all_b(),
-        Match::Lpm {
-            value: 0x0a00_0000,
-            prefix: 8,
-        },
+        Match::Lpm { value: 0x0a00_0000, prefix: 8 },
     ];
     let t = table_id(&pipeline, "t");
-    assert!(pipeline
-        .table_get(
-            t,
-            &EntryKey {
-                matches: key,
-                priority: 5
-            }
-        )
-        .is_ok());
+    assert!(pipeline.table_get(t, &EntryKey { matches: key, priority: 5 }).is_ok());
 }
 
 #[test]
@@ -154,10 +79,7 @@ fn equal_priorities_keep_the_order_of_insertion() {
     let mut pipeline = table_program(json!([["optional", "h", "a"]])).load();
     add_port(&mut pipeline, vec![Match::Optional(Some(1))], 3, 1);
     add_port(&mut pipeline, vec![Match::Optional(None)], 3, 2);
-    assert_eq!(
-        [port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)],
-        [1, 2]
-    );
+    assert_eq!([port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)], [1, 2]);
 }
 
 #[test]
@@ -175,13 +97,7 @@ fn a_static_mask_applies_before_the_match() {
     p4.json["pipelines"][0]["tables"][0]["key"][0]["mask"] = json!("0xf0");
     let mut pipeline = p4.load();
     add_port(&mut pipeline, vec![Match::Exact(0x30)], 0, 3);
-    assert_eq!(
-        [
-            port(&mut pipeline, 0x3f, 0, 0),
-            port(&mut pipeline, 0x4f, 0, 0)
-        ],
-        [3, 500]
-    );
+    assert_eq!([port(&mut pipeline, 0x3f, 0, 0), port(&mut pipeline, 0x4f, 0, 0)], [3, 500]);
 }
 
 #[test]
@@ -189,15 +105,11 @@ fn hit_and_miss_choose_the_way() {
     let mut p4 = table_program(json!([["exact", "h", "a"]]));
     p4.run(INGRESS, vec![forward(77)]);
     let second = p4.json["pipelines"][0]["tables"][1]["name"].clone();
-    p4.json["pipelines"][0]["tables"][0]["next_tables"] =
-        json!({"__HIT__": null, "__MISS__": second});
+    p4.json["pipelines"][0]["tables"][0]["next_tables"] = json!({"__HIT__": null, "__MISS__": second});
     p4.json["pipelines"][0]["tables"][0]["base_default_next"] = json!(null);
     let mut pipeline = p4.load();
     add_port(&mut pipeline, vec![Match::Exact(1)], 0, 3);
-    assert_eq!(
-        [port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)],
-        [3, 77]
-    );
+    assert_eq!([port(&mut pipeline, 1, 0, 0), port(&mut pipeline, 2, 0, 0)], [3, 77]);
 }
 
 /// A prefix within `c`, of which the first bits are few so that prefixes nest.

@@ -26,6 +26,8 @@ use crate::wire::{Header, Kind, Packet, WireError};
 const STRAY: Nanos = Nanos::from_secs(60);
 /// The controller did not know a stream: ask again after this.
 const QUERY_AGAIN: Nanos = Nanos::from_secs(1);
+/// No answer at all.
+const QUERY_ANEW: Nanos = Nanos::from_secs(5);
 /// Housekeeping.
 const TICK: Nanos = Nanos::from_secs(1);
 
@@ -46,7 +48,8 @@ pub struct CacheConfig {
 #[derive(Debug, Clone, Copy)]
 struct Queried {
     request: RequestId,
-    again_at: Option<Nanos>,
+    /// Ask anew, unless answered: the outbox may have had to drop the request.
+    again_at: Nanos,
 }
 
 /// A cache agent.
@@ -176,7 +179,7 @@ impl CacheAgent {
             Answer::Delegated(delegated) => self.on_delegated(now, delegated),
             Answer::Unknown | Answer::Refused { .. } if ours => {
                 for queried in self.queries.values_mut().filter(|q| q.request == reply.request) {
-                    queried.again_at = Some(now + QUERY_AGAIN);
+                    queried.again_at = now + QUERY_AGAIN;
                 }
             }
             _ if ours => {}
@@ -218,7 +221,10 @@ impl CacheAgent {
         let request = self.outbox.next_id();
         let header = self.header(Kind::Query, key);
         self.outbox.push(now, request, header, &Request::Query(Query { request }));
-        self.queries.insert(key, Queried { request, again_at: None });
+        let again_at = now + QUERY_ANEW;
+        if let Some(old) = self.queries.insert(key, Queried { request, again_at }) {
+            self.outbox.answered(old.request);
+        }
     }
 
     fn report(&mut self, now: Nanos, key: StreamKey, kind: ReportKind, about: MemberId, value: u32) {
@@ -261,7 +267,7 @@ impl CacheAgent {
 
     fn tick(&mut self, now: Nanos) {
         self.tick_due = now + TICK;
-        let is_due = |q: &Queried| q.again_at.is_some_and(|at| at <= now);
+        let is_due = |q: &Queried| q.again_at <= now;
         let again: Vec<StreamKey> =
             self.queries.iter().filter(|(_, q)| is_due(q)).map(|(&key, _)| key).collect();
         for key in again {

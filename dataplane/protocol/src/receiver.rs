@@ -10,6 +10,7 @@ use crate::control::{Joined, LeaveReason, Notice, NoticeKind, Reply, ReportKind,
 use crate::ids::{MemberId, Nanos, Seq, SessionId};
 use crate::incoming::Incoming;
 use crate::member::{Member, MemberConfig, MemberEvent, State};
+use crate::nack::Nack;
 use crate::receive_report::{ReceiveError, ReceiverEvent, ReceiverStats};
 use crate::transmit::{Datagram, Dest, Transmit};
 use crate::wire::{Flags, Header, Kind, Packet, WireError};
@@ -22,6 +23,9 @@ const ORPHAN_PATIENCE: Nanos = Nanos::from_secs(8);
 const ORPHAN_IDLE: Nanos = Nanos::from_secs(1);
 /// Neither controller nor stream is heard for this long.
 const DEAF_PATIENCE: Nanos = Nanos::from_secs(60);
+/// A stream that is not heard is asked for: soon after joining, later now and then.
+const PROBE_MIN: Nanos = Nanos::from_millis(200);
+const PROBE_MAX: Nanos = Nanos::from_secs(2);
 /// The largest window that is believed.
 const WINDOW_MAX: u32 = 1 << 16;
 
@@ -69,6 +73,8 @@ pub struct Receiver {
     /// Since when the sender is gone, and its name.
     orphaned: Option<(Nanos, String)>,
     last_packet: Nanos,
+    /// When to ask where the stream is, and after how long again.
+    probe: (Nanos, Nanos),
     stats: ReceiverStats,
     events: VecDeque<ReceiverEvent>,
 }
@@ -100,6 +106,7 @@ impl Receiver {
             started: false,
             orphaned: None,
             last_packet: now,
+            probe: (Nanos::MAX, PROBE_MIN),
             stats: ReceiverStats::default(),
             events: VecDeque::new(),
         }
@@ -152,6 +159,7 @@ impl Receiver {
             }
         }
         self.last_packet = now;
+        self.probe = (now + PROBE_MAX, PROBE_MAX);
         let Some(stream) = self.stream.as_mut() else {
             return Ok(());
         };
@@ -267,6 +275,7 @@ impl Receiver {
         }
         self.window = joined.window.clamp(1, WINDOW_MAX);
         self.source = joined.source;
+        self.probe = (now + PROBE_MIN, PROBE_MIN);
         if joined.start_seq > Seq::ZERO {
             self.begin(joined.start_seq);
         } else if joined.source == MemberId::NONE {
@@ -309,7 +318,28 @@ impl Receiver {
         if self.phase == Phase::Over {
             return None;
         }
-        self.poll_ack(now).or_else(|| self.poll_nack(now))
+        self.poll_ack(now).or_else(|| self.poll_nack(now)).or_else(|| self.poll_probe(now))
+    }
+
+    /// Asks where the stream is: a NACK without ranges. Who joined a stream that stands still, or
+    /// whose branch was taken out of it, hears nothing by itself.
+    fn poll_probe(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.probe_due()? > now {
+            return None;
+        }
+        let (_, pause) = self.probe;
+        let pause = Nanos(pause.0.saturating_mul(2)).min(PROBE_MAX);
+        self.probe = (now + pause, pause);
+        let next = self.stream.as_ref()?.assembly.next();
+        let header = Header { seq: next, ..self.header(Kind::Nack) };
+        let nack = Nack { next, ranges: Vec::new() };
+        self.stats.nacks += 1;
+        Some(self.to_group(header, &nack.encode()))
+    }
+
+    fn probe_due(&self) -> Option<Nanos> {
+        let waits = self.phase == Phase::Receiving && self.stream.is_some() && self.source != MemberId::NONE;
+        waits.then_some(self.probe.0)
     }
 
     fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {
@@ -383,7 +413,8 @@ impl Receiver {
     pub fn next_deadline(&self) -> Option<Nanos> {
         let stream = self.stream.as_ref().filter(|_| self.phase != Phase::Over);
         let stream = stream.and_then(Incoming::next_deadline);
-        [self.member.next_deadline(), stream, self.end_of_patience()].into_iter().flatten().min()
+        let probe = self.probe_due();
+        [self.member.next_deadline(), stream, probe, self.end_of_patience()].into_iter().flatten().min()
     }
 
     /// What happened since the last call.

@@ -23,6 +23,8 @@ use crate::wire::{Flags, Header, Kind, Packet, WireError};
 
 /// Before anything is measured.
 const RTT_GUESS: Nanos = Nanos::from_millis(100);
+/// Who asks where the stream is is answered at most this often.
+const ANNOUNCE_PAUSE: Nanos = Nanos::from_millis(100);
 /// The largest window that is believed.
 const WINDOW_MAX: u32 = 1 << 16;
 /// Who sends what.
@@ -78,7 +80,9 @@ pub struct Sender {
     pacer: Pacer,
     rtt: Rtt,
     polls: Polls,
+    /// Tell everyone where the stream is.
     announce: bool,
+    announced: Nanos,
 
     began: Nanos,
     stats: SenderStats,
@@ -120,6 +124,7 @@ impl Sender {
             rtt: Rtt::default(),
             polls: Polls::default(),
             announce: false,
+            announced: Nanos::ZERO,
             began: now,
             stats: SenderStats::default(),
             events: VecDeque::new(),
@@ -142,7 +147,7 @@ impl Sender {
             }
             Kind::Ack if header.source == self.stream => self.on_ack(now, header),
             Kind::Nack if header.source == self.stream => {
-                self.on_nack(&Nack::parse(packet.payload)?);
+                self.on_nack(now, &Nack::parse(packet.payload)?);
                 Ok(())
             }
             _ => Ok(()),
@@ -174,7 +179,11 @@ impl Sender {
         Ok(())
     }
 
-    fn on_nack(&mut self, nack: &Nack) {
+    fn on_nack(&mut self, now: Nanos, nack: &Nack) {
+        if nack.ranges.is_empty() && now >= self.announced + ANNOUNCE_PAUSE {
+            // Someone asks where the stream is.
+            self.announce = self.phase != Phase::Over;
+        }
         if self.phase == Phase::Sending {
             self.stats.nacks += 1;
             self.stats.nacks_dropped += self.repeats.request(nack, self.flight.sent());
@@ -297,6 +306,7 @@ impl Sender {
         }
         self.member_events(now);
         if std::mem::take(&mut self.announce) {
+            self.announced = now;
             return Some(self.sync(now));
         }
         if self.phase != Phase::Sending {

@@ -31,6 +31,10 @@ const NACK_BOUND: u32 = 1024;
 const UNSTORED_BOUND: usize = 4096;
 /// Packets that pass through without being kept.
 const PASSING_BOUND: usize = 256;
+/// Requesters that wait to hear where the stream is.
+const PROBERS_BOUND: usize = 64;
+/// Upstream is asked at most this often.
+const PROBE_PAUSE: Nanos = Nanos::from_millis(200);
 /// How often stale requests are looked for.
 const EXPIRY: Nanos = Nanos::from_millis(500);
 
@@ -90,6 +94,10 @@ pub(crate) struct StreamCache {
     /// Fetched for a requester while there was no room; goes out at once.
     passing: BTreeMap<u32, Cached>,
     expiry_due: Nanos,
+    /// Who asked where the stream is.
+    probers: Vec<SocketAddrV4>,
+    probe_upstream: bool,
+    probed: Nanos,
 }
 
 impl StreamCache {
@@ -113,6 +121,9 @@ impl StreamCache {
             unstored: IntervalSet::new(UNSTORED_BOUND),
             passing: BTreeMap::new(),
             expiry_due: now,
+            probers: Vec::new(),
+            probe_upstream: false,
+            probed: Nanos::ZERO,
         }
     }
 
@@ -251,8 +262,23 @@ impl StreamCache {
                 }
             }
         }
+        if nack.ranges.is_empty() {
+            self.on_probe(now, from);
+        }
         let behind = self.highest.next().since(nack.next);
         self.requesters.asked(now, from, member, behind, self.terms.window)
+    }
+
+    /// Someone asks where the stream is: answered from here, or asked upstream.
+    fn on_probe(&mut self, now: Nanos, from: SocketAddrV4) {
+        if self.highest == Seq::ZERO {
+            if now >= self.probed + PROBE_PAUSE {
+                self.probed = now;
+                self.probe_upstream = true;
+            }
+        } else if self.probers.len() < PROBERS_BOUND && !self.probers.contains(&from) {
+            self.probers.push(from);
+        }
     }
 
     /// The highest packet known to exist.
@@ -332,7 +358,12 @@ impl StreamCache {
             let nack = Nack { next: self.contiguous(), ranges };
             return Some(self.to_group(Header { seq, ..header(Kind::Nack) }, &nack.encode()));
         }
-        if let Some(address) = self.requesters.poll_sync(now, self.highest) {
+        if std::mem::take(&mut self.probe_upstream) {
+            let nack = Nack { next: self.contiguous(), ranges: Vec::new() };
+            return Some(self.to_group(header(Kind::Nack), &nack.encode()));
+        }
+        let lagging = self.requesters.poll_sync(now, self.highest);
+        if let Some(address) = self.probers.pop().or(lagging) {
             let sync = Header { seq: self.highest, poll: self.acks.poll(), ..header(Kind::Sync) };
             return Some(Transmit { dest: Dest::Host(address), bytes: sync.encode(&[]) });
         }
@@ -381,7 +412,8 @@ impl StreamCache {
         let requests = self.requests.next_deadline();
         let expiry = (!self.requests.is_empty()).then_some(self.expiry_due);
         let sync = self.requesters.next_deadline(self.highest);
-        [acks, requests, expiry, sync, self.repairs.next_deadline()].into_iter().flatten().min()
+        let probe = (self.probe_upstream || !self.probers.is_empty()).then_some(Nanos::ZERO);
+        [probe, acks, requests, expiry, sync, self.repairs.next_deadline()].into_iter().flatten().min()
     }
 
     /// Bytes that this stream may take.

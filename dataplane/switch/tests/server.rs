@@ -186,7 +186,8 @@ async fn a_client_that_vanishes_is_no_longer_primary() {
     drop(primary);
     drop(client);
     assert_eq!(backup.arbitration().await, (5, 10), "told that there is no primary");
-    let request = WriteRequest { election_id: Some(Uint128 { high: 0, low: 9 }), ..words().write_request(vec![]) };
+    let request =
+        WriteRequest { election_id: Some(Uint128 { high: 0, low: 9 }), ..words().write_request(vec![]) };
     assert_eq!(other.write(request).await.unwrap_err().code(), tonic::Code::PermissionDenied);
     assert_eq!(backup.arbitrate(10).await, (0, 10));
 }
@@ -199,7 +200,10 @@ async fn a_bad_arbitration_ends_the_stream_with_its_error() {
     let update = MasterArbitrationUpdate { device_id: 99, ..MasterArbitrationUpdate::default() };
     stream.send(stream_message_request::Update::Arbitration(update)).await;
     let status = stream.responses.next().await.unwrap().unwrap_err();
-    assert_eq!((status.code(), status.message()), (tonic::Code::NotFound, "no device 99 here, only device 7"));
+    assert_eq!(
+        (status.code(), status.message()),
+        (tonic::Code::NotFound, "no device 99 here, only device 7")
+    );
     assert!(stream.responses.next().await.is_none());
 }
 
@@ -223,14 +227,20 @@ async fn the_control_socket_shows_and_changes() {
         assert_eq!(stats["ports"][1]["out"]["queues"].as_array().map(Vec::len), Some(2));
         let refused = |request| ask(&ask_at, &request).unwrap_err().to_string();
         assert_eq!(refused(link(9, "up")), "there is no port 9");
-        assert_eq!(refused(link(1, "rate=9")), "rate: \"9\" is not a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)");
+        assert_eq!(
+            refused(link(1, "rate=9")),
+            "rate: \"9\" is not a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)"
+        );
     })
     .await
     .unwrap();
     server.abort();
     assert!(server.await.unwrap_err().is_cancelled());
     assert!(!path.exists(), "the file goes with the socket");
-    assert!(ask(&path, &ControlRequest::Stats { reset: false }).unwrap_err().to_string().starts_with("no gfswitch answers"));
+    assert!(ask(&path, &ControlRequest::Stats { reset: false })
+        .unwrap_err()
+        .to_string()
+        .starts_with("no gfswitch answers"));
 }
 
 #[test]

@@ -1,21 +1,16 @@
-"""The group header for scapy, written from docs/protocol.md and so independent of the Rust encoder it checks."""
+"""The group header for scapy, written from docs/protocol.md: independent of the Rust encoder."""
 
 from __future__ import annotations
 
 import struct
 
-from scapy.fields import ByteEnumField, ByteField, IntField, ShortField, XShortField
+from scapy.fields import ByteField, IntField, ShortField, XShortField
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 from scapy.utils import checksum
 
 GROUP_PORT = 26470
 DATA, REPAIR, ACK, NACK, SYNC, JOIN, LEAVE, KEEPALIVE, REPLY, RESET, QUERY, REPORT = range(1, 13)
-NAMES = dict(
-    enumerate(
-        "DATA REPAIR ACK NACK SYNC JOIN LEAVE KEEPALIVE REPLY RESET QUERY REPORT".split(), start=1
-    )
-)
 FORCED = 0x04
 
 
@@ -25,7 +20,7 @@ class Group(Packet):
     name = "Group"
     fields_desc = [  # noqa: RUF012 (scapy's way)
         ByteField("version", 1),
-        ByteEnumField("type", DATA, NAMES),
+        ByteField("type", DATA),
         ByteField("flags", 0),
         ByteField("poll", 0),
         IntField("session", 0),

@@ -1,7 +1,7 @@
 """One switch with a session on it: ports, addresses and table entries that the P4 tests share.
 
-    port 1: the sender, member 1        port 3, 4: receivers, members 3 and 4 (branches 0 and 1)
-    port 2: the cache agent             port 5:    the next switch (branch 2)
+port 1: the sender, member 1        port 3, 4: receivers, members 3 and 4 (branches 0 and 1)
+port 2: the cache agent             port 5:    the next switch (branch 2)
 """
 
 from __future__ import annotations
@@ -29,11 +29,21 @@ INDEX = 9
 ALL_BRANCHES = 0xFF
 
 DROP = {
-    name: reason
-    for reason, name in enumerate(
-        "none malformed checksum unknown_protocol not_for_us ttl no_route no_arp unknown_session wrong_port "
-        "unknown_branch unknown_type no_upstream not_controller absorbed".split()
-    )
+    "none": 0,
+    "malformed": 1,
+    "checksum": 2,
+    "unknown_protocol": 3,
+    "not_for_us": 4,
+    "ttl": 5,
+    "no_route": 6,
+    "no_arp": 7,
+    "unknown_session": 8,
+    "wrong_port": 9,
+    "unknown_branch": 10,
+    "unknown_type": 11,
+    "no_upstream": 12,
+    "not_controller": 13,
+    "absorbed": 14,
 }
 
 
@@ -72,10 +82,10 @@ def branch_entry(branch: int, port: int, member: int) -> fy.P4TableEntry:
         "branches",
         match=fy.P4TableMatch(
             {
-            "hdr.group.session": SESSION,
-            "hdr.group.source": SOURCE,
-            "meta.ingress_port": port,
-            "hdr.group.member": member,
+                "hdr.group.session": SESSION,
+                "hdr.group.source": SOURCE,
+                "meta.ingress_port": port,
+                "hdr.group.member": member,
             }
         ),
         action=fy.P4TableAction("from_branch", branch=branch),
@@ -119,7 +129,9 @@ def with_session(switch: Switch, active: int = 0b111, **changes: int) -> Switch:
     return switch
 
 
-def frame(port: int, kind: int = DATA, payload: bytes = b"", dst: str = GROUP_ADDRESS, **fields: int) -> Packet:
+def frame(
+    port: int, kind: int = DATA, payload: bytes = b"", *, dst: str = GROUP_ADDRESS, **fields: int
+) -> Packet:
     """A group packet of the host on `port`."""
     fields = {"session": SESSION, "source": SOURCE, "member": port} | fields
     return (

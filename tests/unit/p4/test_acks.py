@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
@@ -32,8 +34,9 @@ from tests.unit.p4.network import (
 MEMBER = {FIRST: 3, SECOND: 4, DOWN: 0}
 
 
-def ack(switch: Switch, port: int, seq: int, **fields: int) -> list[Output]:
-    return switch.run(port, frame(port, ACK, seq=seq, **({"member": MEMBER[port]} | fields)))
+def ack(switch: Switch, port: int, seq: int, **fields: Any) -> list[Output]:
+    member = fields.pop("member", MEMBER[port])
+    return switch.run(port, frame(port, ACK, seq=seq, member=member, **fields))
 
 
 def heard(outputs: list[Output]) -> int:

@@ -39,7 +39,7 @@ def test_a_packet_out_to_no_port_is_dropped(bare: Switch) -> None:
 
 
 def test_a_packet_out_needs_its_fields(bare: Switch) -> None:
-    with pytest.raises(ValueError, match="egress_port|metadata"):
+    with pytest.raises(ValueError, match=r"egress_port|metadata"):
         bare.packet_out(b"x", inject=0, padding=0)
     with pytest.raises(ValueError, match="no field color"):
         bare.packet_out(b"x", egress_port=1, inject=0, padding=0, color=1)

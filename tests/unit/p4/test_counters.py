@@ -20,7 +20,9 @@ def test_a_stream_counts_what_reached_the_switch(switch: Switch) -> None:
 def test_a_neighbour_counts_its_copies(switch: Switch) -> None:
     switch.run(UPSTREAM, frame(UPSTREAM, DATA))
     for port in (AGENT, FIRST, DOWN):
-        (entry,) = switch.read(fy.P4DirectCounterEntry("neighbour_counter", table_entry=neighbour_entry(port)))
+        (entry,) = switch.read(
+            fy.P4DirectCounterEntry("neighbour_counter", table_entry=neighbour_entry(port))
+        )
         assert entry.packet_count == 1
 
 

@@ -24,7 +24,11 @@ def route(prefix: str, port: int) -> fy.P4TableEntry:
 def router(bare: Switch) -> Switch:
     bare.write(
         [
-            +fy.P4TableEntry("station", match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}), action=fy.P4TableAction("for_us")),
+            +fy.P4TableEntry(
+                "station",
+                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
+                action=fy.P4TableAction("for_us"),
+            ),
             +route(f"{ip(2)}/32", 2),
             +route("10.0.0.0/24", 3),
             +fy.P4TableEntry(
@@ -84,7 +88,13 @@ def test_arp_is_answered_for_known_addresses(router: Switch) -> None:
     assert ports(outputs) == [1]
     assert (answer.dst, answer.src) == (mac(1), ROUTER_MAC)
     fields = answer[ARP]
-    assert (fields.op, fields.hwsrc, fields.psrc, fields.hwdst, fields.pdst) == (2, ROUTER_MAC, ip(2), mac(1), ip(1))
+    assert (fields.op, fields.hwsrc, fields.psrc, fields.hwdst, fields.pdst) == (
+        2,
+        ROUTER_MAC,
+        ip(2),
+        mac(1),
+        ip(1),
+    )
 
 
 @pytest.mark.parametrize(

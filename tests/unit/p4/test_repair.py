@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import finsy as fy
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-import finsy as fy
 from groupflow.switch import Switch
 from tests.unit.p4.layers import GROUP_PORT, NACK, REPAIR, Group
 from tests.unit.p4.network import (
@@ -51,7 +51,11 @@ def test_a_request_of_a_stranger_is_dropped(switch: Switch) -> None:
 def test_a_repair_to_one_member_is_routed(switch: Switch) -> None:
     switch.write(
         [
-            +fy.P4TableEntry("station", match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}), action=fy.P4TableAction("for_us")),
+            +fy.P4TableEntry(
+                "station",
+                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
+                action=fy.P4TableAction("for_us"),
+            ),
             +fy.P4TableEntry(
                 "ipv4_route",
                 match=fy.P4TableMatch({"hdr.ipv4.dst": f"{ip(FIRST)}/32"}),

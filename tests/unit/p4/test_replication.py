@@ -63,7 +63,9 @@ def test_the_agent_multicasts_repairs_to_all_but_itself(switch: Switch) -> None:
     assert ports(switch.run(AGENT, frame(AGENT, REPAIR, b"r", seq=3))) == [FIRST, SECOND, DOWN]
 
 
-@pytest.mark.parametrize(("port", "kind"), [(FIRST, DATA), (DOWN, DATA), (FIRST, REPAIR), (AGENT, DATA), (AGENT, SYNC)])
+@pytest.mark.parametrize(
+    ("port", "kind"), [(FIRST, DATA), (DOWN, DATA), (FIRST, REPAIR), (AGENT, DATA), (AGENT, SYNC)]
+)
 def test_data_from_another_port_than_upstream_is_dropped(switch: Switch, port: int, kind: int) -> None:
     assert switch.run(port, frame(port, kind, seq=1)) == []
     assert drops(switch) == {"wrong_port": 1}
@@ -97,4 +99,7 @@ def test_two_neighbours_on_one_port_get_a_copy_each(switch: Switch) -> None:
     group = fy.P4MulticastGroupEntry(DATA_GROUP, replicas=[(FIRST, FIRST), (FIRST, 60)])
     switch.write([+second, ~group])
     outputs = switch.run(UPSTREAM, frame(UPSTREAM, DATA))
-    assert sorted((o.port, Ether(o.frame)[UDP].dport) for o in outputs) == [(FIRST, 30000 + FIRST), (FIRST, 40000)]
+    assert sorted((o.port, Ether(o.frame)[UDP].dport) for o in outputs) == [
+        (FIRST, 30000 + FIRST),
+        (FIRST, 40000),
+    ]

@@ -101,7 +101,7 @@ def test_random_bytes_never_leave_the_switch(data: bytes, port: int) -> None:
 
 
 def test_mutated_frames_leave_only_as_the_session_allows(switch: Switch) -> None:
-    """A damaged copy of a good packet is dropped, or is still a whole packet of the session (payload bytes changed)."""
+    """A damaged copy of a good packet is dropped, or is still a whole packet of the session."""
     generator = random.Random(20261120)
     good = bytes(frame(UPSTREAM, DATA, b"payload" * 5, seq=1))
     for _ in range(2000):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,13 +95,17 @@ def test_it_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
     )
     assert owner.stdout is not None
     pid = int(owner.stdout.readline())
-    assert running(pid)
+    eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
     owner.send_signal(signal.SIGKILL)
     owner.communicate()
-    deadline = time.monotonic() + 5
-    while running(pid) and time.monotonic() < deadline:
+    eventually(lambda: not running(pid))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not running(pid)
 
 
 def _path() -> dict[str, str]:

@@ -30,6 +30,7 @@ fn rules(agents: bool) -> Rules {
         rate: BitRate(200_000_000),
         token: "c0ffee".to_owned(),
         agents,
+        decouple: false,
     }
 }
 
@@ -237,19 +238,4 @@ fn help_has_examples() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.contains("Example") && text.contains("gfagent"), "{text}");
     }
-}
-#[test]
-fn zz_cpu() {
-    let folder = Folder::new("cpu");
-    std::fs::write(folder.path("in"), random_bytes(32 << 20)).expect("the input");
-    let mut network = Network::new(rules(true), 0);
-    let mut cache = start(network.add_port(), "cache", "sa1", &[]);
-    cache.wait_for("joined");
-    let mut r: Vec<Agent> = (0..3).map(|i| start(network.add_port(), "recv", &format!("r{i}"), &["--output", &folder.path(&format!("o{i}"))])).collect();
-    let mut s = start(network.add_port(), "send", "ma1", &["--file", &folder.path("in"), "--members", "3", "--rate", "98mbit"]);
-    let cpu = |pid: i32| { let t = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default(); format!("{t} {}", std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default().lines().filter(|l| l.contains("ctxt") || l.contains("VmHWM")).collect::<Vec<_>>().join(" ")) };
-    let e = r[0].wait_for("complete");
-    println!("{e}");
-    for a in r.iter().chain([&s, &cache]) { println!("{}", cpu(a.pid())); }
-    println!("{}", s.wait_for("complete"));
 }

@@ -20,19 +20,12 @@ pub(crate) fn actions(
         let (mut params, mut widths) = (Vec::new(), Vec::new());
         for param in node.get("runtime_data")?.items()? {
             let width = param.get("bitwidth")?.width()?;
-            params.push(ParamInfo {
-                name: param.get("name")?.str()?.to_owned(),
-                width: u32::from(width),
-            });
+            params.push(ParamInfo { name: param.get("name")?.str()?.to_owned(), width: u32::from(width) });
             widths.push(width);
         }
         let ops = body(&node.get("primitives")?, scope, &widths)?;
         scope.actions.insert(node.get("id")?.int()?, id);
-        infos.push(ActionInfo {
-            id: ActionId(id),
-            name: node.get("name")?.str()?.to_owned(),
-            params,
-        });
+        infos.push(ActionInfo { id: ActionId(id), name: node.get("name")?.str()?.to_owned(), params });
         bodies.push(Action { ops });
     }
     Ok((infos, bodies))
@@ -42,10 +35,7 @@ pub(crate) fn actions(
 fn body(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Vec<Op>, LoadError> {
     let primitives = node.items()?;
     let length = primitives.len();
-    primitives
-        .iter()
-        .map(|primitive| op(primitive, scope, params, length))
-        .collect()
+    primitives.iter().map(|primitive| op(primitive, scope, params, length)).collect()
 }
 
 /// One primitive outside of an action: in a parser state or in the deparser.
@@ -93,55 +83,31 @@ impl<'n> Call<'n, '_> {
     }
 
     fn register(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(
-            &self.scope.registers,
-            "register",
-            &self.parameter(i)?.get("value")?,
-        )
+        Scope::named(&self.scope.registers, "register", &self.parameter(i)?.get("value")?)
     }
 
     fn counter(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(
-            &self.scope.counters,
-            "counter",
-            &self.parameter(i)?.get("value")?,
-        )
+        Scope::named(&self.scope.counters, "counter", &self.parameter(i)?.get("value")?)
     }
 
     fn meter(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(
-            &self.scope.meters,
-            "meter",
-            &self.parameter(i)?.get("value")?,
-        )
+        Scope::named(&self.scope.meters, "meter", &self.parameter(i)?.get("value")?)
     }
 
     fn calculation(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(
-            &self.scope.calculations,
-            "calculation",
-            &self.parameter(i)?.get("value")?,
-        )
+        Scope::named(&self.scope.calculations, "calculation", &self.parameter(i)?.get("value")?)
     }
 
     fn field_list(&self, i: usize) -> Result<u32, LoadError> {
         let value = self.parameter(i)?.get("value")?;
         let id = value.unsigned_hex()?;
-        self.scope
-            .field_lists
-            .get(&id)
-            .copied()
-            .ok_or_else(|| value.dangling("field list", id.to_string()))
+        self.scope.field_lists.get(&id).copied().ok_or_else(|| value.dangling("field list", id.to_string()))
     }
 
     fn learn_list(&self, i: usize) -> Result<u32, LoadError> {
         let value = self.parameter(i)?.get("value")?;
         let id = value.unsigned_hex()?;
-        self.scope
-            .learn_lists
-            .get(&id)
-            .copied()
-            .ok_or_else(|| value.dangling("learn list", id.to_string()))
+        self.scope.learn_lists.get(&id).copied().ok_or_else(|| value.dangling("learn list", id.to_string()))
     }
 
     /// The index of a primitive within the action; its length is the end.
@@ -149,20 +115,14 @@ impl<'n> Call<'n, '_> {
         let value = self.parameter(i)?.get("value")?;
         let to = value.unsigned_hex()?;
         if to > length as u128 {
-            return Err(value.invalid(format!(
-                "a jump to {to} in an action of {length} primitives"
-            )));
+            return Err(value.invalid(format!("a jump to {to} in an action of {length} primitives")));
         }
         Ok(to as u32)
     }
 }
 
 /// What an assignment writes: a field, or a field of a stack's element.
-pub(crate) fn target(
-    node: &Node<'_>,
-    scope: &Scope,
-    params: Params<'_>,
-) -> Result<Target, LoadError> {
+pub(crate) fn target(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Target, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
         "field" => {
@@ -177,71 +137,41 @@ pub(crate) fn target(
             Ok(Target::Last { stack, offset })
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
-        "expression" if value.get("op")?.str()? == "access_field" => {
-            match accessed(&value, scope, params)? {
-                (HeaderTarget::Fixed(header), offset) => Ok(Target::Field(
-                    scope.layout.header(header).fields[offset as usize],
-                )),
-                (HeaderTarget::Element { stack, index }, offset) => Ok(Target::Element {
-                    stack,
-                    index,
-                    offset,
-                }),
+        "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
+            (HeaderTarget::Fixed(header), offset) => {
+                Ok(Target::Field(scope.layout.header(header).fields[offset as usize]))
             }
-        }
+            (HeaderTarget::Element { stack, index }, offset) => Ok(Target::Element { stack, index, offset }),
+        },
         other => Err(node.unsupported(format!("an assignment to {other:?}"))),
     }
 }
 
 fn op(node: &Node<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Result<Op, LoadError> {
     let name = node.get("op")?;
-    let call = Call {
-        parameters: node.list("parameters")?,
-        node,
-        scope,
-        params,
-    };
+    let call = Call { parameters: node.list("parameters")?, node, scope, params };
     Ok(match name.str()? {
-        "assign" | "set" | "modify_field" => Op::Assign {
-            target: call.target(0)?,
-            value: call.value(1)?,
-        },
+        "assign" | "set" | "modify_field" => Op::Assign { target: call.target(0)?, value: call.value(1)? },
         "add_header" => Op::AddHeader(call.header(0)?),
         "remove_header" => Op::RemoveHeader(call.header(0)?),
         "assign_header" | "copy_header" => copy_header(&call)?,
         "assign_header_stack" => copy_stack(&call)?,
-        "push" => Op::Push {
-            stack: call.stack(0)?,
-            count: call.exact(1)?,
-        },
-        "pop" => Op::Pop {
-            stack: call.stack(0)?,
-            count: call.exact(1)?,
-        },
+        "push" => Op::Push { stack: call.stack(0)?, count: call.exact(1)? },
+        "pop" => Op::Pop { stack: call.stack(0)?, count: call.exact(1)? },
         "mark_to_drop" | "drop" => Op::MarkToDrop,
-        "register_read" => Op::RegisterRead {
-            target: call.target(0)?,
-            register: call.register(1)?,
-            index: call.exact(2)?,
-        },
-        "register_write" => Op::RegisterWrite {
-            register: call.register(0)?,
-            index: call.exact(1)?,
-            value: call.value(2)?,
-        },
-        "count" => Op::Count {
-            counter: call.counter(0)?,
-            index: call.exact(1)?,
-        },
-        "execute_meter" => Op::ExecuteMeter {
-            meter: call.meter(0)?,
-            index: call.exact(1)?,
-            target: call.target(2)?,
-        },
-        "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => Op::Clone {
-            session: call.exact(0)?,
-            list: call.field_list(1)?,
-        },
+        "register_read" => {
+            Op::RegisterRead { target: call.target(0)?, register: call.register(1)?, index: call.exact(2)? }
+        }
+        "register_write" => {
+            Op::RegisterWrite { register: call.register(0)?, index: call.exact(1)?, value: call.value(2)? }
+        }
+        "count" => Op::Count { counter: call.counter(0)?, index: call.exact(1)? },
+        "execute_meter" => {
+            Op::ExecuteMeter { meter: call.meter(0)?, index: call.exact(1)?, target: call.target(2)? }
+        }
+        "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
+            Op::Clone { session: call.exact(0)?, list: call.field_list(1)? }
+        }
         "generate_digest" => Op::Digest(call.learn_list(1)?),
         "resubmit" => Op::Resubmit(call.field_list(0)?),
         "recirculate" => Op::Recirculate(call.field_list(0)?),
@@ -251,21 +181,16 @@ fn op(node: &Node<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
             calculation: call.calculation(2)?,
             max: call.exact(3)?,
         },
-        "modify_field_rng_uniform" => Op::Random {
-            target: call.target(0)?,
-            low: call.exact(1)?,
-            high: call.exact(2)?,
-        },
+        "modify_field_rng_uniform" => {
+            Op::Random { target: call.target(0)?, low: call.exact(1)?, high: call.exact(2)? }
+        }
         "truncate" => Op::Truncate(call.exact(0)?),
         "log_msg" => log(&call)?,
         "assert" | "assume" => Op::Assert(call.exact(0)?),
         "exit" => Op::Exit,
         "no_op" => Op::Nothing,
         "_jump" => Op::Jump(call.jump(0, length)?),
-        "_jump_if_zero" => Op::JumpIfZero {
-            condition: call.exact(0)?,
-            to: call.jump(1, length)?,
-        },
+        "_jump_if_zero" => Op::JumpIfZero { condition: call.exact(0)?, to: call.jump(1, length)? },
         other => return Err(name.unsupported(format!("the primitive {other:?}"))),
     })
 }
@@ -303,14 +228,8 @@ fn log(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     let pieces = format.split("{}").map(str::to_owned).collect();
     let vector = call.parameter(1)?.get("value")?;
     // Without arguments p4c writes an empty object.
-    let values = if vector.is_object() {
-        Vec::new()
-    } else {
-        vector.items()?
-    };
-    let values = values
-        .iter()
-        .map(|value| exact(value, call.scope, call.params))
-        .collect::<Result<_, _>>()?;
+    let values = if vector.is_object() { Vec::new() } else { vector.items()? };
+    let values =
+        values.iter().map(|value| exact(value, call.scope, call.params)).collect::<Result<_, _>>()?;
     Ok(Op::Log { pieces, values })
 }

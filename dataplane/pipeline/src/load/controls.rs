@@ -29,11 +29,7 @@ pub(crate) fn controls(
     actions: &[ActionInfo],
     direct_meters: &DirectMeters,
 ) -> Result<Controls, LoadError> {
-    let context = Context {
-        scope,
-        actions,
-        direct_meters,
-    };
+    let context = Context { scope, actions, direct_meters };
     let pipelines = root.get("pipelines")?;
     let mut controls = Controls::default();
     let mut seen = HashSet::new();
@@ -58,21 +54,14 @@ pub(crate) fn controls(
     Ok(controls)
 }
 
-fn control(
-    node: &Json<'_>,
-    context: &Context<'_>,
-    controls: &mut Controls,
-) -> Result<Next, LoadError> {
+fn control(node: &Json<'_>, context: &Context<'_>, controls: &mut Controls) -> Result<Next, LoadError> {
     let tables = node.list("tables")?;
     let conditions = node.list("conditionals")?;
     let calls = node.list("action_calls")?;
     let mut names = Names::new();
     for (i, named) in tables.iter().chain(&conditions).chain(&calls).enumerate() {
         let name = named.get("name")?;
-        if names
-            .insert(name.str()?.to_owned(), (controls.nodes.len() + i) as u32)
-            .is_some()
-        {
+        if names.insert(name.str()?.to_owned(), (controls.nodes.len() + i) as u32).is_some() {
             return Err(name.invalid(format!("a second node {:?}", name.str()?)));
         }
     }
@@ -85,25 +74,15 @@ fn control(
     }
     for node in &conditions {
         let condition = exact(&node.get("expression")?, context.scope, &[])?;
-        let (on_true, on_false) = (
-            next(node, "true_next", &names)?,
-            next(node, "false_next", &names)?,
-        );
-        controls.nodes.push(Node::Condition {
-            condition,
-            on_true,
-            on_false,
-        });
+        let (on_true, on_false) = (next(node, "true_next", &names)?, next(node, "false_next", &names)?);
+        controls.nodes.push(Node::Condition { condition, on_true, on_false });
     }
     for node in &calls {
         let action = action_id(&node.get("action_id")?, context.scope)?;
         if !context.actions[action.index()].params.is_empty() {
             return Err(node.get("action_id")?.invalid("the action has parameters"));
         }
-        controls.nodes.push(Node::Call {
-            action: action.0,
-            next: next(node, "next_node", &names)?,
-        });
+        controls.nodes.push(Node::Call { action: action.0, next: next(node, "next_node", &names)? });
     }
     next(node, "init_table", &names)
 }
@@ -125,9 +104,7 @@ fn refuse_cycles(controls: &Controls, place: &Json<'_>) -> Result<(), LoadError>
                 Some(to) if marks[to as usize] == Mark::Open => {
                     return Err(place.invalid("tables and conditions form a cycle"));
                 }
-                Some(to) if marks[to as usize] == Mark::New => {
-                    path.push((to, successors(controls, to)))
-                }
+                Some(to) if marks[to as usize] == Mark::New => path.push((to, successors(controls, to))),
                 Some(_) => {}
                 None => {
                     marks[*node as usize] = Mark::Done;
@@ -141,17 +118,11 @@ fn refuse_cycles(controls: &Controls, place: &Json<'_>) -> Result<(), LoadError>
 
 fn successors(controls: &Controls, node: u32) -> Vec<u32> {
     match &controls.nodes[node as usize] {
-        Node::Condition {
-            on_true, on_false, ..
-        } => on_true.iter().chain(on_false).copied().collect(),
+        Node::Condition { on_true, on_false, .. } => on_true.iter().chain(on_false).copied().collect(),
         Node::Call { next, .. } => next.iter().copied().collect(),
         Node::Table(table) => {
             let table = &controls.match_tables[*table as usize];
-            let ends = [
-                table.next_hit.flatten(),
-                table.next_miss.flatten(),
-                table.next_default,
-            ];
+            let ends = [table.next_hit.flatten(), table.next_miss.flatten(), table.next_default];
             table.next.iter().copied().chain(ends).flatten().collect()
         }
     }

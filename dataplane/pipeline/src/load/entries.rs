@@ -43,10 +43,7 @@ pub(crate) fn entries(
     // The lowest number wins in BMv2, the highest here.
     let mut priorities = Vec::new();
     for (i, node) in nodes.iter().enumerate() {
-        priorities.push(
-            node.opt("priority")
-                .map_or(Ok(i as u32), |priority| priority.int::<u32>())?,
-        );
+        priorities.push(node.opt("priority").map_or(Ok(i as u32), |priority| priority.int::<u32>())?);
     }
     let last = priorities.iter().max().copied().unwrap_or(0);
     let (mut entries, mut seen) = (Vec::new(), HashSet::new());
@@ -55,20 +52,13 @@ pub(crate) fn entries(
         for (part, field) in node.get("match_key")?.items()?.iter().zip(&info.key) {
             matches.push(declared_match(part, field)?);
         }
-        let priority = if info.with_priority {
-            (last - priority).saturating_add(1)
-        } else {
-            0
-        };
+        let priority = if info.with_priority { (last - priority).saturating_add(1) } else { 0 };
         let key = EntryKey { matches, priority };
         let key = check::key(info, &key).map_err(|error| node.invalid(error.to_string()))?;
         if !seen.insert(key.clone()) {
             return Err(node.invalid("a second entry with this key"));
         }
-        entries.push(Entry {
-            key,
-            call: call(&node.get("action_entry")?, info, context)?,
-        });
+        entries.push(Entry { key, call: call(&node.get("action_entry")?, info, context)? });
     }
     Ok(entries)
 }
@@ -77,11 +67,7 @@ fn declared_match(node: &Json<'_>, field: &KeyInfo) -> Result<Match, LoadError> 
     let width = field.width as u8;
     let value = |key| -> Result<u128, LoadError> {
         let (negative, magnitude) = node.get(key)?.hex()?;
-        Ok(if negative {
-            magnitude.wrapping_neg() & mask(width)
-        } else {
-            magnitude
-        })
+        Ok(if negative { magnitude.wrapping_neg() & mask(width) } else { magnitude })
     };
     match node.get("match_type")?.str()? {
         "exact" => Ok(Match::Exact(value("key")?)),
@@ -92,22 +78,13 @@ fn declared_match(node: &Json<'_>, field: &KeyInfo) -> Result<Match, LoadError> 
                 return Err(prefix_node.invalid("the prefix is longer than the field"));
             }
             // p4c leaves the bits after the prefix as they are written.
-            Ok(Match::Lpm {
-                value: value("key")? & prefix_mask(width, prefix),
-                prefix,
-            })
+            Ok(Match::Lpm { value: value("key")? & prefix_mask(width, prefix), prefix })
         }
         "ternary" | "optional" => {
             let mask = value("mask")?;
-            Ok(Match::Ternary {
-                value: value("key")? & mask,
-                mask,
-            })
+            Ok(Match::Ternary { value: value("key")? & mask, mask })
         }
-        "range" => Ok(Match::Range {
-            low: value("start")?,
-            high: value("end")?,
-        }),
+        "range" => Ok(Match::Range { low: value("start")?, high: value("end")? }),
         other => Err(node.unsupported(format!("the match kind {other:?}"))),
     }
 }

@@ -19,22 +19,14 @@ struct Typed {
 }
 
 fn typed(expr: Expr, range: Range) -> Typed {
-    Typed {
-        expr,
-        range,
-        sides: None,
-    }
+    Typed { expr, range, sides: None }
 }
 
 /// Widths of the action parameters that the expression may use.
 pub(crate) type Params<'a> = &'a [u8];
 
 /// The expression of a `{"type": .., "value": ..}` object.
-pub(crate) fn expression(
-    node: &Node<'_>,
-    scope: &Scope,
-    params: Params<'_>,
-) -> Result<Expr, LoadError> {
+pub(crate) fn expression(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
     Ok(operand(node, scope, params)?.expr)
 }
 
@@ -63,10 +55,7 @@ fn operand(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, 
         }
         "stack_field" => {
             let (stack, offset, field) = scope.stack_field(&value)?;
-            Ok(typed(
-                Expr::StackLast { stack, offset },
-                Range::of_field(field),
-            ))
+            Ok(typed(Expr::StackLast { stack, offset }, Range::of_field(field)))
         }
         // p4c wraps the expression of an action's argument once more.
         "expression" if value.opt("op").is_none() => operand(&value, scope, params),
@@ -78,19 +67,13 @@ fn operand(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, 
 fn constant(node: &Node<'_>) -> Result<Typed, LoadError> {
     let (negative, magnitude) = node.hex()?;
     if !negative {
-        return Ok(typed(
-            Expr::Const(magnitude),
-            Unsigned(128 - magnitude.leading_zeros()),
-        ));
+        return Ok(typed(Expr::Const(magnitude), Unsigned(128 - magnitude.leading_zeros())));
     }
     if magnitude > 1 << 127 {
         return Err(node.unsupported("a constant of more than 128 bits"));
     }
     let value = magnitude.wrapping_neg();
-    Ok(typed(
-        Expr::Const(value),
-        Signed(129 - value.leading_ones()),
-    ))
+    Ok(typed(Expr::Const(value), Signed(129 - value.leading_ones())))
 }
 
 fn operation(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
@@ -106,9 +89,7 @@ fn operation(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed
             let stack = scope.stack(&node.get("right")?.get("value")?)?;
             Ok(typed(Expr::StackCount(stack), Unsigned(32)))
         }
-        "not" | "~" | "d2b" | "b2d" | "-" if node.opt("left").is_none() => {
-            unary(node, scope, params)
-        }
+        "not" | "~" | "d2b" | "b2d" | "-" if node.opt("left").is_none() => unary(node, scope, params),
         "two_comp_mod" | "sat_cast" | "usat_cast" => cast(node, scope, params),
         "?" => {
             let condition = operand(&node.get("cond")?, scope, params)?;
@@ -116,10 +97,7 @@ fn operation(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed
             let left = operand(&node.get("left")?, scope, params)?;
             let right = operand(&node.get("right")?, scope, params)?;
             let range = left.range.join(right.range);
-            Ok(typed(
-                Expr::Select(Box::new((condition.expr, left.expr, right.expr))),
-                range,
-            ))
+            Ok(typed(Expr::Select(Box::new((condition.expr, left.expr, right.expr))), range))
         }
         _ => binary(node, scope, params),
     }
@@ -137,10 +115,7 @@ fn unary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, Lo
         }
         "~" => {
             let range = Range::signed(value.range.signed_bits());
-            return Ok(typed(
-                Expr::Unary(Unary::Complement, Box::new(value.expr)),
-                range,
-            ));
+            return Ok(typed(Expr::Unary(Unary::Complement, Box::new(value.expr)), range));
         }
         "not" => Unary::Not,
         _ => Unary::IsNonZero,
@@ -161,10 +136,7 @@ fn cast(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, Loa
     let bits = u32::from(width);
     let signed = match node.get("op")?.str()? {
         "two_comp_mod" => {
-            return Ok(typed(
-                Expr::Unary(Unary::Wrap(width), Box::new(value.expr)),
-                Signed(bits),
-            ))
+            return Ok(typed(Expr::Unary(Unary::Wrap(width), Box::new(value.expr)), Signed(bits)))
         }
         op => op == "sat_cast",
     };
@@ -197,23 +169,15 @@ fn binary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, L
     if left_node.is_null() {
         return Err(op_node.unsupported(format!("the unary operator {:?}", op_node.str()?)));
     }
-    let (a, b) = (
-        operand(&left_node, scope, params)?,
-        operand(&right_node, scope, params)?,
-    );
+    let (a, b) = (operand(&left_node, scope, params)?, operand(&right_node, scope, params)?);
     let exact = || require_exact(&a, &left_node).and_then(|()| require_exact(&b, &right_node));
     let natural = || {
-        exact()
-            .and_then(|()| require_natural(&a, &left_node))
-            .and_then(|()| require_natural(&b, &right_node))
+        exact().and_then(|()| require_natural(&a, &left_node)).and_then(|()| require_natural(&b, &right_node))
     };
     let mut swapped = false;
     let (op, range) = match op_node.str()? {
         "+" => (Binary::Add, a.range.add(b.range)),
-        "-" => (
-            Binary::Sub,
-            Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1),
-        ),
+        "-" => (Binary::Sub, Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1)),
         "*" => (Binary::Mul, a.range.mul(b.range)),
         "&" => (Binary::And, a.range.and(b.range)),
         "|" => (Binary::Or, a.range.join(b.range)),
@@ -227,14 +191,7 @@ fn binary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, L
             exact()?;
             require_natural(&b, &right_node)?;
             let signed = matches!(a.range, Signed(_));
-            (
-                if signed {
-                    Binary::ShrSigned
-                } else {
-                    Binary::ShrUnsigned
-                },
-                a.range,
-            )
+            (if signed { Binary::ShrSigned } else { Binary::ShrUnsigned }, a.range)
         }
         "/" => {
             natural()?;
@@ -250,9 +207,7 @@ fn binary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, L
             exact()?;
             let signed = matches!(a.range, Signed(_)) || matches!(b.range, Signed(_));
             if signed && a.range.join(b.range) == Wrapped {
-                return Err(
-                    node.unsupported("a comparison of a signed value with 128 unsigned bits")
-                );
+                return Err(node.unsupported("a comparison of a signed value with 128 unsigned bits"));
             }
             swapped = matches!(comparison, ">" | ">=");
             let op = match comparison {
@@ -266,16 +221,8 @@ fn binary(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, L
         }
     };
     let ranges = Some((a.range, b.range));
-    let sides = if swapped {
-        (b.expr, a.expr)
-    } else {
-        (a.expr, b.expr)
-    };
-    Ok(Typed {
-        expr: Expr::Binary(op, Box::new(sides)),
-        range,
-        sides: ranges,
-    })
+    let sides = if swapped { (b.expr, a.expr) } else { (a.expr, b.expr) };
+    Ok(Typed { expr: Expr::Binary(op, Box::new(sides)), range, sides: ranges })
 }
 
 fn require_exact(value: &Typed, node: &Node<'_>) -> Result<(), LoadError> {
@@ -287,9 +234,7 @@ fn require_exact(value: &Typed, node: &Node<'_>) -> Result<(), LoadError> {
 
 fn require_natural(value: &Typed, node: &Node<'_>) -> Result<(), LoadError> {
     match value.range {
-        Signed(_) => {
-            Err(node.unsupported("a divisor, dividend or shift amount that can be negative"))
-        }
+        Signed(_) => Err(node.unsupported("a divisor, dividend or shift amount that can be negative")),
         _ => Ok(()),
     }
 }
@@ -298,16 +243,9 @@ fn header_valid(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Ty
     let expr = match header_target(node, scope, params)? {
         HeaderTarget::Fixed(header) => {
             let slot = scope.layout.header(header).valid;
-            Expr::Field(Field {
-                slot,
-                width: 1,
-                signed: false,
-            })
+            Expr::Field(Field { slot, width: 1, signed: false })
         }
-        HeaderTarget::Element { stack, index } => Expr::StackValid {
-            stack,
-            index: Box::new(index),
-        },
+        HeaderTarget::Element { stack, index } => Expr::StackValid { stack, index: Box::new(index) },
     };
     Ok(typed(expr, Unsigned(1)))
 }
@@ -321,18 +259,8 @@ fn access_field(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Ty
             Ok(typed(Expr::Field(field), Range::of_field(field)))
         }
         HeaderTarget::Element { stack, index } => {
-            let field = scope
-                .layout
-                .header(scope.layout.stack(stack).headers[0])
-                .fields[offset as usize];
-            Ok(typed(
-                Expr::StackField {
-                    stack,
-                    index: Box::new(index),
-                    offset,
-                },
-                Range::of_field(field),
-            ))
+            let field = scope.layout.header(scope.layout.stack(stack).headers[0]).fields[offset as usize];
+            Ok(typed(Expr::StackField { stack, index: Box::new(index), offset }, Range::of_field(field)))
         }
     }
 }
@@ -355,10 +283,7 @@ pub(crate) fn header_target(
         "expression" if value.opt("op").is_none() => header_target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "dereference_header_stack" => {
             let stack = scope.stack(&value.get("left")?.get("value")?)?;
-            Ok(HeaderTarget::Element {
-                stack,
-                index: exact(&value.get("right")?, scope, params)?,
-            })
+            Ok(HeaderTarget::Element { stack, index: exact(&value.get("right")?, scope, params)? })
         }
         other => Err(node.unsupported(format!("a header given as {other:?}"))),
     }

@@ -10,8 +10,7 @@ use crate::error::LoadError;
 use crate::expr::Expr;
 use crate::hash::Algorithm;
 use crate::info::{
-    CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit, RegisterId,
-    RegisterInfo,
+    CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit, RegisterId, RegisterInfo,
 };
 use crate::phv::Field;
 
@@ -33,14 +32,10 @@ fn size(node: &Node<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadE
 }
 
 fn is_direct(node: &Node<'_>) -> Result<bool, LoadError> {
-    node.opt("is_direct")
-        .map_or(Ok(false), |direct| direct.bool())
+    node.opt("is_direct").map_or(Ok(false), |direct| direct.bool())
 }
 
-pub(crate) fn registers(
-    root: &Node<'_>,
-    scope: &mut Scope,
-) -> Result<Vec<RegisterInfo>, LoadError> {
+pub(crate) fn registers(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<RegisterInfo>, LoadError> {
     let (mut registers, mut total) = (Vec::new(), 0);
     for node in root.list("register_arrays")? {
         let id = registers.len() as u32;
@@ -48,12 +43,7 @@ pub(crate) fn registers(
         let size = size(&node, &mut total, REGISTER_LIMIT)?;
         let width = u32::from(node.get("bitwidth")?.width()?);
         scope.registers.insert(name.clone(), id);
-        registers.push(RegisterInfo {
-            id: RegisterId(id),
-            name,
-            size,
-            width,
-        });
+        registers.push(RegisterInfo { id: RegisterId(id), name, size, width });
     }
     Ok(registers)
 }
@@ -68,11 +58,7 @@ pub(crate) fn counters(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Counter
         let name = node.get("name")?.str()?.to_owned();
         let size = size(&node, &mut total, COUNTER_LIMIT)?;
         scope.counters.insert(name.clone(), id);
-        counters.push(CounterInfo {
-            id: CounterId(id),
-            name,
-            size,
-        });
+        counters.push(CounterInfo { id: CounterId(id), name, size });
     }
     Ok(counters)
 }
@@ -100,36 +86,21 @@ pub(crate) fn meters(
         let id = meters.len() as u32;
         let size = size(&node, &mut total, METER_LIMIT)?;
         scope.meters.insert(name.clone(), id);
-        meters.push(MeterInfo {
-            id: MeterId(id),
-            name,
-            size,
-            unit,
-        });
+        meters.push(MeterInfo { id: MeterId(id), name, size, unit });
     }
     Ok((meters, direct))
 }
 
-pub(crate) fn calculations(
-    root: &Node<'_>,
-    scope: &mut Scope,
-) -> Result<Vec<Calculation>, LoadError> {
+pub(crate) fn calculations(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Calculation>, LoadError> {
     let mut calculations = Vec::new();
     for node in root.list("calculations")? {
         let algorithm_node = node.get("algo")?;
         let name = algorithm_node.str()?;
         let unsupported = || algorithm_node.unsupported(format!("the algorithm {name:?}"));
         let algorithm = Algorithm::named(name).ok_or_else(unsupported)?;
-        let parts = node
-            .get("input")?
-            .items()?
-            .iter()
-            .map(|part| part_of(part, scope))
-            .collect::<Result<_, _>>()?;
-        scope.calculations.insert(
-            node.get("name")?.str()?.to_owned(),
-            calculations.len() as u32,
-        );
+        let parts =
+            node.get("input")?.items()?.iter().map(|part| part_of(part, scope)).collect::<Result<_, _>>()?;
+        scope.calculations.insert(node.get("name")?.str()?.to_owned(), calculations.len() as u32);
         calculations.push(Calculation { algorithm, parts });
     }
     Ok(calculations)
@@ -140,17 +111,11 @@ fn part_of(node: &Node<'_>, scope: &Scope) -> Result<Part, LoadError> {
     match node.get("type")?.str()? {
         "field" => {
             let field = scope.field(&value()?)?;
-            Ok(Part::Field {
-                field,
-                valid: scope.validity(field),
-            })
+            Ok(Part::Field { field, valid: scope.validity(field) })
         }
         "hexstr" => {
             let width = node.get("bitwidth")?.width()?;
-            Ok(Part::Const {
-                value: value()?.unsigned_hex()? & crate::phv::mask(width),
-                width,
-            })
+            Ok(Part::Const { value: value()?.unsigned_hex()? & crate::phv::mask(width), width })
         }
         "header" => Ok(Part::Header(scope.header(&value()?)?)),
         "payload" => Ok(Part::Payload),
@@ -159,29 +124,14 @@ fn part_of(node: &Node<'_>, scope: &Scope) -> Result<Part, LoadError> {
 }
 
 /// The checksums to verify and those to update.
-pub(crate) fn checksums(
-    root: &Node<'_>,
-    scope: &Scope,
-) -> Result<(Vec<Checksum>, Vec<Checksum>), LoadError> {
+pub(crate) fn checksums(root: &Node<'_>, scope: &Scope) -> Result<(Vec<Checksum>, Vec<Checksum>), LoadError> {
     let (mut verified, mut updated) = (Vec::new(), Vec::new());
     for node in root.list("checksums")? {
         let field = scope.field(&node.get("target")?)?;
-        let calculation = Scope::named(
-            &scope.calculations,
-            "calculation",
-            &node.get("calculation")?,
-        )?;
-        let condition = node
-            .opt("if_cond")
-            .map(|cond| expression(&cond, scope, &[]))
-            .transpose()?;
+        let calculation = Scope::named(&scope.calculations, "calculation", &node.get("calculation")?)?;
+        let condition = node.opt("if_cond").map(|cond| expression(&cond, scope, &[])).transpose()?;
         let flag = |key| node.opt(key).map_or(Ok(true), |flag| flag.bool());
-        let checksum = |condition| Checksum {
-            field,
-            valid: scope.validity(field),
-            calculation,
-            condition,
-        };
+        let checksum = |condition| Checksum { field, valid: scope.validity(field), calculation, condition };
         if flag("verify")? {
             verified.push(checksum(condition.clone()));
         }
@@ -193,10 +143,7 @@ pub(crate) fn checksums(
 }
 
 /// The lists of fields that clones, resubmitted and recirculated packets keep. The first is empty.
-pub(crate) fn field_lists(
-    root: &Node<'_>,
-    scope: &mut Scope,
-) -> Result<Vec<Vec<Field>>, LoadError> {
+pub(crate) fn field_lists(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<Vec<Field>>, LoadError> {
     let mut lists = vec![Vec::new()];
     // BMv2 numbers lists from 1; 0 stands for keeping nothing.
     scope.field_lists.insert(0, 0);
@@ -235,14 +182,8 @@ pub(crate) fn digests(
             });
             exprs.push(expr);
         }
-        scope
-            .learn_lists
-            .insert(u128::from(node.get("id")?.int::<u64>()?), id);
-        digests.push(DigestInfo {
-            id: DigestId(id),
-            name: node.get("name")?.str()?.to_owned(),
-            widths,
-        });
+        scope.learn_lists.insert(u128::from(node.get("id")?.int::<u64>()?), id);
+        digests.push(DigestInfo { id: DigestId(id), name: node.get("name")?.str()?.to_owned(), widths });
         members.push(exprs);
     }
     Ok((digests, members))

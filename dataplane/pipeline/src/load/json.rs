@@ -13,32 +13,20 @@ pub(crate) struct Node<'a> {
 
 impl<'a> Node<'a> {
     pub fn root(value: &'a Value) -> Node<'a> {
-        Node {
-            value,
-            path: String::new(),
-        }
+        Node { value, path: String::new() }
     }
 
     fn child(&self, key: &str, value: &'a Value) -> Node<'a> {
-        let path = if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        };
+        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Node { value, path }
     }
 
     /// The member `key`, which must be there.
     pub fn get(&self, key: &str) -> Result<Node<'a>, LoadError> {
-        let object = self
-            .value
-            .as_object()
-            .ok_or_else(|| self.wrong_type("an object"))?;
+        let object = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
         match object.get(key) {
             Some(value) => Ok(self.child(key, value)),
-            None => Err(LoadError::Missing {
-                path: self.child(key, self.value).path,
-            }),
+            None => Err(LoadError::Missing { path: self.child(key, self.value).path }),
         }
     }
 
@@ -50,14 +38,8 @@ impl<'a> Node<'a> {
 
     /// The members of an array.
     pub fn items(&self) -> Result<Vec<Node<'a>>, LoadError> {
-        let array = self
-            .value
-            .as_array()
-            .ok_or_else(|| self.wrong_type("an array"))?;
-        let node = |(i, value)| Node {
-            value,
-            path: format!("{}[{i}]", self.path),
-        };
+        let array = self.value.as_array().ok_or_else(|| self.wrong_type("an array"))?;
+        let node = |(i, value)| Node { value, path: format!("{}[{i}]", self.path) };
         Ok(array.iter().enumerate().map(node).collect())
     }
 
@@ -73,21 +55,13 @@ impl<'a> Node<'a> {
     pub fn array<const N: usize>(&self) -> Result<[Node<'a>; N], LoadError> {
         let items = self.items()?;
         let got = items.len();
-        items
-            .try_into()
-            .map_err(|_| self.invalid(format!("expected {N} elements, found {got}")))
+        items.try_into().map_err(|_| self.invalid(format!("expected {N} elements, found {got}")))
     }
 
     /// The pairs of an object.
     pub fn members(&self) -> Result<Vec<(&'a str, Node<'a>)>, LoadError> {
-        let object = self
-            .value
-            .as_object()
-            .ok_or_else(|| self.wrong_type("an object"))?;
-        Ok(object
-            .iter()
-            .map(|(key, value)| (key.as_str(), self.child(key, value)))
-            .collect())
+        let object = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
+        Ok(object.iter().map(|(key, value)| (key.as_str(), self.child(key, value))).collect())
     }
 
     pub fn is_null(&self) -> bool {
@@ -99,23 +73,16 @@ impl<'a> Node<'a> {
     }
 
     pub fn str(&self) -> Result<&'a str, LoadError> {
-        self.value
-            .as_str()
-            .ok_or_else(|| self.wrong_type("a string"))
+        self.value.as_str().ok_or_else(|| self.wrong_type("a string"))
     }
 
     pub fn bool(&self) -> Result<bool, LoadError> {
-        self.value
-            .as_bool()
-            .ok_or_else(|| self.wrong_type("true or false"))
+        self.value.as_bool().ok_or_else(|| self.wrong_type("true or false"))
     }
 
     /// A whole number that fits `T`.
     pub fn int<T: TryFrom<u64>>(&self) -> Result<T, LoadError> {
-        let number = self
-            .value
-            .as_u64()
-            .ok_or_else(|| self.wrong_type("a whole number"))?;
+        let number = self.value.as_u64().ok_or_else(|| self.wrong_type("a whole number"))?;
         T::try_from(number).map_err(|_| self.invalid(format!("{number} is too large")))
     }
 
@@ -148,11 +115,8 @@ impl<'a> Node<'a> {
         if significant.len() > 32 {
             return Err(self.unsupported("a constant of more than 128 bits"));
         }
-        let magnitude = if significant.is_empty() {
-            0
-        } else {
-            u128::from_str_radix(significant, 16).unwrap_or(0)
-        };
+        let magnitude =
+            if significant.is_empty() { 0 } else { u128::from_str_radix(significant, 16).unwrap_or(0) };
         Ok((negative && magnitude != 0, magnitude))
     }
 
@@ -184,32 +148,19 @@ impl<'a> Node<'a> {
     }
 
     pub fn wrong_type(&self, expected: &'static str) -> LoadError {
-        LoadError::Type {
-            path: self.name(),
-            expected,
-        }
+        LoadError::Type { path: self.name(), expected }
     }
 
     pub fn invalid(&self, reason: impl Into<String>) -> LoadError {
-        LoadError::Invalid {
-            path: self.name(),
-            reason: reason.into(),
-        }
+        LoadError::Invalid { path: self.name(), reason: reason.into() }
     }
 
     pub fn dangling(&self, kind: &'static str, name: impl Into<String>) -> LoadError {
-        LoadError::Dangling {
-            path: self.name(),
-            kind,
-            name: name.into(),
-        }
+        LoadError::Dangling { path: self.name(), kind, name: name.into() }
     }
 
     pub fn unsupported(&self, what: impl Into<String>) -> LoadError {
-        LoadError::Unsupported {
-            path: self.name(),
-            what: what.into(),
-        }
+        LoadError::Unsupported { path: self.name(), what: what.into() }
     }
 
     fn name(&self) -> String {
@@ -235,10 +186,7 @@ mod tests {
         let error = second.get("b").unwrap().int::<u32>().unwrap_err();
         assert_eq!(error.to_string(), "a[1].b: expected a whole number");
         assert_eq!(second.get("c").unwrap_err().to_string(), "a[1].c: missing");
-        assert_eq!(
-            root.int::<u8>().unwrap_err().to_string(),
-            "the document: expected a whole number"
-        );
+        assert_eq!(root.int::<u8>().unwrap_err().to_string(), "the document: expected a whole number");
     }
 
     #[test]
@@ -269,13 +217,7 @@ mod tests {
 
     #[test]
     fn widths_are_bounded() {
-        for (bits, ok) in [
-            (0u64, false),
-            (1, true),
-            (128, true),
-            (129, false),
-            (u64::MAX, false),
-        ] {
+        for (bits, ok) in [(0u64, false), (1, true), (128, true), (129, false), (u64::MAX, false)] {
             let value = json!(bits);
             assert_eq!(Node::root(&value).width().is_ok(), ok, "{bits}");
         }

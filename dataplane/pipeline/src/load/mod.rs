@@ -21,8 +21,7 @@ use crate::program::{Program, Standard};
 
 /// Loads a program.
 pub(crate) fn program(text: &str) -> Result<Program, LoadError> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
     let root = Node::root(&value);
     check_version(&root)?;
     if let Some(extern_instance) = root.list("extern_instances")?.first() {
@@ -43,10 +42,7 @@ pub(crate) fn program(text: &str) -> Result<Program, LoadError> {
     let parser = parser::parser(&root, &scope, &mut value_sets)?;
     let deparser = parser::deparser(&root, &scope)?;
     let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
-    let source = root
-        .opt("program")
-        .map(|name| name.str().map(str::to_owned))
-        .transpose()?;
+    let source = root.opt("program").map(|name| name.str().map(str::to_owned)).transpose()?;
     Ok(Program {
         source,
         layout: scope.layout,
@@ -81,9 +77,7 @@ fn check_version(root: &Node<'_>) -> Result<(), LoadError> {
     let [major, _minor] = meta.get("version")?.array()?;
     match major.int::<u64>()? {
         2 => Ok(()),
-        other => Err(LoadError::NotBmv2(format!(
-            "__meta__.version is {other}, 2 is needed"
-        ))),
+        other => Err(LoadError::NotBmv2(format!("__meta__.version is {other}, 2 is needed"))),
     }
 }
 
@@ -92,9 +86,7 @@ fn standard(scope: &Scope) -> Result<Standard, LoadError> {
     let intrinsic = |name| scope.standard("intrinsic_metadata", name);
     let queueing = |name| scope.standard("queueing_metadata", name);
     let required = |name: &'static str| -> Result<Field, LoadError> {
-        metadata(name).ok_or(LoadError::Missing {
-            path: format!("headers: standard_metadata.{name}"),
-        })
+        metadata(name).ok_or(LoadError::Missing { path: format!("headers: standard_metadata.{name}") })
     };
     Ok(Standard {
         ingress_port: required("ingress_port")?,

@@ -14,22 +14,14 @@ use crate::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, Pattern, State,
 use crate::phv::mask;
 
 /// Reads `parse_vsets`; the widths of the parts come with the states that use them.
-pub(crate) fn value_sets(
-    root: &Node<'_>,
-    scope: &mut Scope,
-) -> Result<Vec<ValueSetInfo>, LoadError> {
+pub(crate) fn value_sets(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<ValueSetInfo>, LoadError> {
     let mut sets = Vec::new();
     for node in root.list("parse_vsets")? {
         let id = sets.len() as u32;
         let name = node.get("name")?.str()?.to_owned();
         let max_size = node.opt("max_size").map_or(Ok(1024), |size| size.int())?;
         scope.value_sets.insert(name.clone(), id);
-        sets.push(ValueSetInfo {
-            id: ValueSetId(id),
-            name,
-            widths: Vec::new(),
-            max_size,
-        });
+        sets.push(ValueSetInfo { id: ValueSetId(id), name, widths: Vec::new(), max_size });
     }
     Ok(sets)
 }
@@ -52,11 +44,7 @@ pub(crate) fn parser(
     for node in &states {
         loaded.push(state(node, scope, &names, value_sets)?);
     }
-    Ok(Parser {
-        states: loaded,
-        start,
-        errors: error_codes(root)?,
-    })
+    Ok(Parser { states: loaded, start, errors: error_codes(root)? })
 }
 
 fn next_state(node: &Node<'_>, names: &HashMap<String, u32>) -> Result<Option<u32>, LoadError> {
@@ -64,11 +52,7 @@ fn next_state(node: &Node<'_>, names: &HashMap<String, u32>) -> Result<Option<u3
         return Ok(None);
     }
     let name = node.str()?;
-    names
-        .get(name)
-        .copied()
-        .map(Some)
-        .ok_or_else(|| node.dangling("parser state", name))
+    names.get(name).copied().map(Some).ok_or_else(|| node.dangling("parser state", name))
 }
 
 /// The numbers of the core library's errors; those the program does not know get unused ones.
@@ -78,10 +62,7 @@ fn error_codes(root: &Node<'_>) -> Result<ErrorCodes, LoadError> {
         let [name, code] = node.array()?;
         codes.insert(name.str()?.to_owned(), code.int::<u32>()?);
     }
-    let mut unused = codes
-        .values()
-        .max()
-        .map_or(0, |&highest| highest.saturating_add(1));
+    let mut unused = codes.values().max().map_or(0, |&highest| highest.saturating_add(1));
     let mut code = |name: &str| {
         codes.get(name).copied().unwrap_or_else(|| {
             let own = unused;
@@ -104,11 +85,7 @@ fn state(
     names: &HashMap<String, u32>,
     value_sets: &mut [ValueSetInfo],
 ) -> Result<State, LoadError> {
-    let ops = node
-        .list("parser_ops")?
-        .iter()
-        .map(|op| parser_op(op, scope))
-        .collect::<Result<_, _>>()?;
+    let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
     let (mut key, mut widths) = (Vec::new(), Vec::new());
     for part in node.list("transition_key")? {
         let (part, width) = key_part(&part, scope)?;
@@ -135,12 +112,7 @@ fn state(
             }
         }
     }
-    Ok(State {
-        ops,
-        key,
-        cases,
-        default,
-    })
+    Ok(State { ops, key, cases, default })
 }
 
 fn key_part(node: &Node<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> {
@@ -151,17 +123,10 @@ fn key_part(node: &Node<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> 
             Ok((KeyPart::Lookahead { offset, width }, width))
         }
         kind @ ("field" | "stack_field") => {
-            let field = if kind == "field" {
-                scope.field(&value)?
-            } else {
-                scope.stack_field(&value)?.2
-            };
+            let field = if kind == "field" { scope.field(&value)? } else { scope.stack_field(&value)?.2 };
             let expr = expression(node, scope, &[])?;
             // Patterns are bits, whatever the sign.
-            let bits = Expr::Binary(
-                Binary::And,
-                Box::new((expr, Expr::Const(mask(field.width)))),
-            );
+            let bits = Expr::Binary(Binary::And, Box::new((expr, Expr::Const(mask(field.width)))));
             Ok((KeyPart::Value(bits), field.width))
         }
         other => Err(node.unsupported(format!("a transition key of type {other:?}"))),
@@ -195,10 +160,7 @@ fn pattern(
                 Some(masks) => split(&masks, widths)?,
                 None => widths.iter().map(|&width| mask(width)).collect(),
             };
-            let parts = values
-                .into_iter()
-                .zip(masks)
-                .map(|(value, mask)| (value & mask, mask));
+            let parts = values.into_iter().zip(masks).map(|(value, mask)| (value & mask, mask));
             Ok(Some(Pattern::Masked(parts.collect())))
         }
         "parse_vset" => {
@@ -226,9 +188,7 @@ fn split(node: &Node<'_>, widths: &[u8]) -> Result<Vec<u128>, LoadError> {
     let mut part = |&width: &u8| {
         let (own, others) = rest.split_at(length(width));
         rest = others;
-        own.iter()
-            .fold(0, |value, &byte| value << 8 | u128::from(byte))
-            & mask(width)
+        own.iter().fold(0, |value, &byte| value << 8 | u128::from(byte)) & mask(width)
     };
     Ok(widths.iter().map(&mut part).collect())
 }
@@ -251,16 +211,9 @@ fn parser_op(node: &Node<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
             let target = target(&to, scope, &[])?;
             if from.get("type")?.str()? == "lookahead" {
                 let (offset, width) = lookahead(&from.get("value")?)?;
-                return Ok(ParserOp::SetLookahead {
-                    target,
-                    offset,
-                    width,
-                });
+                return Ok(ParserOp::SetLookahead { target, offset, width });
             }
-            Ok(ParserOp::Set {
-                target,
-                value: expression(&from, scope, &[])?,
-            })
+            Ok(ParserOp::Set { target, value: expression(&from, scope, &[])? })
         }
         "verify" => {
             let [condition, error] = parameters.array()?;
@@ -297,10 +250,6 @@ pub(crate) fn deparser(root: &Node<'_>, scope: &Scope) -> Result<Deparser, LoadE
         .iter()
         .map(|header| extractable(header, scope))
         .collect::<Result<_, _>>()?;
-    let ops = node
-        .list("primitives")?
-        .iter()
-        .map(|op| single(op, scope))
-        .collect::<Result<_, _>>()?;
+    let ops = node.list("primitives")?.iter().map(|op| single(op, scope)).collect::<Result<_, _>>()?;
     Ok(Deparser { order, ops })
 }

@@ -77,38 +77,27 @@ impl Scope {
     ) -> Result<u32, LoadError> {
         let name = node.get("name")?;
         let type_node = node.get("header_type")?;
-        let kind = *type_names.get(type_node.str()?).ok_or_else(|| {
-            type_node.dangling("header type", type_node.str().unwrap_or_default())
-        })?;
+        let kind = *type_names
+            .get(type_node.str()?)
+            .ok_or_else(|| type_node.dangling("header type", type_node.str().unwrap_or_default()))?;
         let metadata = node.get("metadata")?.bool()?;
         let header_type = &types[kind];
         if !metadata && header_type.bits % 8 != 0 {
-            return Err(type_node.invalid(format!(
-                "a header of {} bits is not whole bytes",
-                header_type.bits
-            )));
+            return Err(
+                type_node.invalid(format!("a header of {} bits is not whole bytes", header_type.bits))
+            );
         }
         let valid = *slots;
         let mut by_name = HashMap::new();
         let mut fields = Vec::new();
         for (i, (field, width, signed)) in header_type.fields.iter().enumerate() {
-            let place = Field {
-                slot: valid + 1 + i as u32,
-                width: *width,
-                signed: *signed,
-            };
+            let place = Field { slot: valid + 1 + i as u32, width: *width, signed: *signed };
             fields.push(place);
             by_name.insert(field.clone(), place);
         }
         *slots += 1 + fields.len() as u32;
         let index = self.layout.headers.len() as u32;
-        self.layout.headers.push(Header {
-            valid,
-            fields,
-            bits: header_type.bits,
-            metadata,
-            kind,
-        });
+        self.layout.headers.push(Header { valid, fields, bits: header_type.bits, metadata, kind });
         if self.headers.insert(name.str()?.to_owned(), index).is_some() {
             return Err(name.invalid(format!("a second header {:?}", name.str()?)));
         }
@@ -125,9 +114,7 @@ impl Scope {
         let mut headers: Vec<u32> = Vec::new();
         for id in node.get("header_ids")?.items()? {
             let id_value: u64 = id.int()?;
-            let index = *ids
-                .get(&id_value)
-                .ok_or_else(|| id.dangling("header", id_value.to_string()))?;
+            let index = *ids.get(&id_value).ok_or_else(|| id.dangling("header", id_value.to_string()))?;
             if let Some(&first) = headers.first() {
                 if self.layout.header(first).kind != self.layout.header(index).kind {
                     return Err(id.invalid("the headers of a stack have different types"));
@@ -139,13 +126,9 @@ impl Scope {
             return Err(node.get("header_ids")?.invalid("a stack without headers"));
         }
         let index = self.layout.stacks.len() as u32;
-        self.layout.stacks.push(Stack {
-            headers,
-            next: *slots,
-        });
+        self.layout.stacks.push(Stack { headers, next: *slots });
         *slots += 1;
-        self.stacks
-            .insert(node.get("name")?.str()?.to_owned(), index);
+        self.stacks.insert(node.get("name")?.str()?.to_owned(), index);
         Ok(())
     }
 
@@ -159,18 +142,11 @@ impl Scope {
             }
             if field == "$valid$" {
                 let slot = self.layout.header(self.headers[header]).valid;
-                return Ok(Field {
-                    slot,
-                    width: 1,
-                    signed: false,
-                });
+                return Ok(Field { slot, width: 1, signed: false });
             }
         }
         let name = format!("{header}.{field}");
-        self.aliases
-            .get(&name)
-            .copied()
-            .ok_or_else(|| node.dangling("field", name))
+        self.aliases.get(&name).copied().ok_or_else(|| node.dangling("field", name))
     }
 
     /// A field the target needs, by its BMv2 name or as a member of `standard_metadata`.
@@ -183,10 +159,7 @@ impl Scope {
 
     /// The header a field belongs to.
     fn owner(&self, field: Field) -> &Header {
-        let after = self
-            .layout
-            .headers
-            .partition_point(|header| header.valid <= field.slot);
+        let after = self.layout.headers.partition_point(|header| header.valid <= field.slot);
         &self.layout.headers[after.saturating_sub(1)]
     }
 
@@ -203,19 +176,13 @@ impl Scope {
     /// The header that the node, a string, names.
     pub fn header(&self, node: &Node<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
-        self.headers
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.dangling("header", name))
+        self.headers.get(name).copied().ok_or_else(|| node.dangling("header", name))
     }
 
     /// The stack that the node, a string, names.
     pub fn stack(&self, node: &Node<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
-        self.stacks
-            .get(name)
-            .copied()
-            .ok_or_else(|| node.dangling("header stack", name))
+        self.stacks.get(name).copied().ok_or_else(|| node.dangling("header stack", name))
     }
 
     /// The position of a field within a stack's elements, with the field in the first of them.
@@ -224,10 +191,8 @@ impl Scope {
         let index = self.stack(&stack)?;
         let first = self.layout.header(self.layout.stack(index).headers[0]);
         let first_name = format!("{}[0]", stack.str()?);
-        let place = self
-            .fields
-            .get(&first_name)
-            .and_then(|fields| fields.get(field.str().unwrap_or_default()));
+        let place =
+            self.fields.get(&first_name).and_then(|fields| fields.get(field.str().unwrap_or_default()));
         match place {
             Some(&place) => Ok((index, place.slot - first.valid - 1, place)),
             None => Err(field.dangling("field", format!("{}.{}", stack.str()?, field.str()?))),
@@ -235,15 +200,9 @@ impl Scope {
     }
 
     /// Looks a name up in one of the maps above.
-    pub fn named(
-        map: &HashMap<String, u32>,
-        kind: &'static str,
-        node: &Node<'_>,
-    ) -> Result<u32, LoadError> {
+    pub fn named(map: &HashMap<String, u32>, kind: &'static str, node: &Node<'_>) -> Result<u32, LoadError> {
         let name = node.str()?;
-        map.get(name)
-            .copied()
-            .ok_or_else(|| node.dangling(kind, name))
+        map.get(name).copied().ok_or_else(|| node.dangling(kind, name))
     }
 }
 
@@ -255,21 +214,13 @@ fn header_type(node: &Node<'_>) -> Result<HeaderType, LoadError> {
         let (Some(name), Some(width)) = (parts.first(), parts.get(1)) else {
             return Err(field.invalid("expected a name and a width"));
         };
-        let named = |what: &str| {
-            format!(
-                "{what} (field {}.{})",
-                type_name(node),
-                name.str().unwrap_or_default()
-            )
-        };
+        let named =
+            |what: &str| format!("{what} (field {}.{})", type_name(node), name.str().unwrap_or_default());
         if width.str() == Ok("*") {
             return Err(width.unsupported(named("varbit")));
         }
         let width = width.width().map_err(|error| match error {
-            LoadError::Unsupported { path, what } => LoadError::Unsupported {
-                path,
-                what: named(&what),
-            },
+            LoadError::Unsupported { path, what } => LoadError::Unsupported { path, what: named(&what) },
             other => other,
         })?;
         // p4c writes the sign as a boolean, for booleans as the number 0.
@@ -281,9 +232,7 @@ fn header_type(node: &Node<'_>) -> Result<HeaderType, LoadError> {
 }
 
 fn type_name<'a>(node: &Node<'a>) -> &'a str {
-    node.get("name")
-        .and_then(|name| name.str())
-        .unwrap_or_default()
+    node.get("name").and_then(|name| name.str()).unwrap_or_default()
 }
 
 fn refuse_unions(root: &Node<'_>) -> Result<(), LoadError> {

@@ -29,21 +29,13 @@ pub(crate) fn next(node: &Json<'_>, key: &str, names: &Names) -> Result<Next, Lo
 
 fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
     let name = node.str()?;
-    names
-        .get(name)
-        .copied()
-        .ok_or_else(|| node.dangling("table or condition", name))
+    names.get(name).copied().ok_or_else(|| node.dangling("table or condition", name))
 }
 
 /// The action of an id.
 pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, LoadError> {
     let id = node.int::<u64>()?;
-    scope
-        .actions
-        .get(&id)
-        .copied()
-        .map(ActionId)
-        .ok_or_else(|| node.dangling("action", id.to_string()))
+    scope.actions.get(&id).copied().map(ActionId).ok_or_else(|| node.dangling("action", id.to_string()))
 }
 
 /// Reads a table: what the control plane sees, and what packets meet.
@@ -67,19 +59,14 @@ pub(crate) fn table(
         .map(|id| action_id(id, context.scope))
         .collect::<Result<Vec<_>, _>>()?;
     let ways = ways(node, &actions, context, names)?;
-    let metered =
-        match node.opt("direct_meters") {
-            Some(meter) => {
-                let known = context.direct_meters.get(meter.str()?);
-                Some(*known.ok_or_else(|| {
-                    meter.dangling("direct meter", meter.str().unwrap_or_default())
-                })?)
-            }
-            None => None,
-        };
-    let counted = node
-        .opt("with_counters")
-        .map_or(Ok(false), |counters| counters.bool())?;
+    let metered = match node.opt("direct_meters") {
+        Some(meter) => {
+            let known = context.direct_meters.get(meter.str()?);
+            Some(*known.ok_or_else(|| meter.dangling("direct meter", meter.str().unwrap_or_default()))?)
+        }
+        None => None,
+    };
+    let counted = node.opt("with_counters").map_or(Ok(false), |counters| counters.bool())?;
     let declared_default = node.opt("default_entry");
     let flag = |key| match declared_default.as_ref().and_then(|entry| entry.opt(key)) {
         Some(flag) => flag.bool(),
@@ -138,34 +125,16 @@ fn key(node: &Json<'_>, scope: &Scope) -> Result<(Vec<KeyInfo>, Vec<KeyField>), 
         };
         let name = match part.opt("name") {
             Some(name) => name.str()?.to_owned(),
-            None => target
-                .items()?
-                .iter()
-                .map(|part| part.str())
-                .collect::<Result<Vec<_>, _>>()?
-                .join("."),
+            None => target.items()?.iter().map(|part| part.str()).collect::<Result<Vec<_>, _>>()?.join("."),
         };
-        infos.push(KeyInfo {
-            name,
-            kind,
-            width: u32::from(field.width),
-        });
-        fields.push(KeyField {
-            field,
-            valid: scope.validity(field),
-            mask,
-        });
+        infos.push(KeyInfo { name, kind, width: u32::from(field.width) });
+        fields.push(KeyField { field, valid: scope.validity(field), mask });
     }
     if infos.len() > MAX_KEY_FIELDS {
         return Err(parts.unsupported(format!("a key of more than {MAX_KEY_FIELDS} fields")));
     }
-    let prefixes = infos
-        .iter()
-        .filter(|field| field.kind == MatchKind::Lpm)
-        .count();
-    let ordered = infos
-        .iter()
-        .any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm));
+    let prefixes = infos.iter().filter(|field| field.kind == MatchKind::Lpm).count();
+    let ordered = infos.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm));
     if prefixes > 1 && !ordered {
         return Err(parts.unsupported("a key with two lpm fields"));
     }
@@ -187,18 +156,9 @@ fn ways(
     names: &Names,
 ) -> Result<Ways, LoadError> {
     let default = next(node, "base_default_next", names)?;
-    let mut ways = Ways {
-        by_action: vec![default; actions.len()],
-        hit: None,
-        miss: None,
-        default,
-    };
+    let mut ways = Ways { by_action: vec![default; actions.len()], hit: None, miss: None, default };
     for (label, target) in node.get("next_tables")?.members()? {
-        let to = if target.is_null() {
-            None
-        } else {
-            Some(named(&target, names)?)
-        };
+        let to = if target.is_null() { None } else { Some(named(&target, names)?) };
         match label {
             "__HIT__" => ways.hit = Some(to),
             "__MISS__" => ways.miss = Some(to),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, Packet, Pipeline, Program,
-    TableId, Verdict,
+    ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, Packet, Pipeline, Program, TableId,
+    Verdict,
 };
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
@@ -96,7 +96,8 @@ impl P4 {
             ["parser_error", 32, false],
             ["priority", 3, false]
         ]);
-        let pipeline = |name| json!({"name": name, "id": 0, "init_table": null, "tables": [], "conditionals": []});
+        let pipeline =
+            |name| json!({"name": name, "id": 0, "init_table": null, "tables": [], "conditionals": []});
         let mut p4 = P4 {
             json: json!({
                 "__meta__": {"version": [2, 23], "compiler": "test"},
@@ -116,28 +117,9 @@ impl P4 {
             last: [None, None],
         };
         p4.add_header("standard_metadata", standard, true);
-        p4.add_header(
-            "h",
-            json!([["a", 8], ["b", 16], ["c", 32], ["d", 8]]),
-            false,
-        );
-        p4.add_header(
-            "m",
-            json!([
-                ["x", 32],
-                ["wide", 128],
-                ["s", 8, true],
-                ["flag", 1],
-                ["pad", 7]
-            ]),
-            true,
-        );
-        p4.state(
-            "start",
-            json!([P4::extract("h")]),
-            json!([]),
-            json!([P4::otherwise(None)]),
-        );
+        p4.add_header("h", json!([["a", 8], ["b", 16], ["c", 32], ["d", 8]]), false);
+        p4.add_header("m", json!([["x", 32], ["wide", 128], ["s", 8, true], ["flag", 1], ["pad", 7]]), true);
+        p4.state("start", json!([P4::extract("h")]), json!([]), json!([P4::otherwise(None)]));
         p4
     }
 
@@ -148,27 +130,23 @@ impl P4 {
     /// A header type and its only instance, of the same name.
     pub fn add_header(&mut self, name: &str, fields: Value, metadata: bool) -> usize {
         let id = self.list("headers").len();
-        self.list("header_types")
-            .push(json!({"name": name, "id": id, "fields": fields}));
-        self.list("headers")
-            .push(json!({"name": name, "id": id, "header_type": name, "metadata": metadata}));
+        self.list("header_types").push(json!({"name": name, "id": id, "fields": fields}));
+        self.list("headers").push(json!({"name": name, "id": id, "header_type": name, "metadata": metadata}));
         id
     }
 
     /// A stack `name` of `size` one-byte headers with the field `v` and `last`, a bit that ends the stack.
     pub fn add_stack(&mut self, name: &str, size: usize) {
         let kind = format!("{name}_t");
-        self.list("header_types")
-            .push(json!({"name": kind, "id": 90, "fields": [["last", 1], ["v", 7]]}));
+        self.list("header_types").push(json!({"name": kind, "id": 90, "fields": [["last", 1], ["v", 7]]}));
         let first = self.list("headers").len();
         for i in 0..size {
             let element = json!({"name": format!("{name}[{i}]"), "id": first + i, "header_type": kind, "metadata": false});
             self.list("headers").push(element);
         }
         let ids: Vec<usize> = (first..first + size).collect();
-        self.list("header_stacks").push(
-            json!({"name": name, "id": 0, "header_type": kind, "size": size, "header_ids": ids}),
-        );
+        self.list("header_stacks")
+            .push(json!({"name": name, "id": 0, "header_type": kind, "size": size, "header_ids": ids}));
     }
 
     pub fn extract(header: &str) -> Value {
@@ -185,9 +163,7 @@ impl P4 {
 
     /// Adds a parser state, or replaces the one of the same name.
     pub fn state(&mut self, name: &str, ops: Value, key: Value, transitions: Value) {
-        let states = self.json["parsers"][0]["parse_states"]
-            .as_array_mut()
-            .unwrap();
+        let states = self.json["parsers"][0]["parse_states"].as_array_mut().unwrap();
         states.retain(|state| state["name"] != name);
         let state = json!({"name": name, "id": states.len(), "parser_ops": ops, "transition_key": key, "transitions": transitions});
         states.push(state);
@@ -200,12 +176,9 @@ impl P4 {
     /// Adds an action and returns its id.
     pub fn action(&mut self, name: &str, params: &[(&str, u32)], ops: Vec<Value>) -> usize {
         let id = self.list("actions").len();
-        let data: Vec<Value> = params
-            .iter()
-            .map(|(name, width)| json!({"name": name, "bitwidth": width}))
-            .collect();
-        self.list("actions")
-            .push(json!({"name": name, "id": id, "runtime_data": data, "primitives": ops}));
+        let data: Vec<Value> =
+            params.iter().map(|(name, width)| json!({"name": name, "bitwidth": width})).collect();
+        self.list("actions").push(json!({"name": name, "id": id, "runtime_data": data, "primitives": ops}));
         id
     }
 
@@ -233,14 +206,9 @@ impl P4 {
         actions: &[usize],
         default: Value,
     ) -> &mut Value {
-        let names: Vec<Value> = actions
-            .iter()
-            .map(|&id| self.json["actions"][id]["name"].clone())
-            .collect();
-        let next: serde_json::Map<String, Value> = names
-            .iter()
-            .map(|n| (n.as_str().unwrap().to_owned(), Value::Null))
-            .collect();
+        let names: Vec<Value> = actions.iter().map(|&id| self.json["actions"][id]["name"].clone()).collect();
+        let next: serde_json::Map<String, Value> =
+            names.iter().map(|n| (n.as_str().unwrap().to_owned(), Value::Null)).collect();
         let part = |k: &Value| {
             json!({"match_type": k[0], "target": [k[1], k[2]], "mask": null,
             "name": format!("{}.{}", k[1].as_str().unwrap(), k[2].as_str().unwrap())})
@@ -296,18 +264,13 @@ pub fn ingress(pipeline: &mut Pipeline, bytes: &[u8]) -> (Verdict, Option<Packet
 /// The frame that leaves egress; the program must forward it.
 pub fn through(pipeline: &mut Pipeline, bytes: &[u8]) -> Vec<u8> {
     let (verdict, packet) = ingress(pipeline, bytes);
-    let Verdict::Unicast(port) = verdict else {
-        panic!("{verdict:?}")
-    };
+    let Verdict::Unicast(port) = verdict else { panic!("{verdict:?}") };
     leave(pipeline, packet.unwrap(), port)
 }
 
 /// The frame that leaves egress at `port`.
 pub fn leave(pipeline: &mut Pipeline, packet: Packet, port: Port) -> Vec<u8> {
-    let departure = Departure {
-        port,
-        ..Departure::default()
-    };
+    let departure = Departure { port, ..Departure::default() };
     match pipeline.egress(Nanos(0), packet, departure).emission {
         Emission::Send(bytes) => bytes,
         other => panic!("{other:?}"),
@@ -329,13 +292,7 @@ pub fn entry(
     let program = pipeline.program();
     let table = program.table(table).unwrap().id;
     let action = program.table_action(table, action).unwrap().id;
-    Entry {
-        key: EntryKey { matches, priority },
-        call: ActionCall {
-            action,
-            arguments: arguments.to_vec(),
-        },
-    }
+    Entry { key: EntryKey { matches, priority }, call: ActionCall { action, arguments: arguments.to_vec() } }
 }
 
 /// Adds an entry that must be accepted.
@@ -355,11 +312,7 @@ pub fn insert(
 /// A program whose ingress sends packets to the port that table `t` finds, or to port 500.
 pub fn table_program(key: Value) -> P4 {
     let mut p4 = P4::new();
-    let hit = p4.action(
-        "hit",
-        &[("port", 9)],
-        vec![assign("standard_metadata", "egress_spec", param(0))],
-    );
+    let hit = p4.action("hit", &[("port", 9)], vec![assign("standard_metadata", "egress_spec", param(0))]);
     let miss = p4.action("miss", &[], vec![forward(500)]);
     p4.table(
         INGRESS,
@@ -377,10 +330,7 @@ pub fn port(pipeline: &mut Pipeline, a: u8, b: u16, c: u32) -> u16 {
     bytes.extend(b.to_be_bytes());
     bytes.extend(c.to_be_bytes());
     bytes.push(0);
-    match pipeline
-        .ingress(Nanos(0), Arrival::on(Port(1)), &bytes)
-        .verdict
-    {
+    match pipeline.ingress(Nanos(0), Arrival::on(Port(1)), &bytes).verdict {
         Verdict::Unicast(port) => port.0,
         other => panic!("{other:?}"),
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 use groupflow_protocol::control::{
-    Answer, Delegated, Joined, Mode, Notice, NoticeKind, Policy, Refusal, Reply, ReportKind, Request,
-    RequestId, Role, StartAt,
+    Answer, Delegated, Joined, LeaveReason, Mode, Notice, NoticeKind, Policy, Refusal, Reply, ReportKind,
+    Request, RequestId, Role, StartAt,
 };
 use groupflow_protocol::wire::{Header, Kind, Packet};
 use groupflow_protocol::{BitRate, MemberId, Nanos, Seq, SessionId};
@@ -24,6 +24,8 @@ pub struct Rules {
     pub rate: BitRate,
     pub token: String,
     pub agents: bool,
+    /// Take slow branches out of the replication.
+    pub decouple: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +39,8 @@ struct Member {
     port: PortId,
     heard: Nanos,
     request: RequestId,
+    /// A sender that is done: its stream stays in the caches.
+    ended: bool,
 }
 
 /// A reply on its way to a host.
@@ -97,6 +101,12 @@ impl Controller {
         match request {
             Request::Join(join) => self.join(now, switches, at, header, to, join),
             Request::Leave(leave) => {
+                let sender =
+                    self.members.iter_mut().find(|m| m.id == header.member && m.role == Role::Sender);
+                if let Some(sender) = sender.filter(|_| leave.reason == LeaveReason::Done) {
+                    sender.ended = true;
+                    return vec![post(to, header, leave.request, Answer::Left)];
+                }
                 let mut posts = vec![post(to, header, leave.request, Answer::Left)];
                 posts.extend(self.remove(switches, header.member, NoticeKind::MemberLeft));
                 posts
@@ -111,6 +121,7 @@ impl Controller {
             }
             Request::Report(report) => {
                 self.reports.push((report.kind, report.about));
+                self.decouple(switches, header, report.kind, report.about);
                 let answer = self.alive(header, to);
                 let mut posts = vec![post(to, header, report.request, answer)];
                 if report.kind == ReportKind::Complete {
@@ -118,6 +129,19 @@ impl Controller {
                 }
                 posts
             }
+        }
+    }
+
+    /// Takes a slow receiver out of the replication, and back in.
+    fn decouple(&self, switches: &mut [Switch], header: Header, kind: ReportKind, about: MemberId) {
+        let member = self.members.iter().find(|m| m.id == about).filter(|_| self.rules.decouple);
+        let Some(member) = member else { return };
+        let streams = &mut switches[member.switch].streams;
+        let Some(entry) = streams.get_mut(&(header.session, header.source)) else { return };
+        match kind {
+            ReportKind::SlowBranch => _ = entry.decoupled.insert(member.port),
+            ReportKind::CaughtUp => _ = entry.decoupled.remove(&member.port),
+            _ => {}
         }
     }
 
@@ -180,6 +204,7 @@ impl Controller {
                     port,
                     heard: now,
                     request: join.request,
+                    ended: false,
                 });
                 id
             }
@@ -266,7 +291,7 @@ impl Controller {
     /// Members that were silent too long are lost.
     pub fn expire(&mut self, now: Nanos, switches: &mut [Switch]) -> Vec<Post> {
         let lost: Vec<MemberId> =
-            self.members.iter().filter(|m| now - m.heard > LOST).map(|m| m.id).collect();
+            self.members.iter().filter(|m| !m.ended && now - m.heard > LOST).map(|m| m.id).collect();
         lost.into_iter().flat_map(|id| self.remove(switches, id, NoticeKind::MemberLost)).collect()
     }
 

@@ -181,6 +181,27 @@ fn a_late_receiver_gets_the_rest_or_everything() {
 }
 
 #[test]
+fn who_comes_after_the_end_gets_everything_from_the_caches() {
+    let bytes = random_bytes(31, 2 << 20);
+    for (mode, policy) in MODES {
+        let scenario = Scenario { mode, policy, loss: 10, receivers: 3, ..Scenario::default() };
+        let mut world = scenario.world();
+        let late = scenario.receiver_hosts().end - 1;
+        for host in scenario.receiver_hosts().start..late {
+            world.start_receiver(host, 1, StartAt::Now, false);
+        }
+        world.start_sender(SENDER, 1, file(&bytes), 2);
+        finish(&mut world, scenario.receiver_hosts().start..late, &bytes, Nanos::from_secs(10));
+        world.run_for(Nanos::from_secs(5));
+        let sent = world.uplink_bytes(SENDER);
+        world.start_receiver(late, 1, StartAt::Start, false);
+        assert!(world.run_until(Nanos::from_secs(10), |w| w.hosts[late].completed.is_some()), "{mode:?}");
+        assert!(world.hosts[late].output == bytes);
+        assert_eq!(world.uplink_bytes(SENDER), sent, "the sender has nothing to do with it");
+    }
+}
+
+#[test]
 fn a_wrong_token_is_refused() {
     let scenario = Scenario::default();
     let mut world = scenario.world();

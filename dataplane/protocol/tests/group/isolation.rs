@@ -55,6 +55,27 @@ fn strict_makes_all_follow_the_slow_one() {
 }
 
 #[test]
+fn a_decoupled_receiver_lives_on_repairs_alone() {
+    let bytes = random_bytes(12, SIZE);
+    for loss in [0, 10] {
+        let (mode, policy) = (Mode::NodeToNode, Policy::Isolate);
+        let window = 1024;
+        let scenario = Scenario { mode, policy, loss, window, decouple: true, ..Scenario::default() };
+        let mut world = scenario.started(file(&bytes));
+        let last = scenario.receiver_hosts().end - 1;
+        let slow = LinkConfig { rate: BitRate(10 * MBIT), ..scenario.link() };
+        world.set_downlink(last, slow);
+        finish(&mut world, scenario.receiver_hosts(), &bytes, Nanos::from_secs(120));
+        let all = duration(&world, [last]);
+        println!("decoupled, loss {loss}: {all} {:?}", world.controller.reports);
+        // 7.0 s at 10 Mb/s; what its link no longer wastes on packets without room is gained.
+        assert!(all < Nanos::from_secs(12), "loss {loss}: {all}");
+        let (received, _) = world.port_bytes(1, world.hosts[last].port);
+        assert!(received < bytes.len() as u64 * 3 / 2, "loss {loss}: {received}");
+    }
+}
+
+#[test]
 fn a_full_cache_slows_the_sender_and_drops_nothing_it_promised() {
     let cache_bytes = 4 << 20;
     for mode in [Mode::EndToEnd, Mode::NodeToNode] {

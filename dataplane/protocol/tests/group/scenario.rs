@@ -52,6 +52,7 @@ pub struct Scenario {
     pub window: u32,
     pub cache_bytes: u64,
     pub agents: bool,
+    pub decouple: bool,
     /// 0: the sender is not told the links' rate.
     pub hint: u64,
     pub loss: u32,
@@ -69,6 +70,7 @@ impl Default for Scenario {
             window: 2048,
             cache_bytes: 256 << 20,
             agents: true,
+            decouple: false,
             hint: 100 * MBIT,
             loss: 0,
             reorder: 0,
@@ -96,6 +98,7 @@ impl Scenario {
             rate: BitRate(self.hint),
             token: "c0ffee".to_owned(),
             agents: self.agents,
+            decouple: self.decouple,
         };
         let mut world = World::new(self.seed, rules, self.link(), self.cache_bytes);
         world.add_host(0, self.link(), self.link());

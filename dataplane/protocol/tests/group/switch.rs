@@ -1,7 +1,7 @@
 //! A small model of the switch's pipeline: replication, the minimum of the branches'
 //! acknowledgements, redirection of NACKs, and who acknowledges upstream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_protocol::wire::{Flags, Header, Kind, Packet};
@@ -23,6 +23,8 @@ pub struct StreamEntry {
     pub upstream: PortId,
     /// The highest acknowledgement of each branch.
     pub branches: BTreeMap<PortId, u32>,
+    /// Branches that get nothing but unicast repairs: the cache decouples them.
+    pub decoupled: BTreeSet<PortId>,
     pub agent: Option<PortId>,
     /// The agent acknowledges upstream, not the pipeline.
     pub agent_acknowledges: bool,

@@ -93,7 +93,10 @@ mod tests {
             (SwitchConfig { ports: vec![Port(1), Port(1)], ..base.clone() }, "port 1 is used twice"),
             (SwitchConfig { ports: vec![Port(510)], ..base.clone() }, "port 510 is used twice"),
             (SwitchConfig { ports: vec![Port(512)], ..base.clone() }, "port 512 is above the highest, 511"),
-            (SwitchConfig { links: vec![(Port(3), LinkChange::default())], ..base.clone() }, "there is no port 3"),
+            (
+                SwitchConfig { links: vec![(Port(3), LinkChange::default())], ..base.clone() },
+                "there is no port 3",
+            ),
             (SwitchConfig { priorities: 0, ..base }, "0 is no number of priorities between 1 and 64"),
         ];
         for (config, message) in cases {

@@ -141,7 +141,11 @@ fn parse_direction(value: &str) -> Result<Direction, LinkSpecError> {
     }
 }
 
-fn once<T>(key: &'static str, slot: &mut Option<T>, value: Result<T, QuantityError>) -> Result<(), LinkSpecError> {
+fn once<T>(
+    key: &'static str,
+    slot: &mut Option<T>,
+    value: Result<T, QuantityError>,
+) -> Result<(), LinkSpecError> {
     set(key, slot, value.map_err(|error| LinkSpecError::Value { key, error })?)
 }
 

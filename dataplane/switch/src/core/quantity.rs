@@ -52,12 +52,10 @@ impl FromStr for Rate {
     /// `100mbit`, `1.5gbit`, `64kbit`, `9600bit`; decimal multiples. Not `unlimited`: that is no rate.
     fn from_str(text: &str) -> Result<Rate, QuantityError> {
         let units = [("gbit", 9), ("mbit", 6), ("kbit", 3), ("bit", 0)];
-        parse_scaled(text, &units)
-            .and_then(Rate::bits_per_second)
-            .ok_or_else(|| QuantityError {
-                text: text.into(),
-                wanted: "a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)",
-            })
+        parse_scaled(text, &units).and_then(Rate::bits_per_second).ok_or_else(|| QuantityError {
+            text: text.into(),
+            wanted: "a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)",
+        })
     }
 }
 
@@ -67,10 +65,7 @@ pub fn parse_span(text: &str) -> Result<Nanos, QuantityError> {
     let zero = (text == "0").then_some(0);
     zero.or_else(|| parse_scaled(text, &units))
         .map(Nanos)
-        .ok_or_else(|| QuantityError {
-            text: text.into(),
-            wanted: "a time such as 10ms (ns, us, ms or s)",
-        })
+        .ok_or_else(|| QuantityError { text: text.into(), wanted: "a time such as 10ms (ns, us, ms or s)" })
 }
 
 /// A proportion of packets, in parts per 10^9.
@@ -173,7 +168,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "0mbit", "mbit", "-1mbit", "1e3mbit", "100", "0.5bit", "99999999999gbit", "1mbit/s"] {
+        for text in ["", "0mbit", "mbit", "-1mbit", "1e3mbit", "100", "0.5bit", "99999999999gbit", "1mbit/s"]
+        {
             assert_eq!(rate(text), None, "{text:?}");
         }
         for text in ["", "10", "ms", "-1ms", "1.ms.", "0.1ns", "10 ms", "99999999999999s"] {

@@ -1,6 +1,7 @@
 //! The packet replication engine: multicast groups and clone sessions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use groupflow_pipeline::units::Port;
 use thiserror::Error;
@@ -60,26 +61,26 @@ pub enum ReplicationError {
 /// Groups and sessions.
 #[derive(Debug, Default)]
 pub struct ReplicationEngine {
-    groups: HashMap<u16, Vec<Replica>>,
+    groups: HashMap<u16, Arc<[Replica]>>,
     sessions: HashMap<u32, CloneSession>,
 }
 
 impl ReplicationEngine {
     /// The replicas of a group; `None` for one that is unknown.
-    pub fn group(&self, id: u16) -> Option<&[Replica]> {
-        self.groups.get(&id).map(Vec::as_slice)
+    pub fn group(&self, id: u16) -> Option<&Arc<[Replica]>> {
+        self.groups.get(&id)
     }
 
     /// Adds a group.
     pub fn insert_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
         check(&replicas)?;
-        insert(&mut self.groups, id, replicas, GROUP_LIMIT)
+        insert(&mut self.groups, id, replicas.into(), GROUP_LIMIT)
     }
 
     /// Replaces a group's replicas.
     pub fn modify_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
         check(&replicas)?;
-        modify(&mut self.groups, id, replicas)
+        modify(&mut self.groups, id, replicas.into())
     }
 
     /// Removes a group.
@@ -126,7 +127,11 @@ fn insert<K: std::hash::Hash + Eq, V>(
     Ok(())
 }
 
-fn modify<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, id: K, value: V) -> Result<(), ReplicationError> {
+fn modify<K: std::hash::Hash + Eq, V>(
+    map: &mut HashMap<K, V>,
+    id: K,
+    value: V,
+) -> Result<(), ReplicationError> {
     let slot = map.get_mut(&id).ok_or(ReplicationError::NotFound)?;
     *slot = value;
     Ok(())
@@ -160,9 +165,9 @@ mod tests {
         assert_eq!(engine.modify_group(5, one.clone()), Err(ReplicationError::NotFound));
         assert_eq!(engine.insert_group(5, one.clone()), Ok(()));
         assert_eq!(engine.insert_group(5, two.clone()), Err(ReplicationError::AlreadyExists));
-        assert_eq!(engine.group(5), Some(&one[..]));
+        assert_eq!(engine.group(5).map(|g| &g[..]), Some(&one[..]));
         assert_eq!(engine.modify_group(5, two.clone()), Ok(()));
-        assert_eq!(engine.group(5), Some(&two[..]));
+        assert_eq!(engine.group(5).map(|g| &g[..]), Some(&two[..]));
         assert_eq!(engine.delete_group(5), Ok(()));
         assert_eq!(engine.delete_group(5), Err(ReplicationError::NotFound));
         assert_eq!(engine.group(5), None);

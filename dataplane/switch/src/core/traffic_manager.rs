@@ -58,7 +58,13 @@ impl PortQueues {
     }
 
     /// Queues a packet of `bytes`.
-    pub fn push(&mut self, mut packet: Queued, priority: u8, bytes: usize, limit: Depth) -> Result<(), Refusal> {
+    pub fn push(
+        &mut self,
+        mut packet: Queued,
+        priority: u8,
+        bytes: usize,
+        limit: Depth,
+    ) -> Result<(), Refusal> {
         let queue = self.queues.get_mut(usize::from(priority)).ok_or(Refusal::Priority)?;
         packet.enqueue_depth = queue.packets();
         if queue.push(packet, bytes, limit) {

@@ -91,7 +91,11 @@ impl Arbitration {
         }
     }
 
-    fn check_update(&self, stream: StreamId, update: &MasterArbitrationUpdate) -> Result<Option<u128>, Status> {
+    fn check_update(
+        &self,
+        stream: StreamId,
+        update: &MasterArbitrationUpdate,
+    ) -> Result<Option<u128>, Status> {
         let known = self.clients.contains_key(&stream);
         if update.device_id != self.device_id {
             let code = if known { Code::FailedPrecondition } else { Code::NotFound };
@@ -247,7 +251,12 @@ mod tests {
             (2, &other_device, Code::NotFound, "no device 9 here, only device 3"),
             (1, &other_device, Code::FailedPrecondition, "no device 9 here, only device 3"),
             (2, &with_role, Code::NotFound, "role \"routing\" is not offered, only the default role is"),
-            (1, &with_role, Code::FailedPrecondition, "role \"routing\" is not offered, only the default role is"),
+            (
+                1,
+                &with_role,
+                Code::FailedPrecondition,
+                "role \"routing\" is not offered, only the default role is",
+            ),
             (2, &with_config, Code::InvalidArgument, "role.config: the default role has none"),
             (2, &update(Some(10)), Code::InvalidArgument, "election id 10 is already used by another client"),
         ];

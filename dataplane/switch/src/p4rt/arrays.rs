@@ -28,8 +28,9 @@ pub fn write_register(
     let array = find(&state.config.binding.registers, entry.register_id, "register")?;
     let write = || {
         let value = register_value(array, entry.data.as_ref())?;
-        cells(array, entry.index.as_ref())?
-            .try_for_each(|cell| forwarding.pipeline.register_write(array.array, cell, value).map_err(refusal))
+        cells(array, entry.index.as_ref())?.try_for_each(|cell| {
+            forwarding.pipeline.register_write(array.array, cell, value).map_err(refusal)
+        })
     };
     write_within("register", array, write)
 }
@@ -71,7 +72,8 @@ pub fn write_counter(
         let Some(value) = entry.data.as_ref().map(counter_value).transpose()? else {
             return Ok(());
         };
-        cells.try_for_each(|cell| forwarding.pipeline.counter_write(array.array, cell, value).map_err(refusal))
+        cells
+            .try_for_each(|cell| forwarding.pipeline.counter_write(array.array, cell, value).map_err(refusal))
     };
     write_within("counter", array, write)
 }

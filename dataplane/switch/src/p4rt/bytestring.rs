@@ -56,7 +56,8 @@ pub fn encode_signed(value: u128, width: u32) -> Vec<u8> {
     let extended = if negative { value | !ones(width) } else { value };
     let bytes = extended.to_be_bytes();
     let sign: u8 = if negative { 0xff } else { 0x00 };
-    let redundant = bytes.windows(2).take_while(|pair| pair[0] == sign && (pair[1] ^ sign) & 0x80 == 0).count();
+    let redundant =
+        bytes.windows(2).take_while(|pair| pair[0] == sign && (pair[1] ^ sign) & 0x80 == 0).count();
     bytes[redundant..].to_vec()
 }
 
@@ -110,7 +111,11 @@ mod tests {
             (128, b"\xff", -1),
         ];
         for (width, bytes, value) in signed {
-            assert_eq!(decode_signed(bytes, width), Ok(value as u128 & ones(width)), "int<{width}> {bytes:?}");
+            assert_eq!(
+                decode_signed(bytes, width),
+                Ok(value as u128 & ones(width)),
+                "int<{width}> {bytes:?}"
+            );
         }
     }
 

@@ -43,9 +43,9 @@ impl ConfigurationError {
             ConfigurationError::NoProgram | ConfigurationError::NotText | ConfigurationError::Program(_) => {
                 "p4_device_config"
             }
-            ConfigurationError::NoP4Info | ConfigurationError::P4Info(_) | ConfigurationError::Mismatch(_) => {
-                "p4info"
-            }
+            ConfigurationError::NoP4Info
+            | ConfigurationError::P4Info(_)
+            | ConfigurationError::Mismatch(_) => "p4info",
         }
     }
 }

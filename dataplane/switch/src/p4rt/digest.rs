@@ -170,7 +170,7 @@ pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Vec<Entity>)
     let wanted = |id: &u32| filter.digest_id == 0 || filter.digest_id == *id;
     let enabled = state.digests.enabled.iter().filter(|(id, _)| wanted(id));
     found.extend(enabled.map(|(id, learner)| {
-        let entry = DigestEntry { digest_id: *id, config: Some(learner.config.clone()) };
+        let entry = DigestEntry { digest_id: *id, config: Some(learner.config) };
         Entity { entity: Some(entity::Entity::DigestEntry(entry)) }
     }));
     Ok(())
@@ -184,7 +184,7 @@ fn find(binding: &Binding, id: u32) -> Result<&BoundDigest, Refusal> {
 }
 
 fn config(entry: &DigestEntry) -> Result<Config, Refusal> {
-    let config = entry.config.clone().ok_or_else(|| Refusal::invalid("config: it is missing"))?;
+    let config = entry.config.ok_or_else(|| Refusal::invalid("config: it is missing"))?;
     let fields = [
         ("max_timeout_ns", config.max_timeout_ns),
         ("max_list_size", config.max_list_size.into()),

@@ -4,7 +4,8 @@
 
 use groupflow_pipeline::{EntryKey, Match, MatchKind};
 
-use super::binding::{kind_name, BoundField, BoundTable};
+use super::bind::kind_name;
+use super::binding::{BoundField, BoundTable};
 use super::bytestring::{decode, encode, ones};
 use super::status::Refusal;
 use crate::proto::p4::v1::field_match::{self, FieldMatchType};
@@ -28,9 +29,8 @@ pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, 
     let mut found = vec![None; table.fields.len()];
     for field in fields {
         let place = table.fields.iter().position(|known| known.id == field.field_id);
-        let place = place.ok_or_else(|| {
-            Refusal::invalid(format!("match: the table has no field {}", field.field_id))
-        })?;
+        let place = place
+            .ok_or_else(|| Refusal::invalid(format!("match: the table has no field {}", field.field_id)))?;
         let known = &table.fields[place];
         let context = format!("match field {}", known.name);
         let value = decode_match(known, field).map_err(|refusal| refusal.within(&context))?;
@@ -38,7 +38,11 @@ pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, 
             return Err(Refusal::invalid(format!("{context}: it is there twice")));
         }
     }
-    found.into_iter().zip(&table.fields).map(|(value, field)| value.map_or_else(|| missing(field), Ok)).collect()
+    found
+        .into_iter()
+        .zip(&table.fields)
+        .map(|(value, field)| value.map_or_else(|| missing(field), Ok))
+        .collect()
 }
 
 /// P4Runtime's form of a key.
@@ -74,7 +78,9 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal
     let dont_care = || Err(Refusal::invalid("it matches everything, and must be left out then"));
     match (field.kind, &given.field_match_type) {
         (_, None) => Err(Refusal::invalid("it has no value")),
-        (MatchKind::Exact, Some(FieldMatchType::Exact(exact))) => Ok(Match::Exact(decode(&exact.value, width)?)),
+        (MatchKind::Exact, Some(FieldMatchType::Exact(exact))) => {
+            Ok(Match::Exact(decode(&exact.value, width)?))
+        }
         (MatchKind::Lpm, Some(FieldMatchType::Lpm(lpm))) => {
             let value = decode(&lpm.value, width)?;
             let prefix = u32::try_from(lpm.prefix_len).ok().filter(|prefix| *prefix <= width);

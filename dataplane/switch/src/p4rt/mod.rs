@@ -2,6 +2,7 @@
 
 mod arbitration;
 mod arrays;
+mod bind;
 mod binding;
 mod bytestring;
 mod config;

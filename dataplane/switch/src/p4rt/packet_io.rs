@@ -40,7 +40,7 @@ pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u
 /// The message for the controller; `None` if the bytes are shorter than the header.
 pub fn packet_in(header: &ControllerHeader, bytes: &[u8]) -> Option<PacketIn> {
     let bits: usize = header.iter().map(|(_, _, width)| *width as usize).sum();
-    let payload = bytes.get((bits + 7) / 8..)?;
+    let payload = bytes.get(bits.div_ceil(8)..)?;
     let mut at = 0;
     let metadata = header.iter().map(|(id, _, width)| {
         let value = bit_field(bytes, at, *width);
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn each_field_is_there_exactly_once_and_fits() {
-        let cases: [(&[(u32, &[u8])], &str); 4] = [
+        type Metadata<'a> = &'a [(u32, &'a [u8])];
+        let cases: [(Metadata<'_>, &str); 4] = [
             (&[(1, b"\x01"), (2, b"\x01")], "metadata padding: it is missing"),
             (&[(1, b"\x01"), (1, b"\x01")], "metadata egress_port: it is there twice"),
             (&[(7, b"\x01")], "metadata: packet_out has no field 7"),
@@ -121,7 +122,10 @@ mod tests {
             assert_eq!(refusal.message, message);
         }
         let long = PacketOut { payload: vec![0; MAX_FRAME + 1], ..PacketOut::default() };
-        assert_eq!(packet_out(&header(), &long).expect_err("long").message, "payload: 9217 bytes, more than 9216");
+        assert_eq!(
+            packet_out(&header(), &long).expect_err("long").message,
+            "payload: 9217 bytes, more than 9216"
+        );
     }
 
     #[test]

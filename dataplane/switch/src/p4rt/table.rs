@@ -32,10 +32,7 @@ pub fn write(
 }
 
 /// The table with P4Info's id.
-pub fn find(
-    tables: &std::collections::BTreeMap<u32, BoundTable>,
-    id: u32,
-) -> Result<&BoundTable, Refusal> {
+pub fn find(tables: &std::collections::BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Refusal> {
     tables.get(&id).ok_or_else(|| Refusal::invalid(format!("table_id: the program has no table {id}")))
 }
 

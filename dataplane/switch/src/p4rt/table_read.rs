@@ -27,7 +27,9 @@ pub fn read(
         if !is_bare(filter) {
             return Err(Refusal::invalid("table_id: it is zero, so nothing else can be asked for"));
         }
-        return tables.iter().try_for_each(|(id, table)| read_table(state, forwarding, *id, table, filter, found));
+        return tables
+            .iter()
+            .try_for_each(|(id, table)| read_table(state, forwarding, *id, table, filter, found));
     }
     let table = table::find(tables, filter.table_id)?;
     let result = if filter.is_default_action {
@@ -56,7 +58,8 @@ fn read_table(
     table::check_idle_timeout(table, filter)?;
     let key = (!filter.r#match.is_empty()).then(|| matching::matches(table, &filter.r#match)).transpose()?;
     let action = filter.action.as_ref().map(|action| wanted_action(table, action)).transpose()?;
-    let priority = u32::try_from(filter.priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
+    let priority =
+        u32::try_from(filter.priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
     for view in forwarding.pipeline.table_entries(table.table).map_err(table::refusal)? {
         let entry = view.entry;
         let note = state.notes.get(&(table.table, entry.key.clone()));

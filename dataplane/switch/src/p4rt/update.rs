@@ -29,7 +29,9 @@ pub fn write(
         Ok(update::Type::Insert) => Kind::Insert,
         Ok(update::Type::Modify) => Kind::Modify,
         Ok(update::Type::Delete) => Kind::Delete,
-        _ => return Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
+        _ => {
+            return Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type)))
+        }
     };
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
@@ -61,7 +63,19 @@ pub fn read(
         Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
         Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
         Kinds::DigestEntry(filter) => digest::read(state, filter, found),
+        // Of what no program can have here there is nothing: clients ask for everything to clean up.
+        other if is_wildcard(other) => Ok(()),
         other => Err(unsupported(other)),
+    }
+}
+
+fn is_wildcard(entity: &Kinds) -> bool {
+    match entity {
+        Kinds::ExternEntry(entry) => entry.extern_type_id == 0,
+        Kinds::ActionProfileMember(member) => member.action_profile_id == 0,
+        Kinds::ActionProfileGroup(group) => group.action_profile_id == 0,
+        Kinds::ValueSetEntry(entry) => entry.value_set_id == 0,
+        _ => false,
     }
 }
 

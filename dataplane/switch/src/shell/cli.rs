@@ -1,5 +1,6 @@
 //! The command line: that of simple_switch_grpc, with links, statistics and run-time changes added.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -216,8 +217,12 @@ fn usage(error: &clap::Error) -> ExitCode {
         };
     }
     let text = error.to_string();
-    let lines: Vec<&str> =
-        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:"))
+        .filter(|l| !l.is_empty())
+        .collect();
     let message = lines.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let message = message.split(" For more information").next().unwrap_or(message);
@@ -260,7 +265,8 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
         program: args.program,
         p4info: args.p4info,
         grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
-        control: Some(args.control_socket.unwrap_or(default_socket)).filter(|path| path.as_os_str() != "none"),
+        control: Some(args.control_socket.unwrap_or(default_socket))
+            .filter(|path| path.as_os_str() != "none"),
         quantum: args.quantum,
         limits: Limits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
         pcap: args.pcap,
@@ -269,15 +275,17 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
 
 fn log(args: &SwitchArgs) -> Result<(), ShellError> {
     use tracing_subscriber::filter::LevelFilter;
-    let default = if args.log_console || args.log_file.is_some() { LevelFilter::INFO } else { LevelFilter::WARN };
-    let builder = tracing_subscriber::fmt().with_max_level(args.log_level.unwrap_or(default)).with_target(false);
+    let default =
+        if args.log_console || args.log_file.is_some() { LevelFilter::INFO } else { LevelFilter::WARN };
+    let builder =
+        tracing_subscriber::fmt().with_max_level(args.log_level.unwrap_or(default)).with_target(false);
     match &args.log_file {
         Some(path) => {
             let file = std::fs::File::create(path);
             let file = file.map_err(|error| ShellError::File { path: path.clone(), error })?;
             builder.with_ansi(false).with_writer(std::sync::Mutex::new(file)).init();
         }
-        None => builder.with_writer(std::io::stderr).init(),
+        None => builder.with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).init(),
     }
     Ok(())
 }
@@ -321,10 +329,19 @@ mod tests {
 
     #[test]
     fn links_and_times_are_checked_at_once() {
-        let args = parse("gfswitch --link 1:rate=100mbit,delay=10ms --link 1:loss=1% --quantum 1ms").expect("valid");
+        let args =
+            parse("gfswitch --link 1:rate=100mbit,delay=10ms --link 1:loss=1% --quantum 1ms").expect("valid");
         assert_eq!(args.link.len(), 2);
         assert_eq!(args.quantum, Nanos::from_millis(1));
-        for line in ["--link 1:rate=x", "-i s1-eth1", "-i 1@", "--quantum 5", "--no-p4 a.json", "--bogus", "--p4info x"] {
+        for line in [
+            "--link 1:rate=x",
+            "-i s1-eth1",
+            "-i 1@",
+            "--quantum 5",
+            "--no-p4 a.json",
+            "--bogus",
+            "--p4info x",
+        ] {
             assert!(parse(&format!("gfswitch {line}")).is_err(), "{line}");
         }
     }

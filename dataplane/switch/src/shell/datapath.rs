@@ -167,7 +167,7 @@ impl Loop {
     }
 
     fn send_all(&mut self) {
-        self.to_control_plane();
+        self.pass_to_control_plane();
         let outputs = &self.emitted.outputs;
         if outputs.is_empty() {
             return;
@@ -195,10 +195,11 @@ impl Loop {
         self.emitted.outputs.clear();
     }
 
-    fn to_control_plane(&mut self) {
+    fn pass_to_control_plane(&mut self) {
         let shared = &self.datapath.shared;
         let packets = self.emitted.packet_ins.drain(..).map(|packet| ToControlPlane::Packet(packet.bytes));
-        let digests = self.emitted.digests.drain(..).map(|(time, digest)| ToControlPlane::Digest(time, digest));
+        let digests =
+            self.emitted.digests.drain(..).map(|(time, digest)| ToControlPlane::Digest(time, digest));
         for message in packets.chain(digests) {
             if self.datapath.control_plane.try_send(message).is_err() {
                 shared.control_plane_full.fetch_add(1, Ordering::Relaxed);

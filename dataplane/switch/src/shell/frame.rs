@@ -47,13 +47,14 @@ pub fn complete_checksum(header: &[u8; 10], frame: &mut [u8]) {
     frame[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// The one's complement sum of RFC 1071.
+/// The one's complement sum of RFC 1071, two words at a time.
 fn internet_sum(bytes: &[u8]) -> u16 {
-    let mut words = bytes.chunks_exact(2);
-    let mut sum: u64 = words.by_ref().map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    if let [last] = words.remainder() {
-        sum += u64::from(*last) << 8;
-    }
+    let mut chunks = bytes.chunks_exact(4);
+    let double = |chunk: &[u8]| u64::from(u32::from_be_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]));
+    let mut sum: u64 = chunks.by_ref().map(double).sum();
+    let mut last = [0; 4];
+    last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+    sum += double(&last);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

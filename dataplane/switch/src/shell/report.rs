@@ -146,4 +146,3 @@ fn nonzero(object: &serde_json::Value) -> String {
         parts.join(" ")
     }
 }
-

@@ -1,5 +1,7 @@
 //! P4Runtime over gRPC.
 
+#![allow(clippy::result_large_err)] // tonic::Status is what it is.
+
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -134,7 +136,10 @@ impl Service {
         p4rt::Status::of_batch("update", &results)
     }
 
-    fn read_all(&self, request: &ReadRequest) -> Result<(Vec<Entity>, Result<(), p4rt::Status>), p4rt::Status> {
+    fn read_all(
+        &self,
+        request: &ReadRequest,
+    ) -> Result<(Vec<Entity>, Result<(), p4rt::Status>), p4rt::Status> {
         let runtime = lock(&self.runtime);
         runtime.check_read(request)?;
         let mut found = Vec::new();
@@ -174,14 +179,17 @@ impl P4Runtime for Service {
         let mut request = request.into_inner();
         lock(&self.runtime).check_set_config(&request).map_err(to_tonic)?;
         // Loading a program takes a while: neither packets nor other clients wait for it.
-        let config = request.config.take().map(|config| tokio::task::spawn_blocking(|| PipelineConfig::new(config)));
+        let config =
+            request.config.take().map(|config| tokio::task::spawn_blocking(|| PipelineConfig::new(config)));
         let config = match config {
-            Some(task) => Some(task.await.map_err(|_| tonic::Status::internal("loading the program panicked"))?),
+            Some(task) => {
+                Some(task.await.map_err(|_| tonic::Status::internal("loading the program panicked"))?)
+            }
             None => None,
         };
-        let config = config.transpose().map_err(|error| {
-            tonic::Status::invalid_argument(format!("{}: {error}", error.field()))
-        })?;
+        let config = config
+            .transpose()
+            .map_err(|error| tonic::Status::invalid_argument(format!("{}: {error}", error.field())))?;
         // The client may have lost its role, or the message its meaning, in the meantime.
         request.config = config.is_some().then(ForwardingPipelineConfig::default);
         let mut runtime = lock(&self.runtime);

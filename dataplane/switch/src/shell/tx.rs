@@ -34,7 +34,8 @@ impl Transmitter {
             tracing::info!(%error, "PACKET_QDISC_BYPASS is not available");
         }
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER).map_err(system("SO_SNDBUF"))?;
+            set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)
+                .map_err(system("SO_SNDBUF"))?;
         }
         // SAFETY: these are integers and pointers, for which zero (null) is valid.
         let (mut address, vector, message): (libc::sockaddr_ll, libc::iovec, libc::mmsghdr) =

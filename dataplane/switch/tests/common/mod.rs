@@ -7,9 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::{Emitted, Output, Switch, SwitchConfig};
-use groupflow_switch::p4rt::{
-    encode, Binding, Code, PipelineConfig, Reaction, Refusal, Runtime, StreamId,
-};
+use groupflow_switch::p4rt::{encode, Binding, Code, PipelineConfig, Reaction, Refusal, Runtime, StreamId};
 use groupflow_switch::proto::p4::v1::{
     action::Param, digest_entry::Config, entity::Entity as Kinds, field_match, replica::PortKind,
     stream_message_request, table_action, update::Type, Action, CloneSessionEntry, DigestEntry, Entity,

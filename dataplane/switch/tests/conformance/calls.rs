@@ -14,7 +14,11 @@ fn checks_come_in_order() {
     let good = bed.write_request(vec![update(Type::Insert, group(1, &[replica(1, 1)]))]);
     let backup = Some(Uint128 { high: 0, low: 9 });
     let cases = [
-        (WriteRequest { device_id: 8, election_id: None, ..good.clone() }, Code::NotFound, "no device 8 here, only device 7"),
+        (
+            WriteRequest { device_id: 8, election_id: None, ..good.clone() },
+            Code::NotFound,
+            "no device 8 here, only device 7",
+        ),
         (
             WriteRequest { role: "x".into(), election_id: None, ..good.clone() },
             Code::NotFound,
@@ -96,7 +100,9 @@ fn reads_need_a_configuration() {
 
 #[test]
 fn what_is_not_offered_says_so() {
-    use groupflow_switch::proto::p4::v1::{ActionProfileGroup, ActionProfileMember, ExternEntry, ValueSetEntry};
+    use groupflow_switch::proto::p4::v1::{
+        ActionProfileGroup, ActionProfileMember, ExternEntry, ValueSetEntry,
+    };
     let mut bed = Testbed::new(&[]);
     let refused = [
         bed.refused(Type::Insert, ActionProfileMember::default()),
@@ -108,6 +114,13 @@ fn what_is_not_offered_says_so() {
     for (name, refusal) in names.iter().zip(refused) {
         assert_eq!(refusal, (Code::Unimplemented, format!("{name}: not supported")));
     }
+    // Clients that ask for everything get what there is: nothing.
+    assert_eq!(bed.read(ActionProfileMember::default()).unwrap(), []);
+    assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), []);
+    assert_eq!(bed.read(ExternEntry::default()).unwrap(), []);
+    assert_eq!(bed.read(ValueSetEntry::default()).unwrap(), []);
+    let one = ValueSetEntry { value_set_id: 1, ..ValueSetEntry::default() };
+    assert_eq!(bed.read(one).unwrap_err().code, Code::Unimplemented);
     let (code, message) = bed.refused(Type::Unspecified, group(1, &[]));
     assert_eq!((code, message.as_str()), (Code::InvalidArgument, "type: 0 is not INSERT, MODIFY or DELETE"));
 }

@@ -84,12 +84,17 @@ fn refusals_name_the_reason() {
     let good = request(Action::VerifyAndCommit, Some(message()));
     let other_device = SetForwardingPipelineConfigRequest { device_id: 1, ..good.clone() };
     let other_role = SetForwardingPipelineConfigRequest { role: "r".into(), ..good.clone() };
-    let backup = SetForwardingPipelineConfigRequest { election_id: Some(Uint128 { high: 0, low: 1 }), ..good };
+    let backup =
+        SetForwardingPipelineConfigRequest { election_id: Some(Uint128 { high: 0, low: 1 }), ..good };
     let cases = [
         (other_device, Code::NotFound, "no device 1 here, only device 7"),
         (other_role, Code::NotFound, "role \"r\" is not offered, only the default role is"),
         (backup, Code::PermissionDenied, "not primary: election id 1, the primary's is 10"),
-        (request(Action::Unspecified, Some(message())), Code::InvalidArgument, "action: 0 is not one that is known"),
+        (
+            request(Action::Unspecified, Some(message())),
+            Code::InvalidArgument,
+            "action: 0 is not one that is known",
+        ),
         (request(Action::VerifyAndCommit, None), Code::InvalidArgument, "config: it is missing"),
         (request(Action::Verify, None), Code::InvalidArgument, "config: it is missing"),
         (

@@ -103,7 +103,10 @@ fn digests_are_enabled_changed_and_disabled() {
     let id = bed.digest();
     assert_eq!(learn(&mut bed, 0, 1, 3), [], "not enabled yet");
     let entry = digest_entry(id, 1, 0, 0);
-    assert_eq!(bed.refused(Type::Modify, entry.clone()), (Code::NotFound, "digest learned_t: it is not enabled".into()));
+    assert_eq!(
+        bed.refused(Type::Modify, entry.clone()),
+        (Code::NotFound, "digest learned_t: it is not enabled".into())
+    );
     assert_eq!(bed.apply(Type::Insert, entry.clone()), Ok(()));
     assert_eq!(bed.refused(Type::Insert, entry.clone()).0, Code::AlreadyExists);
     assert_eq!(bed.read(DigestEntry::default()).unwrap(), [Kinds::from(entry.clone())]);

@@ -32,6 +32,7 @@
 //! | (robustness) | no request panics | `robustness::*` |
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
+#![allow(clippy::clone_on_copy)] // Which generated messages are Copy is not ours to decide.
 
 #[path = "../common/mod.rs"]
 mod common;

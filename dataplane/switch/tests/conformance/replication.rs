@@ -14,7 +14,10 @@ fn groups_come_change_and_go() {
     bed.when_to(1, "multicast", &[5]);
     let first = group(5, &[replica(2, 1)]);
     let second = group(5, &[replica(3, 1), replica(4, 1)]);
-    assert_eq!(bed.refused(Type::Modify, first.clone()), (Code::NotFound, "multicast group 5: it does not exist".into()));
+    assert_eq!(
+        bed.refused(Type::Modify, first.clone()),
+        (Code::NotFound, "multicast group 5: it does not exist".into())
+    );
     assert_eq!(bed.apply(Type::Insert, first.clone()), Ok(()));
     assert_eq!(bed.refused(Type::Insert, second.clone()).0, Code::AlreadyExists);
     assert_eq!(bed.read(group(5, &[])).unwrap(), [Kinds::from(first)]);
@@ -36,18 +39,42 @@ fn bad_groups_are_refused() {
     let empty_port = Replica { port_kind: Some(PortKind::Port(vec![])), ..replica(1, 1) };
     let backup = Replica { backup_replicas: vec![BackupReplica::default()], ..replica(1, 1) };
     let cases = [
-        (group(0, &[]), Code::InvalidArgument, "multicast group 0: multicast_group_id: it is not between 1 and 65535"),
-        (group(65_536, &[]), Code::InvalidArgument, "multicast group 65536: multicast_group_id: it is not between 1 and 65535"),
+        (
+            group(0, &[]),
+            Code::InvalidArgument,
+            "multicast group 0: multicast_group_id: it is not between 1 and 65535",
+        ),
+        (
+            group(65_536, &[]),
+            Code::InvalidArgument,
+            "multicast group 65536: multicast_group_id: it is not between 1 and 65535",
+        ),
         (
             group(1, &[replica(1, 7), replica(1, 7)]),
             Code::InvalidArgument,
             "multicast group 1: port 1 with instance 7 is there twice",
         ),
-        (group(1, &[replica(512, 1)]), Code::InvalidArgument, "multicast group 1: replica 1: port: 512 is above 511"),
-        (group(1, &[replica(1, 65_536)]), Code::InvalidArgument, "multicast group 1: replica 1: instance: it is above 65535"),
-        (group(1, &[replica(1, 1), no_port]), Code::InvalidArgument, "multicast group 1: replica 2: port: it is missing"),
+        (
+            group(1, &[replica(512, 1)]),
+            Code::InvalidArgument,
+            "multicast group 1: replica 1: port: 512 is above 511",
+        ),
+        (
+            group(1, &[replica(1, 65_536)]),
+            Code::InvalidArgument,
+            "multicast group 1: replica 1: instance: it is above 65535",
+        ),
+        (
+            group(1, &[replica(1, 1), no_port]),
+            Code::InvalidArgument,
+            "multicast group 1: replica 2: port: it is missing",
+        ),
         (group(1, &[empty_port]), Code::OutOfRange, "multicast group 1: replica 1: port: empty byte string"),
-        (group(1, &[backup]), Code::Unimplemented, "multicast group 1: replica 1: backup_replicas: not supported"),
+        (
+            group(1, &[backup]),
+            Code::Unimplemented,
+            "multicast group 1: replica 1: backup_replicas: not supported",
+        ),
     ];
     for (group, code, message) in cases {
         assert_eq!(bed.refused(Type::Insert, group), (code, message.into()));
@@ -64,7 +91,8 @@ fn the_deprecated_port_is_taken_and_read_back_as_written() {
     bed.when_to(1, "multicast", &[5]);
     #[allow(deprecated)]
     let old = Replica { port_kind: Some(PortKind::EgressPort(2)), instance: 1, ..Replica::default() };
-    let padded = Replica { port_kind: Some(PortKind::Port(vec![0, 0, 3])), instance: 1, ..Replica::default() };
+    let padded =
+        Replica { port_kind: Some(PortKind::Port(vec![0, 0, 3])), instance: 1, ..Replica::default() };
     bed.apply(Type::Insert, group(5, &[old.clone(), padded])).unwrap();
     assert_eq!(bed.read(group(5, &[])).unwrap(), [Kinds::from(group(5, &[old.clone(), replica(3, 1)]))]);
     bed.inject(0, 1, &frame(1, 0x0800, 60));
@@ -92,7 +120,10 @@ fn sessions_come_change_and_go() {
     let first = session(8, &[replica(3, 1)], 0, 0);
     let second = session(8, &[replica(4, 1)], 1, 30);
     assert_eq!(bed.apply(Type::Insert, first.clone()), Ok(()));
-    assert_eq!(bed.refused(Type::Insert, first.clone()), (Code::AlreadyExists, "clone session 8: it exists already".into()));
+    assert_eq!(
+        bed.refused(Type::Insert, first.clone()),
+        (Code::AlreadyExists, "clone session 8: it exists already".into())
+    );
     assert_eq!(bed.read(session(8, &[], 0, 0)).unwrap(), [Kinds::from(first)]);
     assert_eq!(bed.apply(Type::Modify, second.clone()), Ok(()));
     assert_eq!(bed.read(session(0, &[], 0, 0)).unwrap(), [Kinds::from(second)]);
@@ -112,7 +143,10 @@ fn bad_sessions_are_refused() {
         (session(0, &[], 0, 0), "clone session 0: session_id: it is zero"),
         (session(1, &[], 2, 0), "clone session 1: class_of_service: 2 is above the highest priority, 1"),
         (session(1, &[], 0, -1), "clone session 1: packet_length_bytes: it is negative"),
-        (session(1, &[replica(1, 1), replica(1, 1)], 0, 0), "clone session 1: port 1 with instance 1 is there twice"),
+        (
+            session(1, &[replica(1, 1), replica(1, 1)], 0, 0),
+            "clone session 1: port 1 with instance 1 is there twice",
+        ),
     ];
     for (session, message) in cases {
         assert_eq!(bed.refused(Type::Insert, session), (Code::InvalidArgument, message.into()));

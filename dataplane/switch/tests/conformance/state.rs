@@ -44,7 +44,10 @@ fn counters_are_read_and_set() {
     assert_eq!(bed.read(CounterEntry::default()).unwrap().len(), 16);
     let reset = CounterEntry { data: Some(CounterData::default()), ..whole };
     assert_eq!(bed.apply(Type::Modify, reset), Ok(()));
-    assert_eq!(bed.read(CounterEntry { counter_id: id, index: at(0), data: None }).unwrap(), [Kinds::from(cell(0, 0, 0))]);
+    assert_eq!(
+        bed.read(CounterEntry { counter_id: id, index: at(0), data: None }).unwrap(),
+        [Kinds::from(cell(0, 0, 0))]
+    );
 }
 
 #[test]
@@ -72,7 +75,8 @@ fn signed_registers_are_sign_extended() {
     let id = bed.register(SIGNED);
     bed.inject(0, 1, &frame(1, 0x0800, 60));
     let cell = |index, bytes: &[u8]| RegisterEntry { register_id: id, index: at(index), data: bits(bytes) };
-    let read = |bed: &Testbed, index| bed.read(RegisterEntry { register_id: id, index: at(index), data: None });
+    let read =
+        |bed: &Testbed, index| bed.read(RegisterEntry { register_id: id, index: at(index), data: None });
     assert_eq!(read(&bed, 0).unwrap(), [Kinds::from(cell(0, &[0xff]))], "the program wrote -1");
     assert_eq!(bed.apply(Type::Modify, cell(1, &[0xff, 0xfd, 0x1d])), Ok(()));
     assert_eq!(read(&bed, 1).unwrap(), [Kinds::from(cell(1, &[0xfd, 0x1d]))]);
@@ -103,18 +107,41 @@ fn arrays_are_only_modified_and_indices_are_checked() {
     let counter = |index| CounterEntry { counter_id: counter, index, data: Some(CounterData::default()) };
     let meter = |index| MeterEntry { meter_id: meter, index, ..MeterEntry::default() };
     for kind in [Type::Insert, Type::Delete] {
-        let refused = [bed.refused(kind, register(at(0))), bed.refused(kind, counter(at(0))), bed.refused(kind, meter(at(0)))];
+        let refused = [
+            bed.refused(kind, register(at(0))),
+            bed.refused(kind, counter(at(0))),
+            bed.refused(kind, meter(at(0))),
+        ];
         for ((code, message), name) in refused.into_iter().zip(["register", "counter", "meter"]) {
-            assert_eq!((code, message), (Code::InvalidArgument, format!("{name}_entry: it can only be modified")));
+            assert_eq!(
+                (code, message),
+                (Code::InvalidArgument, format!("{name}_entry: it can only be modified"))
+            );
         }
     }
     let cases: [(Kinds, Code, &str); 8] = [
         (register(at(-1)).into(), Code::InvalidArgument, "register TestIngress.cells: index: -1 is negative"),
-        (register(at(32)).into(), Code::OutOfRange, "register TestIngress.cells: index: 32, of only 32 cells"),
-        (counter(at(-1)).into(), Code::InvalidArgument, "counter TestIngress.arrivals: index: -1 is negative"),
-        (counter(at(16)).into(), Code::OutOfRange, "counter TestIngress.arrivals: index: 16, of only 16 cells"),
+        (
+            register(at(32)).into(),
+            Code::OutOfRange,
+            "register TestIngress.cells: index: 32, of only 32 cells",
+        ),
+        (
+            counter(at(-1)).into(),
+            Code::InvalidArgument,
+            "counter TestIngress.arrivals: index: -1 is negative",
+        ),
+        (
+            counter(at(16)).into(),
+            Code::OutOfRange,
+            "counter TestIngress.arrivals: index: 16, of only 16 cells",
+        ),
         (meter(at(8)).into(), Code::OutOfRange, "meter TestIngress.policers: index: 8, of only 8 cells"),
-        (RegisterEntry { data: None, ..register(at(0)) }.into(), Code::InvalidArgument, "register TestIngress.cells: data: it is missing"),
+        (
+            RegisterEntry { data: None, ..register(at(0)) }.into(),
+            Code::InvalidArgument,
+            "register TestIngress.cells: data: it is missing",
+        ),
         (
             RegisterEntry { data: bits(&[1, 0, 0, 0, 0]), ..register(at(0)) }.into(),
             Code::OutOfRange,
@@ -132,7 +159,10 @@ fn arrays_are_only_modified_and_indices_are_checked() {
     let unknown = RegisterEntry { register_id: 3, ..RegisterEntry::default() };
     assert_eq!(bed.read(unknown).unwrap_err().message, "register_id: the program has no register 3");
     let zero = CounterEntry { index: at(1), ..CounterEntry::default() };
-    assert_eq!(bed.read(zero).unwrap_err().message, "counter_id: it is zero, so nothing else can be asked for");
+    assert_eq!(
+        bed.read(zero).unwrap_err().message,
+        "counter_id: it is zero, so nothing else can be asked for"
+    );
 }
 
 fn rule(bed: &Testbed) -> TableEntry {
@@ -150,7 +180,10 @@ fn direct_counters() {
     let filter = TableEntry { action: None, ..entry.clone() };
     let with_counter = TableEntry { counter_data: Some(CounterData::default()), ..filter.clone() };
     assert_eq!(bed.read(filter.clone()).unwrap(), [Kinds::from(entry.clone())], "not asked for, not there");
-    assert_eq!(bed.read(with_counter).unwrap(), [Kinds::from(TableEntry { counter_data: now, ..entry.clone() })]);
+    assert_eq!(
+        bed.read(with_counter).unwrap(),
+        [Kinds::from(TableEntry { counter_data: now, ..entry.clone() })]
+    );
     assert_eq!(bed.apply(Type::Modify, entry.clone()), Ok(()), "a modify without data keeps the counter");
     let direct = |data| DirectCounterEntry { table_entry: Some(filter.clone()), data };
     assert_eq!(bed.read(direct(None)).unwrap(), [Kinds::from(direct(now))]);
@@ -172,7 +205,10 @@ fn direct_meters() {
     let direct = |config| DirectMeterEntry { table_entry: Some(filter.clone()), config, counter_data: None };
     assert_eq!(bed.read(direct(None)).unwrap(), [Kinds::from(direct(Some(RATES)))]);
     let asked = TableEntry { meter_config: Some(MeterConfig::default()), ..filter.clone() };
-    assert_eq!(bed.read(asked.clone()).unwrap(), [Kinds::from(TableEntry { meter_config: Some(RATES), ..entry.clone() })]);
+    assert_eq!(
+        bed.read(asked.clone()).unwrap(),
+        [Kinds::from(TableEntry { meter_config: Some(RATES), ..entry.clone() })]
+    );
     // A modify that does not mention the meter resets it.
     assert_eq!(bed.apply(Type::Modify, entry.clone()), Ok(()));
     assert_eq!(bed.read(asked).unwrap(), [Kinds::from(entry.clone())]);

@@ -2,8 +2,8 @@
 
 use groupflow_switch::p4rt::Code;
 use groupflow_switch::proto::p4::v1::{
-    entity::Entity as Kinds, field_match, table_action, table_entry::IdleTimeout, update::Type,
-    FieldMatch, TableAction, TableEntry,
+    entity::Entity as Kinds, field_match, table_action, table_entry::IdleTimeout, update::Type, FieldMatch,
+    TableAction, TableEntry,
 };
 
 use crate::common::{exact, frame, lpm, optional, range, ternary, Testbed};
@@ -42,7 +42,7 @@ fn entries_come_change_and_go() {
     assert_eq!(bed.apply(Type::Insert, to_two.clone()), Ok(()));
     let there = message("table TestIngress.destinations has this entry already");
     assert_eq!(bed.refused(Type::Insert, to_three.clone()), (Code::AlreadyExists, there));
-    assert_eq!(all(&bed, DESTINATIONS), [to_two.clone()], "what was there is unchanged");
+    assert_eq!(all(&bed, DESTINATIONS), vec![to_two.clone()], "what was there is unchanged");
     assert_eq!(bed.apply(Type::Modify, to_three.clone()), Ok(()));
     bed.inject(0, 1, &frame(1, 0x0800, 60));
     assert_eq!(bed.left(0), [(0, 3)]);
@@ -73,7 +73,10 @@ fn a_modify_without_an_action_keeps_it() {
     assert_eq!(found[0].metadata, b"note");
     assert_eq!(found[0].action, Some(bed.action(DESTINATIONS, "forward", &[2, 0])));
     let (code, message) = bed.refused(Type::Insert, entry);
-    assert_eq!((code, message.as_str()), (Code::InvalidArgument, "table TestIngress.destinations: action: it is missing"));
+    assert_eq!(
+        (code, message.as_str()),
+        (Code::InvalidArgument, "table TestIngress.destinations: action: it is missing")
+    );
 }
 
 #[test]
@@ -108,22 +111,100 @@ fn bad_keys_are_refused() {
     let empty = FieldMatch { field_id: 1, field_match_type: Some(empty) };
     let cases: [(&str, Vec<FieldMatch>, i32, Code, &str); 17] = [
         (DESTINATIONS, vec![], 0, Code::InvalidArgument, "match field hdr.ethernet.dst: it is missing"),
-        (DESTINATIONS, vec![exact(1, 1), exact(1, 1)], 0, Code::InvalidArgument, "match field hdr.ethernet.dst: it is there twice"),
+        (
+            DESTINATIONS,
+            vec![exact(1, 1), exact(1, 1)],
+            0,
+            Code::InvalidArgument,
+            "match field hdr.ethernet.dst: it is there twice",
+        ),
         (DESTINATIONS, vec![exact(2, 1)], 0, Code::InvalidArgument, "match: the table has no field 2"),
-        (DESTINATIONS, vec![bare(1)], 0, Code::InvalidArgument, "match field hdr.ethernet.dst: it has no value"),
+        (
+            DESTINATIONS,
+            vec![bare(1)],
+            0,
+            Code::InvalidArgument,
+            "match field hdr.ethernet.dst: it has no value",
+        ),
         (DESTINATIONS, vec![empty], 0, Code::OutOfRange, "match field hdr.ethernet.dst: empty byte string"),
-        (DESTINATIONS, vec![exact(1, 1 << 48)], 0, Code::OutOfRange, "match field hdr.ethernet.dst: 0x01000000000000 does not fit bit<48>"),
-        (DESTINATIONS, vec![lpm(1, 1, 48)], 0, Code::InvalidArgument, "match field hdr.ethernet.dst: it must be of kind exact"),
-        (DESTINATIONS, vec![exact(1, 1)], 1, Code::InvalidArgument, "priority: it must be zero, the table has only exact and LPM fields"),
-        (RULES, vec![], 0, Code::InvalidArgument, "priority: it must be above zero, the table has ternary, range or optional fields"),
+        (
+            DESTINATIONS,
+            vec![exact(1, 1 << 48)],
+            0,
+            Code::OutOfRange,
+            "match field hdr.ethernet.dst: 0x01000000000000 does not fit bit<48>",
+        ),
+        (
+            DESTINATIONS,
+            vec![lpm(1, 1, 48)],
+            0,
+            Code::InvalidArgument,
+            "match field hdr.ethernet.dst: it must be of kind exact",
+        ),
+        (
+            DESTINATIONS,
+            vec![exact(1, 1)],
+            1,
+            Code::InvalidArgument,
+            "priority: it must be zero, the table has only exact and LPM fields",
+        ),
+        (
+            RULES,
+            vec![],
+            0,
+            Code::InvalidArgument,
+            "priority: it must be above zero, the table has ternary, range or optional fields",
+        ),
         (RULES, vec![], -1, Code::InvalidArgument, "priority: it is negative"),
-        (RULES, vec![ternary(1, 0, 0)], 1, Code::InvalidArgument, "match field src: it matches everything, and must be left out then"),
-        (RULES, vec![ternary(1, 3, 2)], 1, Code::InvalidArgument, "match field src: it has bits set that its mask leaves out"),
-        (RULES, vec![range(2, 0, 0xffff)], 1, Code::InvalidArgument, "match field ethertype: it matches everything, and must be left out then"),
-        (RULES, vec![range(2, 6, 5)], 1, Code::InvalidArgument, "match field ethertype: its low end is above its high end"),
-        (PREFIXES, vec![lpm(1, 0, 0)], 0, Code::InvalidArgument, "match field hdr.ethernet.src: it matches everything, and must be left out then"),
-        (PREFIXES, vec![lpm(1, 1, 40)], 0, Code::InvalidArgument, "match field hdr.ethernet.src: it has bits set beyond its prefix of 40"),
-        (PREFIXES, vec![lpm(1, 0, 49)], 0, Code::InvalidArgument, "match field hdr.ethernet.src: prefix_len 49 is not between 1 and 48"),
+        (
+            RULES,
+            vec![ternary(1, 0, 0)],
+            1,
+            Code::InvalidArgument,
+            "match field src: it matches everything, and must be left out then",
+        ),
+        (
+            RULES,
+            vec![ternary(1, 3, 2)],
+            1,
+            Code::InvalidArgument,
+            "match field src: it has bits set that its mask leaves out",
+        ),
+        (
+            RULES,
+            vec![range(2, 0, 0xffff)],
+            1,
+            Code::InvalidArgument,
+            "match field ethertype: it matches everything, and must be left out then",
+        ),
+        (
+            RULES,
+            vec![range(2, 6, 5)],
+            1,
+            Code::InvalidArgument,
+            "match field ethertype: its low end is above its high end",
+        ),
+        (
+            PREFIXES,
+            vec![lpm(1, 0, 0)],
+            0,
+            Code::InvalidArgument,
+            "match field hdr.ethernet.src: it matches everything, and must be left out then",
+        ),
+        (
+            PREFIXES,
+            vec![lpm(1, 1, 40)],
+            0,
+            Code::InvalidArgument,
+            "match field hdr.ethernet.src: it has bits set beyond its prefix of 40",
+        ),
+        (
+            PREFIXES,
+            vec![lpm(1, 0, 49)],
+            0,
+            Code::InvalidArgument,
+            "match field hdr.ethernet.src: prefix_len 49 is not between 1 and 48",
+        ),
     ];
     for (table, key, priority, code, message) in cases {
         let action = match table {
@@ -161,18 +242,46 @@ fn bad_actions_are_refused() {
     let prefix = "action TestIngress.forward";
     let cases = [
         (with(&|a| a.action_id = 5), Code::InvalidArgument, "action_id: the table has no action 5".into()),
-        (with(&|a| drop(a.params.pop())), Code::InvalidArgument, format!("{prefix}: parameter priority: it is missing")),
-        (with(&|a| a.params[1].param_id = 1), Code::InvalidArgument, format!("{prefix}: parameter port: it is there twice")),
-        (with(&|a| a.params[1].param_id = 3), Code::InvalidArgument, format!("{prefix}: it has no parameter 3")),
-        (with(&|a| a.params[0].value = vec![2, 0]), Code::OutOfRange, format!("{prefix}: parameter port: 0x0200 does not fit bit<9>")),
-        (with(&|a| a.params[0].value.clear()), Code::OutOfRange, format!("{prefix}: parameter port: empty byte string")),
+        (
+            with(&|a| drop(a.params.pop())),
+            Code::InvalidArgument,
+            format!("{prefix}: parameter priority: it is missing"),
+        ),
+        (
+            with(&|a| a.params[1].param_id = 1),
+            Code::InvalidArgument,
+            format!("{prefix}: parameter port: it is there twice"),
+        ),
+        (
+            with(&|a| a.params[1].param_id = 3),
+            Code::InvalidArgument,
+            format!("{prefix}: it has no parameter 3"),
+        ),
+        (
+            with(&|a| a.params[0].value = vec![2, 0]),
+            Code::OutOfRange,
+            format!("{prefix}: parameter port: 0x0200 does not fit bit<9>"),
+        ),
+        (
+            with(&|a| a.params[0].value.clear()),
+            Code::OutOfRange,
+            format!("{prefix}: parameter port: empty byte string"),
+        ),
         (
             TableEntry { action: Some(profile), ..good.clone() },
             Code::InvalidArgument,
             "action: the table has no action profile".into(),
         ),
-        (only_default, Code::PermissionDenied, "action TestIngress.only_as_default: not for entries with a key".into()),
-        (TableEntry { is_const: true, ..good.clone() }, Code::InvalidArgument, "is_const: only the program can make entries constant".into()),
+        (
+            only_default,
+            Code::PermissionDenied,
+            "action TestIngress.only_as_default: not for entries with a key".into(),
+        ),
+        (
+            TableEntry { is_const: true, ..good.clone() },
+            Code::InvalidArgument,
+            "is_const: only the program can make entries constant".into(),
+        ),
     ];
     for (entry, code, message) in cases {
         assert_eq!(bed.refused(Type::Insert, entry), (code, format!("table {DESTINATIONS}: {message}")));
@@ -195,7 +304,8 @@ fn the_default_entry_is_modified_only() {
         metadata: b"mine".to_vec(),
         ..bed.entry(DESTINATIONS, &[], "forward", &[4, 0])
     };
-    let only_modified = format!("table {DESTINATIONS}: the default entry is always there: it can only be modified");
+    let only_modified =
+        format!("table {DESTINATIONS}: the default entry is always there: it can only be modified");
     assert_eq!(bed.refused(Type::Insert, change.clone()), (Code::InvalidArgument, only_modified.clone()));
     assert_eq!(bed.refused(Type::Delete, change.clone()), (Code::InvalidArgument, only_modified));
     assert_eq!(bed.apply(Type::Modify, change.clone()), Ok(()));
@@ -204,7 +314,10 @@ fn the_default_entry_is_modified_only() {
     assert_eq!(default(&bed), change);
     assert_eq!(all(&bed, DESTINATIONS), [], "it is not among the entries");
     let with_key = TableEntry { r#match: vec![exact(1, 1)], ..change.clone() };
-    assert_eq!(bed.refused(Type::Modify, with_key).1, format!("table {DESTINATIONS}: match: the default entry has none"));
+    assert_eq!(
+        bed.refused(Type::Modify, with_key).1,
+        format!("table {DESTINATIONS}: match: the default entry has none")
+    );
     let with_priority = TableEntry { priority: 1, ..change.clone() };
     assert_eq!(bed.refused(Type::Modify, with_priority).0, Code::InvalidArgument);
     let table_only = TableEntry { action: Some(bed.action(DESTINATIONS, "drop", &[])), ..change.clone() };
@@ -259,24 +372,31 @@ fn reads_filter() {
         bed.apply(Type::Insert, entry).unwrap();
     }
     let table = bed_entry(&bed, DESTINATIONS);
-    assert_eq!(read(&bed, TableEntry { r#match: vec![exact(1, 3)], ..table.clone() }), [noted.clone()]);
+    assert_eq!(read(&bed, TableEntry { r#match: vec![exact(1, 3)], ..table.clone() }), vec![noted.clone()]);
     assert_eq!(read(&bed, TableEntry { r#match: vec![exact(1, 9)], ..table.clone() }), []);
-    assert_eq!(read(&bed, TableEntry { metadata: b"m".to_vec(), ..table.clone() }), [noted.clone()]);
+    assert_eq!(read(&bed, TableEntry { metadata: b"m".to_vec(), ..table.clone() }), vec![noted.clone()]);
     #[allow(deprecated)]
     let by_cookie = TableEntry { controller_metadata: 5, ..table.clone() };
     assert_eq!(read(&bed, by_cookie), [noted]);
-    let mut by_action = TableEntry { action: Some(bed.action(DESTINATIONS, "forward", &[])), ..table.clone() };
+    let mut by_action =
+        TableEntry { action: Some(bed.action(DESTINATIONS, "forward", &[])), ..table.clone() };
     assert_eq!(read(&bed, by_action.clone()).len(), 2);
     by_action.action = Some(bed.action(DESTINATIONS, "forward", &[2, 0]));
     let refusal = bed.read(by_action).unwrap_err();
-    assert_eq!(refusal.message, format!("table {DESTINATIONS}: action: entries can be asked for by action, not by its parameters"));
+    assert_eq!(
+        refusal.message,
+        format!("table {DESTINATIONS}: action: entries can be asked for by action, not by its parameters")
+    );
     let rules = bed_entry(&bed, RULES);
     assert_eq!(read(&bed, TableEntry { priority: 5, ..rules.clone() }).len(), 1);
     assert_eq!(read(&bed, TableEntry { r#match: vec![optional(3, 1)], ..rules }).len(), 2);
     // All tables, constant ones included: 3 + 2 + 2.
     assert_eq!(read(&bed, TableEntry::default()).len(), 7);
     let refusal = bed.read(TableEntry { priority: 1, ..TableEntry::default() }).unwrap_err();
-    assert_eq!((refusal.code, refusal.message.as_str()), (Code::InvalidArgument, "table_id: it is zero, so nothing else can be asked for"));
+    assert_eq!(
+        (refusal.code, refusal.message.as_str()),
+        (Code::InvalidArgument, "table_id: it is zero, so nothing else can be asked for")
+    );
 }
 
 #[test]
@@ -288,5 +408,8 @@ fn idle_timeouts_are_refused() {
     assert_eq!(bed.refused(Type::Insert, timeout), (Code::InvalidArgument, message));
     let hit = TableEntry { time_since_last_hit: Some(IdleTimeout::default()), ..entry };
     assert_eq!(bed.refused(Type::Insert, hit.clone()).0, Code::InvalidArgument);
-    assert_eq!(bed.read(TableEntry { r#match: vec![], action: None, ..hit }).unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(
+        bed.read(TableEntry { r#match: vec![], action: None, ..hit }).unwrap_err().code,
+        Code::InvalidArgument
+    );
 }
