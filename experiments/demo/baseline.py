@@ -53,7 +53,7 @@ def plan(topology: Topology, sender: str, receivers: Sequence[str], file_bytes: 
         whole = file_bytes * 8 / slowest
         note = (
             f"TCP got {size / _MIB:.0f} MiB instead of {file_bytes / _MIB:.0f} MiB: "
-            f"the whole file would have taken about {whole:.0f} s"
+            f"the whole file was expected to take about {whole:.0f} s"
         )
     return Plan(size, size * 8 / slowest, int(rate / len(receivers)) if paced else None, note)
 

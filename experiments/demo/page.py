@@ -10,6 +10,8 @@ from experiments.demo.results import LinkUse, Report
 from groupflow.topology import Topology
 from topologies import variants
 
+_GOOD = ("equal", "kept its schedule")
+
 
 def render(report: Report, topology: Topology) -> str:
     parameters = report.parameters
@@ -252,7 +254,7 @@ def _switches(report: Report) -> str:
     ]
     return (
         "<h2>Can the figures be trusted?</h2>"
-        + _table(("switch", "verdict", "because"), rows, text=(1, 2))
+        + _table(("switch", "verdict", "because"), rows, verdict=1, text=(2,))
         + "\n"
     )
 
@@ -294,7 +296,7 @@ def _table(
     def cell(index: int, value: str) -> str:
         kind = "text" if index in text else ""
         if index == verdict:
-            kind = "good" if value == "equal" else "bad"
+            kind = "good" if value in _GOOD else "bad"
         return f'<td class="{kind}">{escape(value)}</td>' if kind else f"<td>{escape(value)}</td>"
 
     top = "".join(

@@ -58,7 +58,7 @@ def rate(bits: float) -> str:
     """bit/s for a reader: `91.3 Mbit/s`."""
     for scale, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
         if bits >= scale:
-            return f"{bits / scale:.4g} {unit}"
+            return f"{bits / scale:.1f} {unit}"
     return f"{bits:.0f} bit/s"
 
 

@@ -3,8 +3,8 @@
 Ids of multicast groups say what the group is for, so that none needs allocating:
 
     1 to 4096        the data of the stream with index id - 1
-    0x8000 | n       neighbour n alone
-    0xc000 | n       neighbour n and the switch's cache agent
+    0x2000 + n       neighbour n alone
+    0x4000 + n       neighbour n and the switch's cache agent
 """
 
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
@@ -13,7 +13,7 @@ from groupflow.sessions.numbers import NodeNumbers, Stream
 from groupflow.sessions.tree import Neighbour, Node
 from groupflow.topology import Topology
 
-_ALONE, _WITH_AGENT = 0x8000, 0xC000
+_ALONE, _WITH_AGENT = 0x2000, 0x4000
 
 
 def unicast_entries(topology: Topology, switch: str) -> Entries:

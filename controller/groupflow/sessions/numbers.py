@@ -15,8 +15,10 @@ from groupflow.sessions.tree import Neighbour, Node
 
 MAX_BRANCHES = 16
 MAX_STREAMS = 4096
-MAX_NEIGHBOURS = 16383
-"""Below 2^14: the two high bits of a group id say what the group is for (see `sessions.desired`)."""
+MAX_NEIGHBOURS = 0x1FFF
+"""Below 2^13: a group id is that number and a base that says what the group is for (see `sessions.desired`).
+
+BMv2 takes group ids below 2^15."""
 
 
 class Stream(NamedTuple):

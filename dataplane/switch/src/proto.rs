@@ -1,6 +1,6 @@
 //! The messages of P4Runtime, generated from the .proto files.
 
-#![allow(missing_docs, clippy::all)]
+#![allow(missing_docs, clippy::all, rustdoc::all)]
 
 /// google.rpc
 pub mod google {

@@ -19,8 +19,8 @@ ENTRIES: Entries = {
     Key("station", (0x020000000001,)): Action("for_us", ()),
     Key("ipv4_route", (0x0A000101, 32)): Action("route", (3, 0x020000000001, 0x02000A000101)),
     Key("neighbours", (1,)): Action("to_host", (1, 2, 0x0A000101, 5000)),
-    Key("groups", (0x8001,)): Replicas(frozenset({(3, 1), (510, 2)})),
-    Key("streams", (7, 1)): Action("stream", (0, 0, 0x8001, 0, 0x8001, 3, 0, 0)),
+    Key("groups", (0x2001,)): Replicas(frozenset({(3, 1), (510, 2)})),
+    Key("streams", (7, 1)): Action("stream", (0, 0, 0x2001, 0, 0x8001, 3, 0, 0)),
     Key("branches", (7, 1, 3, 0)): Action("from_branch", (15,)),
 }
 
@@ -36,7 +36,7 @@ async def test_what_is_written_is_read_back() -> None:
         assert await connection.read() == {}
         assert await connection.write(inserts(ENTRIES)) == []
         assert await connection.read() == ENTRIES
-        key = Key("groups", (0x8001,))
+        key = Key("groups", (0x2001,))
         assert await connection.write([Change(DELETE, key, None)]) == []
         assert key not in await connection.read()
         await connection.close()

@@ -100,7 +100,7 @@ def test_what_is_desired_after_changes_is_what_is_desired_at_once() -> None:
 
 
 def entry(active: int, index: int = 4) -> Action:
-    return Action("stream", (index, index + 1, 0, 0, 0x8001, 1, 0, active))
+    return Action("stream", (index, index + 1, 0, 0, 0x2001, 1, 0, active))
 
 
 STREAM, GROUP = Key("streams", (7, 1)), Key("groups", (5,))

@@ -72,7 +72,7 @@ async def test_an_agent_gets_what_its_mode_asks_for(mode: str, policy: str, kind
         node = stream(w, "s1")
         assert node["agent_port"] == 4 and ports(w, "s1", node["repair"]) == (4,)
         assert ports(w, "s1", node["data"]) == (2, 3, 4)
-        assert node["ack"] & 0xC000 == kind
+        assert node["ack"] & 0x6000 == kind
         assert ports(w, "s1", node["ack"]) == ((1, 4) if kind == GROUP_WITH_AGENT else (4,))
         told = [reply for reply in agent.received if reply.kind == "delegated"]
         assert (told[-1]["session"], told[-1]["source"], told[-1]["active"]) == (7, 1, 1)

@@ -5,7 +5,7 @@ import pytest
 from groupflow.p4rt.entries import Action
 from tests.unit.controller.world import World, world
 
-GROUP_ALONE, GROUP_WITH_AGENT = 0x8000, 0xC000
+GROUP_ALONE, GROUP_WITH_AGENT = 0x2000, 0x4000
 
 
 def stream(w: World, switch: str, session: int = 7, source: int = 1) -> dict[str, int]:

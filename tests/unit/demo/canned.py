@@ -97,7 +97,7 @@ def report(members: int = 5, **changes: object) -> Report:
             {r.name: 40.0 + i for i, r in enumerate(receivers)},
             links(network, tcp=True, size=part),
             HEALTHY,
-            note="TCP got 47 MiB instead of 64 MiB: the whole file would have taken about 84 s"
+            note="TCP got 47 MiB instead of 64 MiB: the whole file was expected to take about 84 s"
             if part < SIZE
             else "",
         ),

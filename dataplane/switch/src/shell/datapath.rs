@@ -15,7 +15,7 @@ use super::pcap::Capture;
 use super::rx::{Arena, Receiver, BATCH};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
-use crate::core::{Emitted, Output};
+use crate::core::{Emitted, Output, MAX_FRAME};
 
 /// How often counters of the kernel are looked at, and windows closed.
 const HOUSEKEEPING: Nanos = Nanos::from_millis(200);
@@ -139,7 +139,14 @@ impl Loop {
         match self.datapath.ports[place].receiver.read(place, &mut self.arena) {
             Ok(read) => {
                 self.down[place] = false;
-                counters.oversize.fetch_add(read.oversize as u64, Ordering::Relaxed);
+                let before = counters.oversize.fetch_add(read.oversize as u64, Ordering::Relaxed);
+                if before == 0 && read.oversize > 0 {
+                    tracing::warn!(
+                        interface = name,
+                        "frames longer than {MAX_FRAME} bytes are dropped: turn the sender's offloads off \
+                         (ethtool -K <its interface> tso off gso off)"
+                    );
+                }
                 read.frames == BATCH
             }
             Err(error) => read_failed(name, &mut self.down[place], &error),
@@ -182,9 +189,13 @@ impl Loop {
         });
         let now = shared.clock.now();
         if let Some(transmitter) = &mut self.datapath.transmitter {
-            transmitter.send(frames, |n, _| {
+            transmitter.send(frames, |n, error| {
                 if let Some(place) = place(&outputs[n]) {
-                    shared.interfaces[place].1.refused.fetch_add(1, Ordering::Relaxed);
+                    let (interface, counters) = &shared.interfaces[place];
+                    if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
+                        let bytes = outputs[n].bytes.len();
+                        tracing::warn!(interface, bytes, %error, "interface refused a frame; more are only counted");
+                    }
                 }
             });
         }
