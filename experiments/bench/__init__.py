@@ -1,0 +1,1 @@
+"""Benchmarks: what the demo's parts do, in figures. `make bench`."""

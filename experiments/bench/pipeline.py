@@ -1,0 +1,91 @@
+"""How many packets a second one core takes through groupflow's own P4, in process and without interfaces."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import finsy as fy
+
+from experiments.bench.figure import Figure
+from groupflow import _native
+from groupflow.switch import Switch
+
+_BUILD = Path(__file__).parents[2] / "p4src" / "build"
+_PACKETS = 20_000
+_ROUTER = "02:00:00:00:00:01"
+_HOST = "02:00:0a:00:00:02"
+_GROUP = 1
+
+
+def _entry(table: str, match: dict[str, int | str], action: str, **parameters: int | str) -> fy.P4TableEntry:
+    return fy.P4TableEntry(table, match=fy.P4TableMatch(match), action=fy.P4TableAction(action, **parameters))
+
+
+def _switch(copies: int) -> Switch:
+    """A stream from port 1 to `copies` hosts, and a route to port 2."""
+    switch = Switch.load(_BUILD / "groupflow.json", _BUILD / "groupflow.p4info.txtpb")
+    hosts = range(2, 2 + copies)
+    stream = {
+        "index": 0,
+        "data_group": _GROUP,
+        "ack_group": 0,
+        "repair_group": 0,
+        "upstream_group": 0,
+        "upstream_port": 1,
+        "agent_port": 0,
+        "active": (1 << copies) - 1,
+    }
+    switch.write(
+        [
+            +_entry("station", {"hdr.ethernet.dst": _ROUTER}, "for_us"),
+            +_entry("ipv4_route", {"hdr.ipv4.dst": "10.0.0.2/32"}, "route", port=2, src=_ROUTER, dst=_HOST),
+            +_entry("streams", {"hdr.group.session": 1, "hdr.group.source": 1}, "stream", **stream),
+            +fy.P4MulticastGroupEntry(_GROUP, replicas=[(port, port) for port in hosts]),
+        ]
+        + [
+            +_entry(
+                "neighbours", {"copy": p}, "to_host", src=_ROUTER, dst=_HOST, ip=f"10.0.0.{p}", port=26470
+            )
+            for p in hosts
+        ]
+    )
+    return switch
+
+
+def _frame(kind: int, ip_dst: str) -> bytes:
+    return _native.build_frame(
+        kind,
+        eth_src="02:00:0a:00:00:01",
+        eth_dst=_ROUTER,
+        ip_src="10.0.0.1",
+        ip_dst=ip_dst,
+        udp_src=26470,
+        udp_dst=26470,
+        session=1,
+        source=1,
+        member=1,
+        seq=1,
+        payload=bytes(1400),
+    )
+
+
+def _measure(name: str, copies: int, frame: bytes) -> Figure:
+    switch = _switch(copies)
+    sent = 0
+    start = time.process_time()
+    for step in range(_PACKETS // 50):
+        for _ in range(50):
+            switch.inject(1, frame, step)
+        sent += len(switch.advance(step))
+    seconds = time.process_time() - start
+    assert sent == copies * _PACKETS, f"{sent} of {copies * _PACKETS} packets came out"
+    return Figure(name, round(sent / seconds), "packets/s out", f"{copies} out for each in, one core")
+
+
+def figures() -> list[Figure]:
+    """Through the Python bindings, whose share is small beside the pipeline's."""
+    return [
+        _measure("pipeline, unicast", 1, _frame(2, "10.0.0.2")),
+        _measure("pipeline, 4-way multicast", 4, _frame(1, "239.0.0.1")),
+    ]

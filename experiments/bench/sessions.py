@@ -1,0 +1,129 @@
+"""A thousand sessions on two gfswitches: how long until all are installed, and after a switch restarts.
+
+The switches have no interfaces; joins are handed to the controller as if the switches had punted them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from pathlib import Path
+
+from experiments.bench.figure import Figure
+from groupflow import _native, topology
+from groupflow.client.programs import find_program
+from groupflow.p4rt.program import Program
+from groupflow.runtime import Controller
+from groupflow.sessions.requests import Options
+from groupflow.sessions.tokens import token
+from groupflow.store.memory import MemoryStore
+from groupflow.topology import Topology
+
+_ROOT = Path(__file__).parents[2]
+_SESSIONS = 1000
+_MEMBERS = ("ma1", "mb1", "mb2", "mc1", "md1")  # the first one sends
+_DEADLINE = 60.0
+
+
+class _Switches:
+    """A gfswitch process for each switch of a topology."""
+
+    def __init__(self, form: Topology, folder: Path) -> None:
+        self._form = form
+        self._folder = folder
+        self._running: dict[str, asyncio.subprocess.Process] = {}
+
+    async def start(self, name: str) -> None:
+        switch = self._form.switches[name]
+        self._running[name] = await asyncio.create_subprocess_exec(
+            str(find_program("gfswitch")),
+            *("--device-id", str(switch.device_id), "--no-p4", "--control-socket", "none"),
+            *("--", "--grpc-server-addr", switch.grpc, "--cpu-port", "510"),
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+
+    async def stop(self, name: str) -> None:
+        process = self._running.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+    async def stop_all(self) -> None:
+        for name in list(self._running):
+            await self.stop(name)
+
+
+async def _until(controller: Controller, state: str, *names: str) -> None:
+    async with asyncio.timeout(_DEADLINE):
+        while not all(controller.devices[name].state == state for name in names):  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+
+
+async def _join_all(controller: Controller, form: Topology) -> None:
+    tokens = {
+        record.id: token(controller.manager.secret, record, "join")
+        for record in [(await controller.manager.create(i)).record for i in range(1, _SESSIONS + 1)]
+    }
+    request = 0
+    for member in _MEMBERS:
+        host = form.hosts[member]
+        for session, text in tokens.items():
+            request += 1
+            frame = _native.build_request(
+                "join",
+                eth_src=str(host.mac),
+                ip_src=str(host.ip),
+                udp_src=10_000 + session,
+                session=session,
+                request_id=request,
+                role="sender" if member == _MEMBERS[0] else "receiver",
+                name=member,
+                token=text,
+            )
+            controller.control.handle(host.switch, host.port, frame)
+            if request % 50 == 0:
+                await asyncio.sleep(0)
+    await controller.control.idle()
+
+
+async def _measure() -> list[Figure]:
+    form = topology.load(_ROOT / "topologies" / "fig5.yaml")
+    build = _ROOT / "p4src" / "build"
+    p4 = Program.load(build / "groupflow.p4info.txtpb", build / "groupflow.json")
+    options = Options(restart_grace=600, member_timeout=600)
+    with tempfile.TemporaryDirectory() as folder:
+        switches = _Switches(form, Path(folder))
+        try:
+            for name in form.switches:
+                await switches.start(name)
+            controller = await Controller.open(form, p4, MemoryStore(), options)
+            running = asyncio.create_task(controller.run())
+            await _until(controller, "up", *form.switches)
+
+            start = time.perf_counter()
+            await _join_all(controller, form)
+            install = time.perf_counter() - start
+
+            await switches.stop("s1")
+            await _until(controller, "down", "s1")
+            await switches.start("s1")
+            start = time.perf_counter()
+            await _until(controller, "up", "s1")
+            restore = time.perf_counter() - start
+
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        finally:
+            await switches.stop_all()
+    note = f"{_SESSIONS} sessions, {len(_MEMBERS)} members each, 2 switches"
+    return [
+        Figure("install 1,000 sessions", round(install, 2), "s", note),
+        Figure("restore a restarted switch", round(restore, 2), "s", "from its start on"),
+    ]
+
+
+def figures() -> list[Figure]:
+    """Needs the ports of topologies/fig5.yaml to be free."""
+    return asyncio.run(_measure())

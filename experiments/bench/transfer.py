@@ -1,0 +1,26 @@
+"""64 MiB to 3, 9 and 15 receivers on Fig. 5: the time must not depend on their number. Needs root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.bench.figure import Figure
+from experiments.demo.options import parse
+from experiments.demo.scenario import Scenario
+
+
+def _one(members: int, out: Path) -> Figure:
+    options = parse(["--members", str(members), "--no-baseline", "--out", str(out)])
+    report = Scenario(options, Console(quiet=True)).run()
+    slowest = max(receiver.seconds or 0.0 for receiver in report.receivers)
+    note = f"{slowest / report.ideal_seconds:.3f} of size/rate + delay"
+    if any(verdict.cpu_bound for verdict in report.health):
+        note += ", CPU-bound: about this machine"
+    return Figure(f"64 MiB to {3 * members} receivers", round(slowest, 2), "s", note)
+
+
+def figures(out: Path) -> list[Figure]:
+    """One run each."""
+    return [_one(members, out) for members in (1, 3, 5)]
