@@ -211,6 +211,7 @@ class Transfer:
             for receiver in receivers:
                 await receiver.wait_for("joined")
             self._sender = await stack.enter_async_context(self._new_sender())
+            stack.push_async_callback(AgentProcess.stop_all, (self._sender, *receivers))
             with ProgressView(self._scenario.console, list(self._tracks.values()), self._size) as view:
                 work = [asyncio.create_task(self._finish(agent)) for agent in (self._sender, *receivers)]
                 try:

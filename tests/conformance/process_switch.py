@@ -11,6 +11,7 @@ import queue
 import subprocess
 import sys
 import time
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, SupportsBytes
@@ -45,6 +46,7 @@ class ProcessSwitch:
         self._channel = grpc.insecure_channel(address)
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self.packet_ins: list[PacketIn] = []
+        self._waiting: defaultdict[int, deque[bytes]] = defaultdict(deque)
         self._names = self._metadata("packet_in")
         self._out = {name: (i, bits) for i, (name, bits) in self._metadata("packet_out").items()}
 
@@ -156,7 +158,10 @@ class ProcessSwitch:
     def _until(self, port: int, marker: bytes) -> Iterator[Output]:
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:
-            for data in self._wires.received(port):
+            waiting = self._waiting[port]
+            waiting += self._wires.received(port)
+            while waiting:  # what is behind the marker stays for the next call
+                data = waiting.popleft()
                 if data == marker:
                     return
                 if not data.startswith(MARKER):

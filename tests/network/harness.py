@@ -117,6 +117,7 @@ class Lab:
             for agent in receiving.values():
                 await agent.wait_for("joined")
             sending = await stack.enter_async_context(self.sender(session, sender, file, len(names)))
+            stack.push_async_callback(AgentProcess.stop_all, (sending, *receiving.values()))
             yield Transfer(self, session, file, sending, receiving)
 
 

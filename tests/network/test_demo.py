@@ -35,39 +35,43 @@ def test_a_small_demo(tmp_path: Path) -> None:
     assert not (tmp_path / "files").exists()
 
 
-def test_ctrl_c_takes_everything_down(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*DEMO, "--size", "64MiB", "--out", str(tmp_path)],
+def start(out: Path) -> subprocess.Popen[str]:
+    """A demo that runs for some seconds; returns when data flows."""
+
+    def hear_ctrl_c() -> None:
+        # A test run in the background ignores it, and so would its children.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    demo = subprocess.Popen(
+        [*DEMO, "--size", "64MiB", "--out", str(out)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as demo:
-        assert demo.stdout is not None and demo.stderr is not None
-        for line in demo.stdout:
-            if "slowest" in line:  # data flows
-                break
-        os.kill(demo.pid, signal.SIGINT)
-        assert demo.wait(20) == 130
-        assert demo.stderr.read().splitlines() == ["demo: interrupted; everything it started has ended"]
+        preexec_fn=hear_ctrl_c,
+    )
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if "slowest" in line:
+            return demo
+    raise AssertionError(f"the demo ended with {demo.wait()}: {demo.communicate()[1]}")
+
+
+def test_ctrl_c_takes_everything_down(tmp_path: Path) -> None:
+    with start(tmp_path) as demo:
+        demo.send_signal(signal.SIGINT)
+        _, said = demo.communicate(timeout=20)
+    assert demo.returncode == 130
+    assert said.splitlines() == ["demo: interrupted; everything it started has ended"]
     assert not (tmp_path / "report.json").exists()
 
 
 def test_a_switch_that_dies_fails_the_demo(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [*DEMO, "--size", "64MiB", "--out", str(tmp_path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as demo:
-        assert demo.stdout is not None and demo.stderr is not None
-        for line in demo.stdout:
-            if "slowest" in line:
-                break
+    with start(tmp_path) as demo:
         os.kill(switch_pid(demo.pid), signal.SIGKILL)
-        assert demo.wait(20) == 1
-        (line,) = demo.stderr.read().splitlines()
+        _, said = demo.communicate(timeout=20)
+    assert demo.returncode == 1
+    (line,) = said.splitlines()
     assert "gfswitch" in line and "was ended by signal 9" in line
 
 

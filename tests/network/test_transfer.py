@@ -1,11 +1,15 @@
-"""The main job: one file to everyone, once per link, at the rate of the links, however many receivers."""
+"""The main job: one file to everyone, once per link, at the rate of the links, however many receivers.
+
+Links run at a fifth of the paper's rate here, so that what is measured is the network even on a busy machine.
+`make bench` has the figures at 100 Mb/s.
+"""
 
 from experiments.demo.measure import HealthCheck, link_bytes, usage
 from tests.network.conftest import MakeLab
 from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, Outcome
 from topologies import variants
 
-RATE = 100_000_000
+RATE = 20_000_000
 PATH_DELAY = 0.030
 """s; three links of 10 ms to the farthest receiver"""
 
@@ -24,9 +28,9 @@ async def send(lab: Lab, size: int) -> tuple[Outcome, dict[tuple[str, str], floa
     return outcome, {(use.source, use.target): use.copies for use in uses}
 
 
-async def test_64_mib_to_15_receivers(make_lab: MakeLab) -> None:
-    size = 64 * MIB
-    with make_lab(variants.named("fig5")) as lab:
+async def test_15_receivers(make_lab: MakeLab) -> None:
+    size = 16 * MIB
+    with make_lab(variants.with_rate(variants.named("fig5"), RATE)) as lab:
         outcome, copies = await send(lab, size)
     assert len(outcome.seconds()) == 15
     assert copies["ma1", "s1"] <= 1.05
@@ -35,10 +39,11 @@ async def test_64_mib_to_15_receivers(make_lab: MakeLab) -> None:
 
 
 async def test_completion_does_not_depend_on_the_number_of_receivers(make_lab: MakeLab) -> None:
-    size = 16 * MIB
+    size = 8 * MIB
     seconds: dict[int, float] = {}
     for members in (1, 5):
-        with make_lab(variants.with_members(variants.named("fig5"), members)) as lab:
+        topology = variants.with_rate(variants.with_members(variants.named("fig5"), members), RATE)
+        with make_lab(topology) as lab:
             outcome, _ = await send(lab, size)
         seconds[members] = max(outcome.seconds().values())
     assert seconds[5] <= 1.1 * seconds[1] + 0.1

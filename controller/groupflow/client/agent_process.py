@@ -6,7 +6,7 @@ import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -147,6 +147,11 @@ class AgentProcess:
             log.warning("agent does not stop, killing it pid=%d", self.pid)
             self.signal(signal.SIGKILL)
         return await asyncio.shield(self._exited)
+
+    @staticmethod
+    async def stop_all(agents: Iterable["AgentProcess"]) -> None:
+        """Stops several at once: each needs a moment to leave."""
+        await asyncio.gather(*(agent.stop() for agent in agents))
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal; nothing happens when gfagent has ended."""

@@ -180,9 +180,9 @@ class SessionManager:
             raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
         for gone in replaced:
             self.presence.forget((ask.session, gone.id))
-            self._tell_others(session, gone, "left", f"{gone.name} left")
+            self._tell_others(session, gone, "left")
         if before.members.get(member.id) != member:
-            self._tell_others(session, member, "joined", f"{member.name} joined")
+            self._tell_others(session, member, "joined")
             self._events.tell(
                 "member-joined", session=ask.session, member=member.id, name=member.name, role=member.role
             )
@@ -195,9 +195,7 @@ class SessionManager:
             for source in found.sources:
                 if source != known:
                     name = found.members[source].name
-                    self._post.notify(
-                        found, [found.members[member]], "joined", f"{name} joined", about=source
-                    )
+                    self._post.notify(found, [found.members[member]], "joined", name, about=source)
 
     async def remove(self, session: int, member: int, what: NoticeKind, text: str) -> None:
         """Lets a member go, and tells the others why. Does nothing if it is gone already."""
@@ -208,7 +206,7 @@ class SessionManager:
         after = before.without_member(member)
         self.install(after)
         self.presence.forget((session, member))
-        self._tell_others(after, gone, what, text)
+        self._tell_others(after, gone, what)
         self._events.tell(
             f"member-{what}", session=session, member=member, name=gone.name, role=gone.role, text=text
         )
@@ -224,8 +222,7 @@ class SessionManager:
             return
         receiver = replace(receiver, complete=receiver.complete | {source})
         self.sessions[session] = before.with_member(receiver)
-        text = f"{receiver.name} has it all"
-        self._post.notify(before, [before.members[source]], "complete", text, about=member)
+        self._post.notify(before, [before.members[source]], "complete", receiver.name, about=member)
         self._events.tell(
             "member-complete", session=session, member=member, name=receiver.name, source=source
         )
@@ -356,12 +353,12 @@ class SessionManager:
         started = heard is not None and heard.next > 1
         return 0 if started and ask.start == "now" else 1
 
-    def _tell_others(self, session: Session, member: Member, what: NoticeKind, text: str) -> None:
+    def _tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
         """A receiver matters to the senders, a sender to everybody."""
         others = [other for other in session.members.values() if other.id != member.id]
         if member.role == "receiver":
             others = [other for other in others if other.role == "sender"]
-        self._post.notify(session, others, what, text, about=member.id)
+        self._post.notify(session, others, what, member.name, about=member.id)
 
     def _without_members(self, session: Session) -> dict[str, str | None]:
         for member in session.members:

@@ -34,10 +34,13 @@ class Post:
         self._fabric.send(host, frame)
 
     def notify(
-        self, session: Session, to: Iterable[Member], what: NoticeKind, text: str, *, about: int = 0
+        self, session: Session, to: Iterable[Member], what: NoticeKind, name: str, *, about: int = 0
     ) -> None:
-        """Tells members what happened to the member `about`, or (0) to all of them."""
-        notice = Notice(what=what, about=about, text=text[:200], receivers=len(session.receivers))
+        """Tells members what happened to the member `about`, or (0) to all of them.
+
+        `name` is whose it is, a member's or a switch's: agents compare it, and put it into their errors.
+        """
+        notice = Notice(what=what, about=about, text=name[:200], receivers=len(session.receivers))
         for member in to:
             source = member.id if member.role == "sender" else about
             host = self._fabric.topology.hosts[member.host]

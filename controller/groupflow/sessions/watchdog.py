@@ -114,7 +114,7 @@ class Watchdog:
             self._down_since.setdefault(switch, self._clock())
             if switch not in self._mourned and self._fabric.streams_at(switch):
                 self._mourned.add(switch)
-                self._notify_users(switch, "switch_lost", f"switch {switch} is lost")
+                self._notify_users(switch, "switch_lost", f"switch {switch}")
         elif state == "up":
             self._down_since.pop(switch, None)
             for member in self._members_behind(switch):
@@ -123,7 +123,7 @@ class Watchdog:
                 self.agents.excuse(switch, 0)
             if switch in self._mourned:
                 self._mourned.discard(switch)
-                self._notify_users(switch, "switch_back", f"switch {switch} is back")
+                self._notify_users(switch, "switch_back", f"switch {switch}")
 
     async def register_agent(self, host: Host, udp_port: int, name: str, token: str) -> int:
         """A cache agent says that it is there. Returns its member id. Raises RefusalError."""
@@ -146,7 +146,7 @@ class Watchdog:
         self._events.tell("agent-joined", switch=switch, host=host.name)
         writes: dict[str, str | None] = {AGENTS.key(switch): AGENTS.dump(agent)}
         await self._reinstall(switch, writes)
-        self._notify_users(switch, "agent_back", f"cache agent {agent.name} of switch {switch} is here")
+        self._notify_users(switch, "agent_back", f"cache agent {agent.name}")
         return agent.id
 
     async def lose_agent(self, switch: str, how: str) -> None:
@@ -157,7 +157,7 @@ class Watchdog:
             return
         self._caching.remove(switch)
         self._events.tell(f"agent-{how}", switch=switch, host=agent.host)
-        self._notify_users(switch, "agent_lost", f"cache agent {agent.name} of switch {switch} is {how}")
+        self._notify_users(switch, "agent_lost", f"cache agent {agent.name}")
         await self._reinstall(switch, {AGENTS.key(switch): None})
 
     async def agent_filled(self, switch: str, *, full: bool) -> None:
@@ -209,9 +209,9 @@ class Watchdog:
         numbers = sorted({stream.session for stream in self._fabric.streams_at(switch)})
         return [self._manager.sessions[number] for number in numbers]
 
-    def _notify_users(self, switch: str, what: NoticeKind, text: str) -> None:
+    def _notify_users(self, switch: str, what: NoticeKind, name: str) -> None:
         for session in self._sessions_at(switch):
-            self._post.notify(session, session.members.values(), what, text)
+            self._post.notify(session, session.members.values(), what, name)
 
 
 def _same_secret(wanted: str, presented: str) -> bool:
