@@ -51,6 +51,11 @@ def with_delay(topology: Topology, one: str, other: str, delay_ns: int) -> Topol
     return with_link(topology, one, other, lambda spec: replace(spec, delay_ns=delay_ns))
 
 
+def without_delay(topology: Topology) -> Topology:
+    """Every link without delay: what a switch that does not emulate links makes of it."""
+    return _change(topology, lambda _: True, lambda spec: replace(spec, delay_ns=0))
+
+
 def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
     """The link between two nodes, changed by a function of what it was."""
     if not any({link.a.node, link.b.node} == {one, other} for link in topology.links):

@@ -68,6 +68,8 @@ def check(options: Options) -> str | None:
         return f"{options.file}: {problem}; set FILE to a file"
     if options.file is not None and options.file.stat().st_size == 0:
         return f"{options.file}: is empty; set FILE to a file with something in it"
+    if options.switch == "bmv2" and (options.loss or options.delay_ns is not None):
+        return "BMv2 does not emulate links; leave LOSS and DELAY out, or use SWITCH=gfswitch"
     if os.geteuid() != 0:
         return "root is needed to make network namespaces; use sudo make demo"
     return None

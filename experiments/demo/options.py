@@ -41,7 +41,9 @@ class Options:
         """Fig. 5 as these options want it."""
         network = variants.with_members(variants.named("fig5"), self.members)
         network = variants.with_loss(network, self.loss)
-        rate = BMV2_RATE if self.rate is None and self.switch == "bmv2" else self.rate
+        rate = self.rate
+        if self.switch == "bmv2":
+            network, rate = variants.without_delay(network), rate or BMV2_RATE
         if rate is not None:
             network = variants.with_rate(network, rate)
         if self.delay_ns is not None:

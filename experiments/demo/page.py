@@ -265,11 +265,18 @@ def _parameters(report: Report) -> str:
         ("file", f"{p.file}, {p.file_bytes:,} bytes"),
         ("SHA-256", p.sha256),
         ("members of networks b, c, d", f"{p.members} each, {len(report.receivers)} receivers"),
-        ("links", f"{svg.rate(p.rate_bps)}, {p.loss:.2%} loss; between the session agents {p.delay_ms:g} ms"),
+        ("links", _links(report)),
         ("mode, policy", f"{p.mode}, {p.policy}"),
         ("switch", p.switch),
     ]
     return "<h2>Parameters</h2>" + _table(("what", "value"), rows, text=(1,)) + "\n"
+
+
+def _links(report: Report) -> str:
+    p = report.parameters
+    if p.switch == "bmv2":
+        return f"not emulated; the sender keeps to {svg.rate(p.rate_bps)}"
+    return f"{svg.rate(p.rate_bps)}, {p.loss:.2%} loss; between the session agents {p.delay_ms:g} ms"
 
 
 def _limits(report: Report) -> str:

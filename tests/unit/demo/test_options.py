@@ -67,6 +67,12 @@ def test_bmv2_gets_a_rate_that_it_can_carry() -> None:
     assert Options(switch="bmv2", rate=2).topology().link_between("ma1", "s1").spec.rate == 2
 
 
+def test_what_bmv2_does_not_emulate_is_not_claimed() -> None:
+    assert {link.spec.delay_ns for link in Options(switch="bmv2").topology().links} == {0}
+    for options in (Options(switch="bmv2", loss=1), Options(switch="bmv2", delay_ns=5)):
+        assert "BMv2 does not emulate links" in str(check(options))
+
+
 def test_a_file_that_cannot_be_sent_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
