@@ -29,6 +29,7 @@ iproute2
 iputils-ping
 ethtool
 protobuf-compiler
+libprotobuf-dev
 gcc
 libc6-dev
 make

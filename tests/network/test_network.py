@@ -24,19 +24,26 @@ def present() -> set[str]:
 
 
 def test_an_error_takes_everything_down(tmp_path: Path) -> None:
+    namespaces: list[int] = []
     with pytest.raises(ZeroDivisionError), running(STAR, tmp_path) as network:
-        host = network.hosts["h1"]
+        namespaces += [host.namespace for host in network.hosts.values()]
         assert set(interfaces(STAR)) <= present()
         _ = 1 / 0
     assert present().isdisjoint(interfaces(STAR))
-    assert not processes_in(host.namespace)
+    assert [processes_in(namespace) for namespace in namespaces] == [[]] * len(STAR.hosts)
     assert not list(RUN_FOLDER.glob("*.json"))
 
 
 def test_what_runs_in_a_host_ends_with_the_network(tmp_path: Path) -> None:
     with running(STAR, tmp_path) as network:
         host = network.hosts["h1"]
-        left = subprocess.Popen([*host.launcher(), "sleep", "60"], start_new_session=True)
+        left = subprocess.Popen(
+            [*host.launcher(), "sh", "-c", "echo; exec sleep 60"],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert left.stdout is not None
+        assert left.stdout.readline() == b"\n"  # it is in the host
     assert left.wait(5) == -signal.SIGKILL
 
 
