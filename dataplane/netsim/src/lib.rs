@@ -1,0 +1,3 @@
+//! Networks in virtual time.
+
+pub mod tcp;
