@@ -103,7 +103,7 @@ impl RtoConfig {
     };
     /// Linux: a fifth of a second at least.
     pub const LINUX: RtoConfig = RtoConfig {
-        tick: Nanos::from_millis(1),
+        tick: Nanos::from_micros(1),
         min: Nanos::from_millis(200),
         max: Nanos::from_secs(120),
         initial: Nanos::from_secs(1),
@@ -157,14 +157,14 @@ pub struct SenderConfig {
 }
 
 impl SenderConfig {
-    /// A greedy sender after the RFCs: 1460-byte packets, an initial window of 10 (RFC 6928).
+    /// A greedy sender after the RFCs: timestamps, 1448 bytes beside them, an initial window of 10 (RFC 6928).
     pub const fn new(variant: Variant, max_window: u32) -> SenderConfig {
         SenderConfig {
             variant,
             behaviour: Behaviour::Rfc,
             source_port: 40_000,
             destination_port: 80,
-            mss: 1460,
+            mss: 1448,
             max_window,
             initial_window: 10,
             initial_ssthresh: None,
@@ -184,6 +184,7 @@ impl SenderConfig {
     pub const fn ns2(variant: Variant, max_window: u32) -> SenderConfig {
         SenderConfig {
             behaviour: Behaviour::Ns2,
+            mss: 1460,
             initial_window: 2,
             syn: !matches!(variant, Variant::Vegas),
             rto: RtoConfig::NS2,

@@ -15,12 +15,28 @@
 //! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers measured;
 //! [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
 
+mod classic;
+mod compound;
 mod config;
+mod cubic;
+mod growth;
+mod ranges;
+mod receiver;
+mod rtt;
+mod sack;
+mod scoreboard;
 mod segment;
+mod sender;
+mod sequence;
+mod stats;
+mod vegas;
 mod wire;
 
 pub use config::{
     Behaviour, ConfigError, Data, DelayedAck, ReceiverConfig, RtoConfig, SenderConfig, Variant,
 };
+pub use receiver::Receiver;
 pub use segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
+pub use sender::Sender;
+pub use stats::{ReceiverStats, SenderStats};
 pub use wire::{decode, encode, DecodeError, MAX_HEADER};

@@ -156,6 +156,7 @@ impl Writer<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test fails by panicking.
 mod tests {
     use super::super::segment::Ecn;
     use super::*;
