@@ -28,6 +28,7 @@ mod routes;
 mod sample;
 pub mod spec;
 mod switch;
+pub mod tcp;
 mod trace;
 mod transit;
 mod transmitter;
