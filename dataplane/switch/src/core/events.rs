@@ -89,7 +89,8 @@ impl Switch {
             }
             (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet),
             (Verdict::Resubmit(preserved), _) => {
-                let again = Arrival { port, instance: Instance::Resubmit, restored: Some(preserved) };
+                let again =
+                    Arrival { port, instance: Instance::Resubmit, restored: Some(preserved), tail: 0 };
                 self.send_round(now, again, bytes.to_vec());
             }
             _ => self.drops.ingress += 1,
@@ -175,11 +176,12 @@ impl Switch {
         let egress = forwarding.pipeline.egress(self.clock, queued.packet, departure);
         match egress.emission {
             Emission::Drop(_) => state.out_drops.egress += 1,
-            Emission::Send(bytes) => self.send(now, place, truncated(bytes, queued.truncate)),
-            Emission::Recirculate { bytes, preserved } => {
+            Emission::Send(frame) => self.send(now, place, truncated(frame.bytes, queued.truncate)),
+            Emission::Recirculate { frame, preserved } => {
+                let port = state.port;
                 let again =
-                    Arrival { port: state.port, instance: Instance::Recirculated, restored: Some(preserved) };
-                self.send_round(now, again, truncated(bytes, queued.truncate));
+                    Arrival { port, instance: Instance::Recirculated, restored: Some(preserved), tail: 0 };
+                self.send_round(now, again, truncated(frame.bytes, queued.truncate));
             }
         }
         for clone in egress.clones {

@@ -1,7 +1,7 @@
 //! The switch as a value: packets and the time go in, packets and the next deadline come out.
 
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{Arrival, Digest, Pipeline, Program};
+use groupflow_pipeline::{Arrival, Digest, Options, Pipeline, Program};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ impl Switch {
     /// The state that a program starts with on this switch.
     pub fn fresh(&self, program: Arc<Program>) -> Forwarding {
         let options =
-            groupflow_pipeline::Options { drop_port: self.config.drop_port, seed: self.config.seed };
+            Options { drop_port: self.config.drop_port, seed: self.config.seed, ..Options::default() };
         Forwarding {
             pipeline: Pipeline::with_options(program, options),
             replication: ReplicationEngine::default(),
