@@ -135,7 +135,7 @@ impl Runtime {
     /// request.
     pub fn install(&mut self, switch: &mut Switch, config: impl Into<Arc<PipelineConfig>>) {
         let config = config.into();
-        switch.install(switch.fresh(config.program.clone()));
+        switch.install(switch.fresh(config.program.clone(), config.binding.queues));
         self.saved = None;
         self.committed = Some(ControlState::new(config));
     }
@@ -174,7 +174,7 @@ impl Runtime {
             (Action::Verify, _) => Ok(()),
             (Action::VerifyAndSave, Some(config)) => {
                 let config = Arc::new(config);
-                let forwarding = switch.fresh(config.program.clone());
+                let forwarding = switch.fresh(config.program.clone(), config.binding.queues);
                 self.saved = Some(Box::new(Saved { state: ControlState::new(config), forwarding }));
                 Ok(())
             }
