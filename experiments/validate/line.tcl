@@ -3,6 +3,7 @@
 #   ns line.tcl key value ...
 #     links    list of {Mb/s ms packets}: link i joins nodes i and i+1
 #     flows    list of {variant from to start window sink}
+#     monitor  links whose drops are counted: counting costs time at every packet
 #     until    seconds
 #     sample   seconds between samples, 0: none (for timing)
 #     out      file of samples: time flow cwnd ssthresh acked sent resent timeouts dropped
@@ -19,6 +20,8 @@ array set agent {
 
 set ns [new Simulator]
 set nodes [list [$ns node]]
+set monitors {}
+set links 0
 foreach link $option(links) {
     lassign $link rate delay limit
     lappend nodes [$ns node]
@@ -27,9 +30,10 @@ foreach link $option(links) {
     $ns duplex-link $from $to ${rate}Mb ${delay}ms DropTail
     $ns queue-limit $from $to $limit
     $ns queue-limit $to $from $limit
-    if {$option(sample) > 0} {
+    if {$option(sample) > 0 && $links in $option(monitor)} {
         lappend monitors [$ns monitor-queue $from $to ""]
     }
+    incr links
 }
 
 foreach flow $option(flows) {
