@@ -33,12 +33,14 @@ fn flow(fields: &[String]) -> Flow {
 }
 
 #[test]
-#[ignore = "run by experiments/validate with LINKS, FLOWS, UNTIL, SAMPLE and OUT"]
+#[ignore = "run by experiments/validate with LINKS, FLOWS, FIRST, UNTIL, SAMPLE and OUT"]
 fn scenario() {
-    let links = list("LINKS")
-        .iter()
-        .map(|link| Link::new(scaled(&link[0], 1e6), Nanos(scaled(&link[1], 1e6)), link[2].parse().unwrap()))
-        .collect();
+    let arrivals_first = std::env::var("FIRST").unwrap() == "arrivals";
+    let link = |fields: &Vec<String>| Link {
+        arrivals_first,
+        ..Link::new(scaled(&fields[0], 1e6), Nanos(scaled(&fields[1], 1e6)), fields[2].parse().unwrap())
+    };
+    let links = list("LINKS").iter().map(link).collect();
     let flows = list("FLOWS").iter().map(|fields| flow(fields)).collect();
     let until = scaled(&std::env::var("UNTIL").unwrap(), 1e9);
     let step = scaled(&std::env::var("SAMPLE").unwrap(), 1e9);
