@@ -10,17 +10,9 @@ use groupflow_pipeline::units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Picoseconds: at 123 Gb/s a nanosecond is a hundredth of a packet.
-pub type Picos = u64;
-const NEVER: Picos = u64::MAX;
-
-pub fn picos(time: Nanos) -> Picos {
-    time.0.saturating_mul(1_000)
-}
-
-pub fn nanos(time: Picos) -> Nanos {
-    Nanos(time / 1_000)
-}
+/// Time in units of which a nanosecond and a bit on each link are whole numbers: sums are exact, and what is simultaneous stays so.
+pub type Units = u64;
+const NEVER: Units = u64::MAX;
 
 /// One direction of a link, with the queue in front of it.
 #[derive(Debug, Clone)]
@@ -36,10 +28,12 @@ pub struct Link {
     pub jitter: Nanos,
     pub drops: u64,
     pub sent: u64,
-    free_at: Picos,
+    free_at: Units,
+    per_bit: Units,
+    per_nano: Units,
     /// When each waiting packet's transmission starts.
-    starts: VecDeque<Picos>,
-    in_transit: VecDeque<(Picos, usize, Segment)>,
+    starts: VecDeque<Units>,
+    in_transit: VecDeque<(Units, usize, Segment)>,
 }
 
 impl Link {
@@ -54,20 +48,23 @@ impl Link {
             drops: 0,
             sent: 0,
             free_at: 0,
+            per_bit: 0,
+            per_nano: 0,
             starts: VecDeque::new(),
             in_transit: VecDeque::new(),
         }
     }
 
-    /// Packets that wait, without the one on the wire.
-    pub fn waiting(&mut self, now: Picos) -> usize {
-        while self.starts.front().is_some_and(|start| *start <= now) {
+    /// Packets that wait, without the one on the wire. One whose transmission starts at `now` waits still: ns-2 handles what was
+    /// scheduled first, and an arrival was before the departure of the same instant.
+    pub fn waiting(&mut self, now: Units) -> usize {
+        while self.starts.front().is_some_and(|start| *start < now) {
             self.starts.pop_front();
         }
         self.starts.len()
     }
 
-    fn send(&mut self, now: Picos, flow: usize, mut segment: Segment, random: &mut ChaCha8Rng) {
+    fn send(&mut self, now: Units, flow: usize, mut segment: Segment, random: &mut ChaCha8Rng) {
         let waiting = self.waiting(now);
         if waiting + 1 >= self.limit || self.loss > 0.0 && random.gen_bool(self.loss) {
             self.drops += 1;
@@ -77,12 +74,12 @@ impl Link {
             segment.ecn = Ecn::Ce;
         }
         let start = now.max(self.free_at);
-        let span = size(&segment) * 8 * 1_000_000_000_000 / u128::from(self.bits_per_second);
-        self.free_at = start + span as u64;
+        self.free_at = start + size(&segment) * 8 * self.per_bit;
         self.starts.push_back(start);
         self.sent += 1;
-        let jitter = if self.jitter > Nanos::ZERO { random.gen_range(0..=picos(self.jitter)) } else { 0 };
-        let arrival = (self.free_at + picos(self.delay) + jitter, flow, segment);
+        let jitter =
+            if self.jitter > Nanos::ZERO { random.gen_range(0..=self.jitter.0 * self.per_nano) } else { 0 };
+        let arrival = (self.free_at + self.delay.0 * self.per_nano + jitter, flow, segment);
         let at = if self.jitter > Nanos::ZERO {
             self.in_transit.partition_point(|(time, ..)| *time <= arrival.0)
         } else {
@@ -91,14 +88,14 @@ impl Link {
         self.in_transit.insert(at, arrival);
     }
 
-    fn next(&self) -> Picos {
+    fn next(&self) -> Units {
         self.in_transit.front().map_or(NEVER, |(time, ..)| *time)
     }
 }
 
 /// ns-2's sizes: 40 bytes of header, 8 a SACK block.
-fn size(segment: &Segment) -> u128 {
-    40 + u128::from(segment.payload) + 8 * segment.sack.blocks().len() as u128
+fn size(segment: &Segment) -> u64 {
+    40 + u64::from(segment.payload) + 8 * segment.sack.blocks().len() as u64
 }
 
 pub struct Flow {
@@ -107,8 +104,8 @@ pub struct Flow {
     pub sender: Sender,
     pub receiver: Receiver,
     /// Where the timers were seen last.
-    sender_at: Picos,
-    receiver_at: Picos,
+    sender_at: Units,
+    receiver_at: Units,
 }
 
 impl Flow {
@@ -119,28 +116,40 @@ impl Flow {
     pub fn with_receiver(from: usize, to: usize, config: SenderConfig, receiver: ReceiverConfig) -> Flow {
         let sender = Sender::new(config).unwrap();
         let receiver = Receiver::new(receiver).unwrap();
-        Flow { from, to, sender_at: picos(config.start), receiver_at: NEVER, sender, receiver }
+        Flow { from, to, sender_at: 0, receiver_at: NEVER, sender, receiver }
     }
 }
 
 /// Nodes 0..=n, joined by n links each way.
 pub struct Net {
-    pub now: Picos,
+    pub now: Units,
+    per_nano: Units,
     /// From node i to node i + 1.
     pub forth: Vec<Link>,
     /// From node i + 1 to node i.
     pub back: Vec<Link>,
     pub flows: Vec<Flow>,
     pub random: ChaCha8Rng,
-    next_forth: Vec<Picos>,
-    next_back: Vec<Picos>,
+    next_forth: Vec<Units>,
+    next_back: Vec<Units>,
 }
 
 impl Net {
-    pub fn new(links: Vec<Link>, flows: Vec<Flow>, seed: u64) -> Net {
+    pub fn new(mut links: Vec<Link>, mut flows: Vec<Flow>, seed: u64) -> Net {
         let count = links.len();
+        let second =
+            links.iter().fold(1_000_000_000, |unit, link| common_multiple(unit, link.bits_per_second));
+        let per_nano = second / 1_000_000_000;
+        for link in &mut links {
+            link.per_bit = second / link.bits_per_second;
+            link.per_nano = per_nano;
+        }
+        for flow in &mut flows {
+            flow.sender_at = flow.sender.config().start.0 * per_nano;
+        }
         Net {
             now: 0,
+            per_nano,
             back: links.clone(),
             forth: links,
             flows,
@@ -152,7 +161,7 @@ impl Net {
 
     /// Runs all events up to and including `until`.
     pub fn run_until(&mut self, until: Nanos) {
-        let until = picos(until);
+        let until = self.units(until);
         loop {
             let (forth_at, forth) = earliest(&self.next_forth);
             let (back_at, back) = earliest(&self.next_back);
@@ -174,11 +183,21 @@ impl Net {
         self.now = self.now.max(until);
     }
 
+    fn units(&self, time: Nanos) -> Units {
+        time.0 * self.per_nano
+    }
+
+    /// Now, for the endpoints: rounded up, so that a timer is not early.
+    fn nanos(&self) -> Nanos {
+        Nanos(self.now.div_ceil(self.per_nano))
+    }
+
     fn arrive_forth(&mut self, link: usize) {
         let Some((_, index, segment)) = self.forth[link].in_transit.pop_front() else { return };
         self.next_forth[link] = self.forth[link].next();
         if self.flows[index].to == link + 1 {
-            self.flows[index].receiver.on_segment(nanos(self.now), &segment);
+            let now = self.nanos();
+            self.flows[index].receiver.on_segment(now, &segment);
             self.drain_receiver(index);
         } else {
             self.send_forth(link + 1, index, segment);
@@ -189,7 +208,8 @@ impl Net {
         let Some((_, index, segment)) = self.back[link].in_transit.pop_front() else { return };
         self.next_back[link] = self.back[link].next();
         if self.flows[index].from == link {
-            self.flows[index].sender.on_segment(nanos(self.now), &segment);
+            let now = self.nanos();
+            self.flows[index].sender.on_segment(now, &segment);
             self.drain_sender(index);
         } else {
             self.send_back(link - 1, index, segment);
@@ -197,7 +217,7 @@ impl Net {
     }
 
     fn fire(&mut self) {
-        let now = nanos(self.now);
+        let now = self.nanos();
         for index in 0..self.flows.len() {
             if self.flows[index].sender_at <= self.now {
                 self.flows[index].sender.on_timer(now);
@@ -211,21 +231,23 @@ impl Net {
     }
 
     fn drain_sender(&mut self, index: usize) {
-        let now = nanos(self.now);
+        let now = self.nanos();
         while let Some(segment) = self.flows[index].sender.poll(now) {
             self.send_forth(self.flows[index].from, index, segment);
         }
+        let per_nano = self.per_nano;
         let flow = &mut self.flows[index];
-        flow.sender_at = flow.sender.deadline().map_or(NEVER, picos);
+        flow.sender_at = flow.sender.deadline().map_or(NEVER, |at| at.0 * per_nano);
     }
 
     fn drain_receiver(&mut self, index: usize) {
-        let now = nanos(self.now);
+        let now = self.nanos();
         while let Some(segment) = self.flows[index].receiver.poll(now) {
             self.send_back(self.flows[index].to - 1, index, segment);
         }
+        let per_nano = self.per_nano;
         let flow = &mut self.flows[index];
-        flow.receiver_at = flow.receiver.deadline().map_or(NEVER, picos);
+        flow.receiver_at = flow.receiver.deadline().map_or(NEVER, |at| at.0 * per_nano);
     }
 
     fn send_forth(&mut self, link: usize, flow: usize, segment: Segment) {
@@ -239,7 +261,15 @@ impl Net {
     }
 }
 
-fn earliest(times: &[Picos]) -> (Picos, usize) {
+fn earliest(times: &[Units]) -> (Units, usize) {
     let least = times.iter().copied().min().unwrap_or(NEVER);
     (least, times.iter().position(|time| *time == least).unwrap_or(0))
+}
+
+fn common_multiple(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
 }
