@@ -156,6 +156,7 @@ impl Switch {
         let reached = self.reached;
         self.forwarding = Some(forwarding);
         self.change_generators(|generators, _| generators.start(reached));
+        self.obey_all();
     }
 
     /// The program and its state, if there is one.
