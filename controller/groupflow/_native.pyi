@@ -200,6 +200,5 @@ class NativeSwitch:
         self, id: int, period_ns: int, frame: bytes, first_ns: int, port: int, enabled: bool
     ) -> None: ...
     def delete_generator(self, id: int) -> None: ...
-
     def stats(self) -> str:
         """Counters of ports, queues and drops, as `gfswitch stats --json` prints them."""
