@@ -162,7 +162,7 @@ impl<'a> Builder<'a> {
                 let first = attachments.first();
                 let rate = first.map_or(Ok(None), |attachment| rate_of(attachment.link))?;
                 let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
-                Ok(Node::Host(Box::new(Host::new(rate, self.flows.ends(node, limit)))))
+                Ok(Node::Host(Box::new(Host::new(rate, self.flows.ends(node, limit)?))))
             }
             NodeKind::Fifo => {
                 let mut fifo = Fifo::new(node, Arc::clone(&self.routes));

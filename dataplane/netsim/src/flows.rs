@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use groupflow_pipeline::units::Nanos;
 
 use crate::error::BuildError;
+use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
 use crate::host::{End, EndKind, Shaper};
 use crate::ids::{FlowId, LinkId, NodeId};
@@ -21,10 +22,18 @@ pub(crate) struct Flow {
     from: NodeId,
     to: NodeId,
     addresses: Addresses,
+    /// Those of what the receiver sends.
+    back: Addresses,
     /// The links from sender to receiver.
     pub(crate) path: Vec<LinkId>,
     /// The most bytes that can be on the path's links at once; those without a rate or a delay do not count.
     pub(crate) capacity_bytes: f64,
+}
+
+impl Flow {
+    fn refused(&self, error: crate::tcp::ConfigError) -> BuildError {
+        BuildError::new(format!("flows.{}", self.spec.name), error)
+    }
 }
 
 /// All flows.
@@ -73,20 +82,20 @@ impl Flows {
     }
 
     /// The ends of flows at a host. `limit` packets of a source wait for the interface.
-    pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Vec<End> {
+    pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Result<Vec<End>, BuildError> {
         let mut ends = Vec::new();
         for (number, flow) in (0..).zip(&self.flows) {
             if flow.from == node {
-                ends.push(self.sending_end(FlowId(number), flow, limit));
+                ends.push(self.sending_end(FlowId(number), flow, limit)?);
             }
             if flow.to == node {
-                ends.push(receiving_end(FlowId(number), flow));
+                ends.push(receiving_end(FlowId(number), flow)?);
             }
         }
-        ends
+        Ok(ends)
     }
 
-    fn sending_end(&self, number: FlowId, flow: &Flow, limit: u32) -> End {
+    fn sending_end(&self, number: FlowId, flow: &Flow, limit: u32) -> Result<End, BuildError> {
         let start = Nanos(flow.spec.start_ns);
         let stop = flow.spec.stop_ns.map_or(Nanos::MAX, Nanos);
         let kind = match &flow.spec.source {
@@ -95,20 +104,35 @@ impl Flows {
                 let source = UdpSource::new(&flow.addresses, udp.clone(), random, start, stop);
                 EndKind::UdpSource { source: Box::new(source), waiting: VecDeque::new(), limit, dropped: 0 }
             }
-            SourceSpec::Tcp(_) => todo!(),
+            SourceSpec::Tcp(tcp) => {
+                let (sender, _) = configure(&flow.spec, tcp)?;
+                let end = TcpEnd::sender(&flow.addresses, sender);
+                EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+            }
         };
         let (protocol, shaped_as) = (protocol(&flow.spec.source), flow.spec.shaped_as);
-        End { flow: number, protocol, port: flow.spec.source_port, kind, shaped_as, shaper: Shaper::new() }
+        Ok(End {
+            flow: number,
+            protocol,
+            port: flow.spec.source_port,
+            kind,
+            shaped_as,
+            shaper: Shaper::new(),
+        })
     }
 }
 
-fn receiving_end(number: FlowId, flow: &Flow) -> End {
+fn receiving_end(number: FlowId, flow: &Flow) -> Result<End, BuildError> {
     let kind = match &flow.spec.source {
         SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
-        SourceSpec::Tcp(_) => todo!(),
+        SourceSpec::Tcp(tcp) => {
+            let (_, receiver) = configure(&flow.spec, tcp)?;
+            let end = TcpEnd::receiver(&flow.back, receiver);
+            EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+        }
     };
     let (protocol, port) = (protocol(&flow.spec.source), flow.spec.destination_port);
-    End { flow: number, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
+    Ok(End { flow: number, protocol, port, kind, shaped_as: None, shaper: Shaper::new() })
 }
 
 fn protocol(source: &SourceSpec) -> u8 {
@@ -143,7 +167,9 @@ fn resolve(
     }
     match &flow.source {
         SourceSpec::Udp(udp) => check_udp(udp, field)?,
-        SourceSpec::Tcp(_) => {}
+        SourceSpec::Tcp(tcp) => {
+            configure(flow, tcp)?;
+        }
     }
     let path = routes.path(from, destination.ip.into(), steps);
     let path = path.ok_or_else(|| {
@@ -157,12 +183,20 @@ fn resolve(
         source_port: flow.source_port,
         destination_port: flow.destination_port,
     };
+    let back = Addresses {
+        source_mac: destination.mac.0,
+        destination_mac: destination.gateway_mac.0,
+        source: destination.ip,
+        destination: source.ip,
+        source_port: flow.destination_port,
+        destination_port: flow.source_port,
+    };
     let bytes = |link: &LinkId| {
         let link = &spec.links[link.index() / 2];
         link.rate_bps.map_or(0.0, |rate| rate as f64 * link.delay_ns as f64 / 8e9)
     };
     let capacity_bytes = path.iter().map(bytes).sum();
-    Ok(Flow { spec: flow.clone(), from, to, addresses, path, capacity_bytes })
+    Ok(Flow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
 }
 
 fn check_udp(udp: &UdpSpec, field: impl Fn(&str) -> String) -> Result<(), BuildError> {

@@ -70,8 +70,14 @@ impl Network {
     /// Does something with a switch; `None` if the node is none.
     pub fn with_switch<R>(&mut self, node: NodeId, act: impl FnOnce(&mut P4Switch) -> R) -> Option<R> {
         self.spec.nodes.get(node.index())?;
+        let now = self.now();
         self.simulation.with_node(node, |node| match node {
-            Node::Switch(switch) => Some(act(switch)),
+            Node::Switch(switch) => {
+                switch.catch_up(now);
+                let result = act(switch);
+                switch.touched();
+                Some(result)
+            }
             _ => None,
         })
     }

@@ -36,7 +36,7 @@ pub struct TcpSample {
     /// Slow-start threshold, in segments.
     pub threshold: f64,
     /// Segments in flight.
-    pub in_flight: u32,
+    pub in_flight: u64,
     /// Smoothed round-trip time.
     pub round_trip: Nanos,
     /// Segments sent again.

@@ -20,8 +20,6 @@ pub struct P4Switch {
     switch: Switch,
     runtime: Runtime,
     emitted: Emitted,
-    /// Bytes of a frame with its tail written out.
-    frame: Vec<u8>,
     deadline: Nanos,
     /// Packets for a controller that is not there.
     to_controller: u64,
@@ -60,19 +58,29 @@ impl P4Switch {
         }
         let mut runtime = Runtime::new(DEVICE_ID);
         runtime.install(&mut switch, program);
-        Ok(P4Switch {
-            switch,
-            runtime,
-            emitted: Emitted::default(),
-            frame: Vec::new(),
-            deadline: Nanos::MAX,
-            to_controller: 0,
-        })
+        Ok(P4Switch { switch, runtime, emitted: Emitted::default(), deadline: Nanos::MAX, to_controller: 0 })
     }
 
     /// Carries out a P4Runtime update.
     pub fn apply(&mut self, update: &Update) -> Result<(), Refusal> {
         self.runtime.apply(&mut self.switch, update)
+    }
+
+    /// The switch, to set it up. What is changed takes effect now.
+    pub fn core_mut(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
+
+    /// Before a change at `now`, when everything before has happened.
+    pub(crate) fn catch_up(&mut self, now: Nanos) {
+        if let Some(before) = now.checked_sub(Nanos(1)) {
+            self.switch.catch_up(before);
+        }
+    }
+
+    /// Something was changed: the deadline may be another.
+    pub(crate) fn touched(&mut self) {
+        self.deadline = self.switch.deadline().unwrap_or(Nanos::MAX);
     }
 
     /// When it has something to do.
@@ -84,9 +92,10 @@ impl P4Switch {
     /// Does what is due.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         self.deadline = self.switch.advance(exit.now, &mut self.emitted).unwrap_or(Nanos::MAX);
-        for output in self.emitted.outputs.drain(..) {
-            exit.send(output.port.0, output.time, &output.bytes, 0);
+        for output in &self.emitted.outputs {
+            exit.send(output.port.0, output.time, &output.bytes, output.tail);
         }
+        self.switch.reuse(&mut self.emitted.outputs);
         self.to_controller += self.emitted.packet_ins.len() as u64;
         self.emitted.packet_ins.clear();
         self.emitted.digests.clear();
@@ -94,18 +103,16 @@ impl P4Switch {
 
     /// A frame arrives.
     pub fn receive(&mut self, port: u16, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
-        self.frame.clear();
-        self.frame.extend_from_slice(head);
-        self.frame.resize(head.len() + tail as usize, 0);
-        self.switch.inject(exit.now, Port(port), &self.frame);
+        self.switch.inject_with_tail(exit.now, Port(port), head, tail);
         self.advance(exit);
     }
 
     /// Calls `each` with port, queue, packets and bytes of what waits.
     pub fn queues(&self, mut each: impl FnMut(u16, u8, u32, u64)) {
-        for port in self.switch.stats().ports {
-            for queue in port.outbound.queues {
-                each(port.port, queue.priority, queue.counters.packets, queue.counters.bytes);
+        for port in self.switch.port_numbers().filter(|port| *port != self.switch.config().cpu_port) {
+            let Ok(states) = self.switch.queue_states(port) else { continue };
+            for (queue, state) in (0..).zip(states) {
+                each(port.0, queue, state.counters.packets, state.counters.bytes);
             }
         }
     }

@@ -17,7 +17,8 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 /// Feedback of diffusion-type flow control.
 const ETHERTYPE_FEEDBACK: u16 = 0x88B5;
 const DONT_FRAGMENT: u16 = 0x4000;
-const TTL: u8 = 64;
+/// More than the 64 that hosts usually begin with: lines of more nodes are simulated.
+const TTL: u8 = 255;
 
 /// IPv4's number of TCP.
 pub const PROTOCOL_TCP: u8 = 6;

@@ -8,7 +8,7 @@ use groupflow_netsim::{LossSpec, NodeId, Sample, TraceKind};
 /// h1 - r1 - h2.
 fn one_router(rate: u64, delay: u64, queue: u32, duration: u64) -> Lab {
     let mut lab = Lab::new(duration, duration);
-    ["h1", "h2"].map(|name| lab.host(name));
+    ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
     lab.fifo("r1");
     lab.link("h1", "r1", None, 0, 1000);
     lab.link("r1", "h2", Some(rate), delay, queue);

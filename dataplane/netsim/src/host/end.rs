@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use groupflow_pipeline::units::Nanos;
 
 use super::shaper::Shaper;
+use super::tcp_end::TcpEnd;
 use super::udp::{UdpSink, UdpSource};
 use crate::ids::FlowId;
 use crate::sample::FlowSample;
@@ -25,6 +26,8 @@ pub enum EndKind {
     },
     /// Receives UDP.
     UdpSink(UdpSink),
+    /// Either end of a TCP connection.
+    Tcp(Box<TcpEnd>),
 }
 
 /// One end of a flow.
@@ -49,6 +52,7 @@ impl End {
     pub fn deadline(&self) -> Nanos {
         match &self.kind {
             EndKind::UdpSource { source, .. } => source.due(),
+            EndKind::Tcp(tcp) => tcp.deadline(),
             EndKind::UdpSink(_) => Nanos::MAX,
         }
     }
@@ -57,6 +61,7 @@ impl End {
     pub fn wants(&self) -> Nanos {
         let wants = match &self.kind {
             EndKind::UdpSource { waiting, .. } => waiting.front().map_or(Nanos::MAX, |&(since, _)| since),
+            EndKind::Tcp(tcp) => tcp.wants(),
             EndKind::UdpSink(_) => Nanos::MAX,
         };
         wants.max(self.shaper.next())
@@ -73,15 +78,17 @@ impl End {
                     *dropped += 1;
                 }
             }
+            EndKind::Tcp(tcp) => tcp.on_timer(now),
             EndKind::UdpSink(_) => {}
         }
     }
 
     /// A packet arrives; `length` counts from the transport header on.
-    pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32, _ecn: u8) {
+    pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32, ecn: u8) {
         match &mut self.kind {
             EndKind::UdpSource { .. } => {}
             EndKind::UdpSink(sink) => sink.receive(now, segment, length),
+            EndKind::Tcp(tcp) => tcp.receive(now, segment, length, ecn),
         }
     }
 
@@ -92,6 +99,7 @@ impl End {
                 let (_, bytes) = waiting.pop_front()?;
                 Some(source.write(now, bytes, head))
             }
+            EndKind::Tcp(tcp) => tcp.poll(now, head),
             EndKind::UdpSink(_) => None,
         };
         if tail.is_some() {
@@ -104,7 +112,15 @@ impl End {
     pub fn dropped(&self) -> u64 {
         match &self.kind {
             EndKind::UdpSource { dropped, .. } => *dropped,
-            EndKind::UdpSink(_) => 0,
+            EndKind::UdpSink(_) | EndKind::Tcp(_) => 0,
+        }
+    }
+
+    /// Packets that could not be read.
+    pub fn malformed(&self) -> u64 {
+        match &self.kind {
+            EndKind::Tcp(tcp) => tcp.malformed(),
+            _ => 0,
         }
     }
 
@@ -112,6 +128,7 @@ impl End {
     pub fn sample(&self, sample: &mut FlowSample) {
         match &self.kind {
             EndKind::UdpSource { source, .. } => sample.sent_packets = source.sent(),
+            EndKind::Tcp(tcp) => tcp.sample(sample),
             EndKind::UdpSink(sink) => {
                 sample.delivered_packets = sink.packets;
                 sample.delivered_bytes = sink.bytes;

@@ -5,6 +5,7 @@
 
 mod end;
 mod shaper;
+pub mod tcp_end;
 pub mod udp;
 
 use groupflow_pipeline::units::Nanos;
@@ -136,6 +137,7 @@ impl Host {
     /// Lists what was dropped.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("unexpected", self.unexpected);
+        list.at_node("malformed", self.ends.iter().map(End::malformed).sum());
         let full = self.ends.iter().map(End::dropped).sum();
         list.at_queue(PORT, 0, full);
     }

@@ -81,6 +81,15 @@ impl Switch {
         }
     }
 
+    /// Gives queues the rates that the controller wrote before the program was installed.
+    pub(super) fn obey_all(&mut self) {
+        let rate = self.forwarding.as_ref().and_then(|f| Some((f, f.registers.rate?)));
+        let Some((forwarding, rate)) = rate else { return };
+        let written = |index: &usize| forwarding.pipeline.register_get(rate.register, *index) != Some(0);
+        let cells: Vec<usize> = (0..rate.size).filter(written).collect();
+        cells.into_iter().for_each(|index| self.obey(self.reached, index));
+    }
+
     fn obey(&mut self, now: Nanos, index: usize) {
         let Some(forwarding) = &self.forwarding else { return };
         let Some(rate) = forwarding.registers.rate else { return };

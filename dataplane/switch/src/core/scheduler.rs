@@ -233,7 +233,7 @@ mod tests {
                 match step {
                     0 => scheduler.set(queue, 3, Share::Demand(demand)),
                     1 => scheduler.restart(),
-                    _ => { scheduler.choose(Mask::from(ready) & 0xf).map(|queue| scheduler.serve(queue, bytes)); }
+                    _ => scheduler.choose(Mask::from(ready) & 0xf).into_iter().for_each(|queue| scheduler.serve(queue, bytes)),
                 }
                 prop_assert!(scheduler.lanes.iter().all(|lane| lane.ahead <= lane.pace));
             }
