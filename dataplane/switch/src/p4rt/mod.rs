@@ -1,5 +1,6 @@
 //! P4Runtime without sockets: who may do what, and what it does to a switch.
 
+mod annotations;
 mod arbitration;
 mod arrays;
 mod bind;

@@ -135,7 +135,7 @@ impl Runtime {
     /// request.
     pub fn install(&mut self, switch: &mut Switch, config: impl Into<Arc<PipelineConfig>>) {
         let config = config.into();
-        switch.install(switch.fresh(config.program.clone()));
+        switch.install(switch.fresh(config.program.clone(), config.binding.queues));
         self.saved = None;
         self.committed = Some(ControlState::new(config));
     }
@@ -174,7 +174,7 @@ impl Runtime {
             (Action::Verify, _) => Ok(()),
             (Action::VerifyAndSave, Some(config)) => {
                 let config = Arc::new(config);
-                let forwarding = switch.fresh(config.program.clone());
+                let forwarding = switch.fresh(config.program.clone(), config.binding.queues);
                 self.saved = Some(Box::new(Saved { state: ControlState::new(config), forwarding }));
                 Ok(())
             }
@@ -213,14 +213,20 @@ impl Runtime {
         }
     }
 
-    /// Carries out one update of a write that [`Runtime::check_write`] let pass.
+    /// Carries out one update of a write that [`Runtime::check_write`] let pass. What has to do with time
+    /// takes effect at [`Switch::reached`].
     pub fn apply(&mut self, switch: &mut Switch, update: &Update) -> Result<(), Refusal> {
         let priorities = switch.config().priorities;
         if let Some(saved) = &mut self.saved {
             return update::write(&mut saved.state, &mut saved.forwarding, update, priorities);
         }
         match (&mut self.committed, switch.forwarding_mut()) {
-            (Some(state), Some(forwarding)) => update::write(state, forwarding, update, priorities),
+            (Some(state), Some(forwarding)) => {
+                update::write(state, forwarding, update, priorities)?;
+                let written = update::registers_written(state, update);
+                written.for_each(|(register, cell)| switch.register_written(register, cell));
+                Ok(())
+            }
             _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
         }
     }
