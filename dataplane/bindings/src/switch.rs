@@ -57,6 +57,7 @@ impl NativeSwitch {
             drop_port: Port(drop_port),
             priorities: priority_queues,
             seed,
+            ..SwitchConfig::default()
         })
         .map_err(invalid)?;
         let mut runtime = Runtime::new(DEVICE_ID);

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::link_spec::LinkChange;
 use super::port::MAX_FRAME;
+use super::queue_settings::{QueueChange, QueuePlace, NOMINAL_PACKET};
 
 /// The highest port number: v1model's ports have 9 bits.
 pub const MAX_PORT: u16 = 511;
@@ -58,6 +59,10 @@ pub struct SwitchConfig {
     pub drop_port: Port,
     /// Queues a port.
     pub priorities: u8,
+    /// What queues are set to, in order.
+    pub queues: Vec<(QueuePlace, QueueChange)>,
+    /// Bytes of a packet where packets/s are computed from a port's bit rate.
+    pub nominal_packet: u32,
     /// Of everything random.
     pub seed: u64,
 }
@@ -70,6 +75,8 @@ impl Default for SwitchConfig {
             cpu_port: Port(510),
             drop_port: Port(511),
             priorities: DEFAULT_PRIORITIES,
+            queues: Vec::new(),
+            nominal_packet: NOMINAL_PACKET,
             seed: 1,
         }
     }

@@ -31,7 +31,8 @@ pub use quantity::{parse_span, Loss, QuantityError, Rate};
 pub use queue::{Amount, QueueCounters, QueueDrops};
 pub use queue_registers::{QueueRegister, QueueRegisters};
 pub use queue_settings::{
-    parse_queue_rate, QueueChange, QueueSettings, QueueSpecError, NOMINAL_PACKET, QUEUE_BYTES_LIMIT,
+    parse_port_queue, parse_queue_rate, QueueChange, QueuePlace, QueueSettings, QueueSpecError,
+    NOMINAL_PACKET, QUEUE_BYTES_LIMIT,
 };
 pub use replication::{
     CloneSession, Replica, ReplicationEngine, ReplicationError, GROUP_LIMIT, REPLICA_LIMIT, SESSION_LIMIT,

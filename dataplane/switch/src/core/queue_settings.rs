@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use groupflow_pipeline::units::Port;
 use thiserror::Error;
 
 use super::link::QUEUE_LIMIT;
@@ -16,6 +17,9 @@ pub const NOMINAL_PACKET: u32 = 1514;
 /// Why a text does not describe a queue or a port.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueueSpecError {
+    /// What is in front of the colon, or the colon itself, is wrong.
+    #[error("{0:?} is not PORT/QUEUE:rate=1000pps,... (or all/QUEUE:...)")]
+    Place(String),
     /// A part that is neither KEY=VALUE nor `pause` or `resume`.
     #[error("{0:?} is not one of level=, weight=, rate=, packets=, bytes=, pause, resume")]
     UnknownKey(String),
@@ -135,6 +139,28 @@ impl FromStr for QueueChange {
     }
 }
 
+/// Which queues a description is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePlace {
+    /// The port; `None` is every port that has an interface.
+    pub port: Option<Port>,
+    /// The queue.
+    pub queue: u8,
+}
+
+/// Parses `PORT/QUEUE:DESCRIPTION`, where PORT may be `all`.
+pub fn parse_port_queue(text: &str) -> Result<(QueuePlace, QueueChange), QueueSpecError> {
+    let bad = || QueueSpecError::Place(text.into());
+    let (place, change) = text.split_once(':').ok_or_else(bad)?;
+    let (port, queue) = place.split_once('/').ok_or_else(bad)?;
+    let port = match port {
+        "all" => None,
+        number => Some(Port(number.parse().map_err(|_| bad())?)),
+    };
+    let queue = queue.parse().map_err(|_| bad())?;
+    Ok((QueuePlace { port, queue }, change.parse()?))
+}
+
 /// A queue's rate, or `unlimited`.
 pub fn parse_queue_rate(text: &str) -> Result<Option<QueueRate>, QuantityError> {
     match text {
@@ -202,6 +228,16 @@ mod tests {
         ];
         for (text, message) in cases {
             assert_eq!(text.parse::<QueueChange>().expect_err(text).to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_place_is_a_port_or_all_and_a_queue() {
+        let place = |text| parse_port_queue(text).map(|(place, _)| (place.port, place.queue));
+        assert_eq!(place("3/7:pause"), Ok((Some(Port(3)), 7)));
+        assert_eq!(place("all/0:rate=1pps"), Ok((None, 0)));
+        for text in ["3:pause", "3/x:pause", "/1:pause", "3/7", "3/256:pause"] {
+            assert_eq!(place(text), Err(QueueSpecError::Place(text.into())));
         }
     }
 

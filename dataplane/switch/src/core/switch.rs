@@ -107,7 +107,7 @@ impl Switch {
         }
         let mut switch = Switch {
             agenda: Agenda::new(ports.len() + 2),
-            config: SwitchConfig { links: Vec::new(), ..config.clone() },
+            config: SwitchConfig { links: Vec::new(), queues: Vec::new(), ..config.clone() },
             forwarding: None,
             ports,
             places,
@@ -121,6 +121,13 @@ impl Switch {
         };
         for (port, change) in &config.links {
             switch.change_link(*port, change)?;
+        }
+        for port in &config.ports {
+            switch.set_nominal_packet(*port, config.nominal_packet)?;
+        }
+        for (place, change) in &config.queues {
+            let ports = place.port.as_ref().map_or(&config.ports[..], std::slice::from_ref);
+            ports.iter().try_for_each(|port| switch.change_queue(*port, place.queue, change))?;
         }
         Ok(switch)
     }
@@ -169,7 +176,7 @@ impl Switch {
         self.forwarding.as_mut()
     }
 
-    /// What the switch is made of. Links are as they were at first; see [`Switch::stats`].
+    /// What the switch is made of, without what may have changed since; see [`Switch::stats`].
     pub fn config(&self) -> &SwitchConfig {
         &self.config
     }
