@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.takano.network import switch
 from experiments.takano.paper import BACKGROUND, BACKGROUND_START_S, TARGET, Case
+from groupflow.sim import Results
 
 Series = NDArray[np.float64]
 
@@ -73,3 +75,46 @@ class Outcome:
             return 0.0
         shares: Series = stored[busy].max(axis=1) / total[busy]
         return float(shares.mean())
+
+
+def load(case: Case, dfc: bool, results: Results) -> Outcome:
+    """The outcome of a run that kept its series."""
+    efficiency = results.efficiency(TARGET)
+    time_s = np.array(efficiency["time_s"])
+    return Outcome(
+        case=case,
+        dfc=dfc,
+        time_s=time_s,
+        efficiency=np.array(efficiency["efficiency"]),
+        throughput_bps={
+            flow: _at(time_s, results.throughput(flow), "throughput_bps") for flow in (TARGET, BACKGROUND)
+        },
+        window_packets=_at(time_s, results.windows(TARGET), "cwnd_packets"),
+        queues=_stored(case, time_s, results),
+        drops={
+            node: lost
+            for node in range(1, case.nodes + 1)
+            if (lost := results.dropped(switch(node), "queue_full")) > 0
+        },
+        retransmissions={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
+        wall_s=results.wall_s,
+        packet_hops=results.packet_hops,
+    )
+
+
+def _at(time_s: Series, series: dict[str, list[float]], column: str) -> Series:
+    """The column at the times of `time_s`; 0 where it has no sample."""
+    values = dict(zip(series["time_s"], series[column], strict=True))
+    return np.array([values.get(float(t), 0.0) for t in time_s])
+
+
+def _stored(case: Case, time_s: Series, results: Results) -> NDArray[np.float64]:
+    places = {float(t): row for row, t in enumerate(time_s)}
+    queues = np.zeros((len(time_s), case.nodes))
+    for name, series in results.queue_packets().items():
+        if not name.startswith("n"):
+            continue  # a host's own queue
+        for t, packets in zip(series["time_s"], series["packets"], strict=True):
+            if (row := places.get(t)) is not None:
+                queues[row, int(name[1:]) - 1] = packets
+    return queues
