@@ -10,6 +10,7 @@ Nothing happens by itself: time is what the caller says it is, in integer nanose
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ class Switch:
         links: Iterable[str] = (),
         cpu_port: int = 510,
         drop_port: int = 511,
-        priority_queues: int = 1,
+        priority_queues: int = 8,
         seed: int = 1,
     ) -> Switch:
         """Loads p4c's JSON and P4Info (text). `links` are as gfswitch's `--link`: "1:rate=10mbit,delay=5ms".
@@ -135,6 +136,74 @@ class Switch:
     def register(self, name: str, index: int) -> int:
         """The value of a register's cell. Registers are read by their full name or its last parts."""
         return self._native.register(name, index)
+
+    def set_register(self, name: str, index: int, value: int) -> None:
+        """Sets a register's cell, as the controller would. Raises ValueError where it does not fit."""
+        self._native.set_register(name, index, value)
+
+    def set_queue(
+        self,
+        port: int,
+        queue: int,
+        *,
+        now_ns: int | None = None,
+        level: int | None = None,
+        weight: int | None = None,
+        rate: str | None = None,
+        limit_packets: int | str | None = None,
+        limit_bytes: int | str | None = None,
+        paused: bool | None = None,
+    ) -> None:
+        """Changes a queue of a port; what is None stays. At `now_ns`, or when time last advanced to.
+
+        `rate` is such as "1000pps", "10mbit" or "unlimited"; the limits are of what waits ("default" takes
+        one away again). Raises ValueError naming what is wrong.
+        """
+        if now_ns is not None:
+            self._native.catch_up(now_ns)
+        values = {"level": level, "weight": weight, "rate": rate}
+        values |= {"packets": limit_packets, "bytes": limit_bytes}
+        parts = [f"{key}={value}" for key, value in values.items() if value is not None]
+        if paused is not None:
+            parts.append("pause" if paused else "resume")
+        self._native.set_queue(port, queue, parts)
+
+    def set_port(self, port: int, *, nominal_packet: int) -> None:
+        """Sets the bytes of a packet where packets/s are computed from the port's bit rate."""
+        self._native.set_port(port, nominal_packet)
+
+    def set_link(self, port: int, spec: str, *, now_ns: int | None = None) -> None:
+        """Changes a port's link: `spec` is as gfswitch's `--link` without the port, "rate=10mbit,dir=out"."""
+        if now_ns is not None:
+            self._native.catch_up(now_ns)
+        self._native.set_link(port, spec)
+
+    def set_generator(
+        self,
+        number: int,
+        frame: bytes | SupportsBytes,
+        *,
+        period_ns: int,
+        first_ns: int = 0,
+        port: int = 0,
+        enabled: bool = True,
+        now_ns: int | None = None,
+    ) -> None:
+        """Adds or replaces generator `number` (0 to 63): `frame` arrives on `port` at first + n * period."""
+        if now_ns is not None:
+            self._native.catch_up(now_ns)
+        self._native.set_generator(number, period_ns, bytes(frame), first_ns, port, enabled)
+
+    def delete_generator(self, number: int) -> None:
+        """Removes a packet generator. Raises ValueError where there is none."""
+        self._native.delete_generator(number)
+
+    def queue(self, port: int, queue: int) -> dict[str, Any]:
+        """What a queue is set to, holds and counted: its object in `stats`."""
+        for found in json.loads(self.stats())["ports"]:
+            if found["port"] == port and queue < len(found["out"]["queues"]):
+                return found["out"]["queues"][queue]
+        raise ValueError(f"there is no queue {queue} at port {port}")
 
     def stats(self) -> str:
         """Counters of ports, queues and drops, as `gfswitch stats --json` prints them."""

@@ -1,7 +1,10 @@
 //! The switch core for Python: P4Runtime messages and frames in, frames and packet-ins out.
 
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_switch::core::{parse_port_link, Emitted, Switch, SwitchConfig};
+use groupflow_pipeline::RegisterInfo;
+use groupflow_switch::core::{
+    parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
+};
 use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{Entity, PacketMetadata, PacketOut, Update};
 use prost::Message;
@@ -54,6 +57,7 @@ impl NativeSwitch {
             drop_port: Port(drop_port),
             priorities: priority_queues,
             seed,
+            ..SwitchConfig::default()
         })
         .map_err(invalid)?;
         let mut runtime = Runtime::new(DEVICE_ID);
@@ -112,20 +116,73 @@ impl NativeSwitch {
     /// A register's cell, by the full name or a dotted suffix of it.
     fn register(&self, name: &str, index: usize) -> PyResult<u128> {
         let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
-        let suffix = format!(".{name}");
-        let mut matching = forwarding
-            .pipeline
-            .program()
-            .registers()
-            .iter()
-            .filter(|register| register.name == name || register.name.ends_with(&suffix));
-        match (matching.next(), matching.next()) {
-            (Some(register), None) => forwarding.pipeline.register_read(register.id, index).map_err(invalid),
-            (None, _) => Err(invalid(format!("register: the program has none named {name:?}"))),
-            (Some(_), Some(_)) => {
-                Err(invalid(format!("register: {name:?} names several: give more of the name")))
-            }
+        let register = self.find_register(name)?;
+        forwarding.pipeline.register_read(register.id, index).map_err(invalid)
+    }
+
+    /// Sets a register's cell, as the controller would.
+    fn set_register(&mut self, name: &str, index: usize, value: u128) -> PyResult<()> {
+        let register = self.find_register(name)?.id;
+        let forwarding = self.switch.forwarding_mut().ok_or_else(|| invalid("no program"))?;
+        forwarding.pipeline.register_write(register, index, value).map_err(invalid)?;
+        self.switch.register_written(register, index);
+        Ok(())
+    }
+
+    /// Lets time pass without a look at what leaves.
+    fn catch_up(&mut self, now_ns: u64) {
+        self.switch.catch_up(Nanos(now_ns));
+    }
+
+    /// Changes a queue: parts as gfswitch's `queue` command takes them.
+    fn set_queue(&mut self, port: u16, queue: u8, parts: Vec<String>) -> PyResult<()> {
+        if parts.is_empty() {
+            return Ok(());
         }
+        let change: QueueChange = parts.join(",").parse().map_err(invalid)?;
+        self.switch.change_queue(Port(port), queue, &change).map_err(invalid)
+    }
+
+    /// Sets a port's nominal packet size.
+    fn set_port(&mut self, port: u16, nominal_packet: u32) -> PyResult<()> {
+        self.switch.set_nominal_packet(Port(port), nominal_packet).map_err(invalid)
+    }
+
+    /// Changes a port's links, as gfswitch's `link` command does.
+    fn set_link(&mut self, port: u16, spec: &str) -> PyResult<()> {
+        let change: LinkChange = spec.parse().map_err(invalid)?;
+        self.switch.change_link(Port(port), &change).map_err(invalid)
+    }
+
+    /// Adds or replaces a packet generator.
+    fn set_generator(
+        &mut self,
+        id: u8,
+        period_ns: u64,
+        frame: Vec<u8>,
+        first_ns: u64,
+        port: u16,
+        enabled: bool,
+    ) -> PyResult<()> {
+        let generator =
+            Generator { period: Nanos(period_ns), first: Nanos(first_ns), frame, port: Port(port), enabled };
+        let set = |generators: &mut Generators, now| {
+            let known = generators.iter().any(|(known, ..)| known == id);
+            if known {
+                generators.modify(now, id, generator)
+            } else {
+                generators.insert(now, id, generator)
+            }
+        };
+        self.switch.change_generators(set).ok_or_else(|| invalid("no program"))?.map_err(invalid)
+    }
+
+    /// Removes a packet generator.
+    fn delete_generator(&mut self, id: u8) -> PyResult<()> {
+        let deleted = self.switch.change_generators(|generators, _| generators.delete(id));
+        deleted
+            .ok_or_else(|| invalid("no program"))?
+            .map_err(|error| invalid(format!("generator {id}: {error}")))
     }
 
     /// Counters of ports, queues and drops as JSON.
@@ -135,6 +192,21 @@ impl NativeSwitch {
 }
 
 impl NativeSwitch {
+    fn find_register(&self, name: &str) -> PyResult<&RegisterInfo> {
+        let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
+        let suffix = format!(".{name}");
+        let registers = forwarding.pipeline.program().registers().iter();
+        let mut matching =
+            registers.filter(|register| register.name == name || register.name.ends_with(&suffix));
+        match (matching.next(), matching.next()) {
+            (Some(register), None) => Ok(register),
+            (None, _) => Err(invalid(format!("register: the program has none named {name:?}"))),
+            (Some(_), Some(_)) => {
+                Err(invalid(format!("register: {name:?} names several: give more of the name")))
+            }
+        }
+    }
+
     fn packet_in(&self, py: Python<'_>, bytes: &[u8]) -> Option<PacketIn> {
         let packet = packet_in(&self.runtime.config()?.binding.packet_in, bytes)?;
         let metadata = packet.metadata.iter().map(|m| (m.metadata_id, PyBytes::new(py, &m.value).unbind()));

@@ -20,19 +20,19 @@ impl Deparser {
         valid.map(|header| header.bytes()).sum()
     }
 
-    /// The frame: valid headers, then the payload.
-    pub fn emit(&self, layout: &Layout, phv: &[u128], payload: &[u8]) -> Vec<u8> {
+    /// Replaces `bytes` by the frame: valid headers, then the payload.
+    pub fn emit(&self, layout: &Layout, phv: &[u128], payload: &[u8], bytes: &mut Vec<u8>) {
         let headers = self.header_bytes(layout, phv);
-        let mut bytes = Vec::with_capacity(headers + payload.len());
+        bytes.clear();
+        bytes.reserve(headers + payload.len());
         bytes.resize(headers, 0);
         let mut offset = 0;
         for header in self.order.iter().map(|&h| layout.header(h)).filter(|h| h.is_valid(phv)) {
             for field in &header.fields {
-                write_bits(&mut bytes, offset, field.width as usize, field.bits(phv));
+                write_bits(bytes, offset, field.width as usize, field.bits(phv));
                 offset += field.width as usize;
             }
         }
         bytes.extend_from_slice(payload);
-        bytes
     }
 }

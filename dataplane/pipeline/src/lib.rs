@@ -40,8 +40,8 @@ pub use info::{
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
 };
 pub use packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Ingress, Instance, Packet,
-    Preserved, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Fate, Frame, Ingress, Instance,
+    Outcome, Packet, Preserved, Verdict,
 };
-pub use pipeline::{Options, Pipeline, Stats};
+pub use pipeline::{Engine, Options, Pipeline, Stats};
 pub use program::Program;

@@ -28,6 +28,38 @@ pub enum Instance {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preserved(pub(crate) Vec<(u32, u128)>);
 
+/// A frame: its first bytes, and how many more there are that nobody looks at.
+///
+/// A frame from a wire has no tail. A simulator gives all headers as bytes and the rest as a tail: lengths
+/// and counters include it, no parser can read it, and checksums and hashes over the payload leave it out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The bytes that are there.
+    pub bytes: Vec<u8>,
+    /// The number of further bytes.
+    pub tail: u32,
+}
+
+impl Frame {
+    /// Bytes on the wire.
+    pub fn wire_len(&self) -> usize {
+        self.bytes.len() + self.tail as usize
+    }
+
+    /// Keeps the first `length` bytes of the wire.
+    pub fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(length);
+        let room = u32::try_from(length - self.bytes.len()).unwrap_or(u32::MAX);
+        self.tail = self.tail.min(room);
+    }
+}
+
+impl From<Vec<u8>> for Frame {
+    fn from(bytes: Vec<u8>) -> Frame {
+        Frame { bytes, tail: 0 }
+    }
+}
+
 /// How a packet comes to ingress.
 #[derive(Debug, Clone, Default)]
 pub struct Arrival {
@@ -37,6 +69,8 @@ pub struct Arrival {
     pub instance: Instance,
     /// What [`Verdict::Resubmit`] or [`Emission::Recirculate`] handed out.
     pub restored: Option<Box<Preserved>>,
+    /// Bytes behind the given ones that exist only as a length; see [`Frame`].
+    pub tail: u32,
 }
 
 impl Arrival {
@@ -102,6 +136,26 @@ pub struct Ingress {
     pub digests: Vec<Digest>,
 }
 
+/// What egress did with a packet whose frame went to a buffer of the caller.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What becomes of the frame.
+    pub fate: Fate,
+    /// Clones to make, through clone sessions, of the packet as it is after egress.
+    pub clones: Vec<CloneRequest>,
+}
+
+/// [`Emission`] without the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// There is none.
+    Drop(DropReason),
+    /// It leaves at the port.
+    Send,
+    /// It goes to ingress again, with these fields kept, for [`Arrival::restored`].
+    Recirculate(Box<Preserved>),
+}
+
 /// A packet to be sent through a clone session. An unknown session makes no clone.
 #[derive(Debug, Clone)]
 pub struct CloneRequest {
@@ -135,11 +189,11 @@ pub enum Emission {
     /// Nothing.
     Drop(DropReason),
     /// A frame for the port.
-    Send(Vec<u8>),
+    Send(Frame),
     /// A frame that goes to ingress again, with these fields kept.
     Recirculate {
         /// The frame.
-        bytes: Vec<u8>,
+        frame: Frame,
         /// For [`Arrival::restored`].
         preserved: Box<Preserved>,
     },
@@ -150,6 +204,8 @@ pub enum Emission {
 pub struct Packet {
     pub(crate) fields: Box<[u128]>,
     pub(crate) payload: Arc<[u8]>,
+    /// Bytes behind the payload that exist only as a length.
+    pub(crate) tail: u32,
     /// Bytes on arrival.
     pub(crate) received: u32,
     /// BMv2's packet length: bytes on arrival, plus headers added, minus headers removed.
@@ -176,8 +232,13 @@ impl Packet {
         self.priority
     }
 
-    /// The bytes that no header covers.
+    /// The bytes that no header covers, without the tail.
     pub fn payload(&self) -> &[u8] {
         &self.payload
+    }
+
+    /// Bytes behind the payload that exist only as a length.
+    pub fn tail(&self) -> u32 {
+        self.tail
     }
 }

@@ -8,14 +8,24 @@ use crate::control;
 use crate::info::DigestId;
 use crate::metadata::{arrive, become_clone, depart, preserve, set};
 use crate::packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Ingress, Instance, Packet,
-    Preserved, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Fate, Frame, Ingress, Instance,
+    Outcome, Packet, Preserved, Verdict,
 };
 use crate::parser::{parse, Parsed};
 use crate::program::Program;
 use crate::state::Externs;
 use crate::table::TableState;
 use crate::units::{Nanos, Port};
+
+/// What runs the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The fastest one that this machine and this program allow.
+    #[default]
+    Auto,
+    /// The interpreter: slower, and the reference for what is right.
+    Interpreter,
+}
 
 /// What a target decides for a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +34,13 @@ pub struct Options {
     pub drop_port: Port,
     /// Seeds the `random` extern.
     pub seed: u64,
+    /// What runs the program; all engines do the same.
+    pub engine: Engine,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { drop_port: Port(511), seed: 1 }
+        Options { drop_port: Port(511), seed: 1, engine: Engine::Auto }
     }
 }
 
@@ -97,8 +109,8 @@ impl Pipeline {
     pub fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) -> Ingress {
         let program = &*self.program;
         let mut phv = program.layout.initial.clone();
-        arrive(program, &mut phv, now, &arrival, bytes.len());
-        let received = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        arrive(program, &mut phv, now, &arrival, bytes.len() + arrival.tail as usize);
+        let received = wire_length(bytes, arrival.tail);
         let pass = Pass { now, received, length: received, ..Pass::default() };
         let mut machine = Machine { program, phv: &mut phv, externs: &mut self.externs, payload: &[], pass };
         let parsed = parse(&mut machine, bytes);
@@ -114,20 +126,38 @@ impl Pipeline {
         let mut clones = Vec::new();
         if let Some((session, list)) = pass.clone {
             let preserved = preserve(program, list, &phv);
-            let packet = reparse(program, &mut self.externs, now, arrival.port, bytes, &preserved);
+            let packet = reparse(program, &mut self.externs, now, &arrival, bytes, &preserved);
             clones.push(CloneRequest { session, packet });
         }
         let digests = pass.digests.iter().map(|&list| digest(program, list, &phv)).collect();
         let verdict = verdict(program, &phv, &pass, self.externs.options.drop_port);
         let keep = matches!(verdict, Verdict::Unicast(_) | Verdict::Multicast(_));
-        let packet = keep.then(|| finish(program, phv, payload.into(), &pass));
+        let packet = keep.then(|| finish(program, phv, payload.into(), arrival.tail, &pass));
         Ingress { verdict, packet, clones, digests }
     }
 
     /// Egress control, checksum update and deparser.
     pub fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress {
+        let mut frame = Frame::default();
+        let Outcome { fate, clones } = self.egress_into(now, packet, departure, &mut frame);
+        let emission = match fate {
+            Fate::Drop(reason) => Emission::Drop(reason),
+            Fate::Send => Emission::Send(frame),
+            Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
+        };
+        Egress { emission, clones }
+    }
+
+    /// As [`Pipeline::egress`], with the frame written to `frame`, whose buffer is used again.
+    pub fn egress_into(
+        &mut self,
+        now: Nanos,
+        packet: Packet,
+        departure: Departure,
+        frame: &mut Frame,
+    ) -> Outcome {
         let program = &*self.program;
-        let Packet { fields: mut phv, payload, received, length, truncate, .. } = packet;
+        let Packet { fields: mut phv, payload, tail, received, length, truncate, .. } = packet;
         let drop_port = self.externs.options.drop_port;
         depart(program, &mut phv, now, &departure, length, drop_port);
         let pass = Pass { now, received, length, truncate, ..Pass::default() };
@@ -136,7 +166,7 @@ impl Pipeline {
         control::run(&mut machine, &mut self.tables, program.egress, &mut self.key);
 
         if let Some(reason) = machine.pass.failed {
-            return Egress { emission: Emission::Drop(reason), clones: vec![] };
+            return Outcome { fate: Fate::Drop(reason), clones: vec![] };
         }
         let mut clones = Vec::new();
         if let Some((session, list)) = machine.pass.clone {
@@ -144,26 +174,40 @@ impl Pipeline {
             let preserved = preserve(program, list, &fields);
             become_clone(program, &mut fields, &preserved, Instance::CloneEgress);
             let untruncated = Pass { received, length: machine.pass.length, ..Pass::default() };
-            let packet = finish(program, fields, Arc::clone(&payload), &untruncated);
+            let packet = finish(program, fields, Arc::clone(&payload), tail, &untruncated);
             clones.push(CloneRequest { session, packet });
         }
         if program.standard.egress_spec.bits(machine.phv) == u128::from(drop_port.0) {
-            return Egress { emission: Emission::Drop(DropReason::Marked), clones };
+            return Outcome { fate: Fate::Drop(DropReason::Marked), clones };
         }
         update_checksums(&mut machine);
         machine.run(&program.deparser.ops, &[]);
-        let mut bytes = program.deparser.emit(&program.layout, machine.phv, &payload);
+        program.deparser.emit(&program.layout, machine.phv, &payload, &mut frame.bytes);
+        frame.tail = tail;
         if let Some(length) = machine.pass.truncate {
-            bytes.truncate(length as usize);
+            frame.truncate(length as usize);
         }
-        let emission = match machine.pass.recirculate {
-            Some(list) => {
-                Emission::Recirculate { bytes, preserved: Box::new(preserve(program, list, machine.phv)) }
-            }
-            None => Emission::Send(bytes),
+        let fate = match machine.pass.recirculate {
+            Some(list) => Fate::Recirculate(Box::new(preserve(program, list, machine.phv))),
+            None => Fate::Send,
         };
-        Egress { emission, clones }
+        Outcome { fate, clones }
     }
+
+    /// A copy of a packet for the replication engine. It shares the payload.
+    pub fn replicate(&mut self, packet: &Packet) -> Packet {
+        packet.clone()
+    }
+
+    /// Takes back a packet that will not go to egress, to use its memory again.
+    pub fn recycle(&mut self, packet: Packet) {
+        drop(packet);
+    }
+}
+
+/// Bytes on the wire.
+fn wire_length(bytes: &[u8], tail: u32) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_add(tail)
 }
 
 /// Sets `parser_error`, verifies the checksums and sets `checksum_error`.
@@ -210,13 +254,15 @@ fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Ver
 }
 
 /// A packet ready for egress.
-fn finish(program: &Program, fields: Box<[u128]>, payload: Arc<[u8]>, pass: &Pass) -> Packet {
-    let bytes = program.deparser.header_bytes(&program.layout, &fields) + payload.len();
+fn finish(program: &Program, fields: Box<[u128]>, payload: Arc<[u8]>, tail: u32, pass: &Pass) -> Packet {
+    let headers = program.deparser.header_bytes(&program.layout, &fields);
+    let bytes = headers + payload.len() + tail as usize;
     let wire = u32::try_from(bytes).unwrap_or(u32::MAX).min(pass.truncate.unwrap_or(u32::MAX));
     let priority = program.standard.priority.map_or(0, |field| field.bits(&fields) as u8);
     Packet {
         fields,
         payload,
+        tail,
         received: pass.received,
         length: pass.length,
         wire,
@@ -230,20 +276,20 @@ fn reparse(
     program: &Program,
     externs: &mut Externs,
     now: Nanos,
-    port: Port,
+    arrival: &Arrival,
     bytes: &[u8],
     preserved: &Preserved,
 ) -> Packet {
     let mut phv = program.layout.initial.clone();
     // Parsers may branch on the ingress port.
-    program.standard.ingress_port.write(&mut phv, u128::from(port.0));
-    let received = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    program.standard.ingress_port.write(&mut phv, u128::from(arrival.port.0));
+    let received = wire_length(bytes, arrival.tail);
     let pass = Pass { now, received, length: received, ..Pass::default() };
     let mut machine = Machine { program, phv: &mut phv, externs, payload: &[], pass };
     let parsed = parse(&mut machine, bytes);
     let pass = machine.pass;
     become_clone(program, &mut phv, preserved, Instance::CloneIngress);
-    finish(program, phv, bytes[parsed.consumed..].into(), &pass)
+    finish(program, phv, bytes[parsed.consumed..].into(), arrival.tail, &pass)
 }
 
 fn digest(program: &Program, list: u32, phv: &[u128]) -> Digest {

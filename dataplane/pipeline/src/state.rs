@@ -1,5 +1,6 @@
 //! What a program keeps between packets, apart from its tables.
 
+use std::collections::VecDeque;
 use std::fmt::Write;
 
 use crate::entry::CounterValue;
@@ -48,6 +49,8 @@ pub(crate) struct Externs {
     /// Members of each parser value set: one value a part.
     pub value_sets: Vec<Vec<Vec<u128>>>,
     pub log: Vec<String>,
+    /// Register and index of the watched cells the program wrote, until somebody takes them.
+    pub written: VecDeque<(u32, u32)>,
     /// Bytes under a hash or checksum.
     pub scratch: Vec<u8>,
 }
@@ -57,6 +60,32 @@ pub(crate) struct Externs {
 pub(crate) struct Register {
     pub width: u8,
     pub cells: Vec<u128>,
+    /// There if somebody wants to know of the program's writes.
+    pub watch: Option<Watch>,
+}
+
+/// Which cells of a register are in the list of written ones, so that each is there once at most.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    listed: Vec<bool>,
+}
+
+impl Watch {
+    pub fn new(cells: usize) -> Watch {
+        Watch { listed: vec![false; cells] }
+    }
+
+    /// Adds a cell to the list, unless it is there.
+    pub fn note(&mut self, register: u32, index: u32, written: &mut VecDeque<(u32, u32)>) {
+        if !std::mem::replace(&mut self.listed[index as usize], true) {
+            written.push_back((register, index));
+        }
+    }
+
+    /// Says that a cell was taken from the list.
+    pub fn forget(&mut self, index: u32) {
+        self.listed[index as usize] = false;
+    }
 }
 
 /// A meter array.
@@ -79,6 +108,7 @@ impl Externs {
         let register = |info: &crate::info::RegisterInfo| Register {
             width: info.width as u8,
             cells: vec![0; info.size],
+            watch: None,
         };
         let meter = |info: &crate::info::MeterInfo| MeterArray {
             unit: info.unit,
@@ -97,6 +127,7 @@ impl Externs {
             meters: program.meters().iter().map(meter).collect(),
             value_sets: vec![Vec::new(); program.value_sets().len()],
             log: Vec::new(),
+            written: VecDeque::new(),
             scratch: Vec::new(),
         }
     }
@@ -114,10 +145,15 @@ impl Externs {
     }
 
     /// Sets a cell to the value's lowest bits; past the end nothing is written.
-    pub fn register_store(&mut self, register: u32, index: u128, value: u128) {
-        let register = &mut self.registers[register as usize];
+    pub fn register_store(&mut self, id: u32, index: u128, value: u128) {
+        let register = &mut self.registers[id as usize];
         match cell(register.cells.len(), index) {
-            Some(index) => register.cells[index] = value & mask(register.width),
+            Some(index) => {
+                register.cells[index] = value & mask(register.width);
+                if let Some(watch) = &mut register.watch {
+                    watch.note(id, index as u32, &mut self.written);
+                }
+            }
             None => self.stats.register_out_of_range += 1,
         }
     }

@@ -6,18 +6,13 @@ use crate::info::{CounterId, MeterId, RegisterId, ValueSetId};
 use crate::meter;
 use crate::phv::mask;
 use crate::pipeline::Pipeline;
+use crate::state::Watch;
 
 impl Pipeline {
     /// A register's cell.
     pub fn register_read(&self, register: RegisterId, index: usize) -> Result<u128, StateError> {
         let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
         state.cells.get(index).copied().ok_or_else(|| self.register_index(register, index))
-    }
-
-    /// All cells of a register.
-    pub fn register_cells(&self, register: RegisterId) -> Result<&[u128], StateError> {
-        let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
-        Ok(&state.cells)
     }
 
     /// Sets a register's cell.
@@ -36,6 +31,46 @@ impl Pipeline {
         }
         self.externs.registers[register.index()].cells[index] = value;
         Ok(())
+    }
+
+    /// The lowest 64 bits of a register's cell; `None` past the end.
+    pub fn register_get(&self, register: RegisterId, index: usize) -> Option<u64> {
+        Some(*self.externs.registers.get(register.index())?.cells.get(index)? as u64)
+    }
+
+    /// Sets a register's cell to the value's lowest bits; false past the end.
+    pub fn register_set(&mut self, register: RegisterId, index: usize, value: u64) -> bool {
+        let Some(state) = self.externs.registers.get_mut(register.index()) else { return false };
+        let Some(cell) = state.cells.get_mut(index) else { return false };
+        *cell = u128::from(value) & mask(state.width);
+        true
+    }
+
+    /// Notes the program's writes to this register from now on, for [`Pipeline::pop_written`].
+    ///
+    /// Writes of the control plane (`register_set`, `register_write`) are not noted. Does nothing for a
+    /// register of another program.
+    pub fn watch(&mut self, register: RegisterId) {
+        if let Some(state) = self.externs.registers.get_mut(register.index()) {
+            state.watch.get_or_insert_with(|| Watch::new(state.cells.len()));
+        }
+    }
+
+    /// The cell of a watched register that the program wrote first since it was last taken. A cell that
+    /// was written several times comes once, so the list never outgrows the registers.
+    pub fn pop_written(&mut self) -> Option<(RegisterId, usize)> {
+        let (register, index) = self.externs.written.pop_front()?;
+        if let Some(watch) = &mut self.externs.registers[register as usize].watch {
+            watch.forget(index);
+        }
+        Some((RegisterId(register), index as usize))
+    }
+
+    /// Takes all cells that [`Pipeline::pop_written`] would give.
+    pub fn drain_written(&mut self, mut visit: impl FnMut(RegisterId, usize)) {
+        while let Some((register, index)) = self.pop_written() {
+            visit(register, index);
+        }
     }
 
     fn register_index(&self, register: RegisterId, index: usize) -> StateError {

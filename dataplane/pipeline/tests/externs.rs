@@ -31,7 +31,7 @@ fn registers_hold_values_between_packets() {
     let id = pipeline.program().register("r").unwrap().id;
     assert_eq!(through(&mut pipeline, &FRAME)[6], 0);
     assert_eq!(through(&mut pipeline, &FRAME)[6], 9);
-    assert_eq!(pipeline.register_cells(id).unwrap(), [0, 0, 0, 18]);
+    assert_eq!([0, 1, 2, 3].map(|i| pipeline.register_read(id, i).unwrap()), [0, 0, 0, 18]);
     pipeline.register_write(id, 3, 250).unwrap();
     assert_eq!(through(&mut pipeline, &FRAME)[6], 250);
     assert_eq!(pipeline.register_read(id, 3), Ok((250 + 9) & 0xff), "cut to the cell's width");
@@ -46,6 +46,36 @@ fn registers_hold_values_between_packets() {
     for (result, text) in wrong {
         assert_eq!(result.unwrap_err().to_string(), text);
     }
+    assert!(pipeline.register_set(id, 1, 0x1_07), "cut to the cell's width");
+    assert_eq!((pipeline.register_get(id, 1), pipeline.register_get(id, 4)), (Some(7), None));
+    assert!(!pipeline.register_set(id, 4, 1));
+}
+
+#[test]
+fn written_cells_of_watched_registers_come_once_and_in_order() {
+    let mut p4 = P4::new();
+    for (id, name) in ["r", "q"].into_iter().enumerate() {
+        p4.add("register_arrays", json!({"name": name, "id": id, "size": 4, "bitwidth": 8}));
+    }
+    let write =
+        |name, index| primitive("register_write", json!([named("register_array", name), index, hex(5)]));
+    let a = || field("h", "a");
+    p4.run(INGRESS, vec![forward(2), write("r", a()), write("q", a()), write("r", hex(0)), write("r", a())]);
+    let mut pipeline = p4.load();
+    let id = pipeline.program().register("r").unwrap().id;
+    through(&mut pipeline, &FRAME);
+    assert_eq!(pipeline.pop_written(), None, "not watched");
+    pipeline.watch(id);
+    through(&mut pipeline, &[2, 0, 0, 0, 0, 0, 0, 0]);
+    through(&mut pipeline, &FRAME);
+    through(&mut pipeline, &[4, 0, 0, 0, 0, 0, 0, 0]);
+    pipeline.register_set(id, 3, 1);
+    assert_eq!(pipeline.pop_written(), Some((id, 2)));
+    through(&mut pipeline, &[2, 0, 0, 0, 0, 0, 0, 0]);
+    let mut rest = Vec::new();
+    pipeline.drain_written(|register, index| rest.push((register, index)));
+    assert_eq!(rest, [(id, 0), (id, 3), (id, 2)]);
+    assert_eq!(pipeline.pop_written(), None);
 }
 
 #[test]

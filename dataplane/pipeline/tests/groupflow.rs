@@ -56,8 +56,8 @@ fn pass(pipeline: &mut Pipeline, now: u64, port: u16, frame: &[u8]) -> bool {
     for packet in packets {
         let wire = packet.wire_len();
         let departure = Departure { port: Port(2), rid: 1, ..Departure::default() };
-        if let Emission::Send(bytes) = pipeline.egress(now, packet, departure).emission {
-            assert!(bytes.len().abs_diff(wire) <= 64, "{} bytes, {wire} expected", bytes.len());
+        if let Emission::Send(frame) = pipeline.egress(now, packet, departure).emission {
+            assert!(frame.wire_len().abs_diff(wire) <= 64, "{} bytes, {wire} expected", frame.wire_len());
             left = true;
         }
     }

@@ -6,7 +6,9 @@ mod common;
 
 use common::*;
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{Arrival, Departure, DropReason, Emission, Instance, Options, Pipeline, Verdict};
+use groupflow_pipeline::{
+    Arrival, Departure, DropReason, Emission, Fate, Frame, Instance, Options, Pipeline, Verdict,
+};
 use serde_json::json;
 
 const FRAME: [u8; 10] = [1, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb];
@@ -88,7 +90,7 @@ fn copies_are_rewritten_apart() {
         let departure = Departure { port, rid, instance: Instance::Replication, ..Departure::default() };
         let done = pipeline.egress(Nanos(0), packet.clone(), departure);
         let r = rid as u8;
-        assert_eq!(done.emission, Emission::Send(vec![r, 0, 10 + r, 4, 5, 6, 7, 5, 0xaa, 0xbb]));
+        assert_eq!(done.emission, Emission::Send(vec![r, 0, 10 + r, 4, 5, 6, 7, 5, 0xaa, 0xbb].into()));
     }
 }
 
@@ -132,7 +134,11 @@ fn metadata_of_both_pipelines() {
         };
         let done = pipeline.egress(Nanos::from_secs(6), done.packet.unwrap(), departure);
         let Emission::Send(frame) = done.emission else { panic!("{name}") };
-        assert_eq!(u32::from_be_bytes(frame[3..7].try_into().unwrap()), expected, "{name} in {control}");
+        assert_eq!(
+            u32::from_be_bytes(frame.bytes[3..7].try_into().unwrap()),
+            expected,
+            "{name} in {control}"
+        );
     }
 }
 
@@ -184,7 +190,7 @@ fn an_ingress_clone_is_the_packet_as_it_arrived() {
     assert_eq!(clone.session, 42);
     let departure = Departure { instance: Instance::CloneIngress, ..Departure::default() };
     let sent = pipeline.egress(Nanos(0), clone.packet, departure).emission;
-    assert_eq!(sent, Emission::Send(vec![1, 0, 0x77, 0, 0, 0, 0, 1, 0xaa, 0xbb]));
+    assert_eq!(sent, Emission::Send(vec![1, 0, 0x77, 0, 0, 0, 0, 1, 0xaa, 0xbb].into()));
     let original = leave(&mut pipeline, done.packet.unwrap(), Port(3));
     assert_eq!(original, [99, 0, 0x77, 0, 0, 0, 0x55, 0, 0xaa, 0xbb]);
 }
@@ -211,7 +217,7 @@ fn an_egress_clone_is_the_packet_after_egress() {
     assert_eq!(clone.session, 7);
     let departure = Departure { instance: Instance::CloneEgress, ..Departure::default() };
     let done = pipeline.egress(Nanos(0), clone.packet, departure);
-    assert_eq!(done.emission, Emission::Send(vec![99, 0, 0x77, 4, 5, 6, 7, 8, 0xaa, 0xbb]));
+    assert_eq!(done.emission, Emission::Send(vec![99, 0, 0x77, 4, 5, 6, 7, 8, 0xaa, 0xbb].into()));
     assert!(done.clones.is_empty());
 }
 
@@ -235,7 +241,7 @@ fn resubmit_starts_again_with_the_fields_kept() {
     let done = pipeline.ingress(Nanos(0), Arrival::on(Port(1)), &FRAME);
     let Verdict::Resubmit(kept) = done.verdict else { panic!("{:?}", done.verdict) };
     assert!(done.packet.is_none());
-    let again = Arrival { port: Port(1), instance: Instance::Resubmit, restored: Some(kept) };
+    let again = Arrival { port: Port(1), instance: Instance::Resubmit, restored: Some(kept), tail: 0 };
     let done = pipeline.ingress(Nanos(0), again, &FRAME);
     assert_eq!(done.verdict, Verdict::Unicast(Port(3)));
     assert_eq!(leave(&mut pipeline, done.packet.unwrap(), Port(3))[..7], [1, 0x22, 0x33, 0, 0, 0, 0x12]);
@@ -256,20 +262,21 @@ fn recirculate_takes_the_deparsed_frame() {
     );
     let mut pipeline = p4.load();
     let packet = ingress(&mut pipeline, &FRAME).1.unwrap();
-    let Emission::Recirculate { bytes, preserved } =
+    let Emission::Recirculate { frame, preserved } =
         pipeline.egress(Nanos(0), packet, Departure::default()).emission
     else {
         panic!("not recirculated")
     };
-    assert_eq!(bytes[0], 99);
-    let again = Arrival { port: Port(0), instance: Instance::Recirculated, restored: Some(preserved) };
-    let packet = pipeline.ingress(Nanos(0), again, &bytes).packet.unwrap();
-    let Emission::Recirculate { bytes, .. } =
+    assert_eq!(frame.bytes[0], 99);
+    let again =
+        Arrival { port: Port(0), instance: Instance::Recirculated, restored: Some(preserved), tail: 0 };
+    let packet = pipeline.ingress(Nanos(0), again, &frame.bytes).packet.unwrap();
+    let Emission::Recirculate { frame, .. } =
         pipeline.egress(Nanos(0), packet, Departure::default()).emission
     else {
         panic!("not recirculated")
     };
-    assert_eq!(bytes, [99, 0x22, 0x33, 0, 0, 0, 0x34, 8, 0xaa, 0xbb]);
+    assert_eq!(frame.bytes, [99, 0x22, 0x33, 0, 0, 0, 0x34, 8, 0xaa, 0xbb]);
 }
 
 #[test]
@@ -322,4 +329,53 @@ fn headers_are_added_removed_and_copied() {
         [&[2], &FRAME[1..8], &zeros, &FRAME[8..]].concat(),
         "added headers are zero"
     );
+}
+
+/// What a simulator gives instead of a payload: lengths include it, bytes do not.
+#[test]
+fn a_tail_counts_and_is_carried() {
+    let mut p4 = P4::new();
+    p4.add("counter_arrays", json!({"name": "n", "id": 0, "size": 1, "is_direct": false}));
+    p4.run(
+        INGRESS,
+        vec![
+            forward(3),
+            assign("h", "c", field("standard_metadata", "packet_length")),
+            primitive("count", json!([json!({"type": "counter_array", "value": "n"}), hex(0)])),
+        ],
+    );
+    p4.run(EGRESS, vec![assign("h", "b", field("standard_metadata", "packet_length"))]);
+    let mut pipeline = p4.load();
+    let arrival = Arrival { tail: 1_400, ..Arrival::on(Port(1)) };
+    let packet = pipeline.ingress(Nanos(0), arrival.clone(), &FRAME).packet.unwrap();
+    assert_eq!((packet.wire_len_in(), packet.wire_len(), packet.tail()), (1_410, 1_410, 1_400));
+    let copy = pipeline.replicate(&packet);
+    for packet in [packet, copy] {
+        let mut frame = Frame::from(vec![9; 100]);
+        let done = pipeline.egress_into(Nanos(0), packet, Departure::default(), &mut frame);
+        assert_eq!(done.fate, Fate::Send);
+        assert_eq!(frame.bytes, [1, 5, 0x82, 0, 0, 5, 0x82, 8, 0xaa, 0xbb]);
+        assert_eq!((frame.tail, frame.wire_len()), (1_400, 1_410));
+    }
+    let counter = pipeline.program().counter("n").unwrap().id;
+    assert_eq!(pipeline.counter_read(counter, 0).unwrap().bytes, 1_410);
+    let short = pipeline.ingress(Nanos(0), arrival, &FRAME[..4]);
+    assert_eq!(pipeline.stats().parser_errors, 1, "no header is read from a tail");
+    assert_eq!(short.packet.unwrap().payload(), &FRAME[..4]);
+}
+
+#[test]
+fn truncation_takes_the_tail_first() {
+    for (length, bytes, tail) in [(12, 10, 2), (10, 10, 0), (4, 4, 0), (100, 10, 30)] {
+        let mut p4 = P4::new();
+        p4.run(INGRESS, vec![forward(3), primitive("truncate", json!([hex(length)]))]);
+        let mut pipeline = p4.load();
+        let arrival = Arrival { tail: 30, ..Arrival::on(Port(1)) };
+        let packet = pipeline.ingress(Nanos(0), arrival, &FRAME).packet.unwrap();
+        assert_eq!(packet.wire_len(), bytes + tail as usize, "{length}");
+        let Emission::Send(frame) = pipeline.egress(Nanos(0), packet, Departure::default()).emission else {
+            panic!("not sent")
+        };
+        assert_eq!((frame.bytes.len(), frame.tail), (bytes, tail), "{length}");
+    }
 }

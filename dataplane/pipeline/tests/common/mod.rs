@@ -272,7 +272,7 @@ pub fn through(pipeline: &mut Pipeline, bytes: &[u8]) -> Vec<u8> {
 pub fn leave(pipeline: &mut Pipeline, packet: Packet, port: Port) -> Vec<u8> {
     let departure = Departure { port, ..Departure::default() };
     match pipeline.egress(Nanos(0), packet, departure).emission {
-        Emission::Send(bytes) => bytes,
+        Emission::Send(frame) => frame.bytes,
         other => panic!("{other:?}"),
     }
 }

@@ -4,12 +4,17 @@ use groupflow_pipeline::units::Port;
 use thiserror::Error;
 
 use super::link_spec::LinkChange;
+use super::port::MAX_FRAME;
+use super::queue_settings::{QueueChange, QueuePlace, NOMINAL_PACKET};
 
 /// The highest port number: v1model's ports have 9 bits.
 pub const MAX_PORT: u16 = 511;
 
 /// The most queues a port may have.
 pub const MAX_PRIORITIES: u8 = 64;
+
+/// Queues of a port where nobody says otherwise: v1model's `priority` has 3 bits.
+pub const DEFAULT_PRIORITIES: u8 = 8;
 
 /// Why a switch cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -26,6 +31,19 @@ pub enum ConfigError {
     /// No queue at all, or too many.
     #[error("{0} is no number of priorities between 1 and {MAX_PRIORITIES}")]
     Priorities(u8),
+    /// A queue that a port does not have.
+    #[error("{port} has queues 0 to {last}, not {queue}")]
+    NoSuchQueue {
+        /// The port.
+        port: Port,
+        /// The queue.
+        queue: u8,
+        /// Its last queue.
+        last: u8,
+    },
+    /// A packet size that makes no sense.
+    #[error("{0} is no packet size between 1 and {MAX_FRAME} bytes")]
+    PacketSize(u32),
 }
 
 /// The make-up of a switch.
@@ -41,6 +59,10 @@ pub struct SwitchConfig {
     pub drop_port: Port,
     /// Queues a port.
     pub priorities: u8,
+    /// What queues are set to, in order.
+    pub queues: Vec<(QueuePlace, QueueChange)>,
+    /// Bytes of a packet where packets/s are computed from a port's bit rate.
+    pub nominal_packet: u32,
     /// Of everything random.
     pub seed: u64,
 }
@@ -52,7 +74,9 @@ impl Default for SwitchConfig {
             links: Vec::new(),
             cpu_port: Port(510),
             drop_port: Port(511),
-            priorities: 1,
+            priorities: DEFAULT_PRIORITIES,
+            queues: Vec::new(),
+            nominal_packet: NOMINAL_PACKET,
             seed: 1,
         }
     }

@@ -1,12 +1,14 @@
 //! What happens inside a switch: frames move along wires, through pipeline and queues.
 
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{Arrival, CloneRequest, Departure, Emission, Ingress, Instance, Packet, Verdict};
+use groupflow_pipeline::{
+    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Verdict,
+};
 
 use super::agenda::Stage;
 use super::port::MAX_FRAME;
 use super::switch::{Output, Switch, ToController};
-use super::traffic_manager::{Queued, Refusal};
+use super::traffic_manager::{Next, Queued, Refusal, Served};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds what such packets can take of
 /// the switch's time, as a loop's bandwidth does in hardware.
@@ -20,8 +22,12 @@ impl Switch {
     /// Carries out everything that is due by `now`.
     pub(super) fn run(&mut self, now: Nanos) {
         while let Some((time, place, stage)) = self.agenda.pop(now) {
-            if usize::from(place) == self.ports.len() {
-                self.loop_back(time);
+            if usize::from(place) >= self.ports.len() {
+                if place == self.loopback_place() {
+                    self.loop_back(time);
+                } else {
+                    self.generate(time);
+                }
                 continue;
             }
             match stage {
@@ -31,6 +37,17 @@ impl Switch {
                 Stage::Depart => self.depart(time, place),
             }
         }
+        self.reached = self.reached.max(now);
+    }
+
+    /// The loopback's place on the agenda, behind those of the ports.
+    fn loopback_place(&self) -> u16 {
+        self.ports.len() as u16
+    }
+
+    /// The generators' place on the agenda.
+    pub(super) fn generators_place(&self) -> u16 {
+        self.ports.len() as u16 + 1
     }
 
     /// Moves frames from the inbound queue to the inbound wire.
@@ -41,8 +58,8 @@ impl Switch {
                 self.agenda.schedule(state.in_wire.ready(), place, Stage::Receive);
                 break;
             }
-            if let Some((bytes, length)) = state.in_queue.pop() {
-                state.in_wire.send(now, bytes, length);
+            if let Some((frame, length)) = state.in_queue.pop() {
+                state.in_wire.send(now, frame, length as usize);
             }
         }
         if let Some(due) = state.in_wire.due() {
@@ -52,8 +69,9 @@ impl Switch {
 
     /// Takes frames off the inbound wire.
     fn arrive(&mut self, now: Nanos, place: u16) {
-        while let Some((due, bytes)) = self.ports[usize::from(place)].in_wire.arrive(now) {
-            self.deliver(due, place, &bytes);
+        while let Some((due, frame)) = self.ports[usize::from(place)].in_wire.arrive(now) {
+            self.deliver(due, place, &frame.bytes, frame.tail);
+            self.spare.push(frame.bytes);
         }
         if let Some(due) = self.ports[usize::from(place)].in_wire.due() {
             self.agenda.schedule(due, place, Stage::Arrive);
@@ -61,12 +79,24 @@ impl Switch {
     }
 
     /// Gives a frame of a port to the pipeline.
-    pub(super) fn deliver(&mut self, now: Nanos, place: u16, bytes: &[u8]) {
+    pub(super) fn deliver(&mut self, now: Nanos, place: u16, bytes: &[u8], tail: u32) {
         let state = &mut self.ports[usize::from(place)];
         state.delivered.0 += 1;
-        state.delivered.1 += bytes.len() as u64;
-        let arrival = Arrival::on(state.port);
+        state.delivered.1 += bytes.len() as u64 + u64::from(tail);
+        let arrival = Arrival { tail, ..Arrival::on(state.port) };
         self.ingress(now, arrival, bytes);
+    }
+
+    /// Gives the pipeline the generators' frames that are due.
+    fn generate(&mut self, now: Nanos) {
+        let mut frame = self.spare.pop().unwrap_or_default();
+        while let Some((time, port)) =
+            self.forwarding.as_mut().and_then(|f| f.generators.tick(now, &mut frame))
+        {
+            self.ingress(time, Arrival::on(port), &frame);
+        }
+        self.spare.push(frame);
+        self.schedule_generators();
     }
 
     /// Runs ingress and does what it decides.
@@ -76,9 +106,10 @@ impl Switch {
             self.drops.no_program += 1;
             return;
         };
-        let port = arrival.port;
+        let (port, tail) = (arrival.port, arrival.tail);
         let Ingress { verdict, packet, clones, digests } =
             forwarding.pipeline.ingress(self.clock, arrival, bytes);
+        self.obey_registers(now);
         self.emitted.digests.extend(digests.into_iter().map(|digest| (now, digest)));
         for clone in clones {
             self.clone_out(now, clone, Instance::CloneIngress, 0);
@@ -89,7 +120,7 @@ impl Switch {
             }
             (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet),
             (Verdict::Resubmit(preserved), _) => {
-                let again = Arrival { port, instance: Instance::Resubmit, restored: Some(preserved) };
+                let again = Arrival { port, instance: Instance::Resubmit, restored: Some(preserved), tail };
                 self.send_round(now, again, bytes.to_vec());
             }
             _ => self.drops.ingress += 1,
@@ -98,14 +129,19 @@ impl Switch {
 
     fn multicast(&mut self, now: Nanos, group: u16, packet: Packet) {
         let replicas = self.forwarding.as_ref().and_then(|f| f.replication.group(group)).cloned();
-        let Some(replicas) = replicas else {
-            self.drops.no_such_group += 1;
-            return;
+        let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
+            // A group without replicas sends nothing, but it is there.
+            self.drops.no_such_group += u64::from(replicas.is_none());
+            return self.recycle(packet);
         };
-        for replica in replicas.iter() {
-            let queued = copy(packet.clone(), replica.instance, Instance::Replication, now);
+        for replica in others {
+            let Some(forwarding) = &mut self.forwarding else { return };
+            let another = forwarding.pipeline.replicate(&packet);
+            let queued = copy(another, replica.instance, Instance::Replication, now);
             self.enqueue(now, replica.port, queued, None);
         }
+        let queued = copy(packet, last.instance, Instance::Replication, now);
+        self.enqueue(now, last.port, queued, None);
     }
 
     fn clone_out(&mut self, now: Nanos, clone: CloneRequest, instance: Instance, generation: u8) {
@@ -129,18 +165,24 @@ impl Switch {
             let counter =
                 if port == drop_port { &mut self.drops.ingress } else { &mut self.drops.no_such_port };
             *counter += 1;
-            return;
+            return self.recycle(queued.packet);
         };
         let state = &mut self.ports[usize::from(place)];
         let priority = priority.unwrap_or_else(|| queued.packet.priority());
-        let bytes = queued.packet.wire_len();
-        match state.out_queues.push(queued, priority, bytes, state.out_depth()) {
-            // A wire that is idle takes it at once, so a queue never fills before one. Clones of egress
-            // come back here from within transmit(), as often as CLONE_GENERATIONS.
-            Ok(()) if state.out_wire.ready() <= now => self.transmit(now, place),
-            Ok(()) => self.agenda.schedule(state.out_wire.ready(), place, Stage::Transmit),
-            Err(Refusal::Full) => {}
-            Err(Refusal::Priority) => state.out_drops.priority += 1,
+        let bytes = u32::try_from(queued.packet.wire_len()).unwrap_or(u32::MAX);
+        if let Err(refusal) = state.out_queues.admit(priority, bytes, state.out_depth()) {
+            state.out_drops.priority += u64::from(refusal == Refusal::Priority);
+            return self.recycle(queued.packet);
+        }
+        let depth = state.out_queues.push(now, queued, priority, bytes);
+        let ready = state.out_wire.ready();
+        self.note_depth(place, priority, depth);
+        // A wire that is idle takes it at once, so a queue never fills before one. Clones of egress come
+        // back here from within transmit(), as often as CLONE_GENERATIONS.
+        if ready <= now {
+            self.transmit(now, place);
+        } else {
+            self.agenda.schedule(ready, place, Stage::Transmit);
         }
     }
 
@@ -149,22 +191,28 @@ impl Switch {
         self.clock = self.clock.max(now);
         loop {
             let state = &mut self.ports[usize::from(place)];
-            if state.out_wire.ready() > now {
+            let ready = state.out_wire.ready();
+            if ready > now {
                 if !state.out_queues.is_empty() {
-                    self.agenda.schedule(state.out_wire.ready(), place, Stage::Transmit);
+                    self.agenda.schedule(ready, place, Stage::Transmit);
                 }
                 return;
             }
-            let Some((queued, depth)) = state.out_queues.pop() else { return };
-            self.egress(now, place, queued, depth);
+            match state.out_queues.pop(now, ready < now) {
+                Next::Packet(served) => self.egress(now, place, served),
+                Next::At(time) => return self.agenda.schedule(time, place, Stage::Transmit),
+                Next::Nothing => return,
+            }
         }
     }
 
-    fn egress(&mut self, now: Nanos, place: u16, queued: Queued, depth: u32) {
+    fn egress(&mut self, now: Nanos, place: u16, served: Served) {
+        let Served { queued, queue, bytes, depth } = served;
+        self.note_depth(place, queue, depth);
         let Some(forwarding) = &mut self.forwarding else { return };
-        let state = &mut self.ports[usize::from(place)];
+        let port = self.ports[usize::from(place)].port;
         let departure = Departure {
-            port: state.port,
+            port,
             rid: queued.rid,
             instance: queued.instance,
             enq_timestamp: queued.enqueued_at,
@@ -172,49 +220,76 @@ impl Switch {
             deq_qdepth: depth,
             deq_timedelta: now - queued.enqueued_at,
         };
-        let egress = forwarding.pipeline.egress(self.clock, queued.packet, departure);
-        match egress.emission {
-            Emission::Drop(_) => state.out_drops.egress += 1,
-            Emission::Send(bytes) => self.send(now, place, truncated(bytes, queued.truncate)),
-            Emission::Recirculate { bytes, preserved } => {
-                let again =
-                    Arrival { port: state.port, instance: Instance::Recirculated, restored: Some(preserved) };
-                self.send_round(now, again, truncated(bytes, queued.truncate));
+        let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
+        let Outcome { fate, clones } =
+            forwarding.pipeline.egress_into(self.clock, queued.packet, departure, &mut frame);
+        self.obey_registers(now);
+        if let Some(length) = queued.truncate {
+            frame.truncate(length);
+        }
+        match fate {
+            Fate::Drop(_) => {
+                self.ports[usize::from(place)].out_drops.egress += 1;
+                self.spare.push(frame.bytes);
+            }
+            Fate::Send => self.send(now, place, frame, queue, bytes),
+            Fate::Recirculate(preserved) => {
+                let restored = Some(preserved);
+                let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
+                self.send_round(now, again, frame.bytes);
             }
         }
-        for clone in egress.clones {
+        for clone in clones {
             self.clone_out(now, clone, Instance::CloneEgress, queued.generation + 1);
         }
     }
 
-    fn send(&mut self, now: Nanos, place: u16, bytes: Vec<u8>) {
+    /// Sends a frame, which queue `queue` held as `queued_bytes`.
+    fn send(&mut self, now: Nanos, place: u16, frame: Frame, queue: u8, queued_bytes: u32) {
         let state = &mut self.ports[usize::from(place)];
+        let length = frame.wire_len();
         if state.port == self.config.cpu_port {
             self.cpu.packet_ins += 1;
-            self.emitted.packet_ins.push(ToController { time: now, bytes });
-        } else if bytes.len() > MAX_FRAME {
+            self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
+            return;
+        }
+        if length > MAX_FRAME {
             state.out_drops.oversize += 1;
-        } else if state.out_is_transparent() {
-            if state.out_wire.pass(bytes.len()) {
-                self.emitted.outputs.push(Output { time: now, port: state.port, bytes });
+            return self.spare.push(frame.bytes);
+        }
+        if !state.out_wire.is_up() {
+            state.out_queues.count_link_down(queue, queued_bytes);
+        }
+        if state.out_is_transparent() {
+            if state.out_wire.pass(length) {
+                let Frame { bytes, tail } = frame;
+                self.emitted.outputs.push(Output { time: now, port: state.port, bytes, tail });
+            } else {
+                self.spare.push(frame.bytes);
             }
-        } else {
-            let length = bytes.len();
-            state.out_wire.send(now, bytes, length);
-            if let Some(due) = state.out_wire.due() {
-                self.agenda.schedule(due, place, Stage::Depart);
-            }
+            return;
+        }
+        state.out_wire.send(now, frame, length);
+        if let Some(due) = state.out_wire.due() {
+            self.agenda.schedule(due, place, Stage::Depart);
         }
     }
 
     /// Takes frames off the outbound wire.
     fn depart(&mut self, now: Nanos, place: u16) {
         let state = &mut self.ports[usize::from(place)];
-        while let Some((time, bytes)) = state.out_wire.arrive(now) {
-            self.emitted.outputs.push(Output { time, port: state.port, bytes });
+        while let Some((time, Frame { bytes, tail })) = state.out_wire.arrive(now) {
+            self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
         }
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, Stage::Depart);
+        }
+    }
+
+    /// Gives back the memory of a packet that goes nowhere.
+    fn recycle(&mut self, packet: Packet) {
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.pipeline.recycle(packet);
         }
     }
 
@@ -227,14 +302,14 @@ impl Switch {
         let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _, _)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
         self.loopback.push_back((due, arrival, bytes));
-        self.agenda.schedule(due, self.ports.len() as u16, Stage::Arrive);
+        self.agenda.schedule(due, self.loopback_place(), Stage::Arrive);
     }
 
     fn loop_back(&mut self, now: Nanos) {
         while let Some((due, arrival, bytes)) = self.loopback.pop_front() {
             if due > now {
                 self.loopback.push_front((due, arrival, bytes));
-                self.agenda.schedule(due, self.ports.len() as u16, Stage::Arrive);
+                self.agenda.schedule(due, self.loopback_place(), Stage::Arrive);
                 return;
             }
             self.ingress(due, arrival, &bytes);
@@ -244,11 +319,4 @@ impl Switch {
 
 fn copy(packet: Packet, rid: u16, instance: Instance, now: Nanos) -> Queued {
     Queued { packet, rid, instance, truncate: None, generation: 0, enqueued_at: now, enqueue_depth: 0 }
-}
-
-fn truncated(mut bytes: Vec<u8>, limit: Option<usize>) -> Vec<u8> {
-    if let Some(limit) = limit {
-        bytes.truncate(limit);
-    }
-    bytes
 }

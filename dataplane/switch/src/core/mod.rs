@@ -3,23 +3,37 @@
 mod agenda;
 mod config;
 mod events;
+mod generator;
 mod link;
 mod link_spec;
+mod packet_rate;
 mod port;
 mod quantity;
 mod queue;
+mod queue_control;
+mod queue_registers;
+mod queue_settings;
 mod replication;
+mod scheduler;
+mod shaper;
 mod stats;
 mod switch;
 mod traffic_manager;
 
-pub use config::{ConfigError, SwitchConfig, MAX_PORT, MAX_PRIORITIES};
+pub use config::{ConfigError, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PRIORITIES};
 pub use events::{CLONE_GENERATIONS, LOOPBACK_DELAY, LOOPBACK_LIMIT};
+pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERIOD_MIN};
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};
 pub use link_spec::{parse_port_link, Direction, LinkChange, LinkSpecError};
+pub use packet_rate::{PacketRate, QueueRate};
 pub use port::MAX_FRAME;
 pub use quantity::{parse_span, Loss, QuantityError, Rate};
-pub use queue::QueueCounters;
+pub use queue::{Amount, QueueCounters, QueueDrops};
+pub use queue_registers::{QueueRegister, QueueRegisters};
+pub use queue_settings::{
+    parse_port_queue, parse_queue_rate, QueueChange, QueuePlace, QueueSettings, QueueSpecError,
+    NOMINAL_PACKET, QUEUE_BYTES_LIMIT,
+};
 pub use replication::{
     CloneSession, Replica, ReplicationEngine, ReplicationError, GROUP_LIMIT, REPLICA_LIMIT, SESSION_LIMIT,
 };
@@ -28,3 +42,4 @@ pub use stats::{
     QueueStats, SwitchDrops, SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, Output, Switch, ToController};
+pub use traffic_manager::QueueState;

@@ -1,10 +1,13 @@
 //! A port: the emulated link towards the switch, the queues, and the emulated link from the switch.
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_pipeline::units::Port;
+use groupflow_pipeline::Frame;
 
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;
+use super::packet_rate::PacketRate;
 use super::queue::{Depth, Queue};
+use super::queue_settings::NOMINAL_PACKET;
 use super::stats::{InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats};
 use super::traffic_manager::PortQueues;
 
@@ -17,9 +20,9 @@ pub struct PortState {
     /// Its number.
     pub port: Port,
     /// What waits for the inbound wire.
-    pub in_queue: Queue<Vec<u8>>,
+    pub in_queue: Queue<Frame>,
     /// The link towards the switch.
-    pub in_wire: Wire<Vec<u8>>,
+    pub in_wire: Wire<Frame>,
     /// Packets and bytes given to the pipeline.
     pub delivered: (u64, u64),
     /// Inbound drops apart from those of queue and wire.
@@ -27,9 +30,11 @@ pub struct PortState {
     /// The traffic manager's queues.
     pub out_queues: PortQueues,
     /// The link from the switch.
-    pub out_wire: Wire<Vec<u8>>,
+    pub out_wire: Wire<Frame>,
     /// Outbound drops apart from those of queues and wire.
     pub out_drops: OutDrops,
+    /// Bytes of a packet where packets/s are computed from the bit rate.
+    pub nominal_packet: u32,
 }
 
 impl PortState {
@@ -46,6 +51,7 @@ impl PortState {
             out_queues: PortQueues::new(priorities),
             out_wire: Wire::new(LinkParameters::IDEAL, seed, stream + 1),
             out_drops: OutDrops::default(),
+            nominal_packet: NOMINAL_PACKET,
         }
     }
 
@@ -73,14 +79,17 @@ impl PortState {
         self.out_wire.parameters.is_transparent() && self.out_wire.due().is_none()
     }
 
-    /// Queues a frame for the inbound wire; says when the wire can take it.
-    pub fn queue_inbound(&mut self, arrived: Nanos, bytes: &[u8]) -> Option<Nanos> {
-        let limit = depth(&self.in_wire.parameters);
-        let ready = self.in_wire.ready().max(arrived);
-        self.in_queue.push(bytes.to_vec(), bytes.len(), limit).then_some(ready)
+    /// The limit of the inbound queue.
+    pub fn in_depth(&self) -> Depth {
+        depth(&self.in_wire.parameters)
     }
 
-    /// The limit of each outbound queue.
+    /// B of eq. 13: packets/s of nominal size that the outbound wire carries; `None` without a bit rate.
+    pub fn packet_rate(&self) -> Option<PacketRate> {
+        self.out_wire.parameters.rate.map(|rate| PacketRate::carried(rate, self.nominal_packet))
+    }
+
+    /// The limit of each outbound queue that has none of its own.
     pub fn out_depth(&self) -> Depth {
         depth(&self.out_wire.parameters)
     }
@@ -88,8 +97,8 @@ impl PortState {
     /// What the port counted.
     pub fn stats(&self) -> PortStats {
         let queues: Vec<QueueStats> = (0..)
-            .zip(self.out_queues.counters())
-            .map(|(priority, counters)| QueueStats { priority, counters })
+            .zip(self.out_queues.states())
+            .map(|(priority, state)| QueueStats::new(priority, &state))
             .collect();
         let wire = self.out_wire.counters();
         PortStats {
@@ -108,6 +117,7 @@ impl PortState {
                 bytes: wire.bytes,
                 drops: self.out_drops.with_link(wire, &queues),
                 link: LinkStats::from(&self.out_wire.parameters),
+                nominal_packet: self.nominal_packet,
                 queues,
             },
         }

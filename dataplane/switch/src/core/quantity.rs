@@ -15,6 +15,13 @@ pub struct QuantityError {
     wanted: &'static str,
 }
 
+impl QuantityError {
+    /// `text` is not what is wanted.
+    pub fn new(text: &str, wanted: &'static str) -> QuantityError {
+        QuantityError { text: text.into(), wanted }
+    }
+}
+
 /// A bit rate, greater than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(NonZeroU64);
@@ -124,7 +131,7 @@ impl fmt::Display for Rate {
 }
 
 /// A decimal number followed by one of `units` (name, power of ten), as a whole number of the base unit.
-fn parse_scaled(text: &str, units: &[(&str, u32)]) -> Option<u64> {
+pub fn parse_scaled(text: &str, units: &[(&str, u32)]) -> Option<u64> {
     let start = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(start);
     let (_, power) = units.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name))?;

@@ -2,15 +2,51 @@
 
 use std::collections::VecDeque;
 
+/// Packets and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Amount {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    /// One more, of `bytes`.
+    pub fn count(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// Packets that a queue did not deliver, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct QueueDrops {
+    /// As many packets as may wait did.
+    pub full_packets: Amount,
+    /// They would have been more bytes than may wait.
+    pub full_bytes: Amount,
+    /// They left the queue for a link that was down. These count as sent, too.
+    pub link_down: Amount,
+    /// They waited when another program was loaded.
+    pub reloaded: Amount,
+}
+
 /// The state and history of one queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct QueueCounters {
     /// Packets accepted.
     pub enqueued: u64,
-    /// Packets taken out.
+    /// Their bytes.
+    pub enqueued_bytes: u64,
+    /// Packets taken out to be sent.
     pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
     /// Packets refused because the queue was full.
     pub dropped: u64,
+    /// Everything that was not delivered, by reason.
+    pub drops: QueueDrops,
     /// Packets waiting now.
     pub packets: u32,
     /// Bytes waiting now.
@@ -33,7 +69,7 @@ pub struct Depth {
 /// First in, first out, tail drop.
 #[derive(Debug)]
 pub struct Queue<T> {
-    items: VecDeque<(T, usize)>,
+    items: VecDeque<(T, u32)>,
     counters: QueueCounters,
 }
 
@@ -44,39 +80,66 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Appends an item of `bytes`, or counts a drop where the queue is full.
-    pub fn push(&mut self, item: T, bytes: usize, limit: Depth) -> bool {
+    /// Whether there is room for an item of `bytes`; counts a drop where there is none.
+    pub fn admit(&mut self, bytes: u32, limit: Depth) -> bool {
         let counters = &mut self.counters;
-        let waiting_bytes = counters.bytes + bytes as u64;
-        if counters.packets >= limit.packets || waiting_bytes > limit.bytes {
-            counters.dropped += 1;
-            return false;
-        }
+        let length = u64::from(bytes);
+        let reason = if counters.packets >= limit.packets {
+            &mut counters.drops.full_packets
+        } else if counters.bytes + length > limit.bytes {
+            &mut counters.drops.full_bytes
+        } else {
+            return true;
+        };
+        reason.count(length);
+        counters.dropped += 1;
+        false
+    }
+
+    /// Appends an item of `bytes` that was admitted; gives the number of packets.
+    pub fn push(&mut self, item: T, bytes: u32) -> u32 {
+        let counters = &mut self.counters;
         counters.enqueued += 1;
+        counters.enqueued_bytes += u64::from(bytes);
         counters.packets += 1;
-        counters.bytes = waiting_bytes;
+        counters.bytes += u64::from(bytes);
         counters.high_water_packets = counters.high_water_packets.max(counters.packets);
         counters.high_water_bytes = counters.high_water_bytes.max(counters.bytes);
         self.items.push_back((item, bytes));
-        true
+        counters.packets
     }
 
     /// Takes the oldest item.
-    pub fn pop(&mut self) -> Option<(T, usize)> {
+    pub fn pop(&mut self) -> Option<(T, u32)> {
         let (item, bytes) = self.items.pop_front()?;
-        self.counters.sent += 1;
-        self.counters.packets -= 1;
-        self.counters.bytes -= bytes as u64;
+        let counters = &mut self.counters;
+        counters.sent += 1;
+        counters.sent_bytes += u64::from(bytes);
+        counters.packets -= 1;
+        counters.bytes -= u64::from(bytes);
         Some((item, bytes))
+    }
+
+    /// The length of the oldest item.
+    pub fn head(&self) -> Option<u32> {
+        self.items.front().map(|(_, bytes)| *bytes)
+    }
+
+    /// A packet of `bytes` that was taken out met a link that was down.
+    pub fn count_link_down(&mut self, bytes: u32) {
+        self.counters.drops.link_down.count(bytes.into());
     }
 
     /// Discards everything; gives the number of packets.
     pub fn flush(&mut self) -> u64 {
-        let flushed = self.items.len() as u64;
+        let flushed = Amount { packets: self.counters.packets.into(), bytes: self.counters.bytes };
+        let reloaded = &mut self.counters.drops.reloaded;
+        reloaded.packets += flushed.packets;
+        reloaded.bytes += flushed.bytes;
         self.items.clear();
         self.counters.packets = 0;
         self.counters.bytes = 0;
-        flushed
+        flushed.packets
     }
 
     /// Packets waiting.
@@ -109,34 +172,44 @@ mod tests {
     fn a_full_queue_drops_at_the_tail_and_says_so() {
         let limit = Depth { packets: 2, bytes: 1000 };
         let mut queue = Queue::default();
-        assert!(queue.push('a', 400, limit));
-        assert!(!queue.push('b', 601, limit), "too many bytes");
-        assert!(queue.push('c', 600, limit));
-        assert!(!queue.push('d', 0, limit), "too many packets");
+        assert!(queue.admit(400, limit));
+        assert_eq!(queue.push('a', 400), 1);
+        assert!(!queue.admit(601, limit), "too many bytes");
+        assert!(queue.admit(600, limit));
+        assert_eq!(queue.push('c', 600), 2);
+        assert!(!queue.admit(0, limit), "too many packets");
+        assert_eq!(queue.head(), Some(400));
         assert_eq!(queue.pop(), Some(('a', 400)));
-        assert_eq!(
-            queue.counters(),
-            QueueCounters {
-                enqueued: 2,
-                sent: 1,
-                dropped: 2,
-                packets: 1,
-                bytes: 600,
-                high_water_packets: 2,
-                high_water_bytes: 1000
-            }
-        );
+        let drops = QueueDrops {
+            full_packets: Amount { packets: 1, bytes: 0 },
+            full_bytes: Amount { packets: 1, bytes: 601 },
+            ..QueueDrops::default()
+        };
+        let expected = QueueCounters {
+            enqueued: 2,
+            enqueued_bytes: 1000,
+            sent: 1,
+            sent_bytes: 400,
+            dropped: 2,
+            drops,
+            packets: 1,
+            bytes: 600,
+            high_water_packets: 2,
+            high_water_bytes: 1000,
+        };
+        assert_eq!(queue.counters(), expected);
     }
 
     #[test]
     fn marks_start_anew_from_what_waits() {
-        let limit = Depth { packets: 9, bytes: 9000 };
         let mut queue = Queue::default();
-        (0..5).for_each(|n| assert!(queue.push(n, 10, limit)));
+        (0..5).for_each(|n| assert_eq!(queue.push(n, 10), n + 1));
         assert_eq!(queue.pop(), Some((0, 10)));
         queue.reset_high_water();
         assert_eq!(queue.counters().high_water_packets, 4);
         assert_eq!(queue.flush(), 4);
-        assert_eq!((queue.counters().packets, queue.counters().bytes), (0, 0));
+        let counters = queue.counters();
+        assert_eq!((counters.packets, counters.bytes), (0, 0));
+        assert_eq!(counters.drops.reloaded, Amount { packets: 4, bytes: 40 });
     }
 }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::link::{LinkParameters, WireCounters};
+use super::packet_rate::PacketRate;
 use super::queue::QueueCounters;
+use super::traffic_manager::QueueState;
 
 /// Packets that vanished inside the switch, apart from ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -91,13 +93,48 @@ pub struct InStats {
 }
 
 /// A queue of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QueueStats {
-    /// 0 is the lowest.
+    /// Its number; 0 is the lowest.
     pub priority: u8,
+    /// Higher levels are served first.
+    pub level: u8,
+    /// Its part of its level.
+    pub weight: u16,
+    /// The rate it was set to, such as `1000pps`; `None` is no limit.
+    pub rate: Option<String>,
+    /// Whether nothing leaves.
+    pub paused: bool,
+    /// The most packets that wait; `None` is the link's.
+    pub limit_packets: Option<u32>,
+    /// The most bytes that wait.
+    pub limit_bytes: Option<u64>,
+    /// J~: the rate that the program asked for, in 1/64 packet/s. It goes before `rate`.
+    pub demand: Option<u32>,
+    /// L: its part of the port by eq. 13, in 1/64 packet/s, where there is one.
+    pub share: Option<u32>,
     /// State and history.
     #[serde(flatten)]
     pub counters: QueueCounters,
+}
+
+impl QueueStats {
+    /// As it is shown.
+    pub fn new(priority: u8, state: &QueueState) -> QueueStats {
+        let settings = &state.settings;
+        QueueStats {
+            priority,
+            level: settings.level,
+            weight: settings.weight,
+            rate: settings.rate.map(|rate| rate.to_string()),
+            paused: settings.paused,
+            limit_packets: settings.limit_packets,
+            limit_bytes: settings.limit_bytes,
+            demand: state.demand.map(PacketRate::units),
+            share: Some(state.share.units()).filter(|_| state.share != PacketRate::UNLIMITED),
+            counters: state.counters,
+        }
+    }
 }
 
 /// The outbound direction of a port.
@@ -111,6 +148,8 @@ pub struct OutStats {
     pub drops: OutDrops,
     /// The emulated link.
     pub link: LinkStats,
+    /// Bytes of a packet where packets/s are computed from the bit rate.
+    pub nominal_packet: u32,
     /// What waits for it.
     pub queues: Vec<QueueStats>,
 }

@@ -1,19 +1,24 @@
 //! The switch as a value: packets and the time go in, packets and the next deadline come out.
 
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{Arrival, Digest, Pipeline, Program};
+use groupflow_pipeline::{Arrival, Digest, Frame, Options, Pipeline, Program};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::agenda::{Agenda, Stage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};
+use super::generator::Generators;
 use super::link_spec::LinkChange;
+use super::packet_rate::PacketRate;
 use super::port::{PortState, MAX_FRAME};
+use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
 use super::stats::{CpuStats, PipelineStats, SwitchDrops, SwitchStats};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
+/// The most buffers that are kept for frames to come.
+const SPARE_BUFFERS: usize = 1024;
 
 /// A frame that leaves the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct Output {
     pub port: Port,
     /// The frame.
     pub bytes: Vec<u8>,
+    /// Bytes behind these that exist only as a length; see [`Frame`]. 0 for frames that came as a whole.
+    pub tail: u32,
 }
 
 /// A packet for the controller, with the program's `packet_in` header in front.
@@ -46,13 +53,17 @@ pub struct Emitted {
     pub digests: Vec<(Nanos, Digest)>,
 }
 
-/// What a switch does with packets: the program with its state, and the replication engine's.
+/// What a switch does with packets: the program with its state, and all that comes and goes with it.
 #[derive(Debug)]
 pub struct Forwarding {
     /// The program with tables, registers, counters and meters.
     pub pipeline: Pipeline,
     /// Multicast groups and clone sessions.
     pub replication: ReplicationEngine,
+    /// Packet generators. Of an installed program they are changed by [`Switch::change_generators`].
+    pub generators: Generators,
+    /// Which of the program's registers belong to queues.
+    pub registers: QueueRegisters,
 }
 
 /// A switch. See [`Switch::inject`] and [`Switch::advance`].
@@ -61,13 +72,18 @@ pub struct Switch {
     pub(super) config: SwitchConfig,
     pub(super) forwarding: Option<Forwarding>,
     /// The attached ports in the order of their numbers, then the CPU port. A port's position here is
-    /// its place on the agenda; the loopback's place comes after.
+    /// its place on the agenda; the places of loopback and generators come after.
     pub(super) ports: Vec<PortState>,
     /// The place of each port number.
     places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
     pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>)>,
+    /// What the program takes for the time: that of the event.
     pub(super) clock: Nanos,
+    /// Everything before this has happened.
+    pub(super) reached: Nanos,
+    /// Buffers for frames to come.
+    pub(super) spare: Vec<Vec<u8>>,
     pub(super) emitted: Emitted,
     pub(super) drops: SwitchDrops,
     pub(super) cpu: CpuStats,
@@ -90,13 +106,15 @@ impl Switch {
             cpu.out_wire.parameters.queue_packets = CPU_QUEUE;
         }
         let mut switch = Switch {
-            agenda: Agenda::new(ports.len() + 1),
-            config: SwitchConfig { links: Vec::new(), ..config.clone() },
+            agenda: Agenda::new(ports.len() + 2),
+            config: SwitchConfig { links: Vec::new(), queues: Vec::new(), ..config.clone() },
             forwarding: None,
             ports,
             places,
             loopback: VecDeque::new(),
             clock: Nanos::ZERO,
+            reached: Nanos::ZERO,
+            spare: Vec::new(),
             emitted: Emitted::default(),
             drops: SwitchDrops::default(),
             cpu: CpuStats::default(),
@@ -104,25 +122,48 @@ impl Switch {
         for (port, change) in &config.links {
             switch.change_link(*port, change)?;
         }
+        for port in &config.ports {
+            switch.set_nominal_packet(*port, config.nominal_packet)?;
+        }
+        for (place, change) in &config.queues {
+            let ports = place.port.as_ref().map_or(&config.ports[..], std::slice::from_ref);
+            ports.iter().try_for_each(|port| switch.change_queue(*port, place.queue, change))?;
+        }
         Ok(switch)
     }
 
     /// The state that a program starts with on this switch.
-    pub fn fresh(&self, program: Arc<Program>) -> Forwarding {
+    pub fn fresh(&self, program: Arc<Program>, registers: QueueRegisters) -> Forwarding {
         let options =
-            groupflow_pipeline::Options { drop_port: self.config.drop_port, seed: self.config.seed };
+            Options { drop_port: self.config.drop_port, seed: self.config.seed, ..Options::default() };
+        let mut pipeline = Pipeline::with_options(program, options);
+        if let Some(rate) = registers.rate {
+            pipeline.watch(rate.register);
+        }
+        if let Some(share) = registers.share {
+            let none = PacketRate::UNLIMITED.units().into();
+            (0..share.size).for_each(|index| {
+                pipeline.register_set(share.register, index, none);
+            });
+        }
         Forwarding {
-            pipeline: Pipeline::with_options(program, options),
+            pipeline,
             replication: ReplicationEngine::default(),
+            generators: Generators::default(),
+            registers,
         }
     }
 
-    /// Replaces program and state. Packets that wait for the old program's egress are dropped.
+    /// Replaces program and state. Packets that wait for the old program's egress are dropped; queues keep
+    /// what they were set to, but not what the old program asked for.
     pub fn install(&mut self, forwarding: Forwarding) {
         let waiting: u64 = self.ports.iter_mut().map(|port| port.out_queues.flush()).sum();
         self.drops.reloaded += waiting + self.loopback.len() as u64;
         self.loopback.clear();
+        let reached = self.reached;
         self.forwarding = Some(forwarding);
+        self.change_generators(|generators, _| generators.start(reached));
+        self.obey_all();
     }
 
     /// The program and its state, if there is one.
@@ -135,7 +176,7 @@ impl Switch {
         self.forwarding.as_mut()
     }
 
-    /// What the switch is made of. Links are as they were at first; see [`Switch::stats`].
+    /// What the switch is made of, without what may have changed since; see [`Switch::stats`].
     pub fn config(&self) -> &SwitchConfig {
         &self.config
     }
@@ -145,6 +186,7 @@ impl Switch {
         let place = self.place(port).filter(|_| port != self.config.cpu_port);
         let place = place.ok_or(ConfigError::NoSuchPort(port))?;
         self.ports[usize::from(place)].change_link(change);
+        self.reshare(place);
         Ok(())
     }
 
@@ -153,20 +195,30 @@ impl Switch {
     /// `now` may be a little before what was already advanced to (a frame that was read late): it then
     /// still goes through the emulated link as of when it arrived.
     pub fn inject(&mut self, now: Nanos, port: Port, bytes: &[u8]) {
+        self.inject_with_tail(now, port, bytes, 0);
+    }
+
+    /// As [`Switch::inject`], a frame that has `tail` further bytes which exist only as a length.
+    pub fn inject_with_tail(&mut self, now: Nanos, port: Port, bytes: &[u8], tail: u32) {
         self.run(now);
         let Some(place) = self.place(port).filter(|_| port != self.config.cpu_port) else {
             self.drops.no_such_port += 1;
             return;
         };
         let state = &mut self.ports[usize::from(place)];
-        if bytes.len() > MAX_FRAME {
+        let length = bytes.len() + tail as usize;
+        if length > MAX_FRAME {
             state.in_drops.oversize += 1;
         } else if state.in_is_transparent() {
-            if state.in_wire.pass(bytes.len()) {
-                self.deliver(now, place, bytes);
+            if state.in_wire.pass(length) {
+                self.deliver(now, place, bytes, tail);
             }
-        } else if let Some(ready) = state.queue_inbound(now, bytes) {
-            self.agenda.schedule(ready, place, Stage::Receive);
+        } else if state.in_queue.admit(length as u32, state.in_depth()) {
+            let mut copy = self.spare.pop().unwrap_or_default();
+            copy.clear();
+            copy.extend_from_slice(bytes);
+            state.in_queue.push(Frame { bytes: copy, tail }, length as u32);
+            self.agenda.schedule(state.in_wire.ready().max(now), place, Stage::Receive);
         }
     }
 
@@ -177,18 +229,40 @@ impl Switch {
         self.ingress(now, Arrival::on(self.config.cpu_port), bytes);
     }
 
+    /// Lets everything happen that is due by `now`, without a look at what comes out: before a change that
+    /// is to take effect at `now`.
+    pub fn catch_up(&mut self, now: Nanos) {
+        self.run(now);
+    }
+
+    /// Up to when everything has happened.
+    pub fn reached(&self) -> Nanos {
+        self.reached
+    }
+
+    /// Takes back the buffers of frames that left, for frames to come: a caller that does this with all of
+    /// them makes the switch allocate none.
+    pub fn reuse(&mut self, outputs: &mut Vec<Output>) {
+        let room = SPARE_BUFFERS.saturating_sub(self.spare.len());
+        self.spare.extend(outputs.drain(..).take(room).map(|output| output.bytes));
+    }
+
     /// Lets everything happen that is due by `now`, adds what came out to `emitted`, and says when the
     /// next thing is due.
     pub fn advance(&mut self, now: Nanos, emitted: &mut Emitted) -> Option<Nanos> {
         self.run(now);
-        emitted.outputs.append(&mut self.emitted.outputs);
+        if emitted.outputs.is_empty() {
+            std::mem::swap(&mut emitted.outputs, &mut self.emitted.outputs);
+        } else {
+            emitted.outputs.append(&mut self.emitted.outputs);
+        }
         emitted.packet_ins.append(&mut self.emitted.packet_ins);
         emitted.digests.append(&mut self.emitted.digests);
         self.agenda.next()
     }
 
     /// When the next thing is due.
-    pub fn deadline(&mut self) -> Option<Nanos> {
+    pub fn deadline(&self) -> Option<Nanos> {
         self.agenda.next()
     }
 
@@ -197,7 +271,8 @@ impl Switch {
         let front = self.ports.len() - 1;
         let mut cpu = self.cpu;
         cpu.drops.egress = self.ports[front].out_drops.egress;
-        cpu.drops.queue_full = self.ports[front].out_queues.counters().map(|queue| queue.dropped).sum();
+        cpu.drops.queue_full =
+            self.ports[front].out_queues.states().map(|queue| queue.counters.dropped).sum();
         let pipeline = self.forwarding.as_ref().map(|f| f.pipeline.stats()).unwrap_or_default();
         SwitchStats {
             ports: self.ports[..front].iter().map(PortState::stats).collect(),

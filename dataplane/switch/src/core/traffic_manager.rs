@@ -1,9 +1,13 @@
-//! The queues of one port and the order in which they are served.
+//! The queues of one port: what waits, when it may leave, and which leaves next.
 
 use groupflow_pipeline::units::Nanos;
 use groupflow_pipeline::{Instance, Packet};
 
+use super::packet_rate::{PacketRate, QueueRate};
 use super::queue::{Depth, Queue, QueueCounters};
+use super::queue_settings::QueueSettings;
+use super::scheduler::{Mask, Scheduler, Share};
+use super::shaper::Shaper;
 
 /// A packet that waits for egress.
 #[derive(Debug)]
@@ -33,73 +37,270 @@ pub enum Refusal {
     Priority,
 }
 
-/// Which queue is served next.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Scheduler {
-    /// The highest priority that has a packet.
-    #[default]
-    Strict,
+/// What the port may send.
+#[derive(Debug)]
+pub enum Next {
+    /// This packet.
+    Packet(Served),
+    /// Nothing before this time.
+    At(Nanos),
+    /// Nothing until something changes.
+    Nothing,
 }
 
-/// The queues of one port, one a priority; 0 is the lowest.
+/// A packet that is served.
+#[derive(Debug)]
+pub struct Served {
+    /// The packet.
+    pub queued: Queued,
+    /// Its queue.
+    pub queue: u8,
+    /// Its length when it was queued.
+    pub bytes: u32,
+    /// Packets in the queue without it.
+    pub depth: u32,
+}
+
+/// One queue with everything about it.
+#[derive(Debug)]
+struct PortQueue {
+    packets: Queue<Queued>,
+    shaper: Shaper,
+    settings: QueueSettings,
+    /// J~ of eq. 13: the rate that the program asked for, if it did.
+    demand: Option<PacketRate>,
+    /// L of eq. 13.
+    share: PacketRate,
+}
+
+impl PortQueue {
+    fn rate(&self) -> Option<QueueRate> {
+        self.demand.map(QueueRate::Packets).or(self.settings.rate)
+    }
+
+    fn limit(&self, link: Depth) -> Depth {
+        Depth {
+            packets: self.settings.limit_packets.unwrap_or(link.packets),
+            bytes: self.settings.limit_bytes.unwrap_or(link.bytes),
+        }
+    }
+}
+
+/// The queues of one port, one a priority.
 #[derive(Debug)]
 pub struct PortQueues {
-    queues: Vec<Queue<Queued>>,
+    queues: Vec<PortQueue>,
     scheduler: Scheduler,
+    /// Queues that have packets.
+    waiting: Mask,
+    /// Queues whose head may have to wait for its queue's rate.
+    limited: Mask,
 }
 
 impl PortQueues {
-    /// Empty queues for `priorities` priorities.
+    /// Empty queues for `priorities` priorities, at most 64.
     pub fn new(priorities: u8) -> PortQueues {
+        let priorities = priorities.clamp(1, 64);
+        let queue = |number| PortQueue {
+            packets: Queue::default(),
+            shaper: Shaper::default(),
+            settings: QueueSettings::of(number),
+            demand: None,
+            share: PacketRate::UNLIMITED,
+        };
         PortQueues {
-            queues: (0..priorities.max(1)).map(|_| Queue::default()).collect(),
-            scheduler: Scheduler::Strict,
+            queues: (0..priorities).map(queue).collect(),
+            scheduler: Scheduler::new(priorities),
+            waiting: 0,
+            limited: 0,
         }
     }
 
-    /// Queues a packet of `bytes`.
-    pub fn push(
-        &mut self,
-        mut packet: Queued,
-        priority: u8,
-        bytes: usize,
-        limit: Depth,
-    ) -> Result<(), Refusal> {
+    /// Whether a queue has room for a packet of `bytes`; counts a drop where it has none. `link` limits a
+    /// queue that has no limits of its own.
+    pub fn admit(&mut self, priority: u8, bytes: u32, link: Depth) -> Result<(), Refusal> {
         let queue = self.queues.get_mut(usize::from(priority)).ok_or(Refusal::Priority)?;
-        packet.enqueue_depth = queue.packets();
-        if queue.push(packet, bytes, limit) {
+        let limit = queue.limit(link);
+        if queue.packets.admit(bytes, limit) {
             Ok(())
         } else {
             Err(Refusal::Full)
         }
     }
 
-    /// Takes the packet to send next, and the depth of its queue without it.
-    pub fn pop(&mut self) -> Option<(Queued, u32)> {
-        let queue = match self.scheduler {
-            Scheduler::Strict => self.queues.iter_mut().rev().find(|queue| !queue.is_empty())?,
-        };
-        let (packet, _) = queue.pop()?;
-        Some((packet, queue.packets()))
+    /// Queues a packet of `bytes` that was admitted; gives the number of packets that wait now.
+    pub fn push(&mut self, now: Nanos, mut packet: Queued, priority: u8, bytes: u32) -> u32 {
+        let number = usize::from(priority);
+        let queue = &mut self.queues[number];
+        packet.enqueue_depth = queue.packets.packets();
+        let depth = queue.packets.push(packet, bytes);
+        if depth == 1 {
+            self.waiting |= 1 << number;
+            if self.limited & (1 << number) != 0 {
+                queue.shaper.first(now, bytes);
+            }
+        }
+        depth
+    }
+
+    /// Takes the packet to send next. `rested` says that the port could have sent something just before, and
+    /// had nothing: whoever comes now competes with nobody's past.
+    pub fn pop(&mut self, now: Nanos, rested: bool) -> Next {
+        if self.waiting == 0 {
+            return Next::Nothing;
+        }
+        if rested {
+            self.scheduler.restart();
+        }
+        let mut ready = self.waiting & !self.limited;
+        let mut limited = self.waiting & self.limited;
+        let mut earliest = Nanos::MAX;
+        while limited != 0 {
+            let number = limited.trailing_zeros() as usize;
+            limited &= limited - 1;
+            let eligible = self.queues[number].shaper.eligible();
+            if eligible <= now {
+                ready |= 1 << number;
+            }
+            earliest = earliest.min(eligible);
+        }
+        match self.scheduler.choose(ready) {
+            Some(number) => self.take(now, number),
+            None if earliest < Nanos::MAX => Next::At(earliest),
+            None => Next::Nothing,
+        }
+    }
+
+    fn take(&mut self, now: Nanos, number: usize) -> Next {
+        let queue = &mut self.queues[number];
+        let Some((queued, bytes)) = queue.packets.pop() else { return Next::Nothing };
+        let next = queue.packets.head();
+        if self.limited & (1 << number) != 0 {
+            queue.shaper.leave(now, bytes, next);
+        }
+        if next.is_none() {
+            self.waiting &= !(1 << number);
+        }
+        self.scheduler.serve(number, bytes);
+        let depth = queue.packets.packets();
+        Next::Packet(Served { queued, queue: number as u8, bytes, depth })
     }
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.queues.iter().all(Queue::is_empty)
+        self.waiting == 0
     }
 
-    /// Discards everything; gives the number of packets.
+    /// How many queues there are.
+    pub fn len(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// What a queue is set to.
+    pub fn settings(&self, queue: u8) -> Option<QueueSettings> {
+        self.queues.get(usize::from(queue)).map(|queue| queue.settings)
+    }
+
+    /// Sets a queue; its rate takes effect for what waits already. False where there is no such queue.
+    pub fn configure(&mut self, now: Nanos, queue: u8, settings: QueueSettings) -> bool {
+        let number = usize::from(queue);
+        let Some(queue) = self.queues.get_mut(number) else { return false };
+        queue.settings = settings;
+        self.apply(now, number);
+        true
+    }
+
+    /// The program asks for a rate for a queue, or not any more. False where nothing changed.
+    pub fn demand(&mut self, now: Nanos, queue: u8, demand: Option<PacketRate>) -> bool {
+        let number = usize::from(queue);
+        let demand = demand.filter(|rate| *rate != PacketRate::UNLIMITED);
+        match self.queues.get_mut(number) {
+            Some(queue) if queue.demand != demand => queue.demand = demand,
+            _ => return false,
+        }
+        self.apply(now, number);
+        true
+    }
+
+    fn apply(&mut self, now: Nanos, number: usize) {
+        let queue = &mut self.queues[number];
+        let head = queue.packets.head();
+        queue.shaper.set(now, queue.rate(), queue.settings.paused, head);
+        match queue.shaper.limits() {
+            true => self.limited |= 1 << number,
+            false => self.limited &= !(1 << number),
+        }
+        let share = match queue.demand {
+            Some(demand) => Share::Demand(demand.units()),
+            None => Share::Weight(queue.settings.weight),
+        };
+        self.scheduler.set(number, queue.settings.level, share);
+    }
+
+    /// Computes each queue's share of the port by eq. 13, L = B * J~ / sum of J~, where the port carries `port`
+    /// packets/s; tells those that changed.
+    pub fn reshare(&mut self, port: Option<PacketRate>, mut changed: impl FnMut(u8, PacketRate)) {
+        let demands = self.queues.iter().filter_map(|queue| queue.demand);
+        let sum: u128 = demands.map(|demand| u128::from(demand.units())).sum();
+        for (number, queue) in (0..).zip(&mut self.queues) {
+            let share = match (port, queue.demand) {
+                (Some(port), Some(_)) if sum == 0 => port,
+                (Some(port), Some(demand)) => {
+                    PacketRate::saturating(u128::from(port.units()) * u128::from(demand.units()) / sum)
+                }
+                _ => PacketRate::UNLIMITED,
+            };
+            if std::mem::replace(&mut queue.share, share) != share {
+                changed(number, share);
+            }
+        }
+    }
+
+    /// A packet of `bytes` that a queue sent met a link that was down.
+    pub fn count_link_down(&mut self, queue: u8, bytes: u32) {
+        if let Some(queue) = self.queues.get_mut(usize::from(queue)) {
+            queue.packets.count_link_down(bytes);
+        }
+    }
+
+    /// Discards everything, and what the program asked for; gives the number of packets.
     pub fn flush(&mut self) -> u64 {
-        self.queues.iter_mut().map(Queue::flush).sum()
+        self.waiting = 0;
+        let flushed = self.queues.iter_mut().map(|queue| queue.packets.flush()).sum();
+        for number in 0..self.queues.len() {
+            self.queues[number].share = PacketRate::UNLIMITED;
+            self.queues[number].demand = None;
+            // The time does not matter where nothing waits: credit only grows.
+            self.apply(Nanos::ZERO, number);
+        }
+        flushed
     }
 
-    /// The counters of each queue, lowest priority first.
-    pub fn counters(&self) -> impl Iterator<Item = QueueCounters> + '_ {
-        self.queues.iter().map(Queue::counters)
+    /// What each queue counted, asks for and gets, from queue 0 on.
+    pub fn states(&self) -> impl Iterator<Item = QueueState> + '_ {
+        self.queues.iter().map(|queue| QueueState {
+            settings: queue.settings,
+            demand: queue.demand,
+            share: queue.share,
+            counters: queue.packets.counters(),
+        })
     }
 
     /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
-        self.queues.iter_mut().for_each(Queue::reset_high_water);
+        self.queues.iter_mut().for_each(|queue| queue.packets.reset_high_water());
     }
+}
+
+/// Everything there is to know of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueState {
+    /// What it is set to.
+    pub settings: QueueSettings,
+    /// J~, the rate that the program asked for.
+    pub demand: Option<PacketRate>,
+    /// L, its share of the port by eq. 13; [`PacketRate::UNLIMITED`] where there is none.
+    pub share: PacketRate,
+    /// What it counted.
+    pub counters: QueueCounters,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use groupflow_pipeline::{MatchKind, Program, RegisterId, TableInfo};
 
+use super::annotations;
 use super::binding::{
     Binding, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, Mismatch, Scope,
 };
@@ -21,6 +22,8 @@ impl Binding {
         }
         for register in &p4info.registers {
             let (id, array) = bind_register(register, program)?;
+            let annotations = &preamble(&register.preamble, "a register")?.annotations;
+            annotations::bind(&mut binding.queues, &array, annotations)?;
             unique(&mut binding.registers, id, "register", array)?;
         }
         for counter in &p4info.counters {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use groupflow_pipeline::{ActionId, CounterId, DigestId, MatchKind, MeterId, RegisterId, TableId};
 use thiserror::Error;
 
+use crate::core::QueueRegisters;
+
 /// Where P4Info and program differ.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("P4Info does not match the program: {0}")]
@@ -118,6 +120,8 @@ pub struct Binding {
     pub meters: BTreeMap<u32, BoundArray<MeterId>>,
     /// Digests.
     pub digests: BTreeMap<u32, BoundDigest>,
+    /// Registers that belong to queues.
+    pub queues: QueueRegisters,
     /// The header of packets to the controller.
     pub packet_in: ControllerHeader,
     /// The header of packets from the controller.

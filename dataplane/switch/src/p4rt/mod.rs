@@ -1,5 +1,6 @@
 //! P4Runtime without sockets: who may do what, and what it does to a switch.
 
+mod annotations;
 mod arbitration;
 mod arrays;
 mod bind;
@@ -8,6 +9,8 @@ mod bytestring;
 mod config;
 mod digest;
 mod direct;
+mod externs;
+mod fields;
 mod matching;
 mod p4info_file;
 mod packet_io;
@@ -26,7 +29,9 @@ pub use binding::{
 pub use bytestring::{decode, decode_signed, encode, encode_signed};
 pub use config::{ConfigurationError, PipelineConfig};
 pub use digest::{LIST_LIMIT, UNACKNOWLEDGED_LIMIT};
+pub use externs::{GENERATOR, PORT, QUEUE};
 pub use p4info_file::{parse_p4info, P4InfoError};
 pub use packet_io::{packet_in, packet_out};
 pub use runtime::{Reaction, Runtime, API_VERSION};
 pub use status::{Code, Refusal, Status};
+pub use update::takes_effect_in_time;

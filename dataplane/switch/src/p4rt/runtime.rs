@@ -7,6 +7,7 @@ use groupflow_pipeline::Digest;
 
 use super::arbitration::{wrong_device, Arbitration, Notice, StreamId};
 use super::config::PipelineConfig;
+use super::externs;
 use super::packet_io;
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
@@ -135,7 +136,7 @@ impl Runtime {
     /// request.
     pub fn install(&mut self, switch: &mut Switch, config: impl Into<Arc<PipelineConfig>>) {
         let config = config.into();
-        switch.install(switch.fresh(config.program.clone()));
+        switch.install(switch.fresh(config.program.clone(), config.binding.queues));
         self.saved = None;
         self.committed = Some(ControlState::new(config));
     }
@@ -174,7 +175,7 @@ impl Runtime {
             (Action::Verify, _) => Ok(()),
             (Action::VerifyAndSave, Some(config)) => {
                 let config = Arc::new(config);
-                let forwarding = switch.fresh(config.program.clone());
+                let forwarding = switch.fresh(config.program.clone(), config.binding.queues);
                 self.saved = Some(Box::new(Saved { state: ControlState::new(config), forwarding }));
                 Ok(())
             }
@@ -213,14 +214,24 @@ impl Runtime {
         }
     }
 
-    /// Carries out one update of a write that [`Runtime::check_write`] let pass.
+    /// Carries out one update of a write that [`Runtime::check_write`] let pass. What has to do with time
+    /// takes effect at [`Switch::reached`].
     pub fn apply(&mut self, switch: &mut Switch, update: &Update) -> Result<(), Refusal> {
+        if let Some(entry) = update::extern_entry(update.entity.as_ref()) {
+            let saved = self.saved.as_mut().map(|saved| &mut saved.forwarding.generators);
+            return externs::write(switch, saved, update::Kind::of(update)?, entry);
+        }
         let priorities = switch.config().priorities;
         if let Some(saved) = &mut self.saved {
             return update::write(&mut saved.state, &mut saved.forwarding, update, priorities);
         }
         match (&mut self.committed, switch.forwarding_mut()) {
-            (Some(state), Some(forwarding)) => update::write(state, forwarding, update, priorities),
+            (Some(state), Some(forwarding)) => {
+                update::write(state, forwarding, update, priorities)?;
+                let written = update::registers_written(state, update);
+                written.for_each(|(register, cell)| switch.register_written(register, cell));
+                Ok(())
+            }
             _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
         }
     }
@@ -242,12 +253,14 @@ impl Runtime {
 
     /// Adds what one entity of a read asks for.
     pub fn find(&self, switch: &Switch, entity: &Entity, found: &mut Vec<Entity>) -> Result<(), Refusal> {
-        if let Some(saved) = &self.saved {
-            return update::read(&saved.state, &saved.forwarding, entity, found);
-        }
-        match (&self.committed, switch.forwarding()) {
-            (Some(state), Some(forwarding)) => update::read(state, forwarding, entity, found),
-            _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
+        let (state, forwarding) = match (&self.saved, &self.committed, switch.forwarding()) {
+            (Some(saved), ..) => (&saved.state, &saved.forwarding),
+            (None, Some(state), Some(forwarding)) => (state, forwarding),
+            _ => return Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
+        };
+        match update::extern_entry(Some(entity)) {
+            Some(filter) => externs::read(switch, &forwarding.generators, filter, found),
+            None => update::read(state, forwarding, entity, found),
         }
     }
 

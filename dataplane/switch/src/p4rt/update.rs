@@ -1,11 +1,13 @@
 //! Entities of any kind: which part of the server an update or a request is for.
 
+use groupflow_pipeline::RegisterId;
+
 use super::state::ControlState;
 use super::status::Refusal;
 use super::{arrays, digest, direct, pre, table, table_read};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
-use crate::proto::p4::v1::{update, Entity, Update};
+use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
 /// What an update does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,21 +20,40 @@ pub enum Kind {
     Delete,
 }
 
-/// Carries out one update. `priorities` is the number of queues a port.
+impl Kind {
+    /// What an update does.
+    pub fn of(update: &Update) -> Result<Kind, Refusal> {
+        match update::Type::try_from(update.r#type) {
+            Ok(update::Type::Insert) => Ok(Kind::Insert),
+            Ok(update::Type::Modify) => Ok(Kind::Modify),
+            Ok(update::Type::Delete) => Ok(Kind::Delete),
+            _ => Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
+        }
+    }
+}
+
+/// The ExternEntry that an entity is, if it is one: these are the switch's, not the program's.
+pub fn extern_entry(entity: Option<&Entity>) -> Option<&ExternEntry> {
+    match entity.and_then(|entity| entity.entity.as_ref()) {
+        Some(Kinds::ExternEntry(entry)) => Some(entry),
+        _ => None,
+    }
+}
+
+/// Whether it matters at what time an update is carried out: the switch should catch up before.
+pub fn takes_effect_in_time(update: &Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    matches!(entity, Some(Kinds::ExternEntry(_) | Kinds::RegisterEntry(_)))
+}
+
+/// Carries out one update of anything but an ExternEntry. `priorities` is the number of queues a port.
 pub fn write(
     state: &mut ControlState,
     forwarding: &mut Forwarding,
     update: &Update,
     priorities: u8,
 ) -> Result<(), Refusal> {
-    let kind = match update::Type::try_from(update.r#type) {
-        Ok(update::Type::Insert) => Kind::Insert,
-        Ok(update::Type::Modify) => Kind::Modify,
-        Ok(update::Type::Delete) => Kind::Delete,
-        _ => {
-            return Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type)))
-        }
-    };
+    let kind = Kind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
         Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry),
@@ -47,7 +68,20 @@ pub fn write(
     }
 }
 
-/// Adds the entities that a request asks for.
+/// The cells of registers that a successful update wrote.
+pub fn registers_written<'a>(
+    state: &'a ControlState,
+    update: &'a Update,
+) -> impl Iterator<Item = (RegisterId, usize)> + 'a {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    let written = match entity {
+        Some(Kinds::RegisterEntry(entry)) => arrays::written(state, entry),
+        _ => None,
+    };
+    written.into_iter().flat_map(|(register, cells)| cells.map(move |cell| (register, cell)))
+}
+
+/// Adds the entities that a request asks for, of any kind but ExternEntry.
 pub fn read(
     state: &ControlState,
     forwarding: &Forwarding,
@@ -71,7 +105,6 @@ pub fn read(
 
 fn is_wildcard(entity: &Kinds) -> bool {
     match entity {
-        Kinds::ExternEntry(entry) => entry.extern_type_id == 0,
         Kinds::ActionProfileMember(member) => member.action_profile_id == 0,
         Kinds::ActionProfileGroup(group) => group.action_profile_id == 0,
         Kinds::ValueSetEntry(entry) => entry.value_set_id == 0,
@@ -81,7 +114,6 @@ fn is_wildcard(entity: &Kinds) -> bool {
 
 fn unsupported(entity: &Kinds) -> Refusal {
     let name = match entity {
-        Kinds::ExternEntry(_) => "extern_entry",
         Kinds::ActionProfileMember(_) => "action_profile_member",
         Kinds::ActionProfileGroup(_) => "action_profile_group",
         Kinds::ValueSetEntry(_) => "value_set_entry",

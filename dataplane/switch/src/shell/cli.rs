@@ -13,7 +13,10 @@ use super::error::ShellError;
 use super::lateness::Limits;
 use super::report::render;
 use super::run::{run, Options};
-use crate::core::{parse_port_link, parse_span, LinkChange, SwitchConfig};
+use crate::core::{
+    parse_port_link, parse_port_queue, parse_span, LinkChange, QueueChange, QueuePlace, SwitchConfig,
+    DEFAULT_PRIORITIES, NOMINAL_PACKET,
+};
 
 /// Flags of simple_switch_grpc that mean nothing here, and the value some of them take.
 #[derive(Debug, Args)]
@@ -101,8 +104,14 @@ struct SwitchArgs {
     #[arg(long, value_name = "PORT", default_value_t = 511)]
     drop_port: u16,
     /// Queues a port; 0 is the lowest priority
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_PRIORITIES)]
     priority_queues: u8,
+    /// Set a queue: PORT/QUEUE:level=1,weight=2,rate=1000pps,packets=100,bytes=64000 (PORT may be all; repeat)
+    #[arg(long, value_name = "PORT/QUEUE:SPEC", value_parser = parse_port_queue)]
+    queue: Vec<(QueuePlace, QueueChange)>,
+    /// A packet's size where packets/s are computed from a port's bit rate
+    #[arg(long, value_name = "BYTES", default_value_t = NOMINAL_PACKET)]
+    nominal_packet: u32,
     /// Emulate a link: PORT:rate=100mbit,delay=10ms,loss=0.01,queue=200[,dir=both|in|out] (repeat)
     #[arg(long, value_name = "PORT:SPEC", value_parser = parse_port_link)]
     link: Vec<(Port, LinkChange)>,
@@ -159,6 +168,27 @@ enum Command {
         /// rate=10mbit,delay=5ms,loss=0,queue=100,dir=out, up, down
         spec: String,
     },
+    /// Change a queue of a running switch
+    Queue {
+        #[command(flatten)]
+        target: Target,
+        /// The port
+        port: u16,
+        /// The queue
+        queue: u8,
+        /// level=1,weight=2,rate=1000pps,packets=100,bytes=64000, pause, resume
+        spec: String,
+    },
+    /// Change a port's settings in a running switch
+    Port {
+        #[command(flatten)]
+        target: Target,
+        /// The port
+        port: u16,
+        /// A packet's size where packets/s are computed from the port's bit rate
+        #[arg(long, value_name = "BYTES")]
+        nominal_packet: u32,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -187,6 +217,12 @@ pub fn main() -> ExitCode {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
         Some(Command::Link { target, port, spec }) => {
             ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
+        }
+        Some(Command::Queue { target, port, queue, spec }) => {
+            ask(&target.path(), &ControlRequest::Queue { port, queue, spec }).map(drop)
+        }
+        Some(Command::Port { target, port, nominal_packet }) => {
+            ask(&target.path(), &ControlRequest::Port { port, nominal_packet }).map(drop)
         }
         None => start(cli.switch),
     };
@@ -259,6 +295,8 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
             cpu_port: Port(args.cpu_port),
             drop_port: Port(args.drop_port),
             priorities: args.priority_queues,
+            queues: args.queue,
+            nominal_packet: args.nominal_packet,
             seed: args.seed,
         },
         device_id: args.device_id,
@@ -331,10 +369,13 @@ mod tests {
     fn links_and_times_are_checked_at_once() {
         let args =
             parse("gfswitch --link 1:rate=100mbit,delay=10ms --link 1:loss=1% --quantum 1ms").expect("valid");
+        let queues = parse("gfswitch --queue all/3:level=2 --queue 1/7:rate=10pps").expect("valid").queue;
+        assert_eq!((queues[0].0.port, queues[1].0.port, queues[1].0.queue), (None, Some(Port(1)), 7));
         assert_eq!(args.link.len(), 2);
         assert_eq!(args.quantum, Nanos::from_millis(1));
         for line in [
             "--link 1:rate=x",
+            "--queue 1:rate=1pps",
             "-i s1-eth1",
             "-i 1@",
             "--quantum 5",

@@ -1,4 +1,4 @@
-//! The control socket: statistics and link changes, one JSON object a line.
+//! The control socket: statistics, changes of links and queues, one JSON object a line.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::error::ShellError;
 use super::report::report;
 use super::shared::Shared;
-use crate::core::LinkChange;
+use crate::core::{ConfigError, LinkChange, QueueChange, Switch};
 
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
@@ -33,6 +33,22 @@ pub enum ControlRequest {
         port: u16,
         /// What changes, see [`LinkChange`].
         spec: String,
+    },
+    /// A change of a port's queue.
+    Queue {
+        /// The port.
+        port: u16,
+        /// The queue.
+        queue: u8,
+        /// What changes, see [`QueueChange`].
+        spec: String,
+    },
+    /// A change of a port's settings.
+    Port {
+        /// The port.
+        port: u16,
+        /// Bytes of a packet where packets/s are computed from the bit rate.
+        nominal_packet: u32,
     },
 }
 
@@ -110,17 +126,40 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
             let report = report(shared, device_id, reset);
             serde_json::to_string(&report).unwrap_or_else(|error| refusal(&error.to_string()))
         }
-        ControlRequest::Link { port, spec } => match spec.parse::<LinkChange>() {
-            Err(error) => refusal(&error.to_string()),
-            Ok(change) => match shared.switch().change_link(Port(port), &change) {
-                Ok(()) => {
-                    shared.waker.wake();
-                    r#"{"ok":true}"#.into()
-                }
-                Err(error) => refusal(&error.to_string()),
-            },
-        },
+        ControlRequest::Link { port, spec } => change(shared, || {
+            let change: LinkChange = spec.parse().map_err(to_text)?;
+            Ok(move |switch: &mut Switch| switch.change_link(Port(port), &change))
+        }),
+        ControlRequest::Queue { port, queue, spec } => change(shared, || {
+            let change: QueueChange = spec.parse().map_err(to_text)?;
+            Ok(move |switch: &mut Switch| switch.change_queue(Port(port), queue, &change))
+        }),
+        ControlRequest::Port { port, nominal_packet } => change(shared, || {
+            Ok(move |switch: &mut Switch| switch.set_nominal_packet(Port(port), nominal_packet))
+        }),
     }
+}
+
+/// Carries out a change as of now, once it is understood.
+fn change<C>(shared: &Shared, parse: impl FnOnce() -> Result<C, String>) -> String
+where
+    C: FnOnce(&mut Switch) -> Result<(), ConfigError>,
+{
+    let carry_out = |change: C| {
+        let mut switch = shared.switch();
+        switch.catch_up(shared.clock.now());
+        change(&mut switch).map_err(to_text)
+    };
+    let result = parse().and_then(carry_out);
+    shared.waker.wake();
+    match result {
+        Ok(()) => r#"{"ok":true}"#.into(),
+        Err(message) => refusal(&message),
+    }
+}
+
+fn to_text(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
 
 fn refusal(message: &str) -> String {

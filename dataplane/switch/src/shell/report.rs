@@ -98,6 +98,9 @@ pub fn render(report: &serde_json::Value) -> String {
         for direction in ["in", "out"] {
             let _ = writeln!(text, "{}", port_line(port, direction));
         }
+        for queue in port["out"]["queues"].as_array().into_iter().flatten().filter(|queue| is_used(queue)) {
+            let _ = writeln!(text, "{}", queue_line(queue));
+        }
     }
     let _ = writeln!(text, "controller {}", nonzero(&report["cpu"]));
     let _ = writeln!(text, "drops {}", nonzero(&report["drops"]));
@@ -124,6 +127,40 @@ fn port_line(port: &serde_json::Value, direction: &str) -> String {
         sum("packets"),
         most,
         nonzero(&side["drops"]),
+    )
+}
+
+/// Whether a queue had packets or has a rate: others would be lines of zeros.
+fn is_used(queue: &serde_json::Value) -> bool {
+    let counts = ["enqueued", "dropped"].iter().any(|key| queue[*key].as_u64() != Some(0));
+    counts || queue["paused"] == true || !queue["rate"].is_null() || !queue["demand"].is_null()
+}
+
+/// What is below its port's line: a queue's settings, J~ and L of eq. 13 in packets/s, counters.
+fn queue_line(queue: &serde_json::Value) -> String {
+    let number = |key: &str| queue[key].as_u64().unwrap_or(0);
+    let packets = |key: &str| match queue[key].as_u64() {
+        // Two digits show a 64th.
+        Some(units) => format!("{}.{:02}", units / 64, units % 64 * 100 / 64),
+        None => "-".into(),
+    };
+    let rate = match (queue["paused"] == true, queue["rate"].as_str()) {
+        (true, _) => "paused",
+        (false, rate) => rate.unwrap_or("-"),
+    };
+    format!(
+        "      queue {:<2} level {:<3} weight {:<3} rate {rate} J {} L {}  enqueued {} sent {} ({} bytes) queued {} most {}  {}",
+        number("priority"),
+        number("level"),
+        number("weight"),
+        packets("demand"),
+        packets("share"),
+        number("enqueued"),
+        number("sent"),
+        number("sent_bytes"),
+        number("packets"),
+        number("high_water_packets"),
+        nonzero(&queue["drops"]),
     )
 }
 

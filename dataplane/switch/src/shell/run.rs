@@ -23,7 +23,7 @@ use super::rx::Receiver;
 use super::server::Service;
 use super::shared::Shared;
 use super::tx::Transmitter;
-use crate::core::{Switch, SwitchConfig};
+use crate::core::{QueueRegisters, Switch, SwitchConfig};
 use crate::p4rt::{PipelineConfig, Runtime};
 
 /// Packets and digests on their way from the data path to the P4Runtime service.
@@ -140,7 +140,8 @@ fn load(
     let Some(p4info) = p4info else {
         let program = Program::from_json(&text);
         let program = program.map_err(|e| ShellError::Program { path: json.into(), error: e.into() })?;
-        switch.install(switch.fresh(Arc::new(program)));
+        // Annotations are in P4Info only.
+        switch.install(switch.fresh(Arc::new(program), QueueRegisters::default()));
         return Ok(());
     };
     let info = std::fs::read(p4info).map_err(unreadable(p4info))?;

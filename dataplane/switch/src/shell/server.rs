@@ -131,6 +131,10 @@ impl Service {
         let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(request.updates.len());
         for updates in request.updates.chunks(UPDATES_AT_ONCE) {
             let mut switch = self.shared.switch();
+            if updates.iter().any(p4rt::takes_effect_in_time) {
+                switch.catch_up(self.shared.clock.now());
+                self.shared.waker.wake();
+            }
             results.extend(updates.iter().map(|update| runtime.apply(&mut switch, update)));
         }
         p4rt::Status::of_batch("update", &results)

@@ -17,6 +17,8 @@ use groupflow_switch::proto::p4::v1::{
 
 pub const JSON: &str = include_str!("../programs/testbed.json");
 pub const P4INFO: &[u8] = include_bytes!("../programs/testbed.p4info.txtpb");
+pub const QUEUES_JSON: &str = include_str!("../programs/queues.json");
+pub const QUEUES_P4INFO: &[u8] = include_bytes!("../programs/queues.p4info.txtpb");
 pub const DEVICE: u64 = 7;
 pub const ELECTION: Uint128 = Uint128 { high: 0, low: 10 };
 
@@ -29,6 +31,12 @@ pub struct Testbed {
 pub fn config() -> Arc<PipelineConfig> {
     static CONFIG: OnceLock<Arc<PipelineConfig>> = OnceLock::new();
     let load = || Arc::new(PipelineConfig::from_files(JSON, P4INFO).unwrap());
+    Arc::clone(CONFIG.get_or_init(load))
+}
+
+pub fn queues_config() -> Arc<PipelineConfig> {
+    static CONFIG: OnceLock<Arc<PipelineConfig>> = OnceLock::new();
+    let load = || Arc::new(PipelineConfig::from_files(QUEUES_JSON, QUEUES_P4INFO).unwrap());
     Arc::clone(CONFIG.get_or_init(load))
 }
 
@@ -50,8 +58,20 @@ impl Testbed {
         testbed
     }
 
+    /// With tests/programs/queues.p4 and 8 queues a port.
+    pub fn of_queues(links: &[&str]) -> Testbed {
+        let config = SwitchConfig { priorities: 8, ..switch_config(links) };
+        let mut testbed = Testbed::of(config);
+        testbed.runtime.install(&mut testbed.switch, queues_config());
+        testbed
+    }
+
     pub fn without_program(links: &[&str]) -> Testbed {
-        let switch = Switch::new(switch_config(links)).unwrap();
+        Testbed::of(switch_config(links))
+    }
+
+    fn of(config: SwitchConfig) -> Testbed {
+        let switch = Switch::new(config).unwrap();
         let mut runtime = Runtime::new(DEVICE);
         let update = MasterArbitrationUpdate {
             device_id: DEVICE,
@@ -159,6 +179,25 @@ pub fn frame(dst: u64, ethertype: u16, length: usize) -> Vec<u8> {
     bytes.extend([0x02, 0, 0, 0, 0, 0x01]);
     bytes.extend(ethertype.to_be_bytes());
     bytes.resize(length, 0xab);
+    bytes
+}
+
+/// A frame of queues.p4 for a queue of a port; `id` tells frames apart.
+pub fn request(port: u16, queue: u8, id: u16, length: usize) -> Vec<u8> {
+    let mut bytes = port.to_be_bytes().to_vec();
+    bytes.extend([queue, 0]);
+    bytes.extend(id.to_be_bytes());
+    bytes.extend([0x02, 0, 0, 0, 0, 0x01, 0x08, 0x00]);
+    bytes.resize(length, 0xab);
+    bytes
+}
+
+/// A frame of queues.p4 that sets a queue's rate in 1/64 packet/s, and is then dropped.
+pub fn set_rate(port: u16, queue: u8, rate: u32) -> Vec<u8> {
+    let mut bytes = request(511, 0, 0, 14);
+    bytes[12..14].copy_from_slice(&0x88b6u16.to_be_bytes());
+    bytes.extend((port * 8 + u16::from(queue)).to_be_bytes());
+    bytes.extend(rate.to_be_bytes());
     bytes
 }
 

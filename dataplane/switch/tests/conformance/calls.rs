@@ -107,10 +107,9 @@ fn what_is_not_offered_says_so() {
     let refused = [
         bed.refused(Type::Insert, ActionProfileMember::default()),
         bed.refused(Type::Insert, ActionProfileGroup::default()),
-        bed.refused(Type::Insert, ExternEntry::default()),
         bed.refused(Type::Insert, ValueSetEntry::default()),
     ];
-    let names = ["action_profile_member", "action_profile_group", "extern_entry", "value_set_entry"];
+    let names = ["action_profile_member", "action_profile_group", "value_set_entry"];
     for (name, refusal) in names.iter().zip(refused) {
         assert_eq!(refusal, (Code::Unimplemented, format!("{name}: not supported")));
     }

@@ -29,6 +29,7 @@
 //! | Packet I/O | one value a field, primary only | `p4rt::packet_io` unit tests, `calls::only_the_primary_sends_packets` |
 //! | Stream Error Reporting | errors name the message | `calls::only_the_primary_sends_packets` |
 //! | Capabilities | version, unknown device | `calls::capabilities` |
+//! | ExternEntry | queues, ports, generators: unknown types and fields are refused | `externs::*` |
 //! | (robustness) | no request panics | `robustness::*` |
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -40,6 +41,7 @@ mod common;
 mod calls;
 mod config;
 mod digests;
+mod externs;
 mod replication;
 mod robustness;
 mod state;

@@ -1,0 +1,255 @@
+//! Packet generators: frames that the switch itself makes, at exact times.
+
+use groupflow_pipeline::units::{Nanos, Port};
+use thiserror::Error;
+
+use super::config::MAX_PORT;
+use super::port::MAX_FRAME;
+
+/// The most generators of a switch.
+pub const GENERATOR_LIMIT: u8 = 64;
+/// The shortest period: it bounds what a generator can take of the switch's time.
+pub const PERIOD_MIN: Nanos = Nanos::from_micros(1);
+
+/// Why a generator cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum GeneratorError {
+    /// A number that no generator has.
+    #[error("id: {0} is not between 0 and 63")]
+    Id(u64),
+    /// Too often.
+    #[error("period_ns: {} is below {} ns", .0.0, PERIOD_MIN.0)]
+    Period(Nanos),
+    /// A frame that no port would take.
+    #[error("frame: {0} bytes, of at most {MAX_FRAME}, at least 1")]
+    Frame(usize),
+    /// A port that P4 cannot express.
+    #[error("port: {} is above the highest, {MAX_PORT}", .0.0)]
+    Port(Port),
+    /// It is there already.
+    #[error("it exists already")]
+    AlreadyExists,
+    /// It is not there.
+    #[error("it does not exist")]
+    NotFound,
+}
+
+/// What a generator makes, and when: tick n is at `first + n * period`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generator {
+    /// Between ticks.
+    pub period: Nanos,
+    /// Tick 0, on the switch's clock. Ticks before the generator was set are not made up for.
+    pub first: Nanos,
+    /// The frame.
+    pub frame: Vec<u8>,
+    /// Where it seems to arrive. The switch need not have that port.
+    pub port: Port,
+    /// Whether it ticks.
+    pub enabled: bool,
+}
+
+impl Generator {
+    /// Refuses what makes no sense.
+    pub fn check(&self) -> Result<(), GeneratorError> {
+        if self.period < PERIOD_MIN {
+            return Err(GeneratorError::Period(self.period));
+        }
+        if self.frame.is_empty() || self.frame.len() > MAX_FRAME {
+            return Err(GeneratorError::Frame(self.frame.len()));
+        }
+        if self.port.0 > MAX_PORT {
+            return Err(GeneratorError::Port(self.port));
+        }
+        Ok(())
+    }
+
+    /// The first tick at `time` or later.
+    fn from(&self, time: Nanos) -> Nanos {
+        let missed = (time - self.first).0.div_ceil(self.period.0);
+        self.first + Nanos(missed.saturating_mul(self.period.0))
+    }
+}
+
+/// A generator at work.
+#[derive(Debug, Clone)]
+struct Running {
+    id: u8,
+    generator: Generator,
+    /// Its next tick; never where it is disabled.
+    next: Nanos,
+    ticks: u64,
+}
+
+/// The generators of a program, by their numbers.
+#[derive(Debug, Default)]
+pub struct Generators {
+    running: Vec<Running>,
+}
+
+impl Generators {
+    /// Adds one that ticks from `now` on.
+    pub fn insert(&mut self, now: Nanos, id: u8, generator: Generator) -> Result<(), GeneratorError> {
+        check(id, &generator)?;
+        match self.find(id) {
+            Ok(_) => Err(GeneratorError::AlreadyExists),
+            Err(place) => {
+                self.running.insert(place, Running { id, next: next(&generator, now), generator, ticks: 0 });
+                Ok(())
+            }
+        }
+    }
+
+    /// Replaces one.
+    pub fn modify(&mut self, now: Nanos, id: u8, generator: Generator) -> Result<(), GeneratorError> {
+        check(id, &generator)?;
+        let place = self.find(id).map_err(|_| GeneratorError::NotFound)?;
+        let running = &mut self.running[place];
+        running.next = next(&generator, now);
+        running.generator = generator;
+        Ok(())
+    }
+
+    /// Removes one.
+    pub fn delete(&mut self, id: u8) -> Result<(), GeneratorError> {
+        let place = self.find(id).map_err(|_| GeneratorError::NotFound)?;
+        self.running.remove(place);
+        Ok(())
+    }
+
+    /// All, with their numbers and how often they ticked.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, &Generator, u64)> {
+        self.running.iter().map(|running| (running.id, &running.generator, running.ticks))
+    }
+
+    /// Leaves out ticks before `now`.
+    pub(super) fn start(&mut self, now: Nanos) {
+        self.running.iter_mut().for_each(|running| running.next = next(&running.generator, now));
+    }
+
+    /// The next tick.
+    pub(super) fn due(&self) -> Option<Nanos> {
+        self.running.iter().map(|running| running.next).min().filter(|due| *due < Nanos::MAX)
+    }
+
+    /// Takes the next tick if it is due by `now`: its time, its port, and its frame, copied to `frame`.
+    pub(super) fn tick(&mut self, now: Nanos, frame: &mut Vec<u8>) -> Option<(Nanos, Port)> {
+        // The first of several at a time is that with the lowest number.
+        let running = self.running.iter_mut().min_by_key(|running| running.next)?;
+        let time = running.next;
+        if time > now || time == Nanos::MAX {
+            return None;
+        }
+        running.next = time + running.generator.period;
+        running.ticks += 1;
+        frame.clear();
+        frame.extend_from_slice(&running.generator.frame);
+        Some((time, running.generator.port))
+    }
+
+    fn find(&self, id: u8) -> Result<usize, usize> {
+        self.running.binary_search_by_key(&id, |running| running.id)
+    }
+}
+
+fn check(id: u8, generator: &Generator) -> Result<(), GeneratorError> {
+    if id >= GENERATOR_LIMIT {
+        return Err(GeneratorError::Id(id.into()));
+    }
+    generator.check()
+}
+
+fn next(generator: &Generator, now: Nanos) -> Nanos {
+    if generator.enabled {
+        generator.from(now)
+    } else {
+        Nanos::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn generator(first: u64, period: u64) -> Generator {
+        Generator {
+            period: Nanos(period),
+            first: Nanos(first),
+            frame: vec![first as u8],
+            port: Port(0),
+            enabled: true,
+        }
+    }
+
+    fn ticks(generators: &mut Generators, until: u64) -> Vec<(u64, u8)> {
+        let mut frame = Vec::new();
+        let mut ticks = Vec::new();
+        while let Some((time, _)) = generators.tick(Nanos(until), &mut frame) {
+            ticks.push((time.0, frame[0]));
+        }
+        ticks
+    }
+
+    #[test]
+    fn ticks_come_at_exact_times_and_by_number_at_the_same() {
+        let mut generators = Generators::default();
+        assert_eq!(generators.insert(Nanos(0), 9, generator(10, 2000)), Ok(()));
+        assert_eq!(generators.insert(Nanos(0), 3, generator(4010, 3000)), Ok(()));
+        assert_eq!(generators.due(), Some(Nanos(10)));
+        assert_eq!(
+            ticks(&mut generators, 7010),
+            [(10, 10), (2010, 10), (4010, 170), (4010, 10), (6010, 10), (7010, 170)]
+        );
+        assert_eq!(generators.due(), Some(Nanos(8010)));
+    }
+
+    #[test]
+    fn what_was_missed_is_not_made_up_for_and_keeps_the_raster() {
+        let mut generators = Generators::default();
+        assert_eq!(generators.insert(Nanos(5500), 0, generator(0, 1000)), Ok(()));
+        assert_eq!(generators.due(), Some(Nanos(6000)));
+        let off = Generator { enabled: false, ..generator(0, 1000) };
+        assert_eq!(generators.modify(Nanos(6000), 0, off), Ok(()));
+        assert_eq!((generators.due(), ticks(&mut generators, u64::MAX)), (None, vec![]));
+        assert_eq!(generators.modify(Nanos(9000), 0, generator(0, 1000)), Ok(()));
+        assert_eq!(generators.due(), Some(Nanos(9000)));
+        assert_eq!(generators.delete(0), Ok(()));
+        assert_eq!(generators.due(), None);
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let mut generators = Generators::default();
+        let cases = [
+            (64, generator(0, 1000), "id: 64 is not between 0 and 63"),
+            (0, generator(0, 999), "period_ns: 999 is below 1000 ns"),
+            (
+                0,
+                Generator { frame: vec![], ..generator(0, 1000) },
+                "frame: 0 bytes, of at most 9216, at least 1",
+            ),
+            (0, Generator { port: Port(512), ..generator(0, 1000) }, "port: 512 is above the highest, 511"),
+        ];
+        for (id, generator, message) in cases {
+            let error = generators.insert(Nanos(0), id, generator).expect_err(message);
+            assert_eq!(error.to_string(), message);
+        }
+        assert_eq!(generators.modify(Nanos(0), 0, generator(0, 1000)), Err(GeneratorError::NotFound));
+        assert_eq!(generators.delete(0), Err(GeneratorError::NotFound));
+        assert_eq!(generators.insert(Nanos(0), 0, generator(0, 1000)), Ok(()));
+        assert_eq!(generators.insert(Nanos(0), 0, generator(0, 1000)), Err(GeneratorError::AlreadyExists));
+    }
+
+    proptest! {
+        #[test]
+        fn the_nth_tick_is_at_first_plus_n_periods(first in 0u64..10_000, period in 1000u64..5000, set_at in 0u64..20_000) {
+            let mut generators = Generators::default();
+            prop_assert_eq!(generators.insert(Nanos(set_at), 0, generator(first, period)), Ok(()));
+            let expected: Vec<u64> = (0..).map(|n| first + n * period)
+                .skip_while(|time| *time < set_at).take_while(|time| *time <= 60_000).collect();
+            let times: Vec<u64> = ticks(&mut generators, 60_000).iter().map(|(time, _)| *time).collect();
+            prop_assert_eq!(times, expected);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Rates of queues: packets per second in fixed point, or bits per second.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::quantity::{parse_scaled, QuantityError, Rate};
+
+/// Packets per second in Q26.6: units of 1/64 packet/s in 32 bits, the form that P4 registers hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketRate(u32);
+
+impl PacketRate {
+    /// Nothing leaves.
+    pub const ZERO: PacketRate = PacketRate(0);
+    /// No limit: the largest number is not a rate.
+    pub const UNLIMITED: PacketRate = PacketRate(u32::MAX);
+    /// Units in one packet/s.
+    pub const ONE: u64 = 64;
+
+    /// A rate of `units` of 1/64 packet/s.
+    pub const fn from_units(units: u32) -> PacketRate {
+        PacketRate(units)
+    }
+
+    /// Units of 1/64 packet/s.
+    pub const fn units(self) -> u32 {
+        self.0
+    }
+
+    /// The packets of `bytes` that a bit rate carries in a second, rounded down, at most the largest rate.
+    pub fn carried(rate: Rate, bytes: u32) -> PacketRate {
+        let units = u128::from(rate.get()) * u128::from(PacketRate::ONE) / (u128::from(bytes.max(1)) * 8);
+        PacketRate::saturating(units)
+    }
+
+    /// The largest rate below [`PacketRate::UNLIMITED`] that is at most `units`.
+    pub fn saturating(units: u128) -> PacketRate {
+        PacketRate(u32::try_from(units).unwrap_or(u32::MAX).min(u32::MAX - 1))
+    }
+}
+
+impl fmt::Display for PacketRate {
+    /// `12.5pps`, exactly.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == PacketRate::UNLIMITED {
+            return f.write_str("unlimited");
+        }
+        let (whole, rest) = (u64::from(self.0) / PacketRate::ONE, u64::from(self.0) % PacketRate::ONE);
+        let millionths = format!("{:06}", rest * 1_000_000 / PacketRate::ONE);
+        match millionths.trim_end_matches('0') {
+            "" => write!(f, "{whole}pps"),
+            digits => write!(f, "{whole}.{digits}pps"),
+        }
+    }
+}
+
+/// What a queue's rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueRate {
+    /// Packets of any size.
+    Packets(PacketRate),
+    /// Bits of frames.
+    Bits(Rate),
+}
+
+impl QueueRate {
+    /// What the text form looks like, for error messages.
+    const WANTED: &'static str =
+        "a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), or unlimited";
+}
+
+impl FromStr for QueueRate {
+    type Err = QuantityError;
+
+    /// `1000pps`, `2.5kpps` (to the nearest 1/64 packet/s; `0pps` lets nothing leave), or a bit rate.
+    fn from_str(text: &str) -> Result<QueueRate, QuantityError> {
+        let error = || QuantityError::new(text, QueueRate::WANTED);
+        // In millionths, so that any fraction people write has a nearest unit.
+        if let Some(millionths) = parse_scaled(text, &[("mpps", 12), ("kpps", 9), ("pps", 6)]) {
+            let units = (u128::from(millionths) * u128::from(PacketRate::ONE) + 500_000) / 1_000_000;
+            let units = u32::try_from(units).ok().filter(|units| *units < u32::MAX).ok_or_else(error)?;
+            return Ok(QueueRate::Packets(PacketRate::from_units(units)));
+        }
+        text.parse().map(QueueRate::Bits).map_err(|_| error())
+    }
+}
+
+impl fmt::Display for QueueRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueRate::Packets(rate) => rate.fmt(f),
+            QueueRate::Bits(rate) => rate.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn units(text: &str) -> Option<u32> {
+        match text.parse() {
+            Ok(QueueRate::Packets(rate)) => Some(rate.units()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn packet_rates_are_read_to_the_nearest_unit() {
+        assert_eq!(units("1pps"), Some(64));
+        assert_eq!(units("12.5pps"), Some(800));
+        assert_eq!(units("0.01pps"), Some(1));
+        assert_eq!(units("10.25mpps"), Some(656_000_000));
+        assert_eq!(units("0pps"), Some(0));
+        assert_eq!("8mbit".parse(), Ok(QueueRate::Bits(Rate::bits_per_second(8_000_000).expect("not zero"))));
+        for text in ["", "pps", "-1pps", "68mpps", "1", "0bit", "unlimited", "99999999999999999mpps"] {
+            assert!(text.parse::<QueueRate>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_carries_whole_units_and_saturates() {
+        let rate = |bits| Rate::bits_per_second(bits).expect("not zero");
+        assert_eq!(PacketRate::carried(rate(12_112_000), 1514).units(), 64_000);
+        assert_eq!(PacketRate::carried(rate(123_000_000_000), 1500).units(), 656_000_000);
+        assert_eq!(PacketRate::carried(rate(u64::MAX), 1), PacketRate::from_units(u32::MAX - 1));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_read_back(units in 0u32..u32::MAX) {
+            let rate = QueueRate::Packets(PacketRate::from_units(units));
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+    }
+}

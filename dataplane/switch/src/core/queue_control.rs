@@ -1,0 +1,144 @@
+//! Queues, port settings and generators as users and programs change them.
+
+use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_pipeline::RegisterId;
+
+use super::agenda::Stage;
+use super::config::ConfigError;
+use super::generator::Generators;
+use super::packet_rate::PacketRate;
+use super::port::MAX_FRAME;
+use super::queue_settings::{QueueChange, QueueSettings};
+use super::switch::Switch;
+use super::traffic_manager::QueueState;
+
+impl Switch {
+    /// Changes a queue. It takes effect at [`Switch::reached`], for what waits already, too.
+    pub fn change_queue(&mut self, port: Port, queue: u8, change: &QueueChange) -> Result<(), ConfigError> {
+        let (place, old) = self.queue(port, queue)?;
+        let queues = &mut self.ports[usize::from(place)].out_queues;
+        queues.configure(self.reached, queue, change.applied_to(old));
+        self.look_again(place, self.reached);
+        Ok(())
+    }
+
+    /// Sets the bytes of a packet where packets/s are computed from the port's bit rate.
+    pub fn set_nominal_packet(&mut self, port: Port, bytes: u32) -> Result<(), ConfigError> {
+        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
+        if bytes == 0 || bytes as usize > MAX_FRAME {
+            return Err(ConfigError::PacketSize(bytes));
+        }
+        self.ports[usize::from(place)].nominal_packet = bytes;
+        self.reshare(place);
+        Ok(())
+    }
+
+    /// A port's nominal packet size.
+    pub fn nominal_packet(&self, port: Port) -> Result<u32, ConfigError> {
+        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
+        Ok(self.ports[usize::from(place)].nominal_packet)
+    }
+
+    /// The ports, that of the controller last.
+    pub fn port_numbers(&self) -> impl Iterator<Item = Port> + '_ {
+        self.ports.iter().map(|port| port.port)
+    }
+
+    /// The state of a port's queues, from queue 0 on.
+    pub fn queue_states(&self, port: Port) -> Result<impl Iterator<Item = QueueState> + '_, ConfigError> {
+        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
+        Ok(self.ports[usize::from(place)].out_queues.states())
+    }
+
+    /// Changes the program's generators, as of the time that is handed over.
+    /// `None` without a program.
+    pub fn change_generators<R>(&mut self, change: impl FnOnce(&mut Generators, Nanos) -> R) -> Option<R> {
+        let reached = self.reached;
+        let result = self.forwarding.as_mut().map(|f| change(&mut f.generators, reached));
+        self.schedule_generators();
+        result
+    }
+
+    /// Looks at a cell that the controller wrote; what the program writes is seen by itself.
+    pub fn register_written(&mut self, register: RegisterId, index: usize) {
+        let rate = self.forwarding.as_ref().and_then(|f| f.registers.rate);
+        if rate.is_some_and(|rate| rate.register == register) {
+            self.obey(self.reached, index);
+        }
+    }
+
+    pub(super) fn schedule_generators(&mut self) {
+        if let Some(due) = self.forwarding.as_ref().and_then(|f| f.generators.due()) {
+            self.agenda.schedule(due, self.generators_place(), Stage::Arrive);
+        }
+    }
+
+    /// Gives queues the rates that the program wrote since the last call.
+    pub(super) fn obey_registers(&mut self, now: Nanos) {
+        // Only the register of rates is watched.
+        while let Some((_, index)) = self.forwarding.as_mut().and_then(|f| f.pipeline.pop_written()) {
+            self.obey(now, index);
+        }
+    }
+
+    /// Gives queues the rates that the controller wrote before the program was installed.
+    pub(super) fn obey_all(&mut self) {
+        let rate = self.forwarding.as_ref().and_then(|f| Some((f, f.registers.rate?)));
+        let Some((forwarding, rate)) = rate else { return };
+        let written = |index: &usize| forwarding.pipeline.register_get(rate.register, *index) != Some(0);
+        let cells: Vec<usize> = (0..rate.size).filter(written).collect();
+        cells.into_iter().for_each(|index| self.obey(self.reached, index));
+    }
+
+    fn obey(&mut self, now: Nanos, index: usize) {
+        let Some(forwarding) = &self.forwarding else { return };
+        let Some(rate) = forwarding.registers.rate else { return };
+        let Some((port, queue)) = rate.queue(index) else { return };
+        let Some(place) = self.place(port) else { return };
+        let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
+        let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
+        if self.ports[usize::from(place)].out_queues.demand(now, queue, Some(demand)) {
+            self.reshare(place);
+            self.look_again(place, now);
+        }
+    }
+
+    /// Computes the shares of a port's queues and tells the program.
+    pub(super) fn reshare(&mut self, place: u16) {
+        let state = &mut self.ports[usize::from(place)];
+        let (port, rate) = (state.port, state.packet_rate());
+        let forwarding = &mut self.forwarding;
+        state.out_queues.reshare(rate, |queue, share| {
+            let Some(forwarding) = forwarding else { return };
+            let register = forwarding.registers.share;
+            if let Some((register, index)) = register.and_then(|r| Some((r.register, r.cell(port, queue)?))) {
+                forwarding.pipeline.register_set(register, index, share.units().into());
+            }
+        });
+    }
+
+    /// Tells the program how many packets wait.
+    pub(super) fn note_depth(&mut self, place: u16, queue: u8, packets: u32) {
+        let Some(forwarding) = &mut self.forwarding else { return };
+        let Some(depth) = forwarding.registers.depth else { return };
+        if let Some(index) = depth.cell(self.ports[usize::from(place)].port, queue) {
+            forwarding.pipeline.register_set(depth.register, index, packets.into());
+        }
+    }
+
+    /// A queue's rate changed: its head may leave earlier.
+    fn look_again(&mut self, place: u16, now: Nanos) {
+        let state = &self.ports[usize::from(place)];
+        if !state.out_queues.is_empty() {
+            self.agenda.schedule(state.out_wire.ready().max(now), place, Stage::Transmit);
+        }
+    }
+
+    fn queue(&self, port: Port, queue: u8) -> Result<(u16, QueueSettings), ConfigError> {
+        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
+        let queues = &self.ports[usize::from(place)].out_queues;
+        let last = (queues.len() - 1) as u8;
+        let settings = queues.settings(queue).ok_or(ConfigError::NoSuchQueue { port, queue, last })?;
+        Ok((place, settings))
+    }
+}

@@ -1,0 +1,250 @@
+//! `level=3,weight=2,rate=1000pps,packets=100,bytes=64000,pause`: how users describe a queue.
+
+use std::str::FromStr;
+
+use groupflow_pipeline::units::Port;
+use thiserror::Error;
+
+use super::link::QUEUE_LIMIT;
+use super::packet_rate::QueueRate;
+use super::quantity::QuantityError;
+
+/// The largest limit of a queue in bytes.
+pub const QUEUE_BYTES_LIMIT: u64 = 1 << 40;
+/// A packet's nominal size where nobody says otherwise: Ethernet's usual largest, without FCS.
+pub const NOMINAL_PACKET: u32 = 1514;
+
+/// Why a text does not describe a queue or a port.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum QueueSpecError {
+    /// What is in front of the colon, or the colon itself, is wrong.
+    #[error("{0:?} is not PORT/QUEUE:rate=1000pps,... (or all/QUEUE:...)")]
+    Place(String),
+    /// A part that is neither KEY=VALUE nor `pause` or `resume`.
+    #[error("{0:?} is not one of level=, weight=, rate=, packets=, bytes=, pause, resume")]
+    UnknownKey(String),
+    /// The same key twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A rate that does not parse.
+    #[error("rate: {0}")]
+    Rate(QuantityError),
+    /// A number that is none, or out of range.
+    #[error("{key}: {text:?} is not {wanted}")]
+    Number {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        text: String,
+        /// What it should be.
+        wanted: String,
+    },
+}
+
+/// What a queue is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSettings {
+    /// Higher levels are served before lower ones.
+    pub level: u8,
+    /// Its part of the service of its level.
+    pub weight: u16,
+    /// The most that leaves it; `None` is no limit. A rate that a program wrote to a register goes first.
+    pub rate: Option<QueueRate>,
+    /// Whether nothing leaves.
+    pub paused: bool,
+    /// The most packets that wait; `None` is the link's.
+    pub limit_packets: Option<u32>,
+    /// The most bytes that wait; `None` is no limit.
+    pub limit_bytes: Option<u64>,
+}
+
+impl QueueSettings {
+    /// What queue `number` is set to at first: strict priority, no limits but the link's.
+    pub fn of(number: u8) -> QueueSettings {
+        QueueSettings {
+            level: number,
+            weight: 1,
+            rate: None,
+            paused: false,
+            limit_packets: None,
+            limit_bytes: None,
+        }
+    }
+}
+
+/// What changes of a queue; `None` leaves as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueChange {
+    /// A new level.
+    pub level: Option<u8>,
+    /// A new weight, from 1 on.
+    pub weight: Option<u16>,
+    /// A new rate; `Some(None)` is no limit.
+    pub rate: Option<Option<QueueRate>>,
+    /// Pause or resume.
+    pub paused: Option<bool>,
+    /// A new limit in packets; `Some(None)` is the link's.
+    pub limit_packets: Option<Option<u32>>,
+    /// A new limit in bytes; `Some(None)` is none.
+    pub limit_bytes: Option<Option<u64>>,
+}
+
+impl QueueChange {
+    /// The settings after the change.
+    pub fn applied_to(&self, old: QueueSettings) -> QueueSettings {
+        QueueSettings {
+            level: self.level.unwrap_or(old.level),
+            weight: self.weight.unwrap_or(old.weight).max(1),
+            rate: self.rate.unwrap_or(old.rate),
+            paused: self.paused.unwrap_or(old.paused),
+            limit_packets: self.limit_packets.unwrap_or(old.limit_packets),
+            limit_bytes: self.limit_bytes.unwrap_or(old.limit_bytes),
+        }
+    }
+}
+
+impl FromStr for QueueChange {
+    type Err = QueueSpecError;
+
+    fn from_str(text: &str) -> Result<QueueChange, QueueSpecError> {
+        let mut change = QueueChange::default();
+        for part in text.split(',') {
+            match part.split_once('=') {
+                Some(("level", value)) => {
+                    set("level", &mut change.level, number("level", value, 0, u8::MAX.into())? as u8)?;
+                }
+                Some(("weight", value)) => {
+                    set("weight", &mut change.weight, number("weight", value, 1, u16::MAX.into())? as u16)?;
+                }
+                Some(("rate", value)) => {
+                    set("rate", &mut change.rate, parse_queue_rate(value).map_err(QueueSpecError::Rate)?)?;
+                }
+                Some(("packets", "default")) => set("packets", &mut change.limit_packets, None)?,
+                Some(("packets", value)) => {
+                    let limit = number("packets", value, 1, QUEUE_LIMIT.into())? as u32;
+                    set("packets", &mut change.limit_packets, Some(limit))?;
+                }
+                Some(("bytes", "default")) => set("bytes", &mut change.limit_bytes, None)?,
+                Some(("bytes", value)) => {
+                    let limit = number("bytes", value, 1, QUEUE_BYTES_LIMIT)?;
+                    set("bytes", &mut change.limit_bytes, Some(limit))?;
+                }
+                None if part == "pause" || part == "resume" => {
+                    set("pause/resume", &mut change.paused, part == "pause")?;
+                }
+                _ => return Err(QueueSpecError::UnknownKey(part.into())),
+            }
+        }
+        Ok(change)
+    }
+}
+
+/// Which queues a description is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePlace {
+    /// The port; `None` is every port that has an interface.
+    pub port: Option<Port>,
+    /// The queue.
+    pub queue: u8,
+}
+
+/// Parses `PORT/QUEUE:DESCRIPTION`, where PORT may be `all`.
+pub fn parse_port_queue(text: &str) -> Result<(QueuePlace, QueueChange), QueueSpecError> {
+    let bad = || QueueSpecError::Place(text.into());
+    let (place, change) = text.split_once(':').ok_or_else(bad)?;
+    let (port, queue) = place.split_once('/').ok_or_else(bad)?;
+    let port = match port {
+        "all" => None,
+        number => Some(Port(number.parse().map_err(|_| bad())?)),
+    };
+    let queue = queue.parse().map_err(|_| bad())?;
+    Ok((QueuePlace { port, queue }, change.parse()?))
+}
+
+/// A queue's rate, or `unlimited`.
+pub fn parse_queue_rate(text: &str) -> Result<Option<QueueRate>, QuantityError> {
+    match text {
+        "unlimited" => Ok(None),
+        rate => rate.parse().map(Some),
+    }
+}
+
+fn number(key: &'static str, text: &str, least: u64, most: u64) -> Result<u64, QueueSpecError> {
+    let in_range = |number: &u64| (least..=most).contains(number);
+    text.parse().ok().filter(in_range).ok_or_else(|| QueueSpecError::Number {
+        key,
+        text: text.into(),
+        wanted: format!("a number between {least} and {most}"),
+    })
+}
+
+fn set<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), QueueSpecError> {
+    match slot.replace(value) {
+        Some(_) => Err(QueueSpecError::Twice(key)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::packet_rate::PacketRate;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_description_changes_what_it_names_and_nothing_else() {
+        let change: QueueChange =
+            "level=3,weight=2,rate=1000pps,packets=100,bytes=64000,pause".parse().expect("valid");
+        let settings = change.applied_to(QueueSettings::of(5));
+        let expected = QueueSettings {
+            level: 3,
+            weight: 2,
+            rate: Some(QueueRate::Packets(PacketRate::from_units(64_000))),
+            paused: true,
+            limit_packets: Some(100),
+            limit_bytes: Some(64_000),
+        };
+        assert_eq!(settings, expected);
+        let back: QueueChange =
+            "level=5,weight=1,rate=unlimited,packets=default,bytes=default,resume".parse().expect("valid");
+        assert_eq!(back.applied_to(settings), QueueSettings::of(5));
+        assert_eq!(QueueChange::default().applied_to(settings), settings);
+    }
+
+    #[test]
+    fn errors_name_the_key_and_the_value() {
+        let cases = [
+            ("", "\"\" is not one of level=, weight=, rate=, packets=, bytes=, pause, resume"),
+            ("level=256", "level: \"256\" is not a number between 0 and 255"),
+            ("weight=0", "weight: \"0\" is not a number between 1 and 65535"),
+            ("packets=0", "packets: \"0\" is not a number between 1 and 1000000"),
+            ("bytes=-1", "bytes: \"-1\" is not a number between 1 and 1099511627776"),
+            ("pause,resume", "pause/resume is given twice"),
+            (
+                "rate=5",
+                "rate: \"5\" is not a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), \
+                 or unlimited",
+            ),
+        ];
+        for (text, message) in cases {
+            assert_eq!(text.parse::<QueueChange>().expect_err(text).to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_place_is_a_port_or_all_and_a_queue() {
+        let place = |text| parse_port_queue(text).map(|(place, _)| (place.port, place.queue));
+        assert_eq!(place("3/7:pause"), Ok((Some(Port(3)), 7)));
+        assert_eq!(place("all/0:rate=1pps"), Ok((None, 0)));
+        for text in ["3:pause", "3/x:pause", "/1:pause", "3/7", "3/256:pause"] {
+            assert_eq!(place(text), Err(QueueSpecError::Place(text.into())));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,40}") {
+            let _ = text.parse::<QueueChange>();
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! When a queue's head may leave: credit that accrues at the queue's rate.
+//!
+//! Credit is exact: one packet is 64e9 units, one bit 1e9, and a nanosecond is worth the rate's own number
+//! (in 1/64 packet/s, or bit/s). Nothing is rounded but the time at which a head becomes eligible, which is
+//! rounded up; what accrues beyond its cost until then is kept for the next.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::packet_rate::{PacketRate, QueueRate};
+
+const BILLION: u64 = 1_000_000_000;
+
+/// The credit of one queue.
+///
+/// - A head leaves when there is credit for it. What is left is kept: over any time in which packets wait
+///   and the port does not hold them up, exactly the rate leaves.
+/// - While nothing waits, credit grows to that of the next packet: it leaves at once, and the one behind it
+///   one interval later. There are no bursts after idling.
+/// - While a head waits for the port, credit grows to twice the head's: what the port held up by less than
+///   one interval is made up for.
+/// - A new rate is for the time from now on. What accrued until now stays.
+#[derive(Debug, Clone, Copy)]
+pub struct Shaper {
+    rate: Option<QueueRate>,
+    paused: bool,
+    credit: u64,
+    /// Credit is as of then.
+    since: Nanos,
+    /// When the head may leave.
+    eligible: Nanos,
+}
+
+impl Default for Shaper {
+    /// No rate: everything leaves at once.
+    fn default() -> Shaper {
+        Shaper { rate: None, paused: false, credit: u64::MAX, since: Nanos::ZERO, eligible: Nanos::ZERO }
+    }
+}
+
+impl Shaper {
+    /// When the head may leave, as of the last call of any other function.
+    pub fn eligible(&self) -> Nanos {
+        self.eligible
+    }
+
+    /// Whether there is anything to wait for at all.
+    pub fn limits(&self) -> bool {
+        self.paused || self.rate.is_some()
+    }
+
+    /// From now on a new rate, or none, and whether the queue is paused. `head` is the head's length.
+    pub fn set(&mut self, now: Nanos, rate: Option<QueueRate>, paused: bool, head: Option<u32>) {
+        if (rate, paused) == (self.rate, self.paused) {
+            return;
+        }
+        let waits = head.is_some();
+        self.accrue(now);
+        let head = head.unwrap_or(0);
+        self.credit = match (self.rate, rate) {
+            // Where nothing was counted, the head goes first and the next waits.
+            (None, _) if waits => cost(rate, head),
+            (None, _) => u64::MAX,
+            // Packets cannot be turned into bits.
+            (Some(QueueRate::Packets(_)), Some(QueueRate::Bits(_)))
+            | (Some(QueueRate::Bits(_)), Some(QueueRate::Packets(_))) => 0,
+            (old, _) if waits => self.credit.min(cost(old, head).saturating_mul(2)),
+            _ => self.credit,
+        };
+        (self.rate, self.paused) = (rate, paused);
+        self.judge(waits.then_some(head));
+    }
+
+    /// A packet of `bytes` came to the head of an empty queue.
+    pub fn first(&mut self, now: Nanos, bytes: u32) {
+        self.accrue(now);
+        self.credit = self.credit.min(cost(self.rate, bytes));
+        self.judge(Some(bytes));
+    }
+
+    /// The head, of `bytes`, leaves; the next is of `next` bytes.
+    pub fn leave(&mut self, now: Nanos, bytes: u32, next: Option<u32>) {
+        let cost = cost(self.rate, bytes);
+        self.accrue(now);
+        self.credit = self.credit.min(cost.saturating_mul(2)).saturating_sub(cost);
+        self.judge(next);
+    }
+
+    fn accrue(&mut self, now: Nanos) {
+        let span = now - self.since;
+        self.since = self.since.max(now);
+        self.credit = self.credit.saturating_add(self.speed().saturating_mul(span.0));
+    }
+
+    /// Credit a nanosecond.
+    fn speed(&self) -> u64 {
+        match self.rate {
+            _ if self.paused => 0,
+            Some(QueueRate::Packets(rate)) => rate.units().into(),
+            Some(QueueRate::Bits(rate)) => rate.get(),
+            None => u64::MAX,
+        }
+    }
+
+    fn judge(&mut self, head: Option<u32>) {
+        let stopped = self.speed() == 0;
+        self.eligible = match head {
+            None => Nanos::ZERO,
+            // A rate of zero holds back what there is credit for, too.
+            Some(_) if stopped => Nanos::MAX,
+            Some(bytes) => {
+                let missing = cost(self.rate, bytes).saturating_sub(self.credit);
+                self.since + Nanos(missing.div_ceil(self.speed()))
+            }
+        };
+    }
+}
+
+/// Credit that a packet of `bytes` takes.
+fn cost(rate: Option<QueueRate>, bytes: u32) -> u64 {
+    match rate {
+        Some(QueueRate::Packets(_)) => PacketRate::ONE * BILLION,
+        Some(QueueRate::Bits(_)) => u64::from(bytes).saturating_mul(8 * BILLION),
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::quantity::Rate;
+    use proptest::prelude::*;
+
+    const SECOND: u64 = BILLION;
+
+    fn packets(units: u32) -> Option<QueueRate> {
+        Some(QueueRate::Packets(PacketRate::from_units(units)))
+    }
+
+    fn bits(rate: u64) -> Option<QueueRate> {
+        Rate::bits_per_second(rate).map(QueueRate::Bits)
+    }
+
+    /// A shaper in front of a queue that has just got its first packet, at zero.
+    fn waiting(rate: Option<QueueRate>) -> Shaper {
+        let mut shaper = Shaper::default();
+        shaper.set(Nanos::ZERO, rate, false, None);
+        shaper.first(Nanos::ZERO, 1000);
+        shaper
+    }
+
+    /// Lets `count` packets of 1000 bytes leave as soon as they may; when they did.
+    fn drain(shaper: &mut Shaper, count: usize) -> Vec<u64> {
+        let mut times = Vec::new();
+        for _ in 0..count {
+            let now = shaper.eligible();
+            shaper.leave(now, 1000, Some(1000));
+            times.push(now.0);
+        }
+        times
+    }
+
+    #[test]
+    fn the_first_leaves_at_once_and_the_others_at_the_rate() {
+        let mut shaper = waiting(packets(64 * 1000));
+        assert_eq!(drain(&mut shaper, 4), [0, 1_000_000, 2_000_000, 3_000_000]);
+        let mut shaper = waiting(bits(8_000_000));
+        assert_eq!(drain(&mut shaper, 3), [0, 1_000_000, 2_000_000]);
+    }
+
+    #[test]
+    fn there_is_no_burst_after_idling() {
+        let mut shaper = waiting(packets(64));
+        shaper.leave(Nanos::ZERO, 1000, None);
+        shaper.first(Nanos(100 * SECOND), 1000);
+        assert_eq!(drain(&mut shaper, 2), [100 * SECOND, 101 * SECOND]);
+    }
+
+    #[test]
+    fn an_interval_that_does_not_fit_nanoseconds_does_not_add_up() {
+        let mut shaper = waiting(packets(64 * 3));
+        let times = drain(&mut shaper, 3001);
+        assert_eq!(times[3000], 1000 * SECOND);
+        assert_eq!(times[1], SECOND / 3 + 1, "rounded up");
+    }
+
+    #[test]
+    fn a_new_rate_is_for_the_rest_of_the_wait() {
+        let mut shaper = waiting(packets(64));
+        drain(&mut shaper, 1);
+        // Half of the packet's credit is there; the other half takes a tenth of the time.
+        shaper.set(Nanos(SECOND / 2), packets(640), false, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos(SECOND / 2 + SECOND / 20));
+        shaper.set(Nanos(SECOND / 2), packets(32), false, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos(SECOND / 2 + SECOND));
+    }
+
+    #[test]
+    fn a_rate_of_zero_and_a_pause_hold_the_head_and_keep_its_credit() {
+        for (rate, paused) in [(packets(0), false), (packets(64), true)] {
+            let mut shaper = waiting(packets(64));
+            drain(&mut shaper, 1);
+            shaper.set(Nanos(SECOND / 4), rate, paused, Some(1000));
+            assert_eq!(shaper.eligible(), Nanos::MAX);
+            shaper.set(Nanos(9 * SECOND), packets(64), false, Some(1000));
+            assert_eq!(shaper.eligible(), Nanos(9 * SECOND + SECOND * 3 / 4));
+        }
+    }
+
+    #[test]
+    fn a_head_with_credit_is_held_by_a_rate_of_zero() {
+        let mut shaper = waiting(packets(64));
+        shaper.set(Nanos(5), packets(0), false, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos::MAX);
+        shaper.set(Nanos(7), packets(1), false, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos(7));
+    }
+
+    #[test]
+    fn what_the_port_held_up_is_made_up_for() {
+        let mut shaper = waiting(packets(64));
+        drain(&mut shaper, 1);
+        shaper.leave(Nanos(SECOND * 3 / 2), 1000, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos(2 * SECOND), "half a second late, and in time again");
+        shaper.leave(Nanos(100 * SECOND), 1000, Some(1000));
+        assert_eq!(drain(&mut shaper, 2), [100 * SECOND, 101 * SECOND], "at most one interval");
+    }
+
+    #[test]
+    fn without_a_rate_nothing_waits_and_a_rate_starts_with_one_packet() {
+        let mut shaper = Shaper::default();
+        shaper.first(Nanos(5), 1000);
+        assert!(!shaper.limits());
+        shaper.leave(Nanos(5), 1000, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos(5));
+        shaper.set(Nanos(6), packets(64), false, Some(1000));
+        assert_eq!(drain(&mut shaper, 2), [6, 6 + SECOND]);
+        shaper.set(Nanos(7 + SECOND), None, false, Some(1000));
+        assert_eq!(shaper.eligible(), Nanos(7 + SECOND));
+    }
+
+    proptest! {
+        /// Over any changes of rate, what left is what accrued: never more than a packet beyond the integral
+        /// of the rate, and never less than a packet behind.
+        #[test]
+        fn what_leaves_is_the_integral_of_the_rate(
+            changes in proptest::collection::vec((1u64..3_000_000_000, 0u32..100_000), 1..20),
+        ) {
+            let mut shaper = waiting(packets(64));
+            let (mut now, mut rate, mut accrued, mut left) = (0u64, 64u64, 0u128, 0u128);
+            for (span, next) in changes {
+                let until = now + span;
+                while shaper.eligible() <= Nanos(until) {
+                    let at = shaper.eligible();
+                    shaper.leave(at, 1000, Some(1000));
+                    left += 1;
+                }
+                accrued += u128::from(rate) * u128::from(span);
+                now = until;
+                rate = next.into();
+                shaper.set(Nanos(now), packets(next), false, Some(1000));
+                let whole = accrued / u128::from(64 * BILLION);
+                // The first left with the credit it came with.
+                prop_assert!(left == whole + 1 || left == whole + 2 && accrued % u128::from(64 * BILLION) == 0,
+                    "{left} left, {whole} accrued");
+            }
+        }
+
+        #[test]
+        fn no_numbers_panic(
+            steps in proptest::collection::vec((any::<u64>(), any::<u32>(), any::<u64>(), any::<u32>(), 0u8..5), 0..50),
+        ) {
+            let mut shaper = Shaper::default();
+            for (now, units, rate, bytes, step) in steps {
+                match step {
+                    0 => shaper.set(Nanos(now), packets(units), units % 2 == 0, Some(bytes)),
+                    1 => shaper.set(Nanos(now), bits(rate), false, None),
+                    2 => shaper.set(Nanos(now), None, false, Some(bytes)),
+                    3 => shaper.first(Nanos(now), bytes),
+                    _ => shaper.leave(Nanos(now), bytes, (units % 3 > 0).then_some(units)),
+                }
+            }
+        }
+    }
+}

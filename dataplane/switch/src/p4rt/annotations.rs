@@ -1,0 +1,64 @@
+//! `@groupflow_queue_depth(8) register<bit<32>>(N) depth;`: registers that belong to queues.
+
+use groupflow_pipeline::RegisterId;
+
+use super::binding::{BoundArray, Mismatch};
+use crate::core::{QueueRegister, QueueRegisters, MAX_PRIORITIES};
+
+/// What the annotations of this project start with.
+const PREFIX: &str = "groupflow_";
+const DEPTH: &str = "groupflow_queue_depth";
+const RATE: &str = "groupflow_queue_rate";
+const SHARE: &str = "groupflow_queue_share";
+/// Bits of a cell.
+const WIDTH: u32 = 32;
+
+/// Binds a register as its annotations say, or names the one that is wrong.
+pub fn bind(
+    queues: &mut QueueRegisters,
+    array: &BoundArray<RegisterId>,
+    annotations: &[String],
+) -> Result<(), Mismatch> {
+    let wrong = |what: String| Mismatch(format!("register {}: {what}", array.name));
+    let mut bound = None;
+    for annotation in annotations {
+        let text = annotation.trim().trim_start_matches('@');
+        let (name, argument) = text.split_once('(').unwrap_or((text, ""));
+        let name = name.trim();
+        let slot = match name {
+            DEPTH => &mut queues.depth,
+            RATE => &mut queues.rate,
+            SHARE => &mut queues.share,
+            _ if name.starts_with(PREFIX) => {
+                return Err(wrong(format!("@{name} is not one of @{DEPTH}, @{RATE}, @{SHARE}")));
+            }
+            _ => continue,
+        };
+        let register = register(array, argument).map_err(|what| wrong(format!("@{name}: {what}")))?;
+        if let Some(other) = bound.replace(name) {
+            return Err(wrong(format!("it has @{other} and @{name}, of which only one can be")));
+        }
+        if slot.replace(register).is_some() {
+            return Err(wrong(format!("@{name}: another register has it already")));
+        }
+    }
+    Ok(())
+}
+
+/// The register with the stride of an annotation's argument, `8)`.
+fn register(array: &BoundArray<RegisterId>, argument: &str) -> Result<QueueRegister, String> {
+    let number = argument.trim().strip_suffix(')').and_then(|text| text.trim().parse().ok());
+    let stride = number.filter(|stride| (1..=usize::from(MAX_PRIORITIES)).contains(stride));
+    let stride = stride.ok_or_else(|| {
+        let shown = argument.trim().trim_end_matches(')');
+        format!("{shown:?} is not a number of queues a port, between 1 and {MAX_PRIORITIES}")
+    })?;
+    if array.width != WIDTH || array.signed {
+        let kind = if array.signed { "int" } else { "bit" };
+        return Err(format!("its cells are {kind}<{}>, and must be bit<{WIDTH}>", array.width));
+    }
+    if array.size == 0 || array.size % stride != 0 {
+        return Err(format!("its {} cells are no multiple of {stride}", array.size));
+    }
+    Ok(QueueRegister { register: array.array, stride, size: array.size })
+}

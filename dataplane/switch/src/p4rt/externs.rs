@@ -1,0 +1,258 @@
+//! Queues, port settings and packet generators as ExternEntry, with a google.protobuf.Struct in it.
+//!
+//! P4Runtime specification, section "ExternEntry": `extern_type_id` says what, and the Struct all the rest, so
+//! that `extern_id` is 0. docs/traffic-manager.md lists the fields.
+
+use groupflow_pipeline::units::{Nanos, Port};
+
+use super::fields::{Builder, Fields};
+use super::status::{Code, Refusal};
+use super::update::Kind;
+use crate::core::{
+    parse_queue_rate, Amount, ConfigError, Generator, GeneratorError, Generators, PacketRate, QueueChange,
+    QueueState, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
+};
+use crate::proto::p4::v1::{entity, Entity, ExternEntry};
+
+/// `extern_type_id` of a queue of a port; P4Runtime leaves 0x81 to 0xfe to architectures.
+pub const QUEUE: u32 = 0x81;
+/// `extern_type_id` of the settings of a port.
+pub const PORT: u32 = 0x82;
+/// `extern_type_id` of a packet generator.
+pub const GENERATOR: u32 = 0x83;
+
+const QUEUE_FIELDS: &str = "port, queue, level, weight, rate, paused, limit_packets, limit_bytes";
+const PORT_FIELDS: &str = "port, nominal_packet";
+const GENERATOR_FIELDS: &str = "id, period_ns, first_ns, frame, port, enabled";
+/// 2^53: later times are not exact in a Struct.
+const LATEST: u64 = 1 << 53;
+
+/// Carries out an update. Generators are those of a saved program where there is one.
+pub fn write(
+    switch: &mut Switch,
+    saved: Option<&mut Generators>,
+    kind: Kind,
+    entry: &ExternEntry,
+) -> Result<(), Refusal> {
+    check_id(entry)?;
+    let fields = Fields::of(entry.entry.as_ref())?;
+    match entry.extern_type_id {
+        QUEUE => write_queue(switch, kind, fields).map_err(|e| e.within("queue")),
+        PORT => write_port(switch, kind, fields).map_err(|e| e.within("port")),
+        GENERATOR => write_generator(switch, saved, kind, fields).map_err(|e| e.within("generator")),
+        other => Err(unknown(other)),
+    }
+}
+
+/// Adds the entries that a request asks for.
+pub fn read(
+    switch: &Switch,
+    generators: &Generators,
+    filter: &ExternEntry,
+    found: &mut Vec<Entity>,
+) -> Result<(), Refusal> {
+    check_id(filter)?;
+    let fields = Fields::of(filter.entry.as_ref())?;
+    let (type_id, entries) = match filter.extern_type_id {
+        QUEUE => (QUEUE, queues(switch, fields).map_err(|e| e.within("queue"))?),
+        PORT => (PORT, ports(switch, fields).map_err(|e| e.within("port"))?),
+        GENERATOR => (GENERATOR, all_generators(generators, fields).map_err(|e| e.within("generator"))?),
+        // Of everything that can be removed: clients ask for it to clean up.
+        0 if fields.is_empty() => (GENERATOR, all_generators(generators, fields)?),
+        0 => return Err(Refusal::invalid("extern_type_id: it is zero, so nothing else can be asked for")),
+        other => return Err(unknown(other)),
+    };
+    found.extend(entries.into_iter().map(|entry| {
+        let entry = ExternEntry { extern_type_id: type_id, extern_id: 0, entry: Some(entry.build()) };
+        Entity { entity: Some(entity::Entity::ExternEntry(entry)) }
+    }));
+    Ok(())
+}
+
+fn write_queue(switch: &mut Switch, kind: Kind, mut fields: Fields) -> Result<(), Refusal> {
+    only_modify(kind)?;
+    let port = fields.required("port", 0, MAX_PORT.into())? as u16;
+    let queue = fields.required("queue", 0, u8::MAX.into())? as u8;
+    let rate = fields.text("rate")?.map(|text| parse_queue_rate(&text)).transpose();
+    let change = QueueChange {
+        level: fields.number("level", 0, u8::MAX.into())?.map(|level| level as u8),
+        weight: fields.number("weight", 1, u16::MAX.into())?.map(|weight| weight as u16),
+        rate: rate.map_err(|error| Refusal::invalid(format!("entry.rate: {error}")))?,
+        paused: fields.flag("paused")?,
+        limit_packets: fields
+            .optional_number("limit_packets", 1, QUEUE_LIMIT.into())?
+            .map(|limit| limit.map(|packets| packets as u32)),
+        limit_bytes: fields.optional_number("limit_bytes", 1, QUEUE_BYTES_LIMIT)?,
+    };
+    fields.finish(QUEUE_FIELDS)?;
+    switch.change_queue(Port(port), queue, &change).map_err(config_refusal)
+}
+
+fn write_port(switch: &mut Switch, kind: Kind, mut fields: Fields) -> Result<(), Refusal> {
+    only_modify(kind)?;
+    let port = fields.required("port", 0, MAX_PORT.into())? as u16;
+    let nominal = fields.number("nominal_packet", 1, MAX_FRAME as u64)?;
+    fields.finish(PORT_FIELDS)?;
+    match nominal {
+        Some(bytes) => switch.set_nominal_packet(Port(port), bytes as u32).map_err(config_refusal),
+        None => switch.nominal_packet(Port(port)).map(drop).map_err(config_refusal),
+    }
+}
+
+fn write_generator(
+    switch: &mut Switch,
+    saved: Option<&mut Generators>,
+    kind: Kind,
+    mut fields: Fields,
+) -> Result<(), Refusal> {
+    let now = switch.reached();
+    let id = fields.required("id", 0, u64::from(GENERATOR_LIMIT) - 1)? as u8;
+    let generator = match kind {
+        Kind::Delete => None,
+        _ => Some(generator(&mut fields, now)?),
+    };
+    fields.finish(if kind == Kind::Delete { "id" } else { GENERATOR_FIELDS })?;
+    let change = |generators: &mut Generators, now: Nanos| match (kind, generator) {
+        (Kind::Insert, Some(generator)) => generators.insert(now, id, generator),
+        (Kind::Modify, Some(generator)) => generators.modify(now, id, generator),
+        _ => generators.delete(id),
+    };
+    let result = match saved {
+        Some(saved) => change(saved, now),
+        None => switch.change_generators(change).unwrap_or(Err(GeneratorError::NotFound)),
+    };
+    result.map_err(|error| generator_refusal(error).within(&id.to_string()))
+}
+
+fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Refusal> {
+    let frame = fields.text("frame")?.ok_or_else(|| Refusal::invalid("entry.frame: it is missing"))?;
+    Ok(Generator {
+        period: Nanos(fields.required("period_ns", 0, LATEST)?),
+        first: fields.number("first_ns", 0, LATEST)?.map_or(now, Nanos),
+        frame: unhex(&frame)
+            .ok_or_else(|| Refusal::invalid("entry.frame: it is not hexadecimal, two digits a byte"))?,
+        port: Port(fields.number("port", 0, MAX_PORT.into())?.unwrap_or(0) as u16),
+        enabled: fields.flag("enabled")?.unwrap_or(true),
+    })
+}
+
+fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Builder>, Refusal> {
+    let (port, queue) =
+        (filter.number("port", 0, MAX_PORT.into())?, filter.number("queue", 0, u8::MAX.into())?);
+    filter.finish("port, queue")?;
+    let mut found = Vec::new();
+    for number in switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)))
+    {
+        let states = (0u8..).zip(switch.queue_states(number).map_err(config_refusal)?);
+        let wanted = states.filter(|(other, _)| queue.map_or(true, |queue| queue == u64::from(*other)));
+        found.extend(wanted.map(|(queue, state)| queue_entry(number, queue, &state)));
+    }
+    Ok(found)
+}
+
+fn queue_entry(port: Port, queue: u8, state: &QueueState) -> Builder {
+    let (settings, counters) = (&state.settings, &state.counters);
+    let amount =
+        |amount: Amount| Builder::default().number("packets", amount.packets).number("bytes", amount.bytes);
+    let drops = Builder::default()
+        .inner("full_packets", amount(counters.drops.full_packets))
+        .inner("full_bytes", amount(counters.drops.full_bytes))
+        .inner("link_down", amount(counters.drops.link_down))
+        .inner("reloaded", amount(counters.drops.reloaded));
+    Builder::default()
+        .number("port", port.0)
+        .number("queue", queue)
+        .number("level", settings.level)
+        .number("weight", settings.weight)
+        .text("rate", settings.rate.map_or("unlimited".into(), |rate| rate.to_string()))
+        .flag("paused", settings.paused)
+        .optional("limit_packets", settings.limit_packets)
+        .optional("limit_bytes", settings.limit_bytes)
+        .optional("demand", state.demand.map(PacketRate::units))
+        .optional("share", Some(state.share.units()).filter(|_| state.share != PacketRate::UNLIMITED))
+        .number("packets", counters.packets)
+        .number("bytes", counters.bytes)
+        .number("high_water_packets", counters.high_water_packets)
+        .number("high_water_bytes", counters.high_water_bytes)
+        .number("enqueued", counters.enqueued)
+        .number("enqueued_bytes", counters.enqueued_bytes)
+        .number("sent", counters.sent)
+        .number("sent_bytes", counters.sent_bytes)
+        .number("dropped", counters.dropped)
+        .inner("drops", drops)
+}
+
+fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Builder>, Refusal> {
+    let port = filter.number("port", 0, MAX_PORT.into())?;
+    filter.finish("port")?;
+    let wanted = switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)));
+    let entry = |port: Port| {
+        let nominal = switch.nominal_packet(port).map_err(config_refusal)?;
+        Ok(Builder::default().number("port", port.0).number("nominal_packet", nominal))
+    };
+    wanted.map(entry).collect()
+}
+
+fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Builder>, Refusal> {
+    let id = filter.number("id", 0, u64::from(GENERATOR_LIMIT) - 1)?;
+    filter.finish("id")?;
+    let wanted = generators.iter().filter(|(other, ..)| id.map_or(true, |id| id == u64::from(*other)));
+    let entry = |(id, generator, ticks): (u8, &Generator, u64)| {
+        Builder::default()
+            .number("id", id)
+            .number("period_ns", generator.period.0)
+            .number("first_ns", generator.first.0)
+            .text("frame", hex(&generator.frame))
+            .number("port", generator.port.0)
+            .flag("enabled", generator.enabled)
+            .number("ticks", ticks)
+    };
+    Ok(wanted.map(entry).collect())
+}
+
+fn check_id(entry: &ExternEntry) -> Result<(), Refusal> {
+    match entry.extern_id {
+        0 => Ok(()),
+        id => Err(Refusal::invalid(format!("extern_id: {id}, and must be 0: the entry says which one"))),
+    }
+}
+
+fn unknown(type_id: u32) -> Refusal {
+    Refusal::invalid(format!(
+        "extern_type_id: {type_id:#x} is not {QUEUE:#x} (queue), {PORT:#x} (port) or {GENERATOR:#x} (generator)"
+    ))
+}
+
+fn only_modify(kind: Kind) -> Result<(), Refusal> {
+    match kind {
+        Kind::Modify => Ok(()),
+        _ => Err(Refusal::invalid("it can only be modified")),
+    }
+}
+
+fn config_refusal(error: ConfigError) -> Refusal {
+    match error {
+        ConfigError::NoSuchPort(_) => Refusal::invalid(format!("entry.port: {error}")),
+        ConfigError::NoSuchQueue { .. } => Refusal::invalid(format!("entry.queue: {error}")),
+        ConfigError::PacketSize(_) => Refusal::invalid(format!("entry.nominal_packet: {error}")),
+        other => Refusal::invalid(other.to_string()),
+    }
+}
+
+fn generator_refusal(error: GeneratorError) -> Refusal {
+    match error {
+        GeneratorError::AlreadyExists => Refusal::new(Code::AlreadyExists, error.to_string()),
+        GeneratorError::NotFound => Refusal::not_found(error.to_string()),
+        other => Refusal::invalid(format!("entry.{other}")),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16).map(|value| value as u8);
+    let pair = |pair: &[u8]| Some(digit(&pair[0])? << 4 | digit(&pair[1])?);
+    (text.len() % 2 == 0).then(|| text.as_bytes().chunks_exact(2).map(pair).collect())?
+}
