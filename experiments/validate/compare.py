@@ -54,49 +54,64 @@ def read(path: Path, scenario: Scenario) -> list[Series]:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A flow in ns-2 and in groupflow."""
+class Pair:
+    """A flow in ns-2 and in another run."""
 
-    scenario: Scenario
-    flow: int
     ns2: Series
-    ours: Series
+    other: Series
 
     @property
     def throughput(self) -> float:
         """Difference in packets acknowledged, percent."""
-        return difference(self.ns2.last.acked, self.ours.last.acked)
+        return difference(self.ns2.last.acked, self.other.last.acked)
 
     @property
     def dropped(self) -> float:
-        """Difference in packets dropped (both flows), percent."""
-        return difference(self.ns2.last.dropped, self.ours.last.dropped)
+        """Difference in packets dropped (all flows'), percent."""
+        return difference(self.ns2.last.dropped, self.other.last.dropped)
 
     @property
-    def window(self) -> float:
+    def mean_window(self) -> float:
+        """Difference of the mean windows, percent."""
+        return difference(self.ns2.window, self.other.window)
+
+    @property
+    def apart(self) -> float:
         """Mean distance of the windows over time, percent of the mean window."""
-        pairs = zip(self.ns2.samples, self.ours.samples, strict=True)
-        distance = sum(abs(theirs.window - ours.window) for theirs, ours in pairs) / len(self.ns2.samples)
+        pairs = zip(self.ns2.samples, self.other.samples, strict=True)
+        distance = sum(abs(theirs.window - other.window) for theirs, other in pairs) / len(self.ns2.samples)
         return 100 * distance / self.ns2.window
 
     @property
     def equal(self) -> int:
         """Samples in which every figure is the same, the window to a thousandth."""
         return sum(
-            _counts(theirs) == _counts(ours) and abs(theirs.window - ours.window) <= 1e-3 * max(1, ours.window)
-            for theirs, ours in zip(self.ns2.samples, self.ours.samples, strict=True)
+            _counts(theirs) == _counts(other) and abs(theirs.window - other.window) <= 1e-3 * other.window
+            for theirs, other in zip(self.ns2.samples, self.other.samples, strict=True)
         )
 
     @property
-    def explain(self) -> bool:
+    def differs(self) -> bool:
         """Whether it differs by more than the limit in anything."""
-        return max(abs(self.throughput), abs(self.dropped), self.window) > LIMIT
+        return max(abs(self.throughput), abs(self.dropped), abs(self.mean_window), self.apart) > LIMIT
 
 
-def rows(scenario: Scenario, ns2: Path, ours: Path) -> list[Row]:
+@dataclass(frozen=True)
+class Row:
+    """A flow in all runs."""
+
+    scenario: Scenario
+    flow: int
+    exact: Pair
+    first: str  # at the same instant, on the exact line: "arrivals" or "departures"
+    netsim: Pair
+
+
+def pairs(scenario: Scenario, ns2: Path, other: Path) -> list[Pair]:
     """One for each flow."""
-    pairs = zip(read(ns2, scenario), read(ours, scenario), strict=True)
-    return [Row(scenario, index, theirs, mine) for index, (theirs, mine) in enumerate(pairs)]
+    return [
+        Pair(theirs, ours) for theirs, ours in zip(read(ns2, scenario), read(other, scenario), strict=True)
+    ]
 
 
 def difference(theirs: float, ours: float) -> float:

@@ -11,7 +11,10 @@
 array set option $argv
 
 # ns-2 takes the first slow-start threshold from window_ when an agent is made, so the class is set, not the agent.
-Agent/TCP set packetSize_ 1460
+# Packets are 1500 bytes with 54 of header: Ethernet, IPv4 and TCP, as in groupflow.
+Agent/TCP set tcpip_base_hdr_size_ 54
+Agent/TCP set packetSize_ 1446
+Agent/TCPSink set packetSize_ 54
 Agent/TCP set window_ 100000
 
 array set agent {
@@ -40,8 +43,8 @@ foreach flow $option(flows) {
     lassign $flow variant from to start window sink
     Agent/TCP set window_ $window
     set tcp [new $agent($variant)]
-    # Vegas does not add the 40 bytes of header that the others do.
-    $tcp set packetSize_ [expr {$variant eq "vegas" ? 1500 : 1460}]
+    # Vegas does not add the header that the others do.
+    $tcp set packetSize_ [expr {$variant eq "vegas" ? 1500 : 1446}]
     set receiver [new Agent/TCPSink$sink]
     $ns attach-agent [lindex $nodes $from] $tcp
     $ns attach-agent [lindex $nodes $to] $receiver

@@ -1,4 +1,4 @@
-"""Runs groupflow's TCP: the endpoints of `dataplane/netsim` on a line that keeps time as exactly as ns-2 means to."""
+"""Runs groupflow's TCP: on netsim, and on a line that keeps time exactly, as ns-2 means to."""
 
 from __future__ import annotations
 
@@ -13,18 +13,29 @@ _WORKSPACE = Path(__file__).parents[2] / "dataplane"
 
 def build() -> None:
     """Compiles, so that the runs' times do not contain it."""
-    subprocess.run([*_cargo("tcp_line"), "--no-run"], cwd=_WORKSPACE, check=True)
+    for runner in ("tcp_line", "tcp_netsim"):
+        subprocess.run([*_cargo(runner), "--no-run"], cwd=_WORKSPACE, check=True)
 
 
-def run(scenario: Scenario, out: Path, runner: str = "tcp_line") -> tuple[Path, float]:
-    """Samples of a run, and its CPU time."""
-    path = (out / f"{scenario.name}.{runner}").resolve()
+def exact(scenario: Scenario, out: Path, first: str) -> Path:
+    """Samples on the exact line; of an arrival and a departure at the same instant, `first` goes first."""
+    return _run(scenario, out, "tcp_line", first)[0]
+
+
+def run(scenario: Scenario, out: Path) -> tuple[Path, float]:
+    """Samples on netsim, and the CPU time."""
+    return _run(scenario, out, "tcp_netsim", "departures")
+
+
+def _run(scenario: Scenario, out: Path, runner: str, first: str) -> tuple[Path, float]:
+    path = (out / f"{scenario.name}.{runner}.{first}").resolve()
     environment = os.environ | {
         "LINKS": ";".join(link.words() for link in scenario.links),
         "FLOWS": ";".join(
             f"{flow.variant} {flow.source} {flow.target} {flow.start:g} {flow.window} {flow.sink}"
             for flow in scenario.flows
         ),
+        "FIRST": first,
         "UNTIL": f"{scenario.until:g}",
         "SAMPLE": f"{scenario.sample:g}",
         "OUT": str(path),

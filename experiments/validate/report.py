@@ -14,34 +14,41 @@ HEADINGS = (
     "scenario",
     "TCP",
     "flow",
-    "packets acknowledged, ns-2",
-    "groupflow",
-    "dropped, ns-2",
-    "groupflow",
+    "acked, ns-2",
+    "dropped",
     "timeouts",
-    "mean window, ns-2",
-    "groupflow",
+    "mean window",
+    "exact line: samples equal",
+    "first",
     "windows apart",
-    "samples equal",
+    "netsim: acked",
+    "dropped",
+    "timeouts",
+    "mean window",
+    "windows apart",
 )
 
 
 def cells(row: Row) -> list[str]:
     """A row of the table."""
-    theirs, ours = row.ns2.last, row.ours.last
+    exact, ours = row.exact, row.netsim
+    theirs = ours.ns2.last
     return [
         row.scenario.title,
         row.scenario.flows[row.flow].variant,
         str(row.flow + 1),
         str(theirs.acked),
-        _with_difference(ours.acked, row.throughput),
         str(theirs.dropped),
-        _with_difference(ours.dropped, row.dropped),
-        f"{theirs.timeouts} / {ours.timeouts}",
-        f"{row.ns2.window:.1f}",
-        f"{row.ours.window:.1f}",
-        f"{row.window:.2f} %",
-        f"{row.equal} of {len(row.ns2.samples)}",
+        str(theirs.timeouts),
+        f"{ours.ns2.window:.1f}",
+        f"{exact.equal} of {len(exact.ns2.samples)}",
+        row.first,
+        f"{exact.apart:.2f} %",
+        f"{ours.throughput:+.2f} %",
+        f"{ours.dropped:+.2f} %",
+        str(ours.other.last.timeouts),
+        f"{ours.mean_window:+.2f} %",
+        f"{ours.apart:.2f} %",
     ]
 
 
@@ -50,9 +57,7 @@ def write(table: Sequence[Row], ns2_seconds: float, our_seconds: float) -> None:
     lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in table]
     document = _replaced(_DOCUMENT.read_text(), "table", "\n".join(lines))
-    cost = (
-        f"ns-2: {ns2_seconds:.1f} s of CPU; groupflow's TCP on the exact line: {our_seconds:.1f} s, with samples."
-    )
+    cost = f"ns-2: {ns2_seconds:.1f} s of CPU. netsim, one thread: {our_seconds:.1f} s, a sample every 10 ms included."
     _DOCUMENT.write_text(_replaced(document, "cost", cost))
 
 
@@ -62,7 +67,3 @@ def _replaced(document: str, name: str, text: str) -> str:
     if not pattern.search(document):
         raise SystemExit(f"validate: {_DOCUMENT.name} has no place for the {name}: {begin} ... {end}")
     return pattern.sub(lambda _: f"{begin}\n{text}\n{end}", document)
-
-
-def _with_difference(value: int, percent: float) -> str:
-    return str(value) if percent == 0 else f"{value} ({percent:+.2f} %)"

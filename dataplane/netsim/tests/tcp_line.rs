@@ -24,6 +24,7 @@ fn scaled(text: &str, scale: f64) -> u64 {
 fn flow(fields: &[String]) -> Flow {
     let variant: Variant = fields[0].parse().unwrap();
     let mut config = SenderConfig::ns2(variant, fields[4].parse().unwrap());
+    config.mss = 1500 - tcp_net::HEADER;
     config.start = Nanos(scaled(&fields[3], 1e9));
     let mut receiver = ReceiverConfig::for_sender(&config);
     if fields.get(5).is_some_and(|sink| sink.ends_with("DelAck")) {
@@ -36,9 +37,11 @@ fn flow(fields: &[String]) -> Flow {
 #[ignore = "run by experiments/validate with LINKS, FLOWS, FIRST, UNTIL, SAMPLE and OUT"]
 fn scenario() {
     let arrivals_first = std::env::var("FIRST").unwrap() == "arrivals";
-    let link = |fields: &Vec<String>| Link {
-        arrivals_first,
-        ..Link::new(scaled(&fields[0], 1e6), Nanos(scaled(&fields[1], 1e6)), fields[2].parse().unwrap())
+    let link = |fields: &Vec<String>| {
+        let (rate, delay) = (scaled(&fields[0], 1e6), Nanos(scaled(&fields[1], 1e6)));
+        let mut link = Link::new(rate, delay, fields[2].parse().unwrap());
+        link.arrivals_first = arrivals_first;
+        link
     };
     let links = list("LINKS").iter().map(link).collect();
     let flows = list("FLOWS").iter().map(|fields| flow(fields)).collect();

@@ -96,9 +96,12 @@ impl Link {
     }
 }
 
-/// ns-2's sizes: 40 bytes of header, 8 a SACK block.
+/// Ethernet, IPv4 and TCP.
+pub const HEADER: u32 = 54;
+
+/// Sizes as ns-2 has them: a header, and 8 bytes a SACK block without the 4 around them.
 fn size(segment: &Segment) -> u64 {
-    40 + u64::from(segment.payload) + 8 * segment.sack.blocks().len() as u64
+    u64::from(HEADER + segment.payload) + 8 * segment.sack.blocks().len() as u64
 }
 
 pub struct Flow {
