@@ -3,7 +3,7 @@
 What the paper leaves open, and what is chosen here:
 
 - TCP's packets wait in their host until the first link takes them: the host's link has the rate of the
-  others, no delay and no limit on what waits. (ns-2's agents sit in node 1 itself; then slow start overflows node 1.)
+  others, no delay and no limit on what waits. (ns-2's agents sit in node 1; there slow start overflows it.)
 - With the control, the host is the external node of eq. 9 and shapes its flow to r_0, with d_0 = d.
 - With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
 - 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.

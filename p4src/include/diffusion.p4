@@ -55,11 +55,13 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
     }
 
     // Unicast packets of a controlled flow. Where a port has more flows than queues, all flows that come in by one port
-    // share a flow number and a queue (a rule on ingress_port): the control needs no more than a queue an input port.
+    // share a flow number and a queue (a rule on ingress_port; on the node before, one on egress_port): the control
+    // needs no more than a queue an input port.
     // Written by: the controller when a flow is installed. Legal: flow 1 to MAX_FLOWS-1, queue 1 to 6.
     table controlled_flows {
         key = {
             meta.ingress_port : ternary;
+            meta.egress_port  : ternary;
             hdr.ipv4.src      : ternary;
             hdr.ipv4.dst      : ternary;
             hdr.ipv4.protocol : ternary;

@@ -7,7 +7,7 @@ from finsy.proto import p4r
 
 from groupflow.p4rt.connection import ConnectionFailedError, Failure, PacketIn, PacketOut
 from groupflow.p4rt.device import PUNT_CONTROL, PUNT_RESET
-from groupflow.p4rt.entries import DELETE, GROUPS, INSERT, Change, Entries, Key, Replicas
+from groupflow.p4rt.entries import DELETE, GROUPS, INSERT, Action, Change, Entries, Key, Replicas
 from groupflow.p4rt.messages import parse_control
 from tests.unit.controller.wire import Received, read_reply
 
@@ -62,6 +62,8 @@ class FakeSwitch:
             key.match: tuple(sorted(port for port, _ in value.copies))
             if isinstance(value, Replicas)
             else value.params
+            if isinstance(value, Action)
+            else tuple(hash(part) for part in value)
             for key, value in self.entries.items()
             if key.table == name
         }
@@ -85,8 +87,8 @@ class FakeSwitch:
         return failures
 
     def _check_references(self, change: Change) -> None:
-        if change.key.table == "streams" and not isinstance(change.value, Replicas):
-            assert change.value is not None
+        if change.key.table == "streams":
+            assert isinstance(change.value, Action)
             groups = [group for group in change.value.params[1:5] if group]
             for group in groups:
                 assert Key(GROUPS, (group,)) in self.entries, f"{change.key} names group {group}"

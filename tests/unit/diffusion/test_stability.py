@@ -30,9 +30,9 @@ def simulated(d: float, steps: int = 400, nodes: int = 40) -> float:
     n[i] packets, j[i] packets sent in a delay; r and n reach the neighbour a delay later, packets too.
     """
     chance = random.Random(1)
-    n = [chance.uniform(-1, 1) for _ in range(nodes)]
-    mean = sum(n) / nodes
-    n = [value - mean for value in n]
+    start = [chance.uniform(-1, 1) for _ in range(nodes)]
+    mean = sum(start) / nodes
+    n: list[float] = [value - mean for value in start]
     first = max(map(abs, n))
     r, told = [d * value for value in n], list(n)
     sent: list[float] = [0.0] * nodes
