@@ -94,10 +94,10 @@ def topology_text(case: Case) -> str:
     """The line, with a source and a sink for each flow."""
     at = {TARGET: 1, BACKGROUND: case.background_at}
     rate = f"{case.bandwidth_bps}bit"
-    line = {"rate": rate, "delay": f"{LINK_DELAY_NS}ns", "queue": case.buffer}
-    source = {"rate": rate, "delay": 0, "queue": HOST_QUEUE}
-    sink = {"rate": "unlimited", "delay": 0}
-    links: list[dict[str, object]] = [
+    line: dict[str, object] = {"rate": rate, "delay": f"{LINK_DELAY_NS}ns", "queue": case.buffer}
+    source: dict[str, object] = {"rate": rate, "delay": 0, "queue": HOST_QUEUE}
+    sink: dict[str, object] = {"rate": "unlimited", "delay": 0}
+    links = [
         {"ends": [switch(n), switch(n + 1)]} | line for n in range(1, case.nodes)
     ]
     for name, node in at.items():
