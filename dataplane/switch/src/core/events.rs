@@ -269,6 +269,16 @@ impl Switch {
             }
             return;
         }
+        if self.config.eager && state.out_wire.due().is_none() {
+            match state.out_wire.send_eagerly(now, length) {
+                Some(time) => {
+                    let Frame { bytes, tail } = frame;
+                    self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+                }
+                None => self.spare.push(frame.bytes),
+            }
+            return;
+        }
         state.out_wire.send(now, frame, length);
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, Stage::Depart);
