@@ -25,9 +25,11 @@ const TAIL: u32 = 1_446;
 const INTERVAL: u64 = 98;
 
 /// How the switch is measured, and the links it has.
-const VARIANTS: [(&str, &[&str]); 4] = [
+const VARIANTS: [(&str, &[&str]); 5] = [
     ("ideal links", &[]),
     ("port at 123 Gb/s", &["2:rate=123gbit,queue=2000,dir=out"]),
+    // Slower than what comes: all but the first packets wait.
+    ("port at 122 Gb/s, queueing", &["2:rate=122gbit,queue=2000,dir=out"]),
     ("port at 123 Gb/s, 1 us", &["2:rate=123gbit,delay=1us,queue=2000,dir=out"]),
     (
         "both links at 123 Gb/s, 1 us",
