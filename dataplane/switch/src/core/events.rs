@@ -176,6 +176,10 @@ impl Switch {
             state.out_drops.priority += u64::from(refusal == Refusal::Priority);
             return self.recycle(queued.packet);
         }
+        if state.out_queues.arrives(priority) {
+            self.reshare(place);
+        }
+        let state = &mut self.ports[usize::from(place)];
         // A wire that is idle takes it at once, so a queue never fills before one. Clones of egress come
         // back here from within transmit(), as often as CLONE_GENERATIONS.
         let ready = state.out_wire.ready();
