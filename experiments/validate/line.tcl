@@ -3,6 +3,7 @@
 #   ns line.tcl key value ...
 #     links    list of {Mb/s ms packets}: link i joins nodes i and i+1
 #     flows    list of {variant from to start window sink}
+#     monitor  links whose drops are counted: counting costs time at every packet
 #     until    seconds
 #     sample   seconds between samples, 0: none (for timing)
 #     out      file of samples: time flow cwnd ssthresh acked sent resent timeouts dropped
@@ -10,7 +11,10 @@
 array set option $argv
 
 # ns-2 takes the first slow-start threshold from window_ when an agent is made, so the class is set, not the agent.
-Agent/TCP set packetSize_ 1460
+# Packets are 1500 bytes with 54 of header: Ethernet, IPv4 and TCP, as in groupflow.
+Agent/TCP set tcpip_base_hdr_size_ 54
+Agent/TCP set packetSize_ 1446
+Agent/TCPSink set packetSize_ 54
 Agent/TCP set window_ 100000
 
 array set agent {
@@ -19,6 +23,8 @@ array set agent {
 
 set ns [new Simulator]
 set nodes [list [$ns node]]
+set monitors {}
+set links 0
 foreach link $option(links) {
     lassign $link rate delay limit
     lappend nodes [$ns node]
@@ -27,17 +33,18 @@ foreach link $option(links) {
     $ns duplex-link $from $to ${rate}Mb ${delay}ms DropTail
     $ns queue-limit $from $to $limit
     $ns queue-limit $to $from $limit
-    if {$option(sample) > 0} {
+    if {$option(sample) > 0 && $links in $option(monitor)} {
         lappend monitors [$ns monitor-queue $from $to ""]
     }
+    incr links
 }
 
 foreach flow $option(flows) {
     lassign $flow variant from to start window sink
     Agent/TCP set window_ $window
     set tcp [new $agent($variant)]
-    # Vegas does not add the 40 bytes of header that the others do.
-    $tcp set packetSize_ [expr {$variant eq "vegas" ? 1500 : 1460}]
+    # Vegas does not add the header that the others do.
+    $tcp set packetSize_ [expr {$variant eq "vegas" ? 1500 : 1446}]
     set receiver [new Agent/TCPSink$sink]
     $ns attach-agent [lindex $nodes $from] $tcp
     $ns attach-agent [lindex $nodes $to] $receiver

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["p4", "fifo"]
 Variant: TypeAlias = Literal["tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound"]
 VARIANTS: tuple[Variant, ...] = ("tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound")
+Pattern: TypeAlias = Literal["constant", "poisson", "on_off"]
 Profile: TypeAlias = Literal["rfc", "ns2"]
 
 SECOND = 10**9
@@ -50,7 +51,7 @@ class LinkExtra:
 class Arrivals:
     """When the packets of a UDP source come: at its rate, unless said otherwise."""
 
-    pattern: Literal["constant", "poisson", "on_off"] = "constant"
+    pattern: Pattern = "constant"
     on_ns: int = 0
     off_ns: int = 0
     random: bool = False

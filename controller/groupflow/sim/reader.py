@@ -19,6 +19,7 @@ from groupflow.sim.model import (
     GilbertElliott,
     Kind,
     LinkExtra,
+    Pattern,
     Profile,
     QueueSetting,
     Scenario,
@@ -26,7 +27,6 @@ from groupflow.sim.model import (
     SwitchSetup,
     TcpTraffic,
     UdpTraffic,
-    Variant,
 )
 from groupflow.topology import Topology, TopologyError
 from groupflow.topology import load as load_topology
@@ -38,7 +38,7 @@ _KEYS = (
     "queues", "trace",
 )  # fmt: skip
 _FLOW_KEYS = ("kind", "from", "to", "start", "stop", "shaped_as")
-_UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on", "off", "random", "sizes")
+_UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on_for", "off_for", "random", "sizes")
 _TCP_KEYS = (
     *_FLOW_KEYS, "variant", "window", "packet", "profile", "size", "delayed_ack", "ecn", "initial_window",
     "min_rto",
@@ -113,7 +113,9 @@ class _Reader(FormReader):
             name: self.map(value if value is not None else {}, f"switches.{name}", _SWITCH_KEYS)
             for name, value in self.map(form.get("switches", {}), "switches", None).items()
         }
-        kinds = {name: self._kind(f"switches.{name}", value) for name, value in switches.items()}
+        kinds: dict[str, Kind] = {
+            name: self._kind(f"switches.{name}", value) for name, value in switches.items()
+        }
         setups = {name: self._setup(f"switches.{name}", value) for name, value in switches.items()}
         links = form.get("links", [])
         if not isinstance(links, list):
@@ -180,7 +182,7 @@ class _Reader(FormReader):
     def _extra(self, key: str, form: Map) -> LinkExtra:
         burst = form.get("loss")
         return LinkExtra(
-            burst_loss=self._burst(f"{key}.loss", burst) if isinstance(burst, dict) else None,
+            burst_loss=self._burst(f"{key}.loss", form["loss"]) if isinstance(burst, dict) else None,
             down_ns=self._downs(f"{key}.down", form.get("down", [])),
             queue_bytes=self.quantity(form, key, "queue_bytes", units.parse_bytes, None),
         )
@@ -246,9 +248,9 @@ class _Reader(FormReader):
         rate = self._required(form, key, "rate", units.parse_rate)
         if rate is None:
             self.refuse(f"{key}.rate", "'unlimited' will not do for a source; write a rate such as 10Mb/s")
-        pattern = self._choice(form, key, "arrivals", ("constant", "poisson", "on_off"), "constant")
+        pattern: Pattern = self._choice(form, key, "arrivals", ("constant", "poisson", "on_off"), "constant")
         spans: dict[str, int] = {}
-        for field in ("on", "off"):
+        for field in ("on_for", "off_for"):
             if pattern == "on_off":
                 spans[field] = self._required(form, key, field, units.parse_delay)
                 if spans[field] == 0:
@@ -257,8 +259,8 @@ class _Reader(FormReader):
                 self.refuse(f"{key}.{field}", "only an on_off source has it; write arrivals: on_off")
         arrivals = Arrivals(
             pattern,
-            spans.get("on", 0),
-            spans.get("off", 0),
+            spans.get("on_for", 0),
+            spans.get("off_for", 0),
             self._flag(form, key, "random", otherwise=False),
         )
         return UdpTraffic(
@@ -276,7 +278,7 @@ class _Reader(FormReader):
         profile: Profile = self._choice(form, key, "profile", ("rfc", "ns2"), "rfc")
         initial = "initial_window"
         return TcpTraffic(
-            variant=cast(Variant, variant),
+            variant=variant,
             window=self.quantity(form, key, "window", units.parse_packets, 1000),
             packet=self._packet(form, key, 100),
             profile=profile,

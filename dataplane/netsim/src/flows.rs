@@ -78,7 +78,9 @@ impl Flows {
         if delay == Nanos::ZERO {
             return Vec::new();
         }
-        flows.iter().map(transit).collect()
+        let mut transits: Vec<Transit> = flows.iter().map(transit).collect();
+        Transit::sort(&mut transits);
+        transits
     }
 
     /// The ends of flows at a host. `limit` packets of a source wait for the interface.

@@ -24,6 +24,7 @@ fn scaled(text: &str, scale: f64) -> u64 {
 fn flow(fields: &[String]) -> Flow {
     let variant: Variant = fields[0].parse().unwrap();
     let mut config = SenderConfig::ns2(variant, fields[4].parse().unwrap());
+    config.mss = 1500 - tcp_net::HEADER;
     config.start = Nanos(scaled(&fields[3], 1e9));
     let mut receiver = ReceiverConfig::for_sender(&config);
     if fields.get(5).is_some_and(|sink| sink.ends_with("DelAck")) {
@@ -33,12 +34,16 @@ fn flow(fields: &[String]) -> Flow {
 }
 
 #[test]
-#[ignore = "run by experiments/validate with LINKS, FLOWS, UNTIL, SAMPLE and OUT"]
+#[ignore = "run by experiments/validate with LINKS, FLOWS, FIRST, UNTIL, SAMPLE and OUT"]
 fn scenario() {
-    let links = list("LINKS")
-        .iter()
-        .map(|link| Link::new(scaled(&link[0], 1e6), Nanos(scaled(&link[1], 1e6)), link[2].parse().unwrap()))
-        .collect();
+    let arrivals_first = std::env::var("FIRST").unwrap() == "arrivals";
+    let link = |fields: &Vec<String>| {
+        let (rate, delay) = (scaled(&fields[0], 1e6), Nanos(scaled(&fields[1], 1e6)));
+        let mut link = Link::new(rate, delay, fields[2].parse().unwrap());
+        link.arrivals_first = arrivals_first;
+        link
+    };
+    let links = list("LINKS").iter().map(link).collect();
     let flows = list("FLOWS").iter().map(|fields| flow(fields)).collect();
     let until = scaled(&std::env::var("UNTIL").unwrap(), 1e9);
     let step = scaled(&std::env::var("SAMPLE").unwrap(), 1e9);

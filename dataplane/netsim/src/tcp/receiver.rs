@@ -85,7 +85,8 @@ impl Receiver {
         let had_gap = !self.above.is_empty();
         let in_order = packet == self.next;
         self.place(packet);
-        let at_once = !in_order || had_gap || syn;
+        // The first packet tells that the connection stands: its sender waits for the answer.
+        let at_once = !in_order || had_gap || packet == 0;
         self.schedule(now, at_once);
     }
 

@@ -198,7 +198,8 @@ impl Sender {
         if self.config.stop.is_some_and(|stop| now >= stop) {
             self.limit = self.limit.min(self.max);
         }
-        if let Some(packet) = self.resend.take() {
+        // One that a slow caller did not fetch in time may be acknowledged by now.
+        if let Some(packet) = self.resend.take().filter(|packet| *packet >= self.una) {
             return Some(self.emit(now, packet));
         }
         if self.burst == 0 {

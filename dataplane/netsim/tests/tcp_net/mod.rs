@@ -26,6 +26,9 @@ pub struct Link {
     pub loss: f64,
     /// Additional delay, uniform up to this: reorders.
     pub jitter: Nanos,
+    /// Of an arrival and a departure at the same instant, which goes first. ns-2 takes what was scheduled first, which is the
+    /// arrival, unless its floating-point time separates the two.
+    pub arrivals_first: bool,
     pub drops: u64,
     pub sent: u64,
     free_at: Units,
@@ -45,6 +48,7 @@ impl Link {
             mark_at: None,
             loss: 0.0,
             jitter: Nanos::ZERO,
+            arrivals_first: true,
             drops: 0,
             sent: 0,
             free_at: 0,
@@ -55,10 +59,9 @@ impl Link {
         }
     }
 
-    /// Packets that wait, without the one on the wire. One whose transmission starts at `now` waits still: ns-2 handles what was
-    /// scheduled first, and an arrival was before the departure of the same instant.
+    /// Packets that wait, without the one on the wire. What starts to be sent at `now` waits still where arrivals go first.
     pub fn waiting(&mut self, now: Units) -> usize {
-        while self.starts.front().is_some_and(|start| *start < now) {
+        while self.starts.front().is_some_and(|start| *start < now || *start == now && !self.arrivals_first) {
             self.starts.pop_front();
         }
         self.starts.len()
@@ -93,9 +96,12 @@ impl Link {
     }
 }
 
-/// ns-2's sizes: 40 bytes of header, 8 a SACK block.
+/// Ethernet, IPv4 and TCP.
+pub const HEADER: u32 = 54;
+
+/// Sizes as ns-2 has them: a header, and 8 bytes a SACK block without the 4 around them.
 fn size(segment: &Segment) -> u64 {
-    40 + u64::from(segment.payload) + 8 * segment.sack.blocks().len() as u64
+    u64::from(HEADER + segment.payload) + 8 * segment.sack.blocks().len() as u64
 }
 
 pub struct Flow {
