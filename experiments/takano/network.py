@@ -3,7 +3,7 @@
 What the paper leaves open, and what is chosen here:
 
 - TCP's packets wait in their host until the first link takes them: the host's link has the rate of the
-  others, no delay and no limit on what waits. (ns-2's agents sit in node 1 itself; then slow start overflows node 1.)
+  others, no delay and no limit on what waits. (ns-2's agents sit in node 1; there slow start overflows it.)
 - With the control, the host is the external node of eq. 9 and shapes its flow to r_0, with d_0 = d.
 - With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
 - 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.
@@ -94,10 +94,10 @@ def topology_text(case: Case) -> str:
     """The line, with a source and a sink for each flow."""
     at = {TARGET: 1, BACKGROUND: case.background_at}
     rate = f"{case.bandwidth_bps}bit"
-    line = {"rate": rate, "delay": f"{LINK_DELAY_NS}ns", "queue": case.buffer}
-    source = {"rate": rate, "delay": 0, "queue": HOST_QUEUE}
-    sink = {"rate": "unlimited", "delay": 0}
-    links: list[dict[str, object]] = [
+    line: dict[str, object] = {"rate": rate, "delay": f"{LINK_DELAY_NS}ns", "queue": case.buffer}
+    source: dict[str, object] = {"rate": rate, "delay": 0, "queue": HOST_QUEUE}
+    sink: dict[str, object] = {"rate": "unlimited", "delay": 0}
+    links = [
         {"ends": [switch(n), switch(n + 1)]} | line for n in range(1, case.nodes)
     ]
     for name, node in at.items():

@@ -19,7 +19,7 @@ from groupflow.sim.model import (
 )
 
 if TYPE_CHECKING:
-    from groupflow.diffusion.plan import Part
+    from groupflow.diffusion.plan import Part, Rule
     from groupflow.p4rt.entries import Entries
 
 _TCP, _UDP = 6, 17
@@ -74,7 +74,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     return replace(scenario, flows=tuple(flows.values()), setups=setups, queues=queues)
 
 
-def _rule(scenario: Scenario, flow: Flow) -> object:
+def _rule(scenario: Scenario, flow: Flow) -> Rule:
     from groupflow.diffusion.plan import Rule
 
     hosts = scenario.topology.hosts
@@ -129,7 +129,8 @@ def _setup(
     tables: Entries = {}
     for key, value in held.items():
         if isinstance(value, QueueSettings):
-            settings.append(QueueSetting(*key.match, f"level={value.level},weight={value.weight}"))
+            port, queue = key.match
+            settings.append(QueueSetting(port, queue, f"level={value.level},weight={value.weight}"))
         elif isinstance(value, Ticks):
             ticks.append(Generator(key.match[0], value.period_ns, value.first_ns, value.frame, value.port))
         else:

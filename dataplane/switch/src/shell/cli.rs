@@ -298,6 +298,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
             queues: args.queue,
             nominal_packet: args.nominal_packet,
             seed: args.seed,
+            eager: false,
         },
         device_id: args.device_id,
         program: args.program,
