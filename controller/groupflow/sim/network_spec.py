@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-from groupflow.sim.model import Arrivals, Flow, LinkExtra, Scenario, ScenarioError, TcpTraffic, UdpTraffic
+from groupflow.sim.model import Arrivals, FifoOptions, Flow, LinkExtra, Scenario, ScenarioError, TcpTraffic, UdpTraffic
 from groupflow.topology import CPU_PORT, DROP_PORT, End, Link
 
 ETHERNET_BYTES = 14
@@ -39,7 +39,7 @@ def network_spec(scenario: Scenario) -> str:
 
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:
     if scenario.kind(name) == "fifo":
-        return {"kind": "fifo", "name": name}
+        return {"kind": "fifo", "name": name} | _fifo(scenario.fifo(name))
     return {
         "kind": "switch",
         "name": name,
@@ -48,6 +48,11 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
         "drop_port": DROP_PORT,
         "queues": scenario.queues,
     }
+
+
+def _fifo(options: FifoOptions) -> dict[str, object]:
+    pauses = options.xoff is not None or options.xon is not None
+    return {"ecn": options.ecn, "pause": {"xoff": options.xoff, "xon": options.xon} if pauses else None}
 
 
 def _link(link: Link, extra: LinkExtra) -> dict[str, object]:
