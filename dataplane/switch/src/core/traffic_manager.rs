@@ -128,6 +128,21 @@ impl PortQueues {
         }
     }
 
+    /// Whether an admitted packet of `bytes` that the port can take now need not wait for anything; counts it.
+    /// `rested` is as for [`PortQueues::pop`].
+    pub fn pass(&mut self, priority: u8, bytes: u32, rested: bool) -> bool {
+        let number = usize::from(priority);
+        if self.waiting != 0 || self.limited & (1 << number) != 0 {
+            return false;
+        }
+        if rested {
+            self.scheduler.restart();
+        }
+        self.scheduler.serve(number, bytes);
+        self.queues[number].packets.pass(bytes);
+        true
+    }
+
     /// Queues a packet of `bytes` that was admitted; gives the number of packets that wait now.
     pub fn push(&mut self, now: Nanos, mut packet: Queued, priority: u8, bytes: u32) -> u32 {
         let number = usize::from(priority);
