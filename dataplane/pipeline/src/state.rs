@@ -178,7 +178,8 @@ impl Externs {
 
     /// A cell's value; 0 past the end.
     pub fn register_load(&mut self, register: u32, index: u128) -> u128 {
-        let value = usize::try_from(index).ok().and_then(|index| self.registers[register as usize].get(index));
+        let value =
+            usize::try_from(index).ok().and_then(|index| self.registers[register as usize].get(index));
         value.unwrap_or_else(|| {
             self.stats.register_out_of_range += 1;
             0

@@ -20,7 +20,8 @@ impl Code {
         let len = bytes.len().max(1);
         // SAFETY: a new private mapping; nothing else refers to it.
         let first = unsafe {
-            let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let (access, kind) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
             libc::mmap(std::ptr::null_mut(), len, access, kind, -1, 0)
         };
         if first == libc::MAP_FAILED {

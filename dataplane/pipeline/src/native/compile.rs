@@ -137,7 +137,8 @@ fn unusual(program: &Program) -> Result<(), String> {
     if emits_metadata || narrow.any(|field| wide(&field)) {
         return Err("unusual fields".to_owned());
     }
-    let primitive = |op: &ParserOp| matches!(op, ParserOp::Primitive(op) if !crate::native::parser::plain(op));
+    let primitive =
+        |op: &ParserOp| matches!(op, ParserOp::Primitive(op) if !crate::native::parser::plain(op));
     if program.parser.states.iter().any(|state| state.ops.iter().any(primitive)) {
         return Err("unusual operations in the parser".to_owned());
     }

@@ -137,8 +137,7 @@ impl Gen<'_> {
             return self.call(helpers::miss as *const u8, &[address]);
         }
         let size = 8 * words.len() as u32;
-        let slot =
-            self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size));
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size));
         for (word, &(field, shift)) in words.iter().enumerate() {
             let part = table.key[field];
             let value = self.key_word(part.field, shift);

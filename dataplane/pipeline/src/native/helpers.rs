@@ -45,8 +45,7 @@ pub(crate) extern "C" fn direct_meter(context: *mut Context, table: u64, number:
 /// Whether a key is in a parser value set.
 pub(crate) extern "C" fn in_value_set(context: *mut Context, set: u64, key: *const u64, len: u64) -> u64 {
     // SAFETY: see the module's text; native code passes a key of this length.
-    let (externs, key) =
-        unsafe { (&*(*context).externs, std::slice::from_raw_parts(key, len as usize)) };
+    let (externs, key) = unsafe { (&*(*context).externs, std::slice::from_raw_parts(key, len as usize)) };
     let same = |member: &Vec<u128>| {
         member.len() == key.len() && member.iter().zip(key).all(|(a, b)| *a == u128::from(*b))
     };
@@ -116,8 +115,7 @@ fn arguments(context: *mut Context, known: &[u128], table: u64, found: *const u6
         return known.to_vec();
     }
     // SAFETY: see the module's text; native code passes a row of this table.
-    let (state, number) =
-        unsafe { (&*(*context).states.add(table as usize - 1), *found.add(row::NUMBER)) };
+    let (state, number) = unsafe { (&*(*context).states.add(table as usize - 1), *found.add(row::NUMBER)) };
     let bound = match number {
         0 => state.miss.as_ref(),
         number => state.row(number as u32 - 1).map(|row| &row.bound),
@@ -126,12 +124,7 @@ fn arguments(context: *mut Context, known: &[u128], table: u64, found: *const u6
 }
 
 /// Interprets primitives. Not 0 if the packet's way ends with them.
-pub(crate) extern "C" fn interpret(
-    context: *mut Context,
-    number: u64,
-    table: u64,
-    found: *const u64,
-) -> u64 {
+pub(crate) extern "C" fn interpret(context: *mut Context, number: u64, table: u64, found: *const u64) -> u64 {
     // SAFETY: see the module's text.
     let compiled = unsafe { &*(*context).compiled };
     let (ops, known) = &compiled.rare.ops[number as usize];

@@ -114,9 +114,7 @@ impl NativeLayout {
                 let word = words[offset as usize / 8] >> (8 * (offset % 8));
                 u128::from(word) & mask(8 * bytes)
             }
-            Place::Wire { bit } => {
-                read_bits(&wire_bytes(words, bit), bit as usize % 64, usize::from(width))
-            }
+            Place::Wire { bit } => read_bits(&wire_bytes(words, bit), bit as usize % 64, usize::from(width)),
         }
     }
 

@@ -49,8 +49,8 @@ impl Gen<'_> {
                     if let Some(block) = blocks[(*to as usize).min(ops.len())] {
                         let next = self.b.create_block();
                         let value = self.expr(condition, locals).and_then(Typed::exact);
-                        let value = value
-                            .unwrap_or_else(|NotNative| self.rare_test_with(condition, locals, source));
+                        let value =
+                            value.unwrap_or_else(|NotNative| self.rare_test_with(condition, locals, source));
                         self.b.ins().brif(value, next, &[], block, &[]);
                         self.b.switch_to_block(next);
                     }

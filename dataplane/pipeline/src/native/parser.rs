@@ -158,8 +158,7 @@ impl Gen<'_> {
             let visited = self.b.use_var(Variable::from_u32(VISITED));
             let visited = self.b.ins().iadd_imm(visited, 1);
             self.b.def_var(Variable::from_u32(VISITED), visited);
-            let over =
-                self.b.ins().icmp_imm(IntCC::UnsignedGreaterThan, visited, STATE_LIMIT as i64);
+            let over = self.b.ins().icmp_imm(IntCC::UnsignedGreaterThan, visited, STATE_LIMIT as i64);
             self.fails_if(over, errors.parser_timeout, parsing);
         }
         for op in &state.ops {

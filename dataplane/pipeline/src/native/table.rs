@@ -2,8 +2,8 @@
 
 use crate::entry::{CounterValue, EntryKey};
 use crate::info::MatchKind;
-use crate::native::hash::Slots;
 use crate::matching::Test;
+use crate::native::hash::Slots;
 use crate::table::{Bound, Row, Table};
 
 /// The words of a row. Row 0 is what a miss does.
@@ -40,7 +40,11 @@ pub(crate) struct NativeTable {
 enum Index {
     Exact(Slots),
     /// Longest prefix first: its length, the masks of all words, the rows.
-    Lpm { position: usize, width: u8, prefixes: Vec<(u8, Vec<u64>, Slots)> },
+    Lpm {
+        position: usize,
+        width: u8,
+        prefixes: Vec<(u8, Vec<u64>, Slots)>,
+    },
     /// Highest priority first.
     Ordered(Vec<Rule>),
 }
