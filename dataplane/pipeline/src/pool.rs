@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::packet::Packet;
+
 /// How much is kept: what a burst leaves behind.
 const KEPT: usize = 4_096;
 
@@ -62,14 +64,14 @@ pub(crate) struct Body {
 /// Memory that waits for the next packet.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    packets: Vec<Box<Body>>,
+    packets: Vec<Packet>,
     payloads: Vec<Arc<Vec<u8>>>,
 }
 
 impl Pool {
     /// A packet whose contents are of an earlier one, or with these fields.
     pub fn packet(&mut self, fields: Fields) -> Box<Body> {
-        self.packets.pop().unwrap_or_else(|| {
+        self.packets.pop().map(|packet| packet.0).unwrap_or_else(|| {
             Box::new(Body {
                 fields,
                 payload: None,
@@ -101,7 +103,7 @@ impl Pool {
     /// A copy that shares the payload.
     pub fn copy(&mut self, body: &Body) -> Box<Body> {
         match self.packets.pop() {
-            Some(mut copy) => {
+            Some(Packet(mut copy)) => {
                 match (&mut copy.fields, &body.fields) {
                     (Fields::Native(to), Fields::Native(from)) if to.len() == from.len() => {
                         to.copy_from_slice(from);
@@ -129,7 +131,7 @@ impl Pool {
             }
         }
         if self.packets.len() < KEPT {
-            self.packets.push(body);
+            self.packets.push(Packet(body));
         }
     }
 }

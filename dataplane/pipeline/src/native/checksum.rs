@@ -130,7 +130,7 @@ impl Gen<'_> {
                 let width = left.min(most);
                 left -= width;
                 let at = At { base: self.phv, offset: bit as i32 / 8 };
-                let Ok(value) = self.load_bits(at, bit % 8, width as u8) else { continue };
+                let value = self.load_bits(at, bit % 8, width as u8);
                 bit += width;
                 let end = run.end - left;
                 let shift = (16 - end % 16) % 16;
@@ -162,22 +162,15 @@ impl Gen<'_> {
     /// The word of a key field that starts `shift` bits above the lowest.
     pub fn key_word(&mut self, field: Field, shift: u32) -> Value {
         let width = u32::from(field.width);
-        let value = match self.layout.place(field.slot) {
-            _ if width <= 64 => self.field_bits(field),
-            Place::Host { offset, .. } => Ok(self.host_load(offset + shift / 8, 8)),
+        match self.layout.place(field.slot) {
+            Place::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
             Place::Wire { bit } => {
                 let part = (width - shift).min(64);
                 let first = bit + width - shift - part;
                 let at = At { base: self.phv, offset: first as i32 / 8 };
                 self.load_bits(at, first % 8, part as u8)
             }
-        };
-        // Nine bytes, where a field neither starts nor ends with a byte.
-        value.unwrap_or_else(|NotNative| {
-            let (context, slot) = (self.context, self.int(u64::from(field.slot)));
-            let shift = self.int(u64::from(shift));
-            self.call(helpers::slot_word as *const u8, &[context, slot, shift])
-        })
+        }
     }
 
     /// Runs the deparser's operations, then writes the valid headers.

@@ -130,7 +130,7 @@ impl Gen<'_> {
         }
         match self.layout.place(field.slot) {
             Place::Host { offset, bytes } => Ok(self.host_load(offset, bytes)),
-            Place::Wire { bit } => self.wire_load(bit, field.width),
+            Place::Wire { bit } => Ok(self.wire_load(bit, field.width)),
         }
     }
 
@@ -147,7 +147,8 @@ impl Gen<'_> {
             }
             Place::Wire { bit } => {
                 let at = At { base: self.phv, offset: bit as i32 / 8 };
-                self.store_bits(at, bit % 8, field.width, value)
+                self.store_bits(at, bit % 8, field.width, value);
+                Ok(())
             }
         }
     }
@@ -198,14 +199,14 @@ impl Gen<'_> {
     }
 
     /// A field on the wire within the packet's memory, where eight bytes can always be loaded.
-    fn wire_load(&mut self, bit: u32, width: u8) -> Result<Value, NotNative> {
+    fn wire_load(&mut self, bit: u32, width: u8) -> Value {
         let at = At { base: self.phv, offset: bit as i32 / 8 };
         let bits = bit % 8 + u32::from(width);
         match bits.div_ceil(8) {
             bytes @ (3 | 5 | 6 | 7) => {
                 let word = self.load_be(at, 8);
                 let value = self.b.ins().ushr_imm(word, i64::from(64 - 8 * bytes));
-                Ok(self.part(value, 8 * bytes - bits, width, 8 * bytes))
+                self.part(value, 8 * bytes - bits, width, 8 * bytes)
             }
             _ => self.load_bits(at, bit % 8, width),
         }
@@ -217,16 +218,20 @@ impl Gen<'_> {
         self.masked(value, width, (size - shift) as u8)
     }
 
-    /// Big-endian bits; loads the bytes that hold them and no others.
-    pub fn load_bits(&mut self, at: At, bit: u32, width: u8) -> Result<Value, NotNative> {
+    /// At most 64 big-endian bits; loads the bytes that hold them and no others.
+    pub fn load_bits(&mut self, at: At, bit: u32, width: u8) -> Value {
         let at = at.plus(bit as usize / 8);
         let bits = bit % 8 + u32::from(width);
         let bytes = bits.div_ceil(8);
         if bytes > 8 {
-            return Err(NotNative);
+            let rest = bits % 8;
+            let high = self.load_bits(at, bit % 8, width - rest as u8);
+            let low = self.load_bits(at, bits - rest, rest as u8);
+            let high = self.b.ins().ishl_imm(high, i64::from(rest));
+            return self.b.ins().bor(high, low);
         }
         let value = self.load_be(at, bytes);
-        Ok(self.part(value, 8 * bytes - bits, width, 8 * bytes))
+        self.part(value, 8 * bytes - bits, width, 8 * bytes)
     }
 
     /// A big-endian number of 1 to 8 bytes.
@@ -256,17 +261,19 @@ impl Gen<'_> {
         }
     }
 
-    /// Replaces big-endian bits by the lowest of a value.
-    pub fn store_bits(&mut self, at: At, bit: u32, width: u8, value: Value) -> Result<(), NotNative> {
+    /// Replaces at most 64 big-endian bits by the lowest of a value.
+    pub fn store_bits(&mut self, at: At, bit: u32, width: u8, value: Value) {
         let at = at.plus(bit as usize / 8);
         let bits = bit % 8 + u32::from(width);
         let bytes = bits.div_ceil(8);
         if bytes > 8 {
-            return Err(NotNative);
+            let rest = bits % 8;
+            let high = self.b.ins().ushr_imm(value, i64::from(rest));
+            self.store_bits(at, bit % 8, width - rest as u8, high);
+            return self.store_bits(at, bits - rest, rest as u8, value);
         }
         if bits == u32::from(width) && bits % 8 == 0 {
-            self.store_be(at, bytes, value);
-            return Ok(());
+            return self.store_be(at, bytes, value);
         }
         let shift = 8 * bytes - bits;
         let mask = (u64::MAX >> (64 - u32::from(width))) << shift;
@@ -276,7 +283,6 @@ impl Gen<'_> {
         let new = self.b.ins().band_imm(new, mask as i64);
         let both = self.b.ins().bor(old, new);
         self.store_be(at, bytes, both);
-        Ok(())
     }
 
     /// Copies bytes that do not overlap.

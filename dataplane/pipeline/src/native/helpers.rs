@@ -65,13 +65,6 @@ unsafe fn fields<'a>(context: &Context) -> (&'a crate::native::layout::NativeLay
     }
 }
 
-/// 64 bits of a field, from `shift` bits above its lowest.
-pub(crate) extern "C" fn slot_word(context: *mut Context, slot: u64, shift: u64) -> u64 {
-    // SAFETY: see the module's text.
-    let (layout, words) = unsafe { fields(&*context) };
-    (layout.read(words, slot as u32) >> shift) as u64
-}
-
 /// Sets the fields that a packet kept.
 pub(crate) extern "C" fn restore(context: *mut Context) -> u64 {
     // SAFETY: see the module's text; native code has seen that it is not null.

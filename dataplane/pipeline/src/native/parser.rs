@@ -12,7 +12,6 @@ use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::parser::{KeyPart, ParserOp, Pattern, State, STATE_LIMIT};
-use crate::phv::mask;
 
 /// Bytes taken by headers so far, and states visited.
 const CONSUMED: u32 = 0;
@@ -22,6 +21,7 @@ const VISITED: u32 = 1;
 struct Parsing {
     states: HashMap<u32, Block>,
     waiting: Vec<u32>,
+    accept: Block,
     /// Where parsing ends, with the error's number.
     done: Block,
     /// Whether a state can be visited twice.
@@ -30,10 +30,7 @@ struct Parsing {
 
 /// Whether all operations of the parser can be machine code.
 fn covered(state: &State) -> bool {
-    state.ops.iter().all(|op| match op {
-        ParserOp::ExtractNext(_) => false,
-        _ => true,
-    })
+    !state.ops.iter().any(|op| matches!(op, ParserOp::ExtractNext(_)))
 }
 
 /// Whether a primitive in a parser state neither ends anything nor asks for anything.
@@ -78,12 +75,15 @@ impl Gen<'_> {
             self.b.def_var(Variable::from_u32(variable), zero);
         }
         let loops = has_loop(&parser.states);
-        let mut parsing = Parsing { states: HashMap::new(), waiting: Vec::new(), done, loops };
+        let accept = self.b.create_block();
+        let mut parsing = Parsing { states: HashMap::new(), waiting: Vec::new(), accept, done, loops };
         self.go(parser.start, &mut parsing);
         while let Some(number) = parsing.waiting.pop() {
             self.b.switch_to_block(parsing.states[&number]);
             self.state(&parser.states[number as usize], &mut parsing)?;
         }
+        self.b.switch_to_block(accept);
+        self.stop(parser.errors.no_error, &parsing);
         self.b.switch_to_block(done);
         self.parsed(error);
         Ok(())
@@ -117,13 +117,8 @@ impl Gen<'_> {
     }
 
     fn go(&mut self, next: Option<u32>, parsing: &mut Parsing) {
-        match next {
-            None => self.stop(self.program.parser.errors.no_error, parsing),
-            Some(_) => {
-                let block = self.block_of(next, parsing);
-                self.b.ins().jump(block, &[]);
-            }
-        }
+        let block = self.block_of(next, parsing);
+        self.b.ins().jump(block, &[]);
     }
 
     /// Ends parsing with an error.
@@ -132,24 +127,13 @@ impl Gen<'_> {
         self.b.ins().jump(parsing.done, &[error]);
     }
 
-    /// The block of a state, or one that accepts.
+    /// The block of a state, or the one that accepts.
     fn block_of(&mut self, next: Option<u32>, parsing: &mut Parsing) -> Block {
-        match next {
-            Some(state) => *parsing.states.entry(state).or_insert_with(|| {
-                parsing.waiting.push(state);
-                self.b.create_block()
-            }),
-            None => {
-                let here = self.b.current_block();
-                let accept = self.b.create_block();
-                self.b.switch_to_block(accept);
-                self.stop(self.program.parser.errors.no_error, parsing);
-                if let Some(here) = here {
-                    self.b.switch_to_block(here);
-                }
-                accept
-            }
-        }
+        let Some(state) = next else { return parsing.accept };
+        *parsing.states.entry(state).or_insert_with(|| {
+            parsing.waiting.push(state);
+            self.b.create_block()
+        })
     }
 
     fn state(&mut self, state: &State, parsing: &mut Parsing) -> Result<(), NotNative> {
@@ -304,13 +288,11 @@ impl Gen<'_> {
     }
 
     fn peek(&mut self, offset: u32, width: u8, parsing: &Parsing) -> Result<Value, NotNative> {
-        if width > 64 || offset % 8 + u32::from(width) > 64 {
+        if width > 64 {
             return Err(NotNative);
         }
         let end = u64::from(offset) + u64::from(width);
         let from = self.take(end.div_ceil(8), parsing);
-        let value = self.load_bits(from, offset, width)?;
-        debug_assert!(mask(width) <= u128::from(u64::MAX));
-        Ok(value)
+        Ok(self.load_bits(from, offset, width))
     }
 }
