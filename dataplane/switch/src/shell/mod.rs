@@ -9,10 +9,12 @@ mod frame;
 mod lateness;
 mod pcap;
 mod report;
+mod ring;
 mod run;
 mod rx;
 mod server;
 mod shared;
+mod socket;
 mod streams;
 mod tx;
 
