@@ -2,8 +2,9 @@
 
 What the paper leaves open, and what is chosen here:
 
-- TCP's packets wait in their host until the first link takes them: the host's link has the rate of the
-  others, no delay and no limit on what waits. (ns-2's agents sit in node 1; there slow start overflows it.)
+- A host's link has no delay and no rate, as ns-2's agents sit in the node itself: what TCP sends is in the
+  first node's queue at once. (So TCP alone overflows that queue in slow start, too; the paper's losses at node
+  15 are counted from when the background starts.)
 - With the control, the host is the external node of eq. 9 and shapes its flow to r_0, with d_0 = d.
 - With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
 - 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.
@@ -43,8 +44,7 @@ def switch(number: int) -> str:
 def scenario(case: Case, *, dfc: bool, seconds: float | None = None, seed: int = 1) -> sim.Scenario:
     """One run of the case. `seconds` shortens it, and lets the background join after a quarter of that."""
     duration = case.seconds if seconds is None else seconds
-    joins = BACKGROUND_START_S if seconds is None else min(BACKGROUND_START_S, seconds / 4)
-    starts = {TARGET: 0.0, BACKGROUND: joins}
+    starts = {TARGET: 0.0, BACKGROUND: joins_s(seconds)}
     base = sim.Scenario(
         name=f"takano-{case.name}-{'dfc' if dfc else 'tcp'}",
         topology=parse(topology_text(case), f"takano-{case.name}"),
@@ -62,6 +62,11 @@ def scenario(case: Case, *, dfc: bool, seconds: float | None = None, seed: int =
         seed=seed,
     )
     return sim.with_diffusion(base, control(case)) if dfc else base
+
+
+def joins_s(seconds: float | None) -> float:
+    """When the background traffic starts, in a run shortened to `seconds`."""
+    return BACKGROUND_START_S if seconds is None else min(BACKGROUND_START_S, seconds / 4)
 
 
 def source_of(flow: str) -> str:
@@ -95,14 +100,11 @@ def topology_text(case: Case) -> str:
     at = {TARGET: 1, BACKGROUND: case.background_at}
     rate = f"{case.bandwidth_bps}bit"
     line: dict[str, object] = {"rate": rate, "delay": f"{LINK_DELAY_NS}ns", "queue": case.buffer}
-    source: dict[str, object] = {"rate": rate, "delay": 0, "queue": HOST_QUEUE}
-    sink: dict[str, object] = {"rate": "unlimited", "delay": 0}
-    links = [
-        {"ends": [switch(n), switch(n + 1)]} | line for n in range(1, case.nodes)
-    ]
+    inside: dict[str, object] = {"rate": "unlimited", "delay": 0, "queue": HOST_QUEUE}
+    links = [{"ends": [switch(n), switch(n + 1)]} | line for n in range(1, case.nodes)]
     for name, node in at.items():
-        links.append({"ends": [source_of(name), switch(node)]} | source)
-        links.append({"ends": [sink_of(name), switch(case.nodes)]} | sink)
+        links.append({"ends": [source_of(name), switch(node)]} | inside)
+        links.append({"ends": [sink_of(name), switch(case.nodes)]} | inside)
     hosts = [end(name) for name in at for end in (source_of, sink_of)]
     return yaml.safe_dump(
         {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.takano.network import switch
 from experiments.takano.paper import BACKGROUND, BACKGROUND_START_S, TARGET, Case
 from groupflow.sim import Results
 
@@ -33,7 +33,9 @@ class Outcome:
     queues: NDArray[np.float64]
     """packets stored, by time and node; column 0 is node 1"""
     drops: dict[int, int]
-    """packets dropped, by node"""
+    """packets dropped by full queues from the start of the background traffic on, by node"""
+    early_drops: int
+    """packets dropped before"""
     retransmissions: dict[str, int]
     wall_s: float
     packet_hops: int
@@ -77,10 +79,11 @@ class Outcome:
         return float(shares.mean())
 
 
-def load(case: Case, dfc: bool, results: Results) -> Outcome:
-    """The outcome of a run that kept its series."""
+def load(case: Case, dfc: bool, results: Results, joined_s: float) -> Outcome:
+    """The outcome of a run that kept its series; the background joined at `joined_s`."""
     efficiency = results.efficiency(TARGET)
     time_s = np.array(efficiency["time_s"])
+    drops, early = _drops(results, joined_s)
     return Outcome(
         case=case,
         dfc=dfc,
@@ -91,15 +94,26 @@ def load(case: Case, dfc: bool, results: Results) -> Outcome:
         },
         window_packets=_at(time_s, results.windows(TARGET), "cwnd_packets"),
         queues=_stored(case, time_s, results),
-        drops={
-            node: lost
-            for node in range(1, case.nodes + 1)
-            if (lost := results.dropped(switch(node), "queue_full")) > 0
-        },
+        drops=drops,
+        early_drops=early,
         retransmissions={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
         wall_s=results.wall_s,
         packet_hops=results.packet_hops,
     )
+
+
+def _drops(results: Results, joined_s: float) -> tuple[dict[int, int], int]:
+    """By node since the background joined, and all before."""
+    drops = Counter[int]()
+    early = 0
+    for time_s, drop in results.drops_over_time():
+        if drop.reason != "queue_full" or not drop.node.startswith("n"):
+            continue
+        if time_s <= joined_s:
+            early += drop.packets
+        else:
+            drops[int(drop.node.removeprefix("n"))] += drop.packets
+    return dict(drops), early
 
 
 def _at(time_s: Series, series: dict[str, list[float]], column: str) -> Series:

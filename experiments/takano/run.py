@@ -91,7 +91,8 @@ def run_one(case: Case, *, dfc: bool, out: Path, seconds: float | None, seed: in
     """Runs one scenario; its data is in a folder of its own, complete or not there."""
     scenario = network.scenario(case, dfc=dfc, seconds=seconds, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
-    return load(case, dfc, sim.run(scenario, out=out / scenario.name))
+    results = sim.run(scenario, out=out / scenario.name)
+    return load(case, dfc, results, network.joins_s(seconds))
 
 
 def _draw(out: Path, tcp: Outcome, dfc: Outcome) -> None:

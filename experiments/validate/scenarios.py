@@ -50,7 +50,9 @@ class Scenario:
     full: tuple[int, ...] = field(default=(0,))  # links whose queue can overflow
 
 
-def bottleneck(name: str, title: str, variant: str, buffer: int, flows: int = 1, delayed: bool = False) -> Scenario:
+def bottleneck(
+    name: str, title: str, variant: str, buffer: int, flows: int = 1, delayed: bool = False
+) -> Scenario:
     """10 Mb/s and 20 ms behind 100 Mb/s and 1 ms: 37 full packets are a bandwidth-delay product."""
     starts = (0.0, 1.7)
     return Scenario(
@@ -81,7 +83,9 @@ def scenarios() -> list[Scenario]:
     """All of them, the fast ones first."""
     runs = [bottleneck("one", "one flow, 50 packets of buffer", variant, 50) for variant in VARIANTS]
     runs += [bottleneck("small", "one flow, 10 packets of buffer", variant, 10) for variant in VARIANTS]
-    runs += [bottleneck("two", "two flows, 50 packets of buffer", variant, 50, flows=2) for variant in VARIANTS]
+    runs += [
+        bottleneck("two", "two flows, 50 packets of buffer", variant, 50, flows=2) for variant in VARIANTS
+    ]
     runs += [
         bottleneck("delayed", "one flow, 50 packets of buffer, delayed ACK", variant, 50, delayed=True)
         for variant in VARIANTS

@@ -32,6 +32,7 @@ def outcome(name: str, *, dfc: bool, efficiency: float, swing: float = 0.0, drop
         window_packets=np.full(STEPS, float(case.window)),
         queues=queues,
         drops={case.background_at: drops} if drops else {},
+        early_drops=0,
         retransmissions={TARGET: drops, BACKGROUND: 0},
         wall_s=1.0,
         packet_hops=1,

@@ -389,6 +389,20 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_commands_are_taken() {
+        let page = include_str!("../../../../docs/traffic-manager.md");
+        let commands = page.lines().filter(|line| line.starts_with("gfswitch "));
+        let mut count = 0;
+        for line in commands {
+            let line = line.split(['#']).next().unwrap_or(line).replace(" ...", "");
+            let cli = Cli::try_parse_from(line.split_whitespace());
+            assert!(cli.is_ok(), "{line}");
+            count += 1;
+        }
+        assert_eq!(count, 6);
+    }
+
+    #[test]
     fn commands_are_for_a_running_switch() {
         let words = ["gfswitch", "link", "--device-id", "2", "3", "rate=10mbit,down"].map(String::from);
         let cli = Cli::try_parse_from(words).expect("valid");
