@@ -4,8 +4,9 @@ The line, the hosts and the TCP parameters are those of `network.py`; the nodes 
 
 - "drop-tail": one queue a link, as TCP alone has in the paper.
 - "ecn": the same queue marks a packet that finds a ninth of the buffer waiting; TCP answers as to a loss.
-- "xoff": each node stops a neighbour before its buffer is full. Each neighbour upstream gets an equal part of the
-  buffer, less the headroom that its link needs; it goes on at two thirds of that.
+- "xoff": each node stops a neighbour before its buffer is full. Each neighbour upstream gets an equal part of
+  the buffer, less the headroom that its link needs; it goes on at two thirds of that. A source's link has the
+  line's rate: a pause can hold what waits before an interface, not what is in node 1 at once.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
+import yaml
 
 from experiments.takano import network
 from experiments.takano.outcome import Outcome, load
 from experiments.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case
 from groupflow import sim
 from groupflow.sim.model import Variant
+from groupflow.topology import parse
 
 Method: TypeAlias = Literal["drop-tail", "ecn", "xoff"]
 METHODS: tuple[Method, ...] = ("drop-tail", "ecn", "xoff")
@@ -51,6 +54,8 @@ class Row:
     fairness: float
     """the slower flow's throughput over the faster one's"""
     drops: int
+    """packets; early ones are those before the background joined"""
+    early_drops: int
     fullest_queue: float
     """packets, at any node at any time"""
     fullest_node: int
@@ -71,16 +76,29 @@ def scenario(case: Case, method: Method, *, seconds: float | None = None, seed: 
     """One run of the case, with its TCP, on routers that follow the method."""
     base = network.scenario(case, dfc=False, seconds=seconds, seed=seed)
     nodes = range(1, case.nodes + 1)
-    flows = base.flows
+    flows, topology = base.flows, base.topology
+    if method == "xoff":
+        topology = parse(_paced_sources(case), topology.name)
     if method == "ecn":
         flows = tuple(replace(f, traffic=replace(network.traffic(case), ecn=True)) for f in flows)
     return replace(
         base,
         name=f"rivals-{case.name}-{case.tcp}-{method}",
+        topology=topology,
         flows=flows,
         kinds={network.switch(node): "fifo" for node in nodes},
         fifos={network.switch(node): options(case, method, node) for node in nodes},
     )
+
+
+def _paced_sources(case: Case) -> str:
+    """The line, where a source's link has the rate of the others."""
+    form = yaml.safe_load(network.topology_text(case))
+    sources = {network.source_of(flow) for flow in network.FLOW_NUMBERS}
+    for link in form["links"]:
+        if sources.intersection(link["ends"]):
+            link["rate"] = f"{case.bandwidth_bps}bit"
+    return yaml.safe_dump(form, sort_keys=False)
 
 
 def options(case: Case, method: Method, node: int) -> sim.FifoOptions:
@@ -126,6 +144,7 @@ def row(method: str, outcome: Outcome, *, marks: int = 0, pauses: int = 0) -> Ro
         efficiency_spread=outcome.efficiency_spread,
         fairness=outcome.fairness,
         drops=outcome.dropped,
+        early_drops=outcome.early_drops,
         fullest_queue=float(fullest.max()),
         fullest_node=int(np.argmax(fullest)) + 1,
         retransmissions=sum(outcome.retransmissions.values()),
@@ -139,7 +158,7 @@ def run_one(case: Case, method: Method, *, out: Path, seconds: float | None = No
     described = scenario(case, method, seconds=seconds, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
     results = sim.run(described, out=out / described.name)
-    outcome = load(case, False, results)
+    outcome = load(case, False, results, network.joins_s(seconds))
     marks, pauses = results.signalled("ecn_marked"), results.signalled("pauses")
     return Rival(row(method, outcome, marks=marks, pauses=pauses), outcome)
 
@@ -155,7 +174,9 @@ def compare(
     jobs: int = 1,
 ) -> list[Rival]:
     """All methods with each TCP, in this order. Data goes to folders in `out`."""
-    chosen = [(replace(case, tcp=tcp), method) for tcp in tcps for method in methods]
+    chosen: list[tuple[Case, Method]] = [
+        (replace(case, tcp=tcp), method) for tcp in tcps for method in methods
+    ]
     with ProcessPoolExecutor(jobs) as pool:
         pending = [
             pool.submit(run_one, each, method, out=out, seconds=seconds, seed=seed) for each, method in chosen

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -28,13 +27,15 @@ def rivals(path: Path, outcomes: Mapping[str, Outcome]) -> None:
     (case,) = cases.values()
     colours = {method: COLOURS[place % len(COLOURS)] for place, method in enumerate(outcomes)}
     figure = plt.figure(figsize=(11, 1.8 + 1.5 * len(outcomes)), layout="constrained")
-    left, right = figure.subfigures(1, 2)
-    _efficiency(left.subplots(), outcomes, colours)
-    axes = right.subplots(len(outcomes), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axis, (method, outcome) in zip(axes, outcomes.items(), strict=True):
+    grid = figure.add_gridspec(len(outcomes), 2)
+    _efficiency(figure.add_subplot(grid[:, 0]), outcomes, colours)
+    below: Axes | None = None
+    for place, (method, outcome) in reversed(list(enumerate(outcomes.items()))):
+        axis = figure.add_subplot(grid[place, 1], sharex=below, sharey=below)
         _stored(axis, method, outcome, colours[method])
-    axes[-1].set_xlabel("node")
-    right.supylabel("packets stored: mean (bar) and most (line)")
+        if below is None:
+            axis.set_xlabel("node")
+        below = below or axis
     tcps = " and ".join(dict.fromkeys(outcome.case.tcp for outcome in outcomes.values()))
     figure.suptitle(f"scenario {case.name}, TCP {tcps}")
     figure.savefig(path, dpi=120)
@@ -51,9 +52,9 @@ def _efficiency(axis: Axes, outcomes: Mapping[str, Outcome], colours: Mapping[st
 
 
 def _stored(axis: Axes, method: str, outcome: Outcome, colour: str) -> None:
-    nodes = np.arange(1, outcome.queues.shape[1] + 1)
+    nodes = list(range(1, outcome.case.nodes + 1))
     axis.bar(nodes, outcome.queues[outcome.settled].mean(axis=0), width=0.8, color=colour)
     axis.step(nodes, outcome.queues.max(axis=0), where="mid", linewidth=0.8, color="#222222")
     axis.axhline(outcome.case.buffer, linewidth=0.6, color="#b03030", linestyle=":")
-    axis.set_title(method, fontsize="small")
+    axis.set_title(f"{method}: packets stored, mean (bar) and most (line)", fontsize="small")
     axis.grid(alpha=0.25)

@@ -1,4 +1,4 @@
-"""Reads what a router without P4 does before a queue is full: `{kind: fifo, ecn: ..., xoff: ..., xon: ...}`."""
+"""Reads what a router without P4 does before a queue is full: `{kind: fifo, ecn: 200 packets}`."""
 
 from collections.abc import Mapping
 

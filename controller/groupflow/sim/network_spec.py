@@ -4,7 +4,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-from groupflow.sim.model import Arrivals, FifoOptions, Flow, LinkExtra, Scenario, ScenarioError, TcpTraffic, UdpTraffic
+from groupflow.sim.model import (
+    Arrivals,
+    FifoOptions,
+    Flow,
+    LinkExtra,
+    Scenario,
+    ScenarioError,
+    TcpTraffic,
+    UdpTraffic,
+)
 from groupflow.topology import CPU_PORT, DROP_PORT, End, Link
 
 ETHERNET_BYTES = 14

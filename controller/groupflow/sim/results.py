@@ -69,7 +69,7 @@ class Results:
 
     @cached_property
     def signals(self) -> tuple[Drop, ...]:
-        """`ecn_marked`: packets marked at a port; `pauses`: how often the neighbour there was told to stop."""
+        """`ecn_marked`: packets marked at a port; `pauses`: times its neighbour was told to stop."""
         return tuple(Drop(**form) for form in self.summary["signals"])
 
     def signalled(self, reason: str, node: str | None = None) -> int:

@@ -46,7 +46,7 @@ ERRORS = [
     (
         "ecn: 40 packets",
         "ecn: 200 packets",
-        "switches.s1.ecn: '200 packets' are never reached: the queue to s2 drops when 200 wait; write less",
+        "switches.s1.ecn: '200 packets' are never reached: the queue to h1 drops when 200 wait; write less",
     ),
     (
         "xoff: 60 packets",
