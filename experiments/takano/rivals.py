@@ -57,7 +57,7 @@ class Row:
     """packets; early ones are those before the background joined"""
     early_drops: int
     fullest_queue: float
-    """packets, at any node at any time"""
+    """packets, at any node at any sample"""
     fullest_node: int
     retransmissions: int
     marks: int = 0

@@ -48,7 +48,7 @@ def network_spec(scenario: Scenario) -> str:
 
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:
     if scenario.kind(name) == "fifo":
-        return {"kind": "fifo", "name": name} | _fifo(scenario.fifo(name))
+        return {"kind": "fifo", "name": name} | _fifo(name, scenario.fifo(name))
     return {
         "kind": "switch",
         "name": name,
@@ -59,9 +59,11 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
     }
 
 
-def _fifo(options: FifoOptions) -> dict[str, object]:
-    pauses = options.xoff is not None or options.xon is not None
-    return {"ecn": options.ecn, "pause": {"xoff": options.xoff, "xon": options.xon} if pauses else None}
+def _fifo(name: str, options: FifoOptions) -> dict[str, object]:
+    if (options.xoff is None) != (options.xon is None):
+        raise ScenarioError(f"switches.{name}: xoff and xon go together; give both")
+    pause = None if options.xoff is None else {"xoff": options.xoff, "xon": options.xon}
+    return {"ecn": options.ecn, "pause": pause}
 
 
 def _link(link: Link, extra: LinkExtra) -> dict[str, object]:
