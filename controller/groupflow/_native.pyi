@@ -1,5 +1,6 @@
 """The Rust part of groupflow: the wire format and the switch core (dataplane/bindings)."""
 
+from os import PathLike
 from typing import Literal, TypeAlias
 
 __version__: str
@@ -202,3 +203,31 @@ class NativeSwitch:
     def delete_generator(self, id: int) -> None: ...
     def stats(self) -> str:
         """Counters of ports, queues and drops, as `gfswitch stats --json` prints them."""
+
+class NativeSim:
+    """A network in virtual time. Use `groupflow.sim`, which reads scenarios."""
+
+    def __init__(self, spec: str, programs: list[tuple[str, str]], threads: int) -> None:
+        """A description as JSON; programs are p4c's JSON and P4Info as text. Raises ValueError."""
+
+    def record(self, folder: str | PathLike[str], trace: bool) -> None:
+        """Writes measurements to CSV files in a folder that is there. Raises OSError."""
+
+    def write(self, switch: str, updates: list[bytes]) -> list[tuple[int, str] | None]:
+        """Serialised p4.v1.Update; for each None, or gRPC status code and message."""
+
+    def set_queue(self, switch: str, port: int, queue: int, settings: str) -> None: ...
+    def set_nominal_packet(self, switch: str, port: int, bytes: int) -> None: ...
+    def add_generator(
+        self, switch: str, id: int, period_ns: int, first_ns: int, frame: bytes, port: int
+    ) -> None: ...
+    def register(self, switch: str, name: str, index: int) -> int: ...
+    def stats(self, switch: str) -> str: ...
+    def step(self, wall_ms: int, until_ns: int | None = None) -> tuple[int, int, bool]:
+        """Runs for about so long by the wall: simulated time, packet hops, whether the scenario is over."""
+
+    def summary(self) -> str:
+        """What was measured last, as JSON."""
+
+    def islands(self) -> tuple[int, int | None]:
+        """Parts of the network that run by themselves, and for how many ns they may."""

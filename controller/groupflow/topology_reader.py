@@ -4,46 +4,31 @@ Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
 from types import MappingProxyType
-from typing import Never, TypeAlias, TypeVar, cast
-
-import yaml
+from typing import TypeVar, cast
 
 from groupflow import units
+from groupflow.forms import FormReader, Map
 from groupflow.topology import CPU_PORT, End, Host, Link, LinkSpec, Switch, Topology, TopologyError
 
 _NAME = re.compile(r"[a-z][a-z0-9]{0,9}")  # `<name>-eth12` must fit Linux's 15 characters
 _DEFAULT_LINK = LinkSpec(rate=100_000_000, delay_ns=10_000_000, loss=0, queue=200)
 _LINK_KEYS = ("rate", "delay", "loss", "queue")
 
-_Map: TypeAlias = Mapping[str, object]
 _T = TypeVar("_T")
 
 
 def read(text: str, source: str) -> Topology:
-    return _Reader(source).topology(text)
+    reader = _Reader(source, TopologyError)
+    return reader.topology(reader.yaml(text))
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """YAML allows a repeated key and keeps the last: here it would silently lose a node."""
-
-
-def _mapping(loader: _UniqueKeys, node: yaml.MappingNode) -> object:
-    seen: set[object] = set()
-    for key_node, _ in node.value:
-        key = cast(object, loader.construct_object(key_node, deep=True))  # pyright: ignore[reportUnknownMemberType]
-        if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"duplicate name {key!r}", key_node.start_mark
-            )
-        seen.add(key)
-    return loader.construct_mapping(node, deep=True)
-
-
-_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+def read_form(form: object, source: str, *, last_device_id: int) -> Topology:
+    """Reads what YAML made of a topology. Simulated networks may have more switches than real ones."""
+    return _Reader(source, TopologyError, last_device_id).topology(form)
 
 
 @dataclass(frozen=True)
@@ -59,13 +44,11 @@ class _SwitchForm:
 
 
 @dataclass(frozen=True)
-class _Reader:
-    source: str
+class _Reader(FormReader):
+    last_device_id: int = 255
 
-    def topology(self, text: str) -> Topology:
-        root = self._map(
-            self._yaml(text), "", ("name", "description", "defaults", "switches", "hosts", "links")
-        )
+    def topology(self, form: object) -> Topology:
+        root = self.map(form, "", ("name", "description", "defaults", "switches", "hosts", "links"))
         default = self._defaults(root.get("defaults", {}))
         switches = {
             name: self._switch(f"switches.{name}", form)
@@ -74,79 +57,69 @@ class _Reader:
         hosts = {name: self._host(f"hosts.{name}", form) for name, form in self._nodes(root, "hosts").items()}
         for name in switches:
             if name in hosts:
-                self._refuse(f"hosts.{name}", "duplicate name: a switch has it too; rename one")
+                self.refuse(f"hosts.{name}", "duplicate name: a switch has it too; rename one")
         self._unique(switches, hosts)
         links = self._links(root.get("links", []), default, switches, hosts)
         return Topology(
-            name=self._text(root, "name", "topology"),
-            description=self._text(root, "description", ""),
+            name=self.text(root, "name", "topology"),
+            description=self.text(root, "description", ""),
             switches=MappingProxyType(_build_switches(switches, links)),
             hosts=MappingProxyType(_build_hosts(hosts, switches, links)),
             links=links,
         )
 
-    def _yaml(self, text: str) -> object:
-        try:
-            return cast(object, yaml.load(text, Loader=_UniqueKeys))
-        except yaml.MarkedYAMLError as error:
-            line = f"line {error.problem_mark.line + 1}" if error.problem_mark else "somewhere"
-            cure = "; rename one" if (error.problem or "").startswith("duplicate") else "; write valid YAML"
-            self._refuse(line, f"{error.problem}{cure}")
-        except yaml.YAMLError as error:
-            self._refuse("text", f"{str(error).splitlines()[0]}; write valid YAML")
-
     def _defaults(self, value: object) -> LinkSpec:
-        defaults = self._map(value, "defaults", ("link",))
+        defaults = self.map(value, "defaults", ("link",))
         return self._link_spec(
-            "defaults.link", self._map(defaults.get("link", {}), "defaults.link", _LINK_KEYS), _DEFAULT_LINK
+            "defaults.link", self.map(defaults.get("link", {}), "defaults.link", _LINK_KEYS), _DEFAULT_LINK
         )
 
-    def _nodes(self, root: _Map, key: str) -> _Map:
-        nodes = self._map(root.get(key, {}), key, None)
+    def _nodes(self, root: Map, key: str) -> Map:
+        nodes = self.map(root.get(key, {}), key, None)
         for name in nodes:
             if not _NAME.fullmatch(name):
-                self._refuse(
+                self.refuse(
                     f"{key}.{name}",
                     "bad name; use a letter, then letters and digits, at most 10, all lower case",
                 )
         if not nodes:
-            self._refuse(key, "none given; name at least one")
+            self.refuse(key, "none given; name at least one")
         return nodes
 
     def _switch(self, key: str, value: object) -> _SwitchForm:
-        form = self._map(value, key, ("device_id", "grpc", "agent"))
-        device_id = self._integer(form, key, "device_id", 1, 255)
+        form = self.map(value, key, ("device_id", "grpc", "agent"))
+        device_id = self.integer(form, key, "device_id", 1, self.last_device_id)
         agent = form.get("agent")
         if agent is not None and not isinstance(agent, str):
-            self._refuse(f"{key}.agent", f"{agent!r} is no name; write the name of a host")
+            self.refuse(f"{key}.agent", f"{agent!r} is no name; write the name of a host")
         return _SwitchForm(device_id, self._grpc(form, key), agent)
 
-    def _grpc(self, form: _Map, key: str) -> str:
+    def _grpc(self, form: Map, key: str) -> str:
         value = form.get("grpc")
         if isinstance(value, str):
             address, _, port = value.rpartition(":")
             if address and port.isdecimal() and 1 <= int(port) <= 65535:
                 return value
-            self._refuse(f"{key}.grpc", f"{value!r} is no address; write a port or HOST:PORT")
-        return f"127.0.0.1:{self._integer(form, key, 'grpc', 1, 65535)}"
+            self.refuse(f"{key}.grpc", f"{value!r} is no address; write a port or HOST:PORT")
+        return f"127.0.0.1:{self.integer(form, key, 'grpc', 1, 65535)}"
 
     def _host(self, key: str, value: object) -> _HostForm:
-        form = self._map(value, key, ("ip",))
+        form = self.map(value, key, ("ip",))
         text = form.get("ip")
         try:
             address = IPv4Interface(str(text))
         except (AddressValueError, NetmaskValueError, ValueError):
-            self._refuse(f"{key}.ip", f"{text!r} is no address; write one like 10.0.1.1/24")
+            self.refuse(f"{key}.ip", f"{text!r} is no address; write one like 10.0.1.1/24")
         last = int(address.ip) & 0xFF
         if address.network.prefixlen != 24 or last in (0, 254, 255):
-            self._refuse(f"{key}.ip", f"{text!r} will not do; write a /24 address ending in .1 to .253")
+            self.refuse(f"{key}.ip", f"{text!r} will not do; write a /24 address ending in .1 to .253")
         if (
             address.ip.is_multicast
             or address.ip.is_loopback
             or address.ip.is_reserved
             or int(address.ip) < 1 << 24
         ):
-            self._refuse(f"{key}.ip", f"{text!r} is no host's address; write one like 10.0.1.1/24")
+            self.refuse(f"{key}.ip", f"{text!r} is no host's address; write one like 10.0.1.1/24")
         return _HostForm(address)
 
     def _unique(self, switches: dict[str, _SwitchForm], hosts: dict[str, _HostForm]) -> None:
@@ -156,7 +129,7 @@ class _Reader:
         self._no_duplicate(hosts, "hosts", "ip", lambda form: form.address.ip)
         for name, form in switches.items():
             if form.agent is not None and form.agent not in hosts:
-                self._refuse(f"switches.{name}.agent", f"unknown host {form.agent!r}; declare it under hosts")
+                self.refuse(f"switches.{name}.agent", f"unknown host {form.agent!r}; declare it under hosts")
 
     def _no_duplicate(
         self, forms: dict[str, _T], kind: str, field: str, value: Callable[[_T], object]
@@ -165,7 +138,7 @@ class _Reader:
         for name, form in forms.items():
             owner = owners.setdefault(value(form), name)
             if owner != name:
-                self._refuse(
+                self.refuse(
                     f"{kind}.{name}.{field}", f"duplicate {value(form)}: {owner} has it too; change one"
                 )
 
@@ -173,34 +146,34 @@ class _Reader:
         self, value: object, default: LinkSpec, switches: dict[str, _SwitchForm], hosts: dict[str, _HostForm]
     ) -> tuple[Link, ...]:
         if not isinstance(value, list):
-            self._refuse("links", "not a list; write `- {ends: [h1, s1]}` for each link")
+            self.refuse("links", "not a list; write `- {ends: [h1, s1]}` for each link")
         next_port = dict.fromkeys(switches, 1)
         attached: dict[str, str] = {}
         links: list[Link] = []
         for number, item in enumerate(cast(list[object], value)):
             key = f"links[{number}]"
-            form = self._map(item, key, ("ends", *_LINK_KEYS))
+            form = self.map(item, key, ("ends", *_LINK_KEYS))
             ends = self._ends(key, form.get("ends"), switches, hosts)
             for name in ends:
                 if name in hosts and attached.setdefault(name, key) != key:
-                    self._refuse(
+                    self.refuse(
                         f"{key}.ends", f"host {name!r} already has {attached[name]}; give it one link"
                     )
             built: list[End] = []
             for name in ends:
                 port = next_port.get(name, 0)
                 if port >= CPU_PORT:
-                    self._refuse(f"{key}.ends", f"switch {name!r} has {CPU_PORT - 1} links already; use two")
+                    self.refuse(f"{key}.ends", f"switch {name!r} has {CPU_PORT - 1} links already; use two")
                 if name in switches:
                     next_port[name] = port + 1
                 built.append(End(name, port))
             links.append(Link(built[0], built[1], self._link_spec(key, form, default)))
         for name in hosts:
             if name not in attached:
-                self._refuse(f"hosts.{name}", "has no link; add one to links")
+                self.refuse(f"hosts.{name}", "has no link; add one to links")
         for name, form in switches.items():
             if form.agent and not any({form.agent, name} == {link.a.node, link.b.node} for link in links):
-                self._refuse(f"switches.{name}.agent", f"host {form.agent!r} is not linked to it; link them")
+                self.refuse(f"switches.{name}.agent", f"host {form.agent!r} is not linked to it; link them")
         return tuple(links)
 
     def _ends(
@@ -208,65 +181,28 @@ class _Reader:
     ) -> tuple[str, str]:
         names = cast(list[object], value) if isinstance(value, list) else []
         if len(names) != 2:
-            self._refuse(f"{key}.ends", "not two names; write `ends: [h1, s1]`")
+            self.refuse(f"{key}.ends", "not two names; write `ends: [h1, s1]`")
         for name in names:
             if name not in switches and name not in hosts:
-                self._refuse(f"{key}.ends", f"no host or switch {name!r}; declare it under hosts or switches")
+                self.refuse(f"{key}.ends", f"no host or switch {name!r}; declare it under hosts or switches")
         one, other = cast(list[str], names)
         if one == other:
-            self._refuse(f"{key}.ends", f"{one!r} is linked to itself; name two nodes")
+            self.refuse(f"{key}.ends", f"{one!r} is linked to itself; name two nodes")
         if one in hosts and other in hosts:
-            self._refuse(f"{key}.ends", f"hosts {one!r} and {other!r} need a switch between them; add one")
+            self.refuse(f"{key}.ends", f"hosts {one!r} and {other!r} need a switch between them; add one")
         return one, other
 
-    def _link_spec(self, key: str, form: _Map, default: LinkSpec) -> LinkSpec:
-        def get(name: str, parse: Callable[[object], _T], otherwise: _T) -> _T:
-            if name not in form:
-                return otherwise
-            try:
-                return parse(form[name])
-            except units.UnitError as error:
-                self._refuse(f"{key}.{name}", str(error))
-
+    def _link_spec(self, key: str, form: Map, default: LinkSpec) -> LinkSpec:
         return LinkSpec(
-            rate=get("rate", units.parse_rate, default.rate),
-            delay_ns=get("delay", units.parse_delay, default.delay_ns),
-            loss=get("loss", units.parse_loss, default.loss),
-            queue=self._integer(form, key, "queue", 1, 1_000_000) if "queue" in form else default.queue,
+            rate=self.quantity(form, key, "rate", units.parse_rate, default.rate),
+            delay_ns=self.quantity(form, key, "delay", units.parse_delay, default.delay_ns),
+            loss=self.quantity(form, key, "loss", units.parse_loss, default.loss),
+            queue=self.integer(form, key, "queue", 1, 1_000_000) if "queue" in form else default.queue,
         )
-
-    def _map(self, value: object, key: str, allowed: tuple[str, ...] | None) -> _Map:
-        """A mapping with string keys, all of them known (when `allowed` says which)."""
-        if not isinstance(value, dict):
-            self._refuse(key or "text", "not a mapping; write `key: value` pairs")
-        for name in cast(dict[object, object], value):
-            if not isinstance(name, str):
-                self._refuse(key or "text", f"{name!r} is no name; write it as text")
-            if allowed is not None and name not in allowed:
-                where = f"{key}.{name}" if key else name
-                self._refuse(where, f"unknown key; known are {', '.join(allowed)}")
-        return cast(_Map, value)
-
-    def _integer(self, form: _Map, key: str, field: str, low: int, high: int) -> int:
-        value = form.get(field)
-        if value is None:
-            self._refuse(f"{key}.{field}", f"missing; write a number from {low} to {high}")
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            self._refuse(f"{key}.{field}", f"{value!r} will not do; write a number from {low} to {high}")
-        return value
-
-    def _text(self, form: _Map, field: str, otherwise: str) -> str:
-        value = form.get(field, otherwise)
-        if not isinstance(value, str):
-            self._refuse(field, f"{value!r} is no text; write a word or a sentence")
-        return value
-
-    def _refuse(self, key: str, problem: str) -> Never:
-        raise TopologyError(f"{self.source}: {key}: {problem}")
 
 
 def router_mac(device_id: int) -> str:
-    return f"02:00:00:00:00:{device_id:02x}"
+    return f"02:00:00:00:{device_id >> 8:02x}:{device_id & 0xFF:02x}"
 
 
 def host_mac(ip: IPv4Address) -> str:

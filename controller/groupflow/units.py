@@ -7,8 +7,10 @@ import re
 from decimal import Decimal, InvalidOperation
 
 _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z]+)")
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
+_COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
 """The whole of a loss: losses are parts per 10^9."""
@@ -22,7 +24,7 @@ def parse_rate(value: object) -> int | None:
     """Bits per second; None for `unlimited`."""
     if value == "unlimited":
         return None
-    rate = _quantity(value, _RATE_UNITS, "write a number with bit, kbit, mbit or gbit, or 'unlimited'")
+    rate = _quantity(value, _RATE_SPELLINGS, "write a number with bit, kbit, mbit or gbit, or 'unlimited'")
     if not 1 <= rate <= 10**15:
         raise UnitError(f"{value!r} is no rate; write one from 1bit to 1000000gbit, or 'unlimited'")
     return rate
@@ -52,6 +54,27 @@ def parse_loss(value: object) -> int:
     if isinstance(value, bool) or not fraction.is_finite() or not 0 <= fraction <= 1:
         raise refusal
     return int(fraction * PARTS)
+
+
+def parse_packets(value: object) -> int:
+    """A number of packets: `1800`, or `1800 packets`."""
+    return _count(value, "packets", 1_000_000)
+
+
+def parse_bytes(value: object) -> int:
+    """A number of bytes: `1500 bytes`, with its unit."""
+    if isinstance(value, int):
+        raise UnitError(f"{value!r} cannot be read; write a number with its unit, as in '{value} bytes'")
+    return _count(value, "bytes", 1 << 40)
+
+
+def _count(value: object, unit: str, most: int) -> int:
+    match = _COUNT.fullmatch(str(value))
+    if match is None or match[2] not in (None, unit, unit.removesuffix("s")):
+        raise UnitError(f"{value!r} cannot be read; write a number of {unit}, as in '1500 {unit}'")
+    if not 1 <= int(match[1]) <= most:
+        raise UnitError(f"{value!r} will not do; write 1 to {most} {unit}")
+    return int(match[1])
 
 
 def format_rate(rate: int | None) -> str:

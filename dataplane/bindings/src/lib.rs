@@ -8,6 +8,7 @@ mod frame;
 mod messages;
 mod names;
 mod replies;
+mod sim;
 mod switch;
 
 #[pymodule]
@@ -15,5 +16,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     messages::register(module)?;
     replies::register(module)?;
+    sim::register(module)?;
     switch::register(module)
 }

@@ -1,0 +1,234 @@
+"""`groupflow sim`: scenarios in virtual time."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+
+from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from groupflow.sim import Progress, Results, Scenario
+
+_EXAMPLE = "groupflow sim run line.yaml star.yaml --out out/sim --jobs 2"
+
+
+class _StoppedError(Exception):
+    """The user has ended the command."""
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(subparsers, "sim", "simulate networks in virtual time", example=_EXAMPLE)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=type(parser))
+    runner = add_command(commands, "run", "run scenarios and keep what was measured", example=_EXAMPLE)
+    runner.add_argument("scenarios", type=Path, nargs="+", metavar="SCENARIO", help="scenario file (YAML)")
+    runner.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for results: DIR/NAME of each scenario (default: none)",
+    )
+    runner.add_argument("--jobs", type=_count, metavar="N", help="scenarios at a time (default: all cores)")
+    runner.add_argument(
+        "--threads", type=_count, metavar="N", help="threads a scenario (default: cores divided by jobs)"
+    )
+    runner.add_argument("--plots", action="store_true", help="draw the results, too (needs --out)")
+    runner.add_argument("--json", action="store_true", help="print progress and results as JSON lines")
+    runner.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: all ran; 1: one failed; 4: a scenario was refused, and nothing ran; 130: interrupted."""
+    if args.plots and args.out is None:
+        raise CommandError("--plots needs a folder: give --out DIR")
+    scenarios = _load(args.scenarios)
+    cores = os.cpu_count() or 1
+    jobs = min(args.jobs or cores, len(scenarios))
+    threads = args.threads or max(1, cores // jobs)
+    display = _Lines() if args.json else _Bars(quiet=not sys.stderr.isatty())
+    failures: list[str] = []
+    stopped = Event()
+    with display, ThreadPoolExecutor(jobs) as pool:
+        futures = {
+            pool.submit(_run_one, scenario, args, threads, display, stopped): scenario.name
+            for scenario in scenarios
+        }
+        try:
+            for future in as_completed(futures):
+                _collect(future, futures[future], display, failures)
+        except KeyboardInterrupt:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    for failure in failures:
+        print(f"groupflow: {failure}", file=sys.stderr)
+    return FAILURE if failures else OK
+
+
+def _load(paths: Sequence[Path]) -> "list[Scenario]":
+    """All scenarios, refused together if one is bad: an hour's run should not end with a typing error."""
+    from groupflow.sim import ScenarioError, load
+
+    problems: list[str] = []
+    scenarios: dict[str, Scenario] = {}
+    for path in paths:
+        try:
+            scenario = load(path)
+        except ScenarioError as error:
+            problems.append(str(error))
+            continue
+        if scenario.name in scenarios:
+            problems.append(f"{path}: name: another scenario is called {scenario.name!r}, too; rename one")
+        scenarios[scenario.name] = scenario
+    if problems:
+        raise CommandError("; ".join(problems), REFUSED)
+    return list(scenarios.values())
+
+
+def _run_one(
+    scenario: "Scenario", args: argparse.Namespace, threads: int, display: "_Display", stopped: Event
+) -> "Results":
+    from groupflow import sim
+
+    def progress(state: "Progress") -> None:
+        if stopped.is_set():
+            raise _StoppedError
+        display.progress(state)
+
+    out = None if args.out is None else args.out / scenario.name
+    results = sim.run(scenario, progress, out=out, threads=threads)
+    if args.plots:
+        from groupflow.sim.plots import plot
+
+        plot(results)
+    return results
+
+
+def _collect(future: "Future[Results]", name: str, display: "_Display", failures: list[str]) -> None:
+    from groupflow.sim import ScenarioError
+
+    try:
+        display.finished(name, future.result())
+    except (ScenarioError, OSError, RuntimeError) as error:
+        failures.append(str(error))
+
+
+class _Display:
+    """Tells how far the runs are. Called from several threads."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def progress(self, state: "Progress") -> None:
+        raise NotImplementedError
+
+    def finished(self, name: str, results: "Results") -> None:
+        raise NotImplementedError
+
+
+class _Lines(_Display):
+    """JSON lines on stdout."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._told: dict[str, float] = {}
+
+    def progress(self, state: "Progress") -> None:
+        with self._lock:
+            if state.wall_s - self._told.get(state.scenario, 0.0) < 1.0:
+                return
+            self._told[state.scenario] = state.wall_s
+        self._print(
+            {
+                "event": "progress",
+                "scenario": state.scenario,
+                "simulated_s": state.simulated_ns / 1e9,
+                "duration_s": state.duration_ns / 1e9,
+                "packet_hops": state.packet_hops,
+                "packet_hops_per_s": round(state.hops_per_s),
+            }
+        )
+
+    def finished(self, name: str, results: "Results") -> None:
+        folder = None if results.folder is None else str(results.folder)
+        wall_s = round(results.wall_s, 3)
+        self._print({"event": "finished", "wall_s": wall_s, "folder": folder} | dict(results.summary))
+
+    def _print(self, value: object) -> None:
+        with self._lock:
+            print(json.dumps(value), flush=True)
+
+
+class _Bars(_Display):
+    """A bar a scenario on stderr, and a table of its flows on stdout when it is over."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskID, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        self._bars = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:.3f}/{task.total:.3f} s, {task.fields[speed]}"),
+            console=Console(stderr=True),
+            disable=quiet,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._bars.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def progress(self, state: "Progress") -> None:
+        with self._lock:
+            if state.scenario not in self._tasks:
+                total = state.duration_ns / 1e9
+                self._tasks[state.scenario] = self._bars.add_task(state.scenario, total=total, speed="")
+            speed = f"{state.hops_per_s / 1e6:.2f} M packet hops/s"
+            self._bars.update(self._tasks[state.scenario], completed=state.simulated_ns / 1e9, speed=speed)
+
+    def finished(self, name: str, results: "Results") -> None:
+        from groupflow.cli.tables import print_table
+
+        rate = results.packet_hops / results.wall_s / 1e6 if results.wall_s else 0.0
+        print(
+            f"{name}: {results.simulated_s:g} s simulated in {results.wall_s:.1f} s,"
+            f" {results.packet_hops} packet hops ({rate:.2f} M/s), {results.dropped()} packets dropped"
+        )
+        rows = [
+            {
+                "flow": flow.flow,
+                "goodput": f"{flow.goodput_bps / 1e6:.3f} Mb/s",
+                "sent": flow.sent_packets,
+                "delivered": flow.delivered_packets,
+                "retransmitted": flow.retransmissions,
+                "timeouts": flow.timeouts,
+            }
+            for flow in results.flows.values()
+        ]
+        if rows:
+            print_table(rows, list(rows[0]))
+        if results.folder is not None:
+            print(f"in {results.folder}")
+
+
+def _count(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} will not do; write a number from 1 on")
+    return value

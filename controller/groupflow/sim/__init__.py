@@ -1,0 +1,49 @@
+"""The simulator: networks in virtual time, with the same P4, the same controller entries, and TCP.
+
+    from groupflow import sim
+
+    scenario = sim.load("scenario.yaml")
+    results = sim.run(scenario, out="out/line")
+    print(results.flows["target"].goodput_bps)
+
+A scenario is a value; build one in Python, or change one with `dataclasses.replace`.
+"""
+
+from groupflow.sim.diffusion import Diffusion, with_diffusion
+from groupflow.sim.model import (
+    Arrivals,
+    Flow,
+    Generator,
+    GilbertElliott,
+    LinkExtra,
+    QueueSetting,
+    Scenario,
+    ScenarioError,
+    SwitchSetup,
+    TcpTraffic,
+    UdpTraffic,
+)
+from groupflow.sim.reader import load, parse
+from groupflow.sim.results import Results
+from groupflow.sim.runner import Progress, run
+
+__all__ = [
+    "Arrivals",
+    "Diffusion",
+    "Flow",
+    "Generator",
+    "GilbertElliott",
+    "LinkExtra",
+    "Progress",
+    "QueueSetting",
+    "Results",
+    "Scenario",
+    "ScenarioError",
+    "SwitchSetup",
+    "TcpTraffic",
+    "UdpTraffic",
+    "load",
+    "parse",
+    "run",
+    "with_diffusion",
+]

@@ -1,0 +1,182 @@
+"""A scenario as a value: a network, what its switches run, and the traffic.
+
+Quantities are integers in base units: nanoseconds, bit/s, bytes, parts per 10^9.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from groupflow.topology import Topology
+
+if TYPE_CHECKING:
+    from finsy.proto import p4r
+
+Kind: TypeAlias = Literal["p4", "fifo"]
+Variant: TypeAlias = Literal["tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound"]
+VARIANTS: tuple[Variant, ...] = ("tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound")
+Pattern: TypeAlias = Literal["constant", "poisson", "on_off"]
+Profile: TypeAlias = Literal["rfc", "ns2"]
+
+SECOND = 10**9
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run: one line naming the file, the key and the cure."""
+
+
+@dataclass(frozen=True)
+class GilbertElliott:
+    """Losses in bursts; proportions in parts per 10^9, a frame."""
+
+    to_bad: int
+    to_good: int
+    good_loss: int = 0
+    bad_loss: int = SECOND
+
+
+@dataclass(frozen=True)
+class LinkExtra:
+    """What only the simulator knows of a link."""
+
+    burst_loss: GilbertElliott | None = None
+    """instead of the topology's independent losses"""
+    down_ns: tuple[tuple[int, int], ...] = ()
+    """when the link is down: from, until"""
+    queue_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When the packets of a UDP source come: at its rate, unless said otherwise."""
+
+    pattern: Pattern = "constant"
+    on_ns: int = 0
+    off_ns: int = 0
+    random: bool = False
+    """whether on and off are means of exponential distributions"""
+
+
+@dataclass(frozen=True)
+class UdpTraffic:
+    """UDP at its own pace."""
+
+    rate: int
+    """bit/s of frames, Ethernet headers included; of an on-off source, while it is on"""
+    packet: int = 1500
+    """bytes of an IP packet; the mean, where they vary"""
+    arrivals: Arrivals = Arrivals()
+    sizes: Literal["constant", "exponential"] = "constant"
+
+
+@dataclass(frozen=True)
+class TcpTraffic:
+    """A TCP connection, one way."""
+
+    variant: Variant
+    window: int = 1000
+    """the most segments in flight"""
+    packet: int = 1500
+    """bytes of a full IP packet"""
+    profile: Profile = "rfc"
+    """whose defaults: the RFCs' and Linux's, or ns-2's"""
+    size: int | None = None
+    """bytes to send; None: without end"""
+    delayed_ack_ns: int | None = None
+    """acknowledge every other segment, or after this long; None: each at once"""
+    ecn: bool = False
+    initial_window: int | None = None
+    min_rto_ns: int | None = None
+
+    @property
+    def mss(self) -> int:
+        """Payload bytes of a full segment."""
+        options = 12 if self.profile == "rfc" else 0  # timestamps
+        return self.packet - 40 - options
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Traffic from one host to another."""
+
+    name: str
+    source: str
+    destination: str
+    traffic: UdpTraffic | TcpTraffic
+    start_ns: int = 0
+    stop_ns: int | None = None
+    shaped_as: int | None = None
+    """the number by which feedback packets name the flow, if its host shapes it to what they tell"""
+
+
+@dataclass(frozen=True)
+class QueueSetting:
+    """A queue of a switch, as gfswitch's command line sets it: `level=3,rate=1000pps`."""
+
+    port: int
+    queue: int
+    settings: str
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A packet generator of a switch: tick n is at first + n * period."""
+
+    id: int
+    period_ns: int
+    first_ns: int
+    frame: bytes
+    port: int = 0
+    """where its packets seem to arrive"""
+
+
+@dataclass(frozen=True)
+class SwitchSetup:
+    """What a P4 switch is told before time begins, beside its routes."""
+
+    updates: tuple["p4r.Update", ...] = ()
+    entities: tuple[Any, ...] = ()
+    """finsy entities, such as `+finsy.P4TableEntry(...)`"""
+    queues: tuple[QueueSetting, ...] = ()
+    generators: tuple[Generator, ...] = ()
+    nominal_packets: Mapping[int, int] = field(default_factory=dict[int, int])
+    """bytes of a packet where packets/s are computed from the bit rate, by port"""
+
+
+_NO_SETUP = SwitchSetup()
+_NO_EXTRA = LinkExtra()
+BUILD = Path("p4src/build")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A network, its traffic, and what to measure."""
+
+    name: str
+    topology: Topology
+    flows: tuple[Flow, ...]
+    duration_ns: int
+    sample_ns: int = 10**6
+    seed: int = 1
+    kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
+    """what each switch is; p4 where nothing is said"""
+    extras: Mapping[int, LinkExtra] = field(default_factory=dict[int, LinkExtra])
+    """by the link's place in the topology"""
+    p4info: Path = BUILD / "groupflow.p4info.txtpb"
+    program: Path = BUILD / "groupflow.json"
+    routes: bool = True
+    """whether switches get groupflow's routes; turn it off for another program"""
+    queues: int = 8
+    """queues a port"""
+    setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
+    trace: bool = False
+
+    def kind(self, switch: str) -> Kind:
+        return self.kinds.get(switch, "p4")
+
+    def setup(self, switch: str) -> SwitchSetup:
+        return self.setups.get(switch, _NO_SETUP)
+
+    def extra(self, link: int) -> LinkExtra:
+        return self.extras.get(link, _NO_EXTRA)

@@ -1,0 +1,142 @@
+"""From a scenario to what the core reads: names and units resolved (dataplane/netsim/src/spec.rs)."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+from groupflow.sim.model import Arrivals, Flow, LinkExtra, Scenario, ScenarioError, TcpTraffic, UdpTraffic
+from groupflow.topology import CPU_PORT, DROP_PORT, End, Link
+
+ETHERNET_BYTES = 14
+_FIRST_SOURCE_PORT, _FIRST_DESTINATION_PORT = 10_000, 40_000
+
+
+def network_spec(scenario: Scenario) -> str:
+    """The JSON text. Raises ScenarioError for flows that cannot be."""
+    topology = scenario.topology
+    nodes = [_switch(scenario, name) for name in topology.switches]
+    nodes += [
+        {
+            "kind": "host",
+            "name": host.name,
+            "ip": str(host.ip),
+            "mac": host.mac,
+            "gateway_mac": host.gateway_mac,
+        }
+        for host in topology.hosts.values()
+    ]
+    return json.dumps(
+        {
+            "seed": scenario.seed,
+            "duration_ns": scenario.duration_ns,
+            "sample_ns": scenario.sample_ns,
+            "nodes": nodes,
+            "links": [_link(link, scenario.extra(place)) for place, link in enumerate(topology.links)],
+            "flows": _flows(scenario.flows),
+        }
+    )
+
+
+def _switch(scenario: Scenario, name: str) -> dict[str, object]:
+    if scenario.kind(name) == "fifo":
+        return {"kind": "fifo", "name": name}
+    return {
+        "kind": "switch",
+        "name": name,
+        "program": 0,
+        "cpu_port": CPU_PORT,
+        "drop_port": DROP_PORT,
+        "queues": scenario.queues,
+    }
+
+
+def _link(link: Link, extra: LinkExtra) -> dict[str, object]:
+    return {
+        "a": _end(link.a),
+        "b": _end(link.b),
+        "rate_bps": link.spec.rate,
+        "delay_ns": link.spec.delay_ns,
+        "queue_packets": link.spec.queue,
+        "queue_bytes": extra.queue_bytes,
+        "loss": _loss(link, extra),
+        "down_ns": extra.down_ns,
+    }
+
+
+def _end(end: End) -> dict[str, object]:
+    return {"node": end.node, "port": end.port}
+
+
+def _loss(link: Link, extra: LinkExtra) -> dict[str, object]:
+    if extra.burst_loss is None:
+        return {"model": "bernoulli", "loss_ppb": link.spec.loss}
+    return {
+        "model": "gilbert_elliott",
+        "to_bad_ppb": extra.burst_loss.to_bad,
+        "to_good_ppb": extra.burst_loss.to_good,
+        "good_loss_ppb": extra.burst_loss.good_loss,
+        "bad_loss_ppb": extra.burst_loss.bad_loss,
+    }
+
+
+def _flows(flows: Iterable[Flow]) -> list[dict[str, object]]:
+    """Each flow has ports of its own at both hosts, so that one address and port name one end."""
+    at_source, at_destination = Counter[str](), Counter[str]()
+    specs: list[dict[str, object]] = []
+    for flow in flows:
+        source_port = _FIRST_SOURCE_PORT + at_source[flow.source]
+        destination_port = _FIRST_DESTINATION_PORT + at_destination[flow.destination]
+        if source_port >= _FIRST_DESTINATION_PORT or destination_port > 0xFFFF:
+            raise ScenarioError(f"traffic.{flow.name}: the host has too many flows; use more hosts")
+        at_source[flow.source] += 1
+        at_destination[flow.destination] += 1
+        specs.append(
+            {
+                "name": flow.name,
+                "from": flow.source,
+                "to": flow.destination,
+                "source_port": source_port,
+                "destination_port": destination_port,
+                "start_ns": flow.start_ns,
+                "stop_ns": flow.stop_ns,
+                "shaped_as": flow.shaped_as,
+            }
+            | (_udp(flow.traffic) if isinstance(flow.traffic, UdpTraffic) else _tcp(flow.traffic))
+        )
+    return specs
+
+
+def _udp(traffic: UdpTraffic) -> dict[str, object]:
+    return {
+        "kind": "udp",
+        "rate_bps": traffic.rate,
+        "frame_bytes": traffic.packet + ETHERNET_BYTES,
+        "sizes": traffic.sizes,
+        "arrivals": _arrivals(traffic.arrivals),
+    }
+
+
+def _arrivals(arrivals: Arrivals) -> dict[str, object]:
+    if arrivals.pattern != "on_off":
+        return {"pattern": arrivals.pattern}
+    return {
+        "pattern": "on_off",
+        "on_ns": arrivals.on_ns,
+        "off_ns": arrivals.off_ns,
+        "random": arrivals.random,
+    }
+
+
+def _tcp(traffic: TcpTraffic) -> dict[str, object]:
+    return {
+        "kind": "tcp",
+        "variant": traffic.variant,
+        "window_packets": traffic.window,
+        "mss": traffic.mss,
+        "profile": traffic.profile,
+        "bytes": traffic.size,
+        "delayed_ack_ns": traffic.delayed_ack_ns,
+        "ecn": traffic.ecn,
+        "initial_window": traffic.initial_window,
+        "min_rto_ns": traffic.min_rto_ns,
+    }

@@ -1,0 +1,77 @@
+"""Figures of a run: efficiency, throughput, windows and queues over time, in the run's folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from groupflow.sim.results import Results, Series
+
+Axes: TypeAlias = Any
+"""matplotlib's; its own types say too little for a strict check"""
+_TIME = "simulation time (s)"
+
+
+def plot(results: Results) -> list[Path]:
+    """Draws what the run's folder has; gives the files."""
+    folder = results.folder
+    if folder is None:
+        raise ValueError("the run kept no series: run it with out=FOLDER")
+    drawings: dict[str, Callable[[Axes], None]] = {
+        "efficiency": lambda axes: _efficiency(axes, results),
+        "throughput": lambda axes: _throughput(axes, results),
+        "windows": lambda axes: _windows(axes, results),
+        "queues": lambda axes: _queues(axes, results),
+    }
+    return [_draw(folder / f"{name}.png", draw) for name, draw in drawings.items()]
+
+
+def _draw(path: Path, draw: Callable[[Axes], None]) -> Path:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    # Without pyplot: no global state, and figures can be drawn in several threads.
+    figure: Any = Figure(figsize=(6.4, 4.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes: Axes = figure.add_subplot()
+    draw(axes)
+    axes.set_xlabel(_TIME)
+    axes.grid(visible=True, alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="small")
+    figure.savefig(path, dpi=150)
+    return path
+
+
+def _line(
+    axes: Axes, series: Series, column: str, label: str, scale: float = 1.0, style: str = "default"
+) -> None:
+    values = [value * scale for value in series.get(column, [])]
+    axes.plot(series.get("time_s", []), values, label=label, linewidth=0.9, drawstyle=style)
+
+
+def _efficiency(axes: Axes, results: Results) -> None:
+    for flow in results.flows:
+        _line(axes, results.efficiency(flow), "efficiency", flow)
+    axes.set_ylim(0, 1.05)
+    axes.set_ylabel("network efficiency")
+
+
+def _throughput(axes: Axes, results: Results) -> None:
+    for flow in results.flows:
+        _line(axes, results.throughput(flow), "throughput_bps", flow, 1e-6)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("goodput (Mb/s)")
+
+
+def _windows(axes: Axes, results: Results) -> None:
+    for name, flow in results.flows.items():
+        if flow.retransmissions is not None:
+            _line(axes, results.windows(name), "cwnd_packets", name)
+    axes.set_ylabel("congestion window (packets)")
+
+
+def _queues(axes: Axes, results: Results) -> None:
+    for node, series in results.queue_packets().items():
+        # Empty queues are left out but for the first instant, which then holds.
+        _line(axes, series, "packets", node, style="steps-post")
+    axes.set_ylabel("packets waiting")

@@ -1,0 +1,118 @@
+"""What a run measured: totals at once, series from the files when asked for."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Series: TypeAlias = dict[str, list[float]]
+"""Columns by name; a value that is not there is NaN."""
+
+
+@dataclass(frozen=True)
+class FlowResult:
+    """A flow's totals."""
+
+    flow: str
+    sent_packets: int
+    delivered_packets: int
+    delivered_bytes: int
+    goodput_bps: float
+    mean_delay_s: float | None
+    """of UDP"""
+    retransmissions: int | None
+    """of TCP, as the following"""
+    timeouts: int | None
+    fast_retransmits: int | None
+    finished: bool | None
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Packets that vanished at one place for one reason."""
+
+    node: str
+    port: int | None
+    queue: int | None
+    reason: str
+    packets: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run measured."""
+
+    summary: Mapping[str, Any]
+    wall_s: float
+    folder: Path | None
+    """where the series are; None: they were not kept"""
+
+    @property
+    def simulated_s(self) -> float:
+        return self.summary["simulated_s"]
+
+    @property
+    def packet_hops(self) -> int:
+        return self.summary["packet_hops"]
+
+    @cached_property
+    def flows(self) -> dict[str, FlowResult]:
+        return {form["flow"]: FlowResult(**form) for form in self.summary["flows"]}
+
+    @cached_property
+    def drops(self) -> tuple[Drop, ...]:
+        return tuple(Drop(**form) for form in self.summary["drops"])
+
+    def dropped(self, node: str | None = None, reason: str | None = None) -> int:
+        """Packets dropped, at a node, for a reason, or both."""
+        return sum(
+            drop.packets
+            for drop in self.drops
+            if (node is None or drop.node == node) and (reason is None or drop.reason == reason)
+        )
+
+    def drops_over_time(self) -> Iterator[tuple[float, Drop]]:
+        """Packets dropped since the sample before, with the time of the sample."""
+        for row in self._rows("drops.csv"):
+            port, queue = (int(row[key]) if row[key] else None for key in ("port", "queue"))
+            yield float(row["time_s"]), Drop(row["node"], port, queue, row["reason"], int(row["packets"]))
+
+    def throughput(self, flow: str) -> Series:
+        """time_s, throughput_bps, delivered_bytes, delivered_packets, sent_packets, shaped_rate_pps."""
+        return self._series("flow_throughput.csv", flow=flow)
+
+    def efficiency(self, flow: str) -> Series:
+        """time_s, efficiency, in_transit_packets, in_transit_bytes, capacity_bytes."""
+        return self._series("efficiency.csv", flow=flow)
+
+    def windows(self, flow: str) -> Series:
+        """time_s, cwnd_packets, ssthresh_packets, in_flight_packets, srtt_s and counters."""
+        return self._series("windows.csv", flow=flow)
+
+    def queue_packets(self) -> dict[str, Series]:
+        """By node: time_s and packets, all queues together. An instant that is missing is an empty node."""
+        nodes: dict[str, dict[float, float]] = {}
+        for row in self._rows("queues.csv"):
+            times = nodes.setdefault(row["node"], {})
+            time_s = float(row["time_s"])
+            times[time_s] = times.get(time_s, 0.0) + float(row["packets"])
+        return {
+            node: {"time_s": list(times), "packets": list(times.values())} for node, times in nodes.items()
+        }
+
+    def _series(self, name: str, **wanted: str) -> Series:
+        series: Series = {}
+        for row in self._rows(name):
+            if all(row[column] == value for column, value in wanted.items()):
+                for column, value in row.items():
+                    if column not in wanted:
+                        series.setdefault(column, []).append(float(value or "nan"))
+        return series
+
+    def _rows(self, name: str) -> Iterator[dict[str, str]]:
+        if self.folder is None:
+            raise ValueError("the run kept no series: run it with out=FOLDER")
+        with (self.folder / name).open(newline="", encoding="utf-8") as file:
+            yield from csv.DictReader(file)

@@ -1,0 +1,172 @@
+"""Runs a scenario: builds the network, tells its switches their entries, lets time pass, keeps results."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from groupflow.sim.model import Scenario, ScenarioError, SwitchSetup
+from groupflow.sim.network_spec import network_spec
+from groupflow.sim.results import Results
+
+if TYPE_CHECKING:
+    from finsy.proto import p4r
+
+    from groupflow._native import NativeSim
+
+_STEP_MS = 100
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    scenario: str
+    simulated_ns: int
+    duration_ns: int
+    packet_hops: int
+    wall_s: float
+
+    @property
+    def hops_per_s(self) -> float:
+        return self.packet_hops / self.wall_s if self.wall_s > 0 else 0.0
+
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+
+
+def run(
+    scenario: Scenario,
+    progress: OnProgress | None = None,
+    *,
+    out: str | Path | None = None,
+    threads: int = 1,
+    inspect: "Callable[[NativeSim], None] | None" = None,
+) -> Results:
+    """Runs a scenario to its end. Raises ScenarioError, and OSError when results cannot be written.
+
+    With `out`, measurements are written to that folder: as a whole when the run is over, or not at all.
+    `inspect` is given the network when the run is over, e.g. to read registers.
+    """
+    started = time.monotonic()
+    sim = build(scenario, threads)
+    partial = _partial(Path(out)) if out is not None else None
+    try:
+        if partial is not None:
+            sim.record(partial, scenario.trace)
+        finished = False
+        while not finished:
+            now_ns, hops, finished = sim.step(_STEP_MS)
+            if progress is not None:
+                wall_s = time.monotonic() - started
+                progress(Progress(scenario.name, now_ns, scenario.duration_ns, hops, wall_s))
+        if inspect is not None:
+            inspect(sim)
+        summary = {"scenario": scenario.name} | json.loads(sim.summary())
+        wall_s = time.monotonic() - started
+        if partial is None or out is None:
+            return Results(summary, wall_s, None)
+        _write_json(partial / "summary.json", summary)
+        run_facts = {key: summary[key] for key in ("simulated_s", "packet_hops", "seed")}
+        _write_json(partial / "run.json", {"wall_s": round(wall_s, 3)} | run_facts)
+        _replace(partial, Path(out))
+        return Results(summary, wall_s, Path(out))
+    finally:
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
+    """The network at time zero, its switches told everything. Raises ScenarioError."""
+    from groupflow._native import NativeSim
+
+    p4_switches = [name for name in scenario.topology.switches if scenario.kind(name) == "p4"]
+    try:
+        programs = [(scenario.program.read_text(), scenario.p4info.read_text())] if p4_switches else []
+    except OSError as error:
+        raise ScenarioError(f"program: {error.filename}: {error.strerror}; run `make p4`") from None
+    try:
+        sim = NativeSim(network_spec(scenario), programs, threads)
+    except ValueError as error:
+        raise ScenarioError(f"{scenario.name}: {error}") from None
+    if p4_switches:
+        _tell(sim, scenario, p4_switches)
+    return sim
+
+
+def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None:
+    """Entries, queues and generators of every P4 switch."""
+    from finsy import P4Schema
+    from finsy.p4entity import encode_updates
+
+    routes = _route_encoder(scenario) if scenario.routes else None
+    schema: P4Schema | None = None
+    for name in switches:
+        setup = scenario.setup(name)
+        updates = routes(name) if routes is not None else []
+        if setup.entities:
+            schema = schema or P4Schema(scenario.p4info)
+            updates += encode_updates(list(setup.entities), schema)
+        updates += setup.updates
+        results = sim.write(name, [update.SerializeToString() for update in updates])
+        for update, result in zip(updates, results, strict=True):
+            if result is not None:
+                raise ScenarioError(f"{scenario.name}: {name} refused an entry: {result[1]}: {update}")
+        _set_up(sim, name, setup)
+
+
+def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
+    """The very entries that the controller installs at start."""
+    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, encode
+    from groupflow.p4rt.program import Program, ProgramError
+    from groupflow.sessions.desired import unicast_entries
+
+    try:
+        program = Program.load(scenario.p4info, scenario.program)
+    except ProgramError as error:
+        raise ScenarioError(f"program: {error}; or turn `routes` off") from None
+
+    def updates(switch: str) -> "list[p4r.Update]":
+        entries = unicast_entries(scenario.topology, switch)
+        keys = sorted(entries, key=lambda key: (TABLE_ORDER.index(key.table), key.match))
+        return [encode(program, Change(INSERT, key, entries[key])) for key in keys]
+
+    return updates
+
+
+def _set_up(sim: "NativeSim", name: str, setup: SwitchSetup) -> None:
+    try:
+        for queue in setup.queues:
+            sim.set_queue(name, queue.port, queue.queue, queue.settings)
+        for port, size in setup.nominal_packets.items():
+            sim.set_nominal_packet(name, port, size)
+        for item in setup.generators:
+            sim.add_generator(name, item.id, item.period_ns, item.first_ns, item.frame, item.port)
+    except ValueError as error:
+        raise ScenarioError(f"switches.{name}: {error}") from None
+
+
+def _partial(out: Path) -> Path:
+    """A folder beside `out` for files that are not complete yet."""
+    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def _replace(new: Path, out: Path) -> None:
+    """Puts a folder in place of what was there before."""
+    old = out.parent / f".{out.name}.old-{os.getpid()}"
+    if out.exists():
+        out.rename(old)
+    new.rename(out)
+    if old.is_dir():
+        shutil.rmtree(old)
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,263 @@
+//! The simulator for Python: a network from its description, switches told their entries, time in steps.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use groupflow_netsim::spec::NetworkSpec;
+use groupflow_netsim::{Files, Network, NodeId, Observer, Recorder, Sample, TraceRecord};
+use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_switch::core::Generator;
+use groupflow_switch::p4rt::PipelineConfig;
+use groupflow_switch::proto::p4::v1::Update;
+use prost::Message;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::{json, Value};
+
+type Sink = BufWriter<File>;
+
+fn invalid(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// A network in virtual time; see `groupflow.sim`.
+#[pyclass(module = "groupflow._native")]
+struct NativeSim {
+    network: Network,
+    recorder: Option<Recorder<Sink>>,
+    last: Sample,
+}
+
+#[pymethods]
+impl NativeSim {
+    #[new]
+    fn new(spec: &str, programs: Vec<(String, String)>, threads: usize) -> PyResult<NativeSim> {
+        let spec: NetworkSpec = serde_json::from_str(spec).map_err(invalid)?;
+        let programs = programs
+            .iter()
+            .map(|(json, info)| PipelineConfig::from_files(json, info.as_bytes()).map(Arc::new))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(invalid)?;
+        let mut network = Network::new(spec, &programs).map_err(invalid)?;
+        network.set_threads(threads);
+        Ok(NativeSim { network, recorder: None, last: Sample::default() })
+    }
+
+    /// Writes measurements to files in a folder that is there.
+    fn record(&mut self, folder: PathBuf, trace: bool) -> PyResult<()> {
+        let create = |name: &str| -> PyResult<Sink> {
+            let path = folder.join(name);
+            File::create(&path).map(BufWriter::new).map_err(|error| unwritable(&path, &error))
+        };
+        let files = Files {
+            throughput: create("flow_throughput.csv")?,
+            efficiency: create("efficiency.csv")?,
+            queues: create("queues.csv")?,
+            windows: create("windows.csv")?,
+            drops: create("drops.csv")?,
+            trace: trace.then(|| create("trace.txt")).transpose()?,
+        };
+        self.network.set_trace(trace);
+        self.recorder =
+            Some(Recorder::new(&self.network, files).map_err(|error| unwritable(&folder, &error))?);
+        Ok(())
+    }
+
+    /// Applies serialised updates at a switch; for each None, or the status code and message.
+    fn write(&mut self, switch: &str, updates: Vec<Vec<u8>>) -> PyResult<Vec<Option<(i32, String)>>> {
+        let node = self.switch(switch)?;
+        let mut results = Vec::with_capacity(updates.len());
+        for bytes in &updates {
+            let update = Update::decode(bytes.as_slice()).map_err(invalid)?;
+            let result = self.network.write(node, &update).ok_or_else(|| no_switch(switch))?;
+            results.push(result.err().map(|refusal| (refusal.code as i32, refusal.message)));
+        }
+        Ok(results)
+    }
+
+    /// Changes a queue as `gfswitch`'s command line does: `level=3,weight=2,rate=1000pps,packets=100`.
+    fn set_queue(&mut self, switch: &str, port: u16, queue: u8, settings: &str) -> PyResult<()> {
+        let change = settings.parse().map_err(invalid)?;
+        self.with_switch(switch, |s| s.core_mut().change_queue(Port(port), queue, &change))?.map_err(invalid)
+    }
+
+    /// Sets the bytes of a packet where packets/s are computed from a port's bit rate.
+    fn set_nominal_packet(&mut self, switch: &str, port: u16, bytes: u32) -> PyResult<()> {
+        self.with_switch(switch, |s| s.core_mut().set_nominal_packet(Port(port), bytes))?.map_err(invalid)
+    }
+
+    /// Adds a packet generator.
+    #[pyo3(signature = (switch, id, period_ns, first_ns, frame, port))]
+    fn add_generator(
+        &mut self,
+        switch: &str,
+        id: u8,
+        period_ns: u64,
+        first_ns: u64,
+        frame: Vec<u8>,
+        port: u16,
+    ) -> PyResult<()> {
+        let (period, first) = (Nanos(period_ns), Nanos(first_ns));
+        let generator = Generator { period, first, frame, port: Port(port), enabled: true };
+        self.with_switch(switch, |s| {
+            s.core_mut().change_generators(|generators, now| generators.insert(now, id, generator))
+        })?
+        .ok_or_else(|| invalid("no program"))?
+        .map_err(invalid)
+    }
+
+    /// A register's cell at a switch, by the full name or a dotted suffix of it.
+    fn register(&mut self, switch: &str, name: &str, index: usize) -> PyResult<u64> {
+        let value = self.with_switch(switch, |s| {
+            let pipeline = &s.core_mut().forwarding()?.pipeline;
+            let suffix = format!(".{name}");
+            let mut registers = pipeline.program().registers().iter();
+            let register = registers.find(|r| r.name == name || r.name.ends_with(&suffix))?;
+            pipeline.register_get(register.id, index)
+        })?;
+        value.ok_or_else(|| invalid(format!("register: there is no {name}[{index}]")))
+    }
+
+    /// Counters of a switch as JSON.
+    fn stats(&mut self, switch: &str) -> PyResult<String> {
+        let stats = self.with_switch(switch, |s| s.core_mut().stats())?;
+        serde_json::to_string(&stats).map_err(invalid)
+    }
+
+    /// Runs for about this long by the wall, or until a time: (time, hops, whether the scenario is over).
+    #[pyo3(signature = (wall_ms, until_ns=None))]
+    fn step(&mut self, py: Python<'_>, wall_ms: u64, until_ns: Option<u64>) -> PyResult<(u64, u64, bool)> {
+        let until = Nanos(until_ns.unwrap_or(u64::MAX).min(self.network.spec().duration_ns));
+        let NativeSim { network, recorder, last } = self;
+        let result = py.allow_threads(|| {
+            let stop = Instant::now() + Duration::from_millis(wall_ms);
+            network.run_until(until, &mut Stepper { recorder, last, stop })
+        });
+        result.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let finished = self.network.finished();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.finish().map_err(|error| PyOSError::new_err(error.to_string()))?;
+        }
+        Ok((self.network.now().0, self.network.hops(), finished))
+    }
+
+    /// What was measured last, as JSON.
+    fn summary(&self) -> String {
+        summary(&self.network, &self.last).to_string()
+    }
+
+    /// Parts that run by themselves, and for how long (ns) they may; None: there is only one.
+    fn islands(&self) -> (usize, Option<u64>) {
+        let (count, lookahead) = self.network.islands();
+        (count, (lookahead < Nanos::MAX).then_some(lookahead.0))
+    }
+}
+
+impl NativeSim {
+    fn switch(&self, name: &str) -> PyResult<NodeId> {
+        self.network.node(name).ok_or_else(|| no_switch(name))
+    }
+
+    fn with_switch<R>(
+        &mut self,
+        name: &str,
+        act: impl FnOnce(&mut groupflow_netsim::P4Switch) -> R,
+    ) -> PyResult<R> {
+        let node = self.switch(name)?;
+        self.network.with_switch(node, act).ok_or_else(|| no_switch(name))
+    }
+}
+
+/// Records, and ends a step when its time is over.
+struct Stepper<'a> {
+    recorder: &'a mut Option<Recorder<Sink>>,
+    last: &'a mut Sample,
+    stop: Instant,
+}
+
+impl Observer for Stepper<'_> {
+    fn sample(&mut self, sample: &Sample) {
+        self.last.clone_from(sample);
+        if let Some(recorder) = self.recorder {
+            recorder.sample(sample);
+        }
+    }
+
+    fn trace(&mut self, records: &[TraceRecord]) {
+        if let Some(recorder) = self.recorder {
+            recorder.trace(records);
+        }
+    }
+
+    fn progress(&mut self, now: Nanos) -> ControlFlow<()> {
+        if Instant::now() >= self.stop {
+            return ControlFlow::Break(());
+        }
+        self.recorder.as_mut().map_or(ControlFlow::Continue(()), |recorder| recorder.progress(now))
+    }
+}
+
+fn summary(network: &Network, sample: &Sample) -> Value {
+    let names = &network.spec().nodes;
+    let seconds = sample.time.0 as f64 / 1e9;
+    let flows: Vec<Value> = network
+        .spec()
+        .flows
+        .iter()
+        .zip(&sample.flows)
+        .map(|(spec, flow)| {
+            let mean = |sum: u128| {
+                (flow.delivered_packets > 0).then(|| sum as f64 / flow.delivered_packets as f64 / 1e9)
+            };
+            json!({
+                "flow": spec.name,
+                "sent_packets": flow.sent_packets,
+                "delivered_packets": flow.delivered_packets,
+                "delivered_bytes": flow.delivered_bytes,
+                "goodput_bps": if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 },
+                "mean_delay_s": if flow.tcp.is_none() { mean(flow.delay_ns) } else { None },
+                "retransmissions": flow.tcp.map(|tcp| tcp.retransmissions),
+                "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
+                "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
+                "finished": flow.tcp.map(|tcp| tcp.finished),
+            })
+        })
+        .collect();
+    let drops: Vec<Value> = sample
+        .drops
+        .iter()
+        .map(|(site, packets)| {
+            json!({
+                "node": names[site.node.index()].name,
+                "port": site.port,
+                "queue": site.queue,
+                "reason": site.reason,
+                "packets": packets,
+            })
+        })
+        .collect();
+    json!({
+        "simulated_s": seconds,
+        "seed": network.spec().seed,
+        "packet_hops": sample.hops,
+        "flows": flows,
+        "drops": drops,
+    })
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("{}: {error}", path.display()))
+}
+
+fn no_switch(name: &str) -> PyErr {
+    invalid(format!("switch: there is no P4 switch {name:?}"))
+}
+
+/// Adds this file's names to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<NativeSim>()
+}

@@ -1,0 +1,59 @@
+//! A table of 32-bit keys that is built once and looked up for every frame.
+
+const EMPTY: u64 = u64::MAX;
+
+/// Open addressing with linear probing, at most half full.
+#[derive(Debug, Clone)]
+pub struct AddressTable {
+    /// Key in the high half, value in the low half.
+    slots: Vec<u64>,
+    shift: u32,
+}
+
+impl AddressTable {
+    /// A table of `entries`; of equal keys the last counts. A value of `u32::MAX` is not possible.
+    pub fn new(entries: &[(u32, u32)]) -> AddressTable {
+        let bits = (2 * entries.len()).next_power_of_two().max(2).trailing_zeros();
+        let mut table = AddressTable { slots: vec![EMPTY; 1 << bits], shift: 32 - bits };
+        for &(key, value) in entries {
+            let slot = table.slot(key);
+            table.slots[slot] = u64::from(key) << 32 | u64::from(value);
+        }
+        table
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: u32) -> Option<u32> {
+        let found = self.slots[self.slot(key)];
+        (found != EMPTY).then_some(found as u32)
+    }
+
+    /// Where a key is, or would be.
+    #[inline]
+    fn slot(&self, key: u32) -> usize {
+        let mut at = (key.wrapping_mul(0x9E37_79B1) >> self.shift) as usize;
+        while self.slots[at] != EMPTY && (self.slots[at] >> 32) as u32 != key {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(entries in proptest::collection::vec((0u32..200, 0u32..100), 0..150)) {
+            let table = AddressTable::new(&entries);
+            let map: BTreeMap<u32, u32> = entries.into_iter().collect();
+            for key in (0..200).chain([u32::MAX]) {
+                prop_assert_eq!(table.get(key), map.get(&key).copied());
+            }
+        }
+    }
+}

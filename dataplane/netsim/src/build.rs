@@ -1,0 +1,332 @@
+//! From a description to a network that can run.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_switch::core::{Rate, SwitchConfig};
+use groupflow_switch::p4rt::PipelineConfig;
+
+use crate::ecn::Marker;
+use crate::engine::{Cell, Simulation};
+use crate::error::BuildError;
+use crate::fifo::{Fifo, QueueLimit};
+use crate::flows::Flows;
+use crate::frame_queue::{Batch, FrameQueue};
+use crate::host::Host;
+use crate::ids::{LinkId, NodeId};
+use crate::island::{Island, Leaf, Slot};
+use crate::loss::LossProcess;
+use crate::min_tree::MinTree;
+use crate::node::Node;
+use crate::outlet::{Destination, Outlet, OutletCounters};
+use crate::random::{Random, Stream};
+use crate::routes::{Routes, Step};
+use crate::spec::{LinkSpec, NetworkSpec, NodeKind};
+use crate::switch::{P4Switch, SwitchPort};
+use crate::wiring::{Inlet, Wiring, UNCONNECTED};
+
+/// An end of a link at a node.
+#[derive(Debug, Clone, Copy)]
+struct Attachment {
+    port: u16,
+    /// The direction away from the node.
+    link: LinkId,
+    far: NodeId,
+}
+
+/// A network on its way from description to simulation.
+pub(crate) struct Builder<'a> {
+    spec: &'a NetworkSpec,
+    programs: &'a [Arc<PipelineConfig>],
+    /// The links of each node, by port.
+    attachments: Vec<Vec<Attachment>>,
+    routes: Arc<Routes>,
+    flows: Flows,
+}
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(
+        spec: &'a NetworkSpec,
+        programs: &'a [Arc<PipelineConfig>],
+    ) -> Result<Builder<'a>, BuildError> {
+        if spec.duration_ns == 0 {
+            return Err(BuildError::new("duration_ns", "must be above zero"));
+        }
+        if spec.sample_ns == 0 {
+            return Err(BuildError::new("sample_ns", "must be above zero"));
+        }
+        let nodes = node_numbers(spec)?;
+        let attachments = attachments(spec, &nodes)?;
+        let steps = steps(spec, &attachments);
+        let names: Vec<String> = spec.nodes.iter().map(|node| node.name.clone()).collect();
+        let routes = Arc::new(Routes::new(&host_addresses(spec), &steps, &names));
+        let flows = Flows::new(spec, &nodes, &routes, &steps)?;
+        Ok(Builder { spec, programs, attachments, routes, flows })
+    }
+
+    /// What the flows are, for who writes results.
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    pub(crate) fn build(&mut self) -> Result<Simulation, BuildError> {
+        let island_of = islands(self.spec, &self.attachments);
+        let count = island_of.iter().max().map_or(0, |last| last + 1);
+        let mut members = vec![Vec::new(); count];
+        for (node, &island) in island_of.iter().enumerate() {
+            members[island].push(NodeId(node as u32));
+        }
+        let mut places = vec![(0, 0); self.spec.nodes.len()];
+        let mut cells = Vec::with_capacity(count);
+        for (island, nodes) in members.iter().enumerate() {
+            for (place, node) in nodes.iter().enumerate() {
+                places[node.index()] = (island, place);
+            }
+            cells.push(self.cell(nodes, &island_of)?);
+        }
+        let between = |link: &&LinkSpec| link.delay_ns > 0;
+        let lookahead = self.spec.links.iter().filter(between).map(|link| Nanos(link.delay_ns)).min();
+        let lookahead = if count > 1 { lookahead.unwrap_or(Nanos::MAX) } else { Nanos::MAX };
+        let (mailboxes, sample) = (2 * self.spec.links.len(), Nanos(self.spec.sample_ns));
+        Ok(Simulation::new(cells, mailboxes, lookahead, sample, self.spec.flows.len(), places))
+    }
+
+    fn cell(&mut self, nodes: &[NodeId], island_of: &[usize]) -> Result<Cell, BuildError> {
+        let (mut leaves, mut inlets, mut feeds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut inlet_of = HashMap::new();
+        let mut node_leaves = Vec::new();
+        for (place, node) in nodes.iter().enumerate() {
+            node_leaves.push(leaves.len());
+            leaves.push(Leaf::Deadline(place));
+            for attachment in &self.attachments[node.index()] {
+                let incoming = reverse(attachment.link);
+                inlet_of.insert(incoming, inlets.len());
+                if island_of[attachment.far.index()] != island_of[node.index()] {
+                    feeds.push((inlets.len(), incoming.index()));
+                }
+                let (leaf, port) = (leaves.len(), attachment.port);
+                leaves.push(Leaf::Inlet(inlets.len()));
+                inlets.push(Inlet { queue: FrameQueue::default(), leaf, place, port });
+            }
+        }
+        let (mut outlets, mut slots) = (Vec::new(), Vec::new());
+        for (&node, &leaf) in nodes.iter().zip(&node_leaves) {
+            let ports =
+                self.attachments[node.index()].iter().map(|a| usize::from(a.port) + 1).max().unwrap_or(0);
+            let mut by_port = vec![UNCONNECTED; ports];
+            for attachment in self.attachments[node.index()].clone() {
+                by_port[usize::from(attachment.port)] = outlets.len() as u32;
+                let destination = match inlet_of.get(&attachment.link) {
+                    Some(&inlet) => Destination::Inlet(inlet),
+                    None => Destination::Mailbox(attachment.link.index()),
+                };
+                outlets.push(self.outlet(attachment.link, destination)?);
+            }
+            slots.push(Slot { id: node, node: self.node(node)?, outlets: by_port, leaf });
+        }
+        let tree = MinTree::new(leaves.len());
+        let wiring = Wiring { outlets, inlets, tree, earliest: Nanos::MAX, tracer: None };
+        Ok(Cell { island: Island::new(slots, wiring, leaves), feeds })
+    }
+
+    fn outlet(&self, link: LinkId, destination: Destination) -> Result<Outlet, BuildError> {
+        let spec = &self.spec.links[link.index() / 2];
+        let field = |name: &str| format!("links[{}].{name}", link.index() / 2);
+        let above = || BuildError::new(field("loss"), "a proportion is above the whole");
+        let downs: Vec<_> = spec.down_ns.iter().map(|&(from, until)| (Nanos(from), Nanos(until))).collect();
+        let ordered =
+            downs.iter().all(|(from, until)| from < until) && downs.windows(2).all(|w| w[0].1 <= w[1].0);
+        if !ordered {
+            return Err(BuildError::new(field("down_ns"), "not in order, or they overlap"));
+        }
+        let delay = Nanos(spec.delay_ns);
+        let sample = Nanos(self.spec.sample_ns);
+        Ok(Outlet {
+            delay,
+            loss: LossProcess::new(spec.loss).ok_or_else(above)?,
+            random: Random::new(self.spec.seed, Stream::Link(link.0)),
+            downs,
+            next_down: 0,
+            destination,
+            batch: Batch::new(),
+            counters: OutletCounters::default(),
+            transits: self.flows.transits(link, sample, delay),
+        })
+    }
+
+    fn node(&mut self, node: NodeId) -> Result<Node, BuildError> {
+        let attachments = &self.attachments[node.index()];
+        let rate_of = |link: LinkId| self.rate(link);
+        match &self.spec.nodes[node.index()].kind {
+            NodeKind::Host(_) => {
+                let first = attachments.first();
+                let rate = first.map_or(Ok(None), |attachment| rate_of(attachment.link))?;
+                let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
+                Ok(Node::Host(Box::new(Host::new(rate, self.flows.ends(node, limit)?))))
+            }
+            NodeKind::Fifo(spec) => {
+                self.check_below_queues(node, "ecn", spec.ecn)?;
+                let mut fifo = Fifo::new(node, Arc::clone(&self.routes), Marker::new(spec.ecn));
+                for attachment in attachments {
+                    fifo.attach(attachment.port, rate_of(attachment.link)?, self.limit(attachment.link));
+                }
+                Ok(Node::Fifo(Box::new(fifo)))
+            }
+            NodeKind::Switch(spec) => {
+                let field = |name: &str| format!("nodes.{}.{name}", self.spec.nodes[node.index()].name);
+                let missing =
+                    || BuildError::new(field("program"), format!("there is no program {}", spec.program));
+                let program = self.programs.get(spec.program).ok_or_else(missing)?;
+                let ports: Vec<SwitchPort> = attachments
+                    .iter()
+                    .map(|a| {
+                        Ok(SwitchPort { port: a.port, rate: rate_of(a.link)?, limit: self.limit(a.link) })
+                    })
+                    .collect::<Result<_, BuildError>>()?;
+                let config = SwitchConfig {
+                    cpu_port: Port(spec.cpu_port),
+                    drop_port: Port(spec.drop_port),
+                    priorities: spec.queues,
+                    seed: self.spec.seed.wrapping_add(u64::from(node.0)),
+                    ..SwitchConfig::default()
+                };
+                let switch = P4Switch::new(config, &ports, Arc::clone(program))
+                    .map_err(|error| BuildError::new(field("ports"), error))?;
+                Ok(Node::Switch(Box::new(switch)))
+            }
+        }
+    }
+
+    fn rate(&self, link: LinkId) -> Result<Option<Rate>, BuildError> {
+        let number = link.index() / 2;
+        match self.spec.links[number].rate_bps {
+            None => Ok(None),
+            Some(bits) => Rate::bits_per_second(bits)
+                .map(Some)
+                .ok_or_else(|| BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
+        }
+    }
+
+    /// A threshold counts for the queues of links that have a rate: without one nothing waits.
+    fn check_below_queues(&self, node: NodeId, name: &str, threshold: Option<u32>) -> Result<(), BuildError> {
+        let Some(threshold) = threshold else { return Ok(()) };
+        let field = || format!("nodes.{}.{name}", self.spec.nodes[node.index()].name);
+        if threshold == 0 {
+            return Err(BuildError::new(field(), "is zero; write 1 packet or more"));
+        }
+        for attachment in &self.attachments[node.index()] {
+            let link = &self.spec.links[attachment.link.index() / 2];
+            if link.rate_bps.is_some() && threshold >= link.queue_packets {
+                let (port, queue) = (attachment.port, link.queue_packets);
+                let problem = format!(
+                    "{threshold} packets are never reached: port {port} drops when {queue} wait; write less"
+                );
+                return Err(BuildError::new(field(), problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn limit(&self, link: LinkId) -> QueueLimit {
+        let spec = &self.spec.links[link.index() / 2];
+        QueueLimit { packets: spec.queue_packets, bytes: spec.queue_bytes.unwrap_or(u64::MAX) }
+    }
+}
+
+/// The other direction of a link.
+fn reverse(link: LinkId) -> LinkId {
+    LinkId(link.0 ^ 1)
+}
+
+fn node_numbers(spec: &NetworkSpec) -> Result<HashMap<&str, NodeId>, BuildError> {
+    let mut nodes = HashMap::new();
+    let mut addresses = HashSet::new();
+    for (number, node) in (0..).zip(&spec.nodes) {
+        if nodes.insert(node.name.as_str(), NodeId(number)).is_some() {
+            return Err(BuildError::new(format!("nodes.{}", node.name), "there are two of this name"));
+        }
+        if let NodeKind::Host(host) = &node.kind {
+            if !addresses.insert(host.ip) {
+                let field = format!("nodes.{}.ip", node.name);
+                return Err(BuildError::new(field, format!("another host has {}", host.ip)));
+            }
+        }
+    }
+    Ok(nodes)
+}
+
+fn attachments(
+    spec: &NetworkSpec,
+    nodes: &HashMap<&str, NodeId>,
+) -> Result<Vec<Vec<Attachment>>, BuildError> {
+    let mut attachments: Vec<Vec<Attachment>> = vec![Vec::new(); spec.nodes.len()];
+    for (number, link) in (0u32..).zip(&spec.links) {
+        let find = |end: &str, name: &str| {
+            let unknown =
+                || BuildError::new(format!("links[{number}].{end}.node"), format!("unknown node {name:?}"));
+            nodes.get(name).copied().ok_or_else(unknown)
+        };
+        let (a, b) = (find("a", &link.a.node)?, find("b", &link.b.node)?);
+        if a == b {
+            return Err(BuildError::new(format!("links[{number}]"), "joins a node to itself"));
+        }
+        for (end, near, far, port, direction) in [("a", a, b, link.a.port, 0), ("b", b, a, link.b.port, 1)] {
+            let field = || format!("links[{number}].{end}.port");
+            let here = &mut attachments[near.index()];
+            if here.iter().any(|other| other.port == port) {
+                return Err(BuildError::new(field(), format!("port {port} has a link already")));
+            }
+            if matches!(spec.nodes[near.index()].kind, NodeKind::Host(_)) && port != 0 {
+                return Err(BuildError::new(field(), "a host has port 0 only"));
+            }
+            here.push(Attachment { port, link: LinkId(2 * number + direction), far });
+        }
+    }
+    attachments.iter_mut().for_each(|here| here.sort_by_key(|attachment| attachment.port));
+    Ok(attachments)
+}
+
+fn steps(spec: &NetworkSpec, attachments: &[Vec<Attachment>]) -> Vec<Vec<Step>> {
+    let step = |attachment: &Attachment| Step {
+        port: attachment.port,
+        link: attachment.link,
+        delay: Nanos(spec.links[attachment.link.index() / 2].delay_ns),
+        to: attachment.far,
+        forwards: !matches!(spec.nodes[attachment.far.index()].kind, NodeKind::Host(_)),
+    };
+    attachments.iter().map(|here| here.iter().map(step).collect()).collect()
+}
+
+fn host_addresses(spec: &NetworkSpec) -> Vec<(u32, NodeId)> {
+    let address = |(number, node): (u32, &crate::spec::NodeSpec)| match &node.kind {
+        NodeKind::Host(host) => Some((u32::from(host.ip), NodeId(number))),
+        _ => None,
+    };
+    (0..).zip(&spec.nodes).filter_map(address).collect()
+}
+
+/// The island of each node: nodes joined by links without delay share one. Islands are numbered by
+/// their first node.
+fn islands(spec: &NetworkSpec, attachments: &[Vec<Attachment>]) -> Vec<usize> {
+    let mut island_of = vec![usize::MAX; spec.nodes.len()];
+    let mut count = 0;
+    for first in 0..spec.nodes.len() {
+        if island_of[first] != usize::MAX {
+            continue;
+        }
+        island_of[first] = count;
+        let mut todo = vec![first];
+        while let Some(node) = todo.pop() {
+            for attachment in &attachments[node] {
+                let far = attachment.far.index();
+                if spec.links[attachment.link.index() / 2].delay_ns == 0 && island_of[far] == usize::MAX {
+                    island_of[far] = count;
+                    todo.push(far);
+                }
+            }
+        }
+        count += 1;
+    }
+    island_of
+}

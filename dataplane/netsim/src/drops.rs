@@ -1,0 +1,52 @@
+//! What was dropped where, and why.
+
+use std::collections::BTreeMap;
+
+use crate::ids::NodeId;
+
+/// Where and why packets were dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DropSite {
+    /// The node.
+    pub node: NodeId,
+    /// The port, where it was at one.
+    pub port: Option<u16>,
+    /// The queue, where it was at one.
+    pub queue: Option<u8>,
+    /// Why: the name of a counter, such as `queue_full`.
+    pub reason: &'static str,
+}
+
+/// How many packets were dropped where.
+pub type Drops = BTreeMap<DropSite, u64>;
+
+/// Enters a node's counters into [`Drops`], without those that are zero.
+pub struct DropList<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// Where to.
+    pub drops: &'a mut Drops,
+}
+
+impl DropList<'_> {
+    /// Adds packets of the node itself.
+    pub fn at_node(&mut self, reason: &'static str, packets: u64) {
+        self.add(None, None, reason, packets);
+    }
+
+    /// Adds packets of a port.
+    pub fn at_port(&mut self, port: u16, reason: &'static str, packets: u64) {
+        self.add(Some(port), None, reason, packets);
+    }
+
+    /// Adds packets of a queue.
+    pub fn at_queue(&mut self, port: u16, queue: u8, packets: u64) {
+        self.add(Some(port), Some(queue), "queue_full", packets);
+    }
+
+    fn add(&mut self, port: Option<u16>, queue: Option<u8>, reason: &'static str, packets: u64) {
+        if packets > 0 {
+            *self.drops.entry(DropSite { node: self.node, port, queue, reason }).or_default() += packets;
+        }
+    }
+}

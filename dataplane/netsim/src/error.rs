@@ -1,0 +1,42 @@
+//! What can go wrong.
+
+use groupflow_pipeline::units::Nanos;
+use thiserror::Error;
+
+use crate::ids::NodeId;
+
+/// Why a network cannot be built. Each names the field.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BuildError {
+    /// A field with a value that will not do.
+    #[error("{field}: {problem}")]
+    Field {
+        /// Where in the description.
+        field: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl BuildError {
+    /// The problem of a field.
+    pub fn new(field: impl Into<String>, problem: impl ToString) -> BuildError {
+        BuildError::Field { field: field.into(), problem: problem.to_string() }
+    }
+}
+
+/// Why a run ended early.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RunError {
+    /// Packets go round at one instant without end.
+    #[error("at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate", .node.0)]
+    Stuck {
+        /// When.
+        time: Nanos,
+        /// The island's first node.
+        node: NodeId,
+    },
+    /// A thread of the run panicked.
+    #[error("a thread of the run failed")]
+    Thread,
+}

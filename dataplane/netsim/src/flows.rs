@@ -1,0 +1,213 @@
+//! The flows of a network: their ends at hosts, and their way.
+
+use std::collections::{HashMap, VecDeque};
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::error::BuildError;
+use crate::host::tcp_end::{configure, TcpEnd};
+use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
+use crate::host::{End, EndKind, Shaper};
+use crate::ids::{FlowId, LinkId, NodeId};
+use crate::random::{Random, Stream};
+use crate::routes::{Routes, Step};
+use crate::spec::{FlowSpec, HostSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec};
+use crate::transit::Transit;
+use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
+
+/// A flow, resolved.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    spec: FlowSpec,
+    from: NodeId,
+    to: NodeId,
+    addresses: Addresses,
+    /// Those of what the receiver sends.
+    back: Addresses,
+    /// The links from sender to receiver.
+    pub(crate) path: Vec<LinkId>,
+    /// The most bytes that can be on the path's links at once; those without a rate or a delay do not count.
+    pub(crate) capacity_bytes: f64,
+}
+
+impl Flow {
+    fn refused(&self, error: crate::tcp::ConfigError) -> BuildError {
+        BuildError::new(format!("flows.{}", self.spec.name), error)
+    }
+}
+
+/// All flows.
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
+    pub(crate) flows: Vec<Flow>,
+    seed: u64,
+    /// The flows on each link, by number.
+    on_link: HashMap<LinkId, Vec<FlowId>>,
+}
+
+impl Flows {
+    pub(crate) fn new(
+        spec: &NetworkSpec,
+        nodes: &HashMap<&str, NodeId>,
+        routes: &Routes,
+        steps: &[Vec<Step>],
+    ) -> Result<Flows, BuildError> {
+        let mut flows = Flows { flows: Vec::new(), seed: spec.seed, on_link: HashMap::new() };
+        let mut ports = HashMap::new();
+        for (number, flow) in (0..).zip(&spec.flows) {
+            let resolved = resolve(spec, nodes, routes, steps, flow)?;
+            for (node, port) in [(resolved.from, flow.source_port), (resolved.to, flow.destination_port)] {
+                if let Some(other) = ports.insert((node, protocol(&flow.source), port), &flow.name) {
+                    let problem = format!("flow {other:?} has port {port} of the host already");
+                    return Err(BuildError::new(format!("flows.{}", flow.name), problem));
+                }
+            }
+            for link in &resolved.path {
+                flows.on_link.entry(*link).or_default().push(FlowId(number));
+            }
+            flows.flows.push(resolved);
+        }
+        Ok(flows)
+    }
+
+    /// What is to be watched on a link.
+    pub(crate) fn transits(&self, link: LinkId, sample: Nanos, delay: Nanos) -> Vec<Transit> {
+        let flows = self.on_link.get(&link).map_or(&[][..], Vec::as_slice);
+        let transit =
+            |&flow: &FlowId| Transit::new(flow, self.flows[flow.index()].addresses.key(), sample, delay);
+        if delay == Nanos::ZERO {
+            return Vec::new();
+        }
+        let mut transits: Vec<Transit> = flows.iter().map(transit).collect();
+        Transit::sort(&mut transits);
+        transits
+    }
+
+    /// The ends of flows at a host. `limit` packets of a source wait for the interface.
+    pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Result<Vec<End>, BuildError> {
+        let mut ends = Vec::new();
+        for (number, flow) in (0..).zip(&self.flows) {
+            if flow.from == node {
+                ends.push(self.sending_end(FlowId(number), flow, limit)?);
+            }
+            if flow.to == node {
+                ends.push(receiving_end(FlowId(number), flow)?);
+            }
+        }
+        Ok(ends)
+    }
+
+    fn sending_end(&self, number: FlowId, flow: &Flow, limit: u32) -> Result<End, BuildError> {
+        let start = Nanos(flow.spec.start_ns);
+        let stop = flow.spec.stop_ns.map_or(Nanos::MAX, Nanos);
+        let kind = match &flow.spec.source {
+            SourceSpec::Udp(udp) => {
+                let random = Random::new(self.seed, Stream::Flow(number.0));
+                let source = UdpSource::new(&flow.addresses, udp.clone(), random, start, stop);
+                EndKind::UdpSource { source: Box::new(source), waiting: VecDeque::new(), limit, dropped: 0 }
+            }
+            SourceSpec::Tcp(tcp) => {
+                let (sender, _) = configure(&flow.spec, tcp)?;
+                let end = TcpEnd::sender(&flow.addresses, sender);
+                EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+            }
+        };
+        let (protocol, shaped_as) = (protocol(&flow.spec.source), flow.spec.shaped_as);
+        Ok(End {
+            flow: number,
+            protocol,
+            port: flow.spec.source_port,
+            kind,
+            shaped_as,
+            shaper: Shaper::new(),
+        })
+    }
+}
+
+fn receiving_end(number: FlowId, flow: &Flow) -> Result<End, BuildError> {
+    let kind = match &flow.spec.source {
+        SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
+        SourceSpec::Tcp(tcp) => {
+            let (_, receiver) = configure(&flow.spec, tcp)?;
+            let end = TcpEnd::receiver(&flow.back, receiver);
+            EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+        }
+    };
+    let (protocol, port) = (protocol(&flow.spec.source), flow.spec.destination_port);
+    Ok(End { flow: number, protocol, port, kind, shaped_as: None, shaper: Shaper::new() })
+}
+
+fn protocol(source: &SourceSpec) -> u8 {
+    match source {
+        SourceSpec::Udp(_) => PROTOCOL_UDP,
+        SourceSpec::Tcp(_) => PROTOCOL_TCP,
+    }
+}
+
+fn resolve(
+    spec: &NetworkSpec,
+    nodes: &HashMap<&str, NodeId>,
+    routes: &Routes,
+    steps: &[Vec<Step>],
+    flow: &FlowSpec,
+) -> Result<Flow, BuildError> {
+    let field = |name: &str| format!("flows.{}.{name}", flow.name);
+    let find = |end: &str, name: &str| -> Result<(NodeId, &HostSpec), BuildError> {
+        let unknown = || BuildError::new(field(end), format!("unknown host {name:?}"));
+        let node = *nodes.get(name).ok_or_else(unknown)?;
+        match &spec.nodes[node.index()].kind {
+            NodeKind::Host(host) => Ok((node, host)),
+            _ => Err(BuildError::new(field(end), format!("{name:?} is not a host"))),
+        }
+    };
+    let ((from, source), (to, destination)) = (find("from", &flow.from)?, find("to", &flow.to)?);
+    if from == to {
+        return Err(BuildError::new(field("to"), "the flow goes nowhere: it is the host it comes from"));
+    }
+    if flow.stop_ns.is_some_and(|stop| stop <= flow.start_ns) {
+        return Err(BuildError::new(field("stop_ns"), "not after start_ns"));
+    }
+    match &flow.source {
+        SourceSpec::Udp(udp) => check_udp(udp, field)?,
+        SourceSpec::Tcp(tcp) => {
+            configure(flow, tcp)?;
+        }
+    }
+    let path = routes.path(from, destination.ip.into(), steps);
+    let path = path.ok_or_else(|| {
+        BuildError::new(field("to"), format!("there is no way from {:?} to {:?}", flow.from, flow.to))
+    })?;
+    let addresses = Addresses {
+        source_mac: source.mac.0,
+        destination_mac: source.gateway_mac.0,
+        source: source.ip,
+        destination: destination.ip,
+        source_port: flow.source_port,
+        destination_port: flow.destination_port,
+    };
+    let back = Addresses {
+        source_mac: destination.mac.0,
+        destination_mac: destination.gateway_mac.0,
+        source: destination.ip,
+        destination: source.ip,
+        source_port: flow.destination_port,
+        destination_port: flow.source_port,
+    };
+    let bytes = |link: &LinkId| {
+        let link = &spec.links[link.index() / 2];
+        link.rate_bps.map_or(0.0, |rate| rate as f64 * link.delay_ns as f64 / 8e9)
+    };
+    let capacity_bytes = path.iter().map(bytes).sum();
+    Ok(Flow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
+}
+
+fn check_udp(udp: &UdpSpec, field: impl Fn(&str) -> String) -> Result<(), BuildError> {
+    if udp.rate_bps == 0 {
+        return Err(BuildError::new(field("rate_bps"), "must be above zero"));
+    }
+    if !(LEAST_FRAME..=LARGEST_FRAME).contains(&udp.frame_bytes) {
+        let problem = format!("{} is not between {LEAST_FRAME} and {LARGEST_FRAME}", udp.frame_bytes);
+        return Err(BuildError::new(field("frame_bytes"), problem));
+    }
+    Ok(())
+}

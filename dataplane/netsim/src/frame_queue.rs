@@ -1,0 +1,192 @@
+//! Frames on their way, packed one behind the other into buffers that are used again.
+//!
+//! A frame is a head (every byte of it carried) and a tail (bytes that exist as a length only). One
+//! costs 16 bytes and its head, and no allocation once the buffers have grown to the traffic.
+
+use std::collections::VecDeque;
+
+use groupflow_pipeline::units::Nanos;
+
+/// A buffer of packed frames: time, tail, length of the head, head.
+pub type Batch = Vec<u8>;
+
+const RECORD: usize = 16;
+/// A buffer of the queue's own is closed at this size.
+const BATCH_BYTES: usize = 16 << 10;
+/// Smaller batches are copied behind the last one rather than kept as they are.
+const SMALL: usize = 2 << 10;
+/// Used buffers that are kept.
+const SPARE: usize = 8;
+
+/// Packs a frame behind those in a batch.
+#[inline]
+pub fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
+    let mut record = [0; RECORD];
+    record[..8].copy_from_slice(&time.0.to_le_bytes());
+    record[8..12].copy_from_slice(&tail.to_le_bytes());
+    record[12..].copy_from_slice(&(head.len() as u32).to_le_bytes());
+    batch.extend_from_slice(&record);
+    batch.extend_from_slice(head);
+}
+
+/// First in, first out; the times never decrease.
+#[derive(Debug)]
+pub struct FrameQueue {
+    batches: VecDeque<Batch>,
+    /// Where the first frame begins in the first batch.
+    offset: usize,
+    next: Nanos,
+    spare: Vec<Batch>,
+}
+
+impl Default for FrameQueue {
+    fn default() -> FrameQueue {
+        FrameQueue { batches: VecDeque::new(), offset: 0, next: Nanos::MAX, spare: Vec::new() }
+    }
+}
+
+impl FrameQueue {
+    /// The time of the first frame; [`Nanos::MAX`] if there is none.
+    #[inline]
+    pub fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// Appends a frame.
+    #[inline]
+    pub fn push(&mut self, time: Nanos, head: &[u8], tail: u32) {
+        match self.batches.back_mut() {
+            Some(batch) if batch.len() < BATCH_BYTES => append(batch, time, head, tail),
+            _ => {
+                let mut batch = self.spare.pop().unwrap_or_default();
+                append(&mut batch, time, head, tail);
+                self.batches.push_back(batch);
+            }
+        }
+        if self.next == Nanos::MAX {
+            self.next = time;
+        }
+    }
+
+    /// Appends the frames of a batch and leaves an empty one in its place.
+    pub fn take(&mut self, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
+        match self.batches.back_mut() {
+            Some(last) if batch.len() < SMALL && last.len() < BATCH_BYTES => {
+                last.extend_from_slice(batch);
+                batch.clear();
+            }
+            _ => {
+                let empty = self.spare.pop().unwrap_or_default();
+                self.batches.push_back(std::mem::replace(batch, empty));
+            }
+        }
+        if self.next == Nanos::MAX {
+            self.next = self.time_at_offset();
+        }
+    }
+
+    /// Takes the first frame; its head goes into `head`. Gives time and tail.
+    #[inline]
+    pub fn pop(&mut self, head: &mut Vec<u8>) -> Option<(Nanos, u32)> {
+        let batch = self.batches.front()?;
+        let record = &batch[self.offset..self.offset + RECORD];
+        let time = Nanos(u64_of(&record[..8]));
+        let tail = u32_of(&record[8..12]);
+        let start = self.offset + RECORD;
+        let end = start + u32_of(&record[12..]) as usize;
+        head.clear();
+        head.extend_from_slice(&batch[start..end]);
+        self.offset = end;
+        if end == batch.len() {
+            self.drop_front();
+        }
+        self.next = self.time_at_offset();
+        Some((time, tail))
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.batches.iter().chain(&self.spare).map(Vec::capacity).sum()
+    }
+
+    fn drop_front(&mut self) {
+        self.offset = 0;
+        if let Some(mut batch) = self.batches.pop_front() {
+            if self.spare.len() < SPARE {
+                batch.clear();
+                self.spare.push(batch);
+            }
+        }
+    }
+
+    #[inline]
+    fn time_at_offset(&self) -> Nanos {
+        self.batches.front().map_or(Nanos::MAX, |batch| Nanos(u64_of(&batch[self.offset..self.offset + 8])))
+    }
+}
+
+fn u64_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+fn u32_of(bytes: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(bytes);
+    u32::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn drain(queue: &mut FrameQueue) -> Vec<(Nanos, Vec<u8>, u32)> {
+        let mut head = Vec::new();
+        std::iter::from_fn(|| queue.pop(&mut head).map(|(time, tail)| (time, head.clone(), tail))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_out_as_they_went_in(
+            heads in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..2000), any::<bool>()), 1..80),
+        ) {
+            let mut queue = FrameQueue::default();
+            let mut batch = Batch::new();
+            let mut expected = Vec::new();
+            for (n, (head, direct)) in heads.into_iter().enumerate() {
+                let (time, tail) = (Nanos(n as u64), n as u32 * 3);
+                if direct && batch.is_empty() {
+                    queue.push(time, &head, tail);
+                } else {
+                    append(&mut batch, time, &head, tail);
+                    if direct {
+                        queue.take(&mut batch);
+                    }
+                }
+                expected.push((time, head, tail));
+            }
+            queue.take(&mut batch);
+            prop_assert_eq!(queue.next(), Nanos(0));
+            prop_assert_eq!(drain(&mut queue), expected);
+            prop_assert_eq!(queue.next(), Nanos::MAX);
+        }
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_the_frames_that_passed() {
+        let mut queue = FrameQueue::default();
+        let mut head = Vec::new();
+        let mut held = Vec::new();
+        for round in 0..100u64 {
+            (0..1000).for_each(|n| queue.push(Nanos(round * 1000 + n), &[7; 54], 1460));
+            while queue.pop(&mut head).is_some() {}
+            held.push(queue.memory());
+        }
+        assert_eq!(held[10], held[99]);
+    }
+}

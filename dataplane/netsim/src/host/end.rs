@@ -1,0 +1,143 @@
+//! One end of a flow.
+
+use std::collections::VecDeque;
+
+use groupflow_pipeline::units::Nanos;
+
+use super::shaper::Shaper;
+use super::tcp_end::TcpEnd;
+use super::udp::{UdpSink, UdpSource};
+use crate::ids::FlowId;
+use crate::sample::FlowSample;
+
+/// What an end is.
+#[derive(Debug)]
+pub enum EndKind {
+    /// Sends UDP.
+    UdpSource {
+        /// What it sends.
+        source: Box<UdpSource>,
+        /// Sizes of the frames that wait for the interface, and since when.
+        waiting: VecDeque<(Nanos, u32)>,
+        /// The most frames that wait.
+        limit: u32,
+        /// Frames that found no room.
+        dropped: u64,
+    },
+    /// Receives UDP.
+    UdpSink(UdpSink),
+    /// Either end of a TCP connection.
+    Tcp(Box<TcpEnd>),
+}
+
+/// One end of a flow.
+#[derive(Debug)]
+pub struct End {
+    /// The flow.
+    pub flow: FlowId,
+    /// IPv4's protocol number.
+    pub protocol: u8,
+    /// The local port.
+    pub port: u16,
+    /// What it is.
+    pub kind: EndKind,
+    /// By which number feedback names the flow.
+    pub shaped_as: Option<u16>,
+    /// Limits what it sends.
+    pub shaper: Shaper,
+}
+
+impl End {
+    /// When it has something to do.
+    pub fn deadline(&self) -> Nanos {
+        match &self.kind {
+            EndKind::UdpSource { source, .. } => source.due(),
+            EndKind::Tcp(tcp) => tcp.deadline(),
+            EndKind::UdpSink(_) => Nanos::MAX,
+        }
+    }
+
+    /// Since when, or from when on, it has something to send.
+    pub fn wants(&self) -> Nanos {
+        let wants = match &self.kind {
+            EndKind::UdpSource { waiting, .. } => waiting.front().map_or(Nanos::MAX, |&(since, _)| since),
+            EndKind::Tcp(tcp) => tcp.wants(),
+            EndKind::UdpSink(_) => Nanos::MAX,
+        };
+        wants.max(self.shaper.next())
+    }
+
+    /// Does what is due.
+    pub fn on_timer(&mut self, now: Nanos) {
+        match &mut self.kind {
+            EndKind::UdpSource { source, waiting, limit, dropped } => {
+                let bytes = source.generate();
+                if waiting.len() < *limit as usize {
+                    waiting.push_back((now, bytes));
+                } else {
+                    *dropped += 1;
+                }
+            }
+            EndKind::Tcp(tcp) => tcp.on_timer(now),
+            EndKind::UdpSink(_) => {}
+        }
+    }
+
+    /// A packet arrives; `length` counts from the transport header on.
+    pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32, ecn: u8) {
+        match &mut self.kind {
+            EndKind::UdpSource { .. } => {}
+            EndKind::UdpSink(sink) => sink.receive(now, segment, length),
+            EndKind::Tcp(tcp) => tcp.receive(now, segment, length, ecn),
+        }
+    }
+
+    /// Writes the packet to send now, if there is one. Gives its tail.
+    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        let tail = match &mut self.kind {
+            EndKind::UdpSource { source, waiting, .. } => {
+                let (_, bytes) = waiting.pop_front()?;
+                Some(source.write(now, bytes, head))
+            }
+            EndKind::Tcp(tcp) => tcp.poll(now, head),
+            EndKind::UdpSink(_) => None,
+        };
+        if tail.is_some() {
+            self.shaper.pass(now);
+        }
+        tail
+    }
+
+    /// Frames that found no room before the interface.
+    pub fn dropped(&self) -> u64 {
+        match &self.kind {
+            EndKind::UdpSource { dropped, .. } => *dropped,
+            EndKind::UdpSink(_) | EndKind::Tcp(_) => 0,
+        }
+    }
+
+    /// Packets that could not be read.
+    pub fn malformed(&self) -> u64 {
+        match &self.kind {
+            EndKind::Tcp(tcp) => tcp.malformed(),
+            _ => 0,
+        }
+    }
+
+    /// Measures the flow at this end.
+    pub fn sample(&self, sample: &mut FlowSample) {
+        match &self.kind {
+            EndKind::UdpSource { source, .. } => sample.sent_packets = source.sent(),
+            EndKind::Tcp(tcp) => tcp.sample(sample),
+            EndKind::UdpSink(sink) => {
+                sample.delivered_packets = sink.packets;
+                sample.delivered_bytes = sink.bytes;
+                sample.delay_ns = sink.delay_ns;
+                sample.reordered = sink.reordered;
+            }
+        }
+        if self.shaped_as.is_some() {
+            sample.shaped_rate = Some(self.shaper.rate());
+        }
+    }
+}

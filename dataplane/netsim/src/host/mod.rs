@@ -1,0 +1,257 @@
+//! A host: the ends of flows behind one network interface.
+//!
+//! An end is asked for a packet when the interface can take it: what a flow has to send waits in the
+//! flow, as under a kernel that limits what it queues, and flows take turns.
+
+mod end;
+mod shaper;
+pub mod tcp_end;
+pub mod udp;
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::core::Rate;
+
+pub use end::{End, EndKind};
+pub use shaper::Shaper;
+
+use crate::address_table::AddressTable;
+use crate::drops::DropList;
+use crate::min_tree::MinTree;
+use crate::sample::FlowSample;
+use crate::transmitter::Transmitter;
+use crate::wire::{read, Received};
+use crate::wiring::Exit;
+
+/// A host's only port.
+const PORT: u16 = 0;
+
+/// A host.
+#[derive(Debug)]
+pub struct Host {
+    interface: Transmitter,
+    ends: Vec<End>,
+    /// The end of each protocol and local port.
+    by_port: AddressTable,
+    /// When each end has something to do.
+    timers: MinTree,
+    /// Since when, or from when on, each end has something to send.
+    wants: MinTree,
+    head: Vec<u8>,
+    unexpected: u64,
+}
+
+impl Host {
+    /// A host whose interface has this rate.
+    pub fn new(rate: Option<Rate>, ends: Vec<End>) -> Host {
+        let keys: Vec<_> =
+            (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
+        let mut host = Host {
+            interface: Transmitter::new(rate),
+            by_port: AddressTable::new(&keys),
+            timers: MinTree::new(ends.len()),
+            wants: MinTree::new(ends.len()),
+            ends,
+            head: Vec::new(),
+            unexpected: 0,
+        };
+        for place in 0..host.ends.len() {
+            host.update(place);
+        }
+        host
+    }
+
+    /// When it has something to do.
+    pub fn deadline(&self) -> Nanos {
+        let wants = self.wants.time();
+        let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.interface.free_at()) };
+        transmit.min(self.timers.time())
+    }
+
+    /// Does what is due, and sends what can be sent.
+    pub fn advance(&mut self, exit: &mut Exit<'_>) {
+        let now = exit.now;
+        loop {
+            if self.timers.time() <= now {
+                let place = self.timers.first();
+                self.ends[place].on_timer(now);
+                self.update(place);
+            } else if self.wants.time() <= now && self.interface.free_at() <= now {
+                self.transmit(exit);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Sends a packet of whoever has waited longest.
+    fn transmit(&mut self, exit: &mut Exit<'_>) {
+        let place = self.wants.first();
+        if let Some(tail) = self.ends[place].poll(exit.now, &mut self.head) {
+            let (_, sent) = self.interface.send(exit.now, self.head.len() as u32 + tail);
+            exit.send(PORT, sent, &self.head, tail);
+        }
+        self.update(place);
+    }
+
+    /// A frame arrives.
+    pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
+        match read(head, tail) {
+            Received::Transport { protocol, destination_port, ecn, segment, length, .. } => {
+                let Some(place) = self.by_port.get(key(protocol, destination_port)) else {
+                    self.unexpected += 1;
+                    return;
+                };
+                let place = place as usize;
+                self.ends[place].receive(exit.now, segment, length, ecn);
+                self.update(place);
+            }
+            Received::Feedback { flow, rate, .. } => self.reshape(flow, rate),
+            Received::Other => self.unexpected += 1,
+        }
+        self.advance(exit);
+    }
+
+    /// A node tells a flow's rate.
+    fn reshape(&mut self, flow: u16, rate: i32) {
+        let Some(place) = self.ends.iter().position(|end| end.shaped_as == Some(flow)) else {
+            self.unexpected += 1;
+            return;
+        };
+        self.ends[place].shaper.set_rate(rate.max(0) as u32);
+        self.update(place);
+    }
+
+    fn update(&mut self, place: usize) {
+        let end = &self.ends[place];
+        self.timers.set(place, end.deadline());
+        self.wants.set(place, end.wants());
+    }
+
+    /// Measures the flows.
+    pub fn sample(&self, flows: &mut [FlowSample]) {
+        for end in &self.ends {
+            end.sample(&mut flows[end.flow.index()]);
+        }
+    }
+
+    /// Lists what was dropped.
+    pub fn drops(&self, list: &mut DropList<'_>) {
+        list.at_node("unexpected", self.unexpected);
+        list.at_node("malformed", self.ends.iter().map(End::malformed).sum());
+        let full = self.ends.iter().map(End::dropped).sum();
+        list.at_queue(PORT, 0, full);
+    }
+}
+
+fn key(protocol: u8, port: u16) -> u32 {
+    u32::from(protocol) << 16 | u32::from(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::udp::UdpSource;
+    use super::*;
+    use crate::frame_queue::{Batch, FrameQueue};
+    use crate::ids::{FlowId, NodeId};
+    use crate::loss::LossProcess;
+    use crate::outlet::{Destination, Outlet, OutletCounters};
+    use crate::random::{Random, Stream};
+    use crate::spec::{Arrivals, Sizes, UdpSpec};
+    use crate::wire::{Addresses, PROTOCOL_UDP};
+    use crate::wiring::{Inlet, Wiring};
+    use std::collections::VecDeque;
+    use std::net::Ipv4Addr;
+
+    /// A link to nowhere in particular.
+    fn wiring() -> Wiring {
+        let outlet = Outlet {
+            delay: Nanos::ZERO,
+            loss: LossProcess::None,
+            random: Random::new(1, Stream::Link(0)),
+            downs: Vec::new(),
+            next_down: 0,
+            destination: Destination::Inlet(0),
+            batch: Batch::new(),
+            counters: OutletCounters::default(),
+            transits: Vec::new(),
+        };
+        let inlet = Inlet { queue: FrameQueue::default(), leaf: 0, place: 0, port: 0 };
+        let tree = MinTree::new(1);
+        Wiring { outlets: vec![outlet], inlets: vec![inlet], tree, earliest: Nanos::MAX, tracer: None }
+    }
+
+    /// A source of 1,000-byte frames, `rate` bit/s, until a microsecond has passed.
+    fn source(port: u16, rate_bps: u64, shaped_as: Option<u16>) -> End {
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        let addresses = Addresses {
+            source_mac: [2; 6],
+            destination_mac: [4; 6],
+            source: address,
+            destination: address,
+            source_port: port,
+            destination_port: port,
+        };
+        let (sizes, arrivals) = (Sizes::Constant, Arrivals::Constant);
+        let spec = UdpSpec { rate_bps, frame_bytes: 1000, sizes, arrivals };
+        let random = Random::new(1, Stream::Flow(0));
+        let source = Box::new(UdpSource::new(&addresses, spec, random, Nanos::ZERO, Nanos(1000)));
+        let kind = EndKind::UdpSource { source, waiting: VecDeque::new(), limit: 1000, dropped: 0 };
+        End { flow: FlowId(0), protocol: PROTOCOL_UDP, port, kind, shaped_as, shaper: Shaper::new() }
+    }
+
+    /// Lets a host act until `until`; gives when frames had left, with their source ports.
+    fn run(host: &mut Host, wiring: &mut Wiring, until: u64) -> Vec<(u64, u16)> {
+        while host.deadline() <= Nanos(until) {
+            let now = host.deadline();
+            host.advance(&mut Exit { wiring, outlets: &[0], now, node: NodeId(0), place: 0 });
+        }
+        let (mut head, mut sent) = (Vec::new(), Vec::new());
+        while let Some((time, _)) = wiring.inlets[0].queue.pop(&mut head) {
+            sent.push((time.0, u16::from_be_bytes([head[34], head[35]])));
+        }
+        sent
+    }
+
+    fn feedback(flow: u16, rate: i32) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([0x88, 0xB5]);
+        frame.extend(flow.to_be_bytes());
+        frame.extend([0; 2]);
+        frame.extend(rate.to_be_bytes());
+        frame.extend([0; 4]);
+        frame
+    }
+
+    #[test]
+    fn a_flow_keeps_to_the_rate_that_feedback_tells() {
+        let mut host = Host::new(None, vec![source(1, 800_000_000_000, Some(7))]);
+        let mut wiring = wiring();
+        let mut tell = |host: &mut Host, wiring: &mut Wiring, now, rate| {
+            let mut exit = Exit { wiring, outlets: &[0], now: Nanos(now), node: NodeId(0), place: 0 };
+            host.receive(&feedback(7, rate), 0, &mut exit);
+        };
+        // 100 frames come into being within a microsecond; the first leaves before anything is told.
+        assert_eq!(run(&mut host, &mut wiring, 0), [(0, 1)]);
+        tell(&mut host, &mut wiring, 1, 64 * 1_000_000);
+        assert_eq!(run(&mut host, &mut wiring, 2500), [(1000, 1), (2000, 1)]);
+        tell(&mut host, &mut wiring, 2600, 64 * 10_000_000);
+        assert_eq!(run(&mut host, &mut wiring, 2750), [(2600, 1), (2700, 1)], "at once for what waits");
+        tell(&mut host, &mut wiring, 2800, -5);
+        assert_eq!(run(&mut host, &mut wiring, 1_000_000), [], "below zero is a pause");
+        assert_eq!(host.deadline(), Nanos::MAX);
+        let mut exit = Exit { wiring: &mut wiring, outlets: &[0], now: Nanos(3), node: NodeId(0), place: 0 };
+        host.receive(&feedback(8, 64), 0, &mut exit);
+        assert_eq!(host.unexpected, 1, "of no flow here");
+    }
+
+    #[test]
+    fn flows_take_turns_at_the_interface() {
+        let ends = vec![source(1, 800_000_000_000, None), source(2, 800_000_000_000, None)];
+        let mut host = Host::new(Rate::bits_per_second(8_000_000_000), ends);
+        let sent = run(&mut host, &mut wiring(), 8_500);
+        let times: Vec<u64> = sent.iter().map(|(time, _)| *time).collect();
+        assert_eq!(times, (1..=9).map(|n| n * 1000).collect::<Vec<_>>());
+        let of_one = sent.iter().filter(|(_, port)| *port == 1).count();
+        assert!((4..=5).contains(&of_one), "{sent:?}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Shapes a flow to a rate that the network tells (Takano et al., eq. 9: the external node).
+
+use groupflow_pipeline::units::Nanos;
+
+/// Nanoseconds a second, times the units of a rate in a packet a second (Q26.6).
+const SECOND: u64 = 64 * 1_000_000_000;
+
+/// The time between packets. A new rate counts at once, also for the packet that waits.
+#[derive(Debug, Clone)]
+pub struct Shaper {
+    rate: u32,
+    sent: Option<Nanos>,
+    /// The fraction of a nanosecond by which the last packet left too early, in parts of 1 / rate.
+    carry: u64,
+}
+
+impl Shaper {
+    /// No limit.
+    pub const UNLIMITED: u32 = u32::MAX;
+
+    /// A shaper that lets everything pass until it is told a rate.
+    pub fn new() -> Shaper {
+        Shaper { rate: Shaper::UNLIMITED, sent: None, carry: 0 }
+    }
+
+    /// The rate in Q26.6 packets/s.
+    pub fn rate(&self) -> u32 {
+        self.rate
+    }
+
+    /// Sets the rate, in Q26.6 packets/s: 0 pauses, [`Shaper::UNLIMITED`] ends the limit.
+    pub fn set_rate(&mut self, rate: u32) {
+        if rate != self.rate {
+            self.rate = rate;
+            self.carry = 0;
+        }
+    }
+
+    /// When the next packet may leave.
+    pub fn next(&self) -> Nanos {
+        match (self.rate, self.sent) {
+            (0, _) => Nanos::MAX,
+            (Shaper::UNLIMITED, _) | (_, None) => Nanos::ZERO,
+            (rate, Some(sent)) => sent + Nanos((SECOND + self.carry) / u64::from(rate)),
+        }
+    }
+
+    /// A packet leaves. Time that was not used is not made up for.
+    pub fn pass(&mut self, now: Nanos) {
+        let limited = self.rate != 0 && self.rate != Shaper::UNLIMITED;
+        self.carry = if limited && self.sent.is_some() && now == self.next() {
+            (SECOND + self.carry) % u64::from(self.rate)
+        } else {
+            0
+        };
+        self.sent = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_leave_at_exactly_the_rate() {
+        let mut shaper = Shaper::new();
+        shaper.set_rate(3_000_000 * 64);
+        let mut now = Nanos(1000);
+        for _ in 0..=3_000_000 {
+            now = now.max(shaper.next());
+            shaper.pass(now);
+        }
+        assert_eq!(now, Nanos(1_000_001_000));
+    }
+
+    #[test]
+    fn a_new_rate_counts_for_the_packet_that_waits() {
+        let mut shaper = Shaper::new();
+        assert_eq!(shaper.next(), Nanos::ZERO);
+        shaper.pass(Nanos(500));
+        shaper.set_rate(64);
+        assert_eq!(shaper.next(), Nanos(1_000_000_500));
+        shaper.set_rate(6400);
+        assert_eq!(shaper.next(), Nanos(10_000_500));
+        shaper.set_rate(0);
+        assert_eq!(shaper.next(), Nanos::MAX);
+        shaper.set_rate(1);
+        assert_eq!(shaper.next(), Nanos(64_000_000_500));
+    }
+}

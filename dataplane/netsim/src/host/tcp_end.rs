@@ -1,0 +1,173 @@
+//! A TCP endpoint at a host: its segments in IPv4 and Ethernet.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::error::BuildError;
+use crate::sample::{FlowSample, TcpSample};
+use crate::spec::{FlowSpec, TcpProfile, TcpSpec};
+use crate::tcp::{
+    decode, encode, Data, DelayedAck, Ecn, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
+};
+use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
+
+/// Either end of a connection.
+#[derive(Debug)]
+enum Machine {
+    Sender(Box<Sender>),
+    Receiver(Box<Receiver>),
+}
+
+/// An endpoint.
+#[derive(Debug)]
+pub struct TcpEnd {
+    machine: Machine,
+    template: Template,
+    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    pending: Nanos,
+    /// Segments that were none.
+    malformed: u64,
+}
+
+impl TcpEnd {
+    /// The end that sends.
+    pub fn sender(addresses: &Addresses, config: SenderConfig) -> Result<TcpEnd, crate::tcp::ConfigError> {
+        Ok(TcpEnd::new(addresses, Machine::Sender(Box::new(Sender::new(config)?))))
+    }
+
+    /// The end that receives; `addresses` are those of what it sends.
+    pub fn receiver(
+        addresses: &Addresses,
+        config: ReceiverConfig,
+    ) -> Result<TcpEnd, crate::tcp::ConfigError> {
+        Ok(TcpEnd::new(addresses, Machine::Receiver(Box::new(Receiver::new(config)?))))
+    }
+
+    fn new(addresses: &Addresses, machine: Machine) -> TcpEnd {
+        let template = Template::new(addresses, PROTOCOL_TCP);
+        TcpEnd { machine, template, pending: Nanos::MAX, malformed: 0 }
+    }
+
+    /// When it has something to do.
+    pub fn deadline(&self) -> Nanos {
+        let deadline = match &self.machine {
+            Machine::Sender(sender) => sender.deadline(),
+            Machine::Receiver(receiver) => receiver.deadline(),
+        };
+        deadline.unwrap_or(Nanos::MAX)
+    }
+
+    /// Since when it may have something to send.
+    pub fn wants(&self) -> Nanos {
+        self.pending
+    }
+
+    /// Does what is due.
+    pub fn on_timer(&mut self, now: Nanos) {
+        match &mut self.machine {
+            Machine::Sender(sender) => sender.on_timer(now),
+            Machine::Receiver(receiver) => receiver.on_timer(now),
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    /// A segment arrives: its header, what follows of the head, and all its bytes.
+    pub fn receive(&mut self, now: Nanos, bytes: &[u8], length: u32, ecn: u8) {
+        let Ok(mut segment) = decode(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        segment.payload += length - bytes.len() as u32;
+        segment.ecn = Ecn::from_bits(ecn);
+        match &mut self.machine {
+            Machine::Sender(sender) => sender.on_segment(now, &segment),
+            Machine::Receiver(receiver) => receiver.on_segment(now, &segment),
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    /// Writes the segment to send now, if there is one. Gives its tail.
+    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        let segment = match &mut self.machine {
+            Machine::Sender(sender) => sender.poll(now),
+            Machine::Receiver(receiver) => receiver.poll(now),
+        };
+        let Some(segment) = segment else {
+            self.pending = Nanos::MAX;
+            return None;
+        };
+        // Who has just sent is the last in line for the next.
+        self.pending = now;
+        let header = segment.header_len();
+        self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
+        head.resize(TRANSPORT + header, 0);
+        encode(&segment, &mut head[TRANSPORT..]);
+        Some(segment.payload)
+    }
+
+    /// Segments that could not be read.
+    pub fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// Measures the flow at this end.
+    pub fn sample(&self, sample: &mut FlowSample) {
+        match &self.machine {
+            Machine::Sender(sender) => {
+                let stats = sender.stats();
+                sample.sent_packets = stats.packets_sent;
+                sample.tcp = Some(TcpSample {
+                    window: stats.cwnd,
+                    threshold: stats.ssthresh,
+                    in_flight: stats.in_flight,
+                    round_trip: stats.srtt,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    fast_retransmits: stats.fast_retransmits,
+                    ecn_reductions: stats.ecn_reductions,
+                    finished: sender.is_finished(),
+                });
+            }
+            Machine::Receiver(receiver) => {
+                let stats = receiver.stats();
+                sample.delivered_packets = stats.packets;
+                sample.delivered_bytes = stats.bytes_delivered;
+            }
+        }
+    }
+}
+
+/// The configuration of both ends.
+pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, ReceiverConfig), BuildError> {
+    let refuse = |field: &str, error: crate::tcp::ConfigError| {
+        BuildError::new(format!("flows.{}.{field}", flow.name), error)
+    };
+    let variant: Variant = tcp.variant.parse().map_err(|error| refuse("variant", error))?;
+    let base = match tcp.profile {
+        TcpProfile::Rfc => SenderConfig::new(variant, tcp.window_packets),
+        TcpProfile::Ns2 => SenderConfig::ns2(variant, tcp.window_packets),
+    };
+    let mut sender = SenderConfig {
+        source_port: flow.source_port,
+        destination_port: flow.destination_port,
+        mss: tcp.mss,
+        data: tcp.bytes.map_or(Data::Greedy, Data::Bytes),
+        start: Nanos(flow.start_ns),
+        stop: flow.stop_ns.map(Nanos),
+        ecn: tcp.ecn,
+        ..base
+    };
+    if let Some(initial) = tcp.initial_window {
+        sender.initial_window = initial;
+    }
+    if let Some(least) = tcp.min_rto_ns {
+        sender.rto.min = Nanos(least);
+    }
+    let mut receiver = ReceiverConfig::for_sender(&sender);
+    if let Some(delay) = tcp.delayed_ack_ns {
+        receiver.delayed_ack = DelayedAck::After(Nanos(delay));
+    }
+    // The endpoints have the rest of the rules.
+    Sender::new(sender).map_err(|error| refuse("tcp", error))?;
+    Receiver::new(receiver).map_err(|error| refuse("tcp", error))?;
+    Ok((sender, receiver))
+}

@@ -1,0 +1,206 @@
+//! UDP: a source that sends at its own pace, and a sink that counts.
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::core::Rate;
+
+use crate::random::Random;
+use crate::spec::{Arrivals, Sizes, UdpSpec};
+use crate::transmitter::Transmitter;
+use crate::wire::{Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
+
+/// Sequence number and time of sending, at the beginning of the payload.
+const STAMP: usize = 16;
+/// The smallest frame of a source.
+pub const LEAST_FRAME: u32 = (TRANSPORT + UDP + STAMP) as u32;
+/// The largest: an IPv4 packet of 65,535 bytes.
+pub const LARGEST_FRAME: u32 = 65_535 + 14;
+
+/// A source.
+#[derive(Debug)]
+pub struct UdpSource {
+    template: Template,
+    ports: [u8; 4],
+    spec: UdpSpec,
+    random: Random,
+    pace: Transmitter,
+    /// When the next frame comes into being; [`Nanos::MAX`]: none does.
+    due: Nanos,
+    /// When an on-off source falls silent next.
+    silent_at: Nanos,
+    stop: Nanos,
+    sent: u64,
+}
+
+impl UdpSource {
+    /// A source that begins at `start` and stops at `stop`.
+    pub fn new(
+        addresses: &Addresses,
+        spec: UdpSpec,
+        mut random: Random,
+        start: Nanos,
+        stop: Nanos,
+    ) -> UdpSource {
+        let mut ports = [0; 4];
+        ports[..2].copy_from_slice(&addresses.source_port.to_be_bytes());
+        ports[2..].copy_from_slice(&addresses.destination_port.to_be_bytes());
+        let (due, silent_at) = match spec.arrivals {
+            Arrivals::Constant => (start, Nanos::MAX),
+            Arrivals::Poisson => (start + random.exponential(mean_gap(&spec)), Nanos::MAX),
+            Arrivals::OnOff { on_ns, random: varies, .. } => {
+                (start, start + span(&mut random, on_ns, varies))
+            }
+        };
+        let pace = Transmitter::new(Rate::bits_per_second(spec.rate_bps));
+        let due = if due < stop { due } else { Nanos::MAX };
+        let template = Template::new(addresses, PROTOCOL_UDP);
+        UdpSource { template, ports, spec, random, pace, due, silent_at, stop, sent: 0 }
+    }
+
+    /// When the next frame comes into being.
+    pub fn due(&self) -> Nanos {
+        self.due
+    }
+
+    /// The size of the frame that has come into being, and works out the next.
+    pub fn generate(&mut self) -> u32 {
+        let now = self.due;
+        let bytes = match self.spec.sizes {
+            Sizes::Constant => self.spec.frame_bytes,
+            Sizes::Exponential => {
+                let size = self.random.exponential(Nanos(u64::from(self.spec.frame_bytes))).0;
+                size.clamp(LEAST_FRAME.into(), LARGEST_FRAME.into()) as u32
+            }
+        };
+        let mut next = match self.spec.arrivals {
+            Arrivals::Poisson => now + self.random.exponential(mean_gap(&self.spec)),
+            _ => self.pace.send(now, bytes).1,
+        };
+        if let Arrivals::OnOff { on_ns, off_ns, random } = self.spec.arrivals {
+            while next >= self.silent_at {
+                let on_at = self.silent_at + span(&mut self.random, off_ns, random);
+                self.silent_at = on_at + span(&mut self.random, on_ns, random);
+                next = next.max(on_at);
+            }
+        }
+        self.due = if next < self.stop { next } else { Nanos::MAX };
+        bytes
+    }
+
+    /// Writes a frame of `bytes` that leaves now. Gives its tail.
+    pub fn write(&mut self, now: Nanos, bytes: u32, head: &mut Vec<u8>) -> u32 {
+        let length = bytes - TRANSPORT as u32;
+        self.template.begin(head, length, 0);
+        head.extend_from_slice(&self.ports);
+        head.extend_from_slice(&(length as u16).to_be_bytes());
+        head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
+        head.extend_from_slice(&self.sent.to_be_bytes());
+        head.extend_from_slice(&now.0.to_be_bytes());
+        self.sent += 1;
+        bytes - head.len() as u32
+    }
+
+    /// Frames sent.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+}
+
+/// What a sink counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UdpSink {
+    /// Frames.
+    pub packets: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// The sum of their times from the source.
+    pub delay_ns: u128,
+    /// Frames that came after a later one.
+    pub reordered: u64,
+    expected: u64,
+}
+
+impl UdpSink {
+    /// A datagram arrives; `length` counts from the UDP header on.
+    pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(length) - UDP as u64;
+        let Some(stamp) = segment.get(UDP..UDP + STAMP) else { return };
+        let mut words = [[0; 8]; 2];
+        words[0].copy_from_slice(&stamp[..8]);
+        words[1].copy_from_slice(&stamp[8..]);
+        let [sequence, sent] = words.map(u64::from_be_bytes);
+        self.delay_ns += u128::from((now - Nanos(sent)).0);
+        self.reordered += u64::from(sequence < self.expected);
+        self.expected = self.expected.max(sequence.saturating_add(1));
+    }
+}
+
+fn mean_gap(spec: &UdpSpec) -> Nanos {
+    Nanos(u64::from(spec.frame_bytes) * 8 * 1_000_000_000 / spec.rate_bps.max(1))
+}
+
+/// A time on or off; never nothing at all, so that time passes.
+fn span(random: &mut Random, nanos: u64, varies: bool) -> Nanos {
+    let nanos = Nanos(nanos.max(1));
+    if varies {
+        random.exponential(nanos).max(Nanos(1))
+    } else {
+        nanos
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+    use std::net::Ipv4Addr;
+
+    fn source(rate_bps: u64, frame_bytes: u32, sizes: Sizes, arrivals: Arrivals, stop: u64) -> UdpSource {
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        let addresses = Addresses {
+            source_mac: [2; 6],
+            destination_mac: [4; 6],
+            source: address,
+            destination: address,
+            source_port: 1,
+            destination_port: 2,
+        };
+        let spec = UdpSpec { rate_bps, frame_bytes, sizes, arrivals };
+        UdpSource::new(&addresses, spec, Random::new(1, Stream::Flow(0)), Nanos(100), Nanos(stop))
+    }
+
+    fn times(mut source: UdpSource) -> Vec<u64> {
+        let mut times = Vec::new();
+        while source.due() != Nanos::MAX {
+            times.push(source.due().0);
+            source.generate();
+        }
+        times
+    }
+
+    #[test]
+    fn a_constant_source_is_exact() {
+        let times = times(source(3_000_000_000, 1000, Sizes::Constant, Arrivals::Constant, 8_100));
+        assert_eq!(times, [100, 2766, 5433]); // 8000 bits at 3 Gb/s: 2666.67 ns
+    }
+
+    #[test]
+    fn an_on_off_source_sends_while_on() {
+        let arrivals = Arrivals::OnOff { on_ns: 2_000, off_ns: 10_000, random: false };
+        let times = times(source(8_000_000_000, 1000, Sizes::Constant, arrivals, 26_000));
+        assert_eq!(times, [100, 1100, 12_100, 13_100, 24_100, 25_100]);
+    }
+
+    #[test]
+    fn poisson_arrivals_and_exponential_sizes_have_their_means() {
+        let mut source = source(1_000_000_000, 1000, Sizes::Exponential, Arrivals::Poisson, 1_000_000_000);
+        let (mut count, mut bytes) = (0u64, 0u64);
+        while source.due() != Nanos::MAX {
+            bytes += u64::from(source.generate());
+            count += 1;
+        }
+        // 125,000 arrivals expected: five standard deviations are 1768; sizes below 58 bytes are cut off.
+        assert!(count.abs_diff(125_000) < 1768, "{count}");
+        assert!((bytes as f64 / count as f64 / 1001.6 - 1.0).abs() < 0.015);
+    }
+}

@@ -1,0 +1,162 @@
+//! A part of the network that runs by itself for a while: nodes joined by links without delay.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::drops::{DropList, Drops};
+use crate::error::RunError;
+use crate::ids::NodeId;
+use crate::node::Node;
+use crate::sample::Sample;
+use crate::trace::TraceKind;
+use crate::wiring::{Exit, Wiring};
+
+/// Events at one instant after which time is taken to stand still.
+const INSTANT_LIMIT: u32 = 1 << 24;
+
+/// A node in its island.
+#[derive(Debug)]
+pub struct Slot {
+    /// Which one.
+    pub id: NodeId,
+    /// The node.
+    pub node: Node,
+    /// The outlet of each port.
+    pub outlets: Vec<u32>,
+    /// The leaf of the tree for its own deadline.
+    pub leaf: usize,
+}
+
+/// What a leaf of the tree stands for.
+#[derive(Debug, Clone, Copy)]
+pub enum Leaf {
+    /// The deadline of the node at this place.
+    Deadline(usize),
+    /// The inlet of this number.
+    Inlet(usize),
+}
+
+/// Nodes, the links between them, and the ends of links from and to other islands.
+///
+/// Leaves are in the order of nodes; a node's deadline comes before its ports. With the tree's rule
+/// for equal times, events are in total order.
+#[derive(Debug)]
+pub struct Island {
+    /// The nodes, by id.
+    pub slots: Vec<Slot>,
+    /// The links.
+    pub wiring: Wiring,
+    /// What each leaf stands for.
+    pub leaves: Vec<Leaf>,
+    /// Frames that switches and routers took.
+    pub hops: u64,
+    /// The frame at hand.
+    head: Vec<u8>,
+}
+
+impl Island {
+    /// An island whose nodes have not started.
+    pub fn new(slots: Vec<Slot>, wiring: Wiring, leaves: Vec<Leaf>) -> Island {
+        let mut island = Island { slots, wiring, leaves, hops: 0, head: Vec::new() };
+        for slot in &mut island.slots {
+            island.wiring.tree.set(slot.leaf, slot.node.deadline());
+        }
+        island
+    }
+
+    /// When the next thing happens here.
+    #[inline]
+    pub fn next(&self) -> Nanos {
+        self.wiring.tree.time()
+    }
+
+    /// Runs everything that happens before `end`.
+    pub fn run(&mut self, end: Nanos) -> Result<(), RunError> {
+        let (mut instant, mut events) = (Nanos::ZERO, 0);
+        loop {
+            let now = self.wiring.tree.time();
+            if now >= end {
+                return Ok(());
+            }
+            if now == instant {
+                events += 1;
+                if events > INSTANT_LIMIT {
+                    return Err(RunError::Stuck { time: now, node: self.slots[0].id });
+                }
+            } else {
+                (instant, events) = (now, 0);
+            }
+            match self.leaves[self.wiring.tree.first()] {
+                Leaf::Inlet(inlet) => self.arrive(now, inlet),
+                Leaf::Deadline(place) => {
+                    let (node, mut exit) = at(&mut self.slots[place], &mut self.wiring, now, place);
+                    node.advance(&mut exit);
+                    self.reschedule(place);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, now: Nanos, number: usize) {
+        let inlet = &mut self.wiring.inlets[number];
+        let (place, port) = (inlet.place, inlet.port);
+        let Some((_, tail)) = inlet.queue.pop(&mut self.head) else { return };
+        self.wiring.tree.set(inlet.leaf, inlet.queue.next());
+        let slot = &mut self.slots[place];
+        if let Some(tracer) = &mut self.wiring.tracer {
+            tracer.record(now, place, slot.id, TraceKind::Received, port, &self.head, tail);
+        }
+        self.hops += u64::from(slot.node.forwards());
+        let (node, mut exit) = at(slot, &mut self.wiring, now, place);
+        node.receive(port, &mut self.head, tail, &mut exit);
+        self.reschedule(place);
+    }
+
+    #[inline]
+    fn reschedule(&mut self, place: usize) {
+        let slot = &mut self.slots[place];
+        self.wiring.tree.set(slot.leaf, slot.node.deadline());
+    }
+
+    /// Something outside changed what a node does.
+    pub fn touched(&mut self, place: usize) {
+        self.reschedule(place);
+    }
+
+    /// Measures everything; `now` is not before anything that has happened.
+    pub fn sample(&mut self, now: Nanos, sample: &mut Sample) {
+        for slot in &mut self.slots {
+            slot.node.sample(now, slot.id, &mut sample.flows, &mut sample.queues);
+            slot.node.signals(&mut DropList { node: slot.id, drops: &mut sample.signals });
+        }
+        for outlet in &mut self.wiring.outlets {
+            for transit in &mut outlet.transits {
+                let (packets, bytes) = transit.sample();
+                let flow = &mut sample.flows[transit.flow.index()];
+                flow.in_transit_packets += packets;
+                flow.in_transit_bytes += bytes;
+            }
+        }
+        self.drops(&mut sample.drops);
+        sample.hops += self.hops;
+    }
+
+    fn drops(&self, drops: &mut Drops) {
+        for slot in &self.slots {
+            let mut list = DropList { node: slot.id, drops };
+            slot.node.drops(&mut list);
+            for (port, &outlet) in (0..).zip(&slot.outlets) {
+                if let Some(outlet) = self.wiring.outlets.get(outlet as usize) {
+                    list.at_port(port, "loss", outlet.counters.lost);
+                    list.at_port(port, "down", outlet.counters.down);
+                }
+            }
+        }
+    }
+}
+
+/// A node, and its way to send.
+fn at<'a>(slot: &'a mut Slot, wiring: &'a mut Wiring, now: Nanos, place: usize) -> (&'a mut Node, Exit<'a>) {
+    let exit = Exit { wiring, outlets: &slot.outlets, now, node: slot.id, place };
+    (&mut slot.node, exit)
+}

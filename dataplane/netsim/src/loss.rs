@@ -1,0 +1,130 @@
+//! Which frames a link loses.
+
+use groupflow_switch::core::Loss;
+use serde::{Deserialize, Serialize};
+
+use crate::random::Random;
+
+/// How a link loses frames; proportions are in parts of 10^9.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LossSpec {
+    /// None.
+    #[default]
+    None,
+    /// Each by itself.
+    Bernoulli {
+        /// The proportion lost.
+        loss_ppb: u32,
+    },
+    /// In bursts (Gilbert 1960, Elliott 1963): a good and a bad state, with a step between them before
+    /// each frame.
+    GilbertElliott {
+        /// Good to bad, a frame.
+        to_bad_ppb: u32,
+        /// Bad to good, a frame.
+        to_good_ppb: u32,
+        /// Lost in the good state.
+        good_loss_ppb: u32,
+        /// Lost in the bad state.
+        bad_loss_ppb: u32,
+    },
+}
+
+/// A loss model at work.
+#[derive(Debug)]
+pub enum LossProcess {
+    /// See [`LossSpec::None`].
+    None,
+    /// See [`LossSpec::Bernoulli`].
+    Bernoulli(Loss),
+    /// See [`LossSpec::GilbertElliott`].
+    GilbertElliott {
+        /// Leaving each state: good, bad.
+        leave: [Loss; 2],
+        /// Lost in each state.
+        lose: [Loss; 2],
+        /// Whether it is in the bad state.
+        bad: bool,
+    },
+}
+
+impl LossProcess {
+    /// `None` where a proportion is above the whole.
+    pub fn new(spec: LossSpec) -> Option<LossProcess> {
+        let loss = Loss::parts_per_billion;
+        Some(match spec {
+            LossSpec::None | LossSpec::Bernoulli { loss_ppb: 0 } => LossProcess::None,
+            LossSpec::Bernoulli { loss_ppb } => LossProcess::Bernoulli(loss(loss_ppb)?),
+            LossSpec::GilbertElliott { to_bad_ppb, to_good_ppb, good_loss_ppb, bad_loss_ppb } => {
+                LossProcess::GilbertElliott {
+                    leave: [loss(to_bad_ppb)?, loss(to_good_ppb)?],
+                    lose: [loss(good_loss_ppb)?, loss(bad_loss_ppb)?],
+                    bad: false,
+                }
+            }
+        })
+    }
+
+    /// Whether the next frame is lost.
+    #[inline]
+    pub fn loses(&mut self, random: &mut Random) -> bool {
+        match self {
+            LossProcess::None => false,
+            LossProcess::Bernoulli(loss) => loss.hits(random.next_u32()),
+            LossProcess::GilbertElliott { leave, lose, bad } => {
+                *bad ^= leave[usize::from(*bad)].hits(random.next_u32());
+                lose[usize::from(*bad)].hits(random.next_u32())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    fn run(spec: LossSpec, frames: usize) -> Vec<bool> {
+        let mut random = Random::new(11, Stream::Link(0));
+        let mut process = LossProcess::new(spec).expect("proportions");
+        (0..frames).map(|_| process.loses(&mut random)).collect()
+    }
+
+    fn proportion(lost: &[bool]) -> f64 {
+        lost.iter().filter(|&&lost| lost).count() as f64 / lost.len() as f64
+    }
+
+    #[test]
+    fn independent_losses_are_of_the_proportion_and_independent() {
+        let lost = run(LossSpec::Bernoulli { loss_ppb: 20_000_000 }, 500_000);
+        // Five standard deviations: 5 * sqrt(0.02 * 0.98 / 500,000).
+        assert!((proportion(&lost) - 0.02).abs() < 0.001, "{}", proportion(&lost));
+        let after: Vec<bool> = lost.windows(2).filter(|pair| pair[0]).map(|pair| pair[1]).collect();
+        assert!((proportion(&after) - 0.02).abs() < 0.007, "{}", proportion(&after));
+    }
+
+    #[test]
+    fn bursts_have_the_length_and_share_of_the_bad_state() {
+        let (to_bad, to_good) = (0.01, 0.2);
+        let lost = run(
+            LossSpec::GilbertElliott {
+                to_bad_ppb: 10_000_000,
+                to_good_ppb: 200_000_000,
+                good_loss_ppb: 0,
+                bad_loss_ppb: 1_000_000_000,
+            },
+            1_000_000,
+        );
+        let share = to_bad / (to_bad + to_good);
+        assert!((proportion(&lost) / share - 1.0).abs() < 0.05, "{}", proportion(&lost));
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        let length = lost.iter().filter(|&&lost| lost).count() as f64 / bursts as f64;
+        assert!((length * to_good - 1.0).abs() < 0.05, "{length}");
+    }
+
+    #[test]
+    fn a_proportion_above_the_whole_is_refused() {
+        assert!(LossProcess::new(LossSpec::Bernoulli { loss_ppb: 1_000_000_001 }).is_none());
+    }
+}

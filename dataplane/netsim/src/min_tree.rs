@@ -1,0 +1,88 @@
+//! Which of a fixed set of things comes first: a tournament over their times.
+
+use groupflow_pipeline::units::Nanos;
+
+/// The time each of a fixed number of leaves is due, and the first of them. Of equal times the lowest
+/// leaf wins, so the order is total. An update costs the logarithm of the number of leaves.
+#[derive(Debug, Clone)]
+pub struct MinTree {
+    /// The root is at 1, the leaves are the second half.
+    times: Vec<Nanos>,
+    width: usize,
+}
+
+impl MinTree {
+    /// `leaves` leaves, none of which is ever due.
+    pub fn new(leaves: usize) -> MinTree {
+        let width = leaves.next_power_of_two();
+        MinTree { times: vec![Nanos::MAX; 2 * width], width }
+    }
+
+    /// Sets when a leaf is due; [`Nanos::MAX`] is never.
+    #[inline]
+    pub fn set(&mut self, leaf: usize, time: Nanos) {
+        let mut at = self.width + leaf;
+        if self.times[at] == time {
+            return;
+        }
+        self.times[at] = time;
+        while at > 1 {
+            at /= 2;
+            let earlier = self.times[2 * at].min(self.times[2 * at + 1]);
+            if self.times[at] == earlier {
+                return;
+            }
+            self.times[at] = earlier;
+        }
+    }
+
+    /// When a leaf is due.
+    pub fn get(&self, leaf: usize) -> Nanos {
+        self.times[self.width + leaf]
+    }
+
+    /// When the first leaf is due.
+    #[inline]
+    pub fn time(&self) -> Nanos {
+        self.times[1]
+    }
+
+    /// The leaf that is due first.
+    #[inline]
+    pub fn first(&self) -> usize {
+        let mut at = 1;
+        while at < self.width {
+            at *= 2;
+            if self.times[at + 1] < self.times[at] {
+                at += 1;
+            }
+        }
+        at - self.width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_lowest_of_the_earliest(
+            leaves in 1usize..20,
+            updates in proptest::collection::vec((0usize..20, 0u64..8), 1..60),
+        ) {
+            let mut tree = MinTree::new(leaves);
+            let mut plain = vec![Nanos::MAX; leaves];
+            for (leaf, time) in updates {
+                let time = if time == 7 { Nanos::MAX } else { Nanos(time) };
+                tree.set(leaf % leaves, time);
+                plain[leaf % leaves] = time;
+                let earliest = plain.iter().copied().min().unwrap_or(Nanos::MAX);
+                prop_assert_eq!(tree.time(), earliest);
+                prop_assert_eq!(Some(tree.first()), plain.iter().position(|&t| t == earliest));
+                prop_assert_eq!(tree.get(leaf % leaves), plain[leaf % leaves]);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A network that runs.
+
+use std::sync::Arc;
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::p4rt::{PipelineConfig, Refusal};
+use groupflow_switch::proto::p4::v1::Update;
+
+use crate::build::Builder;
+use crate::engine::{Observer, Simulation};
+use crate::error::{BuildError, RunError};
+use crate::ids::{LinkId, NodeId};
+use crate::node::Node;
+use crate::sample::Sample;
+use crate::spec::NetworkSpec;
+use crate::switch::P4Switch;
+
+/// The way of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowPath {
+    /// The links from sender to receiver.
+    pub links: Vec<LinkId>,
+    /// The most bytes that can be on them at once: the sum of rate times delay.
+    pub capacity_bytes: f64,
+}
+
+/// A network, its traffic, and the time.
+#[derive(Debug)]
+pub struct Network {
+    spec: NetworkSpec,
+    paths: Vec<FlowPath>,
+    simulation: Simulation,
+}
+
+impl Network {
+    /// Builds a network at time zero. Switches name their program by its place in `programs`.
+    pub fn new(spec: NetworkSpec, programs: &[Arc<PipelineConfig>]) -> Result<Network, BuildError> {
+        let mut builder = Builder::new(&spec, programs)?;
+        let simulation = builder.build()?;
+        let flows = builder.flows().flows.iter();
+        let path = |flow: &crate::flows::Flow| FlowPath {
+            links: flow.path.clone(),
+            capacity_bytes: flow.capacity_bytes,
+        };
+        let paths = flows.map(path).collect();
+        Ok(Network { spec, paths, simulation })
+    }
+
+    /// What it was built from.
+    pub fn spec(&self) -> &NetworkSpec {
+        &self.spec
+    }
+
+    /// The way of each flow.
+    pub fn paths(&self) -> &[FlowPath] {
+        &self.paths
+    }
+
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        let found = self.spec.nodes.iter().position(|node| node.name == name)?;
+        u32::try_from(found).ok().map(NodeId)
+    }
+
+    /// Carries out a P4Runtime update at a switch; `None` if the node is none.
+    pub fn write(&mut self, switch: NodeId, update: &Update) -> Option<Result<(), Refusal>> {
+        self.with_switch(switch, |switch| switch.apply(update))
+    }
+
+    /// Does something with a switch; `None` if the node is none.
+    pub fn with_switch<R>(&mut self, node: NodeId, act: impl FnOnce(&mut P4Switch) -> R) -> Option<R> {
+        self.spec.nodes.get(node.index())?;
+        let now = self.now();
+        self.simulation.with_node(node, |node| match node {
+            Node::Switch(switch) => {
+                switch.catch_up(now);
+                let result = act(switch);
+                switch.touched();
+                Some(result)
+            }
+            _ => None,
+        })
+    }
+
+    /// Runs on so many threads; results are the same.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.simulation.set_threads(threads);
+    }
+
+    /// Whether the observer is told everything that happens.
+    pub fn set_trace(&mut self, traced: bool) {
+        self.simulation.set_trace(traced);
+    }
+
+    /// Runs until the end of the scenario, or until the observer breaks it off.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.simulation.run(Nanos(self.spec.duration_ns), observer)
+    }
+
+    /// Runs until `until`, or until the observer breaks it off.
+    pub fn run_until(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.simulation.run(until, observer)
+    }
+
+    /// What time it is: everything before has happened.
+    pub fn now(&self) -> Nanos {
+        self.simulation.now()
+    }
+
+    /// Whether the scenario's end has come.
+    pub fn finished(&self) -> bool {
+        self.now().0 >= self.spec.duration_ns
+    }
+
+    /// Frames that switches and routers took so far.
+    pub fn hops(&self) -> u64 {
+        self.simulation.hops()
+    }
+
+    /// Parts that run by themselves, and for how long they may.
+    pub fn islands(&self) -> (usize, Nanos) {
+        (self.simulation.islands(), self.simulation.lookahead())
+    }
+
+    /// The last measurement.
+    pub fn last_sample(&self) -> &Sample {
+        self.simulation.last_sample()
+    }
+}

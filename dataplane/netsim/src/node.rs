@@ -1,0 +1,93 @@
+//! What is at the ends of links.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::drops::DropList;
+use crate::fifo::Fifo;
+use crate::host::Host;
+use crate::sample::{FlowSample, QueueSample};
+use crate::switch::P4Switch;
+use crate::wiring::Exit;
+
+/// A node.
+#[derive(Debug)]
+pub enum Node {
+    /// Where flows begin and end.
+    Host(Box<Host>),
+    /// A router without P4.
+    Fifo(Box<Fifo>),
+    /// A switch that runs a P4 program.
+    Switch(Box<P4Switch>),
+}
+
+impl Node {
+    /// When it has something to do by itself.
+    #[inline]
+    pub fn deadline(&mut self) -> Nanos {
+        match self {
+            Node::Host(host) => host.deadline(),
+            Node::Fifo(_) => Nanos::MAX,
+            Node::Switch(switch) => switch.deadline(),
+        }
+    }
+
+    /// Does what is due.
+    pub fn advance(&mut self, exit: &mut Exit<'_>) {
+        match self {
+            Node::Host(host) => host.advance(exit),
+            Node::Fifo(_) => {}
+            Node::Switch(switch) => switch.advance(exit),
+        }
+    }
+
+    /// A frame arrives.
+    #[inline]
+    pub fn receive(&mut self, port: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
+        match self {
+            Node::Host(host) => host.receive(head, tail, exit),
+            Node::Fifo(fifo) => fifo.receive(head, tail, exit),
+            Node::Switch(switch) => switch.receive(port, head, tail, exit),
+        }
+    }
+
+    /// Whether a frame that arrives is one hop more.
+    pub fn forwards(&self) -> bool {
+        !matches!(self, Node::Host(_))
+    }
+
+    /// Measures flows and queues.
+    pub fn sample(
+        &mut self,
+        now: Nanos,
+        node: crate::ids::NodeId,
+        flows: &mut [FlowSample],
+        queues: &mut Vec<QueueSample>,
+    ) {
+        match self {
+            Node::Host(host) => host.sample(flows),
+            Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| {
+                queues.push(QueueSample { node, port, queue: 0, packets, bytes });
+            }),
+            Node::Switch(switch) => switch.queues(|port, queue, packets, bytes| {
+                queues.push(QueueSample { node, port, queue, packets, bytes });
+            }),
+        }
+    }
+
+    /// Lists what it told senders and neighbours.
+    pub fn signals(&self, list: &mut DropList<'_>) {
+        match self {
+            Node::Fifo(fifo) => fifo.signals(list),
+            Node::Host(_) | Node::Switch(_) => {}
+        }
+    }
+
+    /// Lists what was dropped.
+    pub fn drops(&self, list: &mut DropList<'_>) {
+        match self {
+            Node::Host(host) => host.drops(list),
+            Node::Fifo(fifo) => fifo.drops(list),
+            Node::Switch(switch) => switch.drops(list),
+        }
+    }
+}

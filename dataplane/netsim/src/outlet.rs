@@ -1,0 +1,110 @@
+//! The near end of one direction of a link: what is lost, what arrives, and when.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::frame_queue::Batch;
+use crate::loss::LossProcess;
+use crate::random::Random;
+use crate::transit::Transit;
+
+/// Where a link leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destination {
+    /// To the island's inlet of this number.
+    Inlet(usize),
+    /// To another island, through this mailbox.
+    Mailbox(usize),
+}
+
+/// What a link did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OutletCounters {
+    /// Frames that entered it, lost ones included.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames lost at random.
+    pub lost: u64,
+    /// Frames lost because the link was down.
+    pub down: u64,
+}
+
+/// The near end of a link.
+#[derive(Debug)]
+pub struct Outlet {
+    /// The link's delay.
+    pub delay: Nanos,
+    /// Which frames it loses.
+    pub loss: LossProcess,
+    /// What the loss draws from.
+    pub random: Random,
+    /// When it is down, in order: from, until.
+    pub downs: Vec<(Nanos, Nanos)>,
+    /// The first of `downs` that is not over.
+    pub next_down: usize,
+    /// Where it leads.
+    pub destination: Destination,
+    /// Frames for another island, of this window.
+    pub batch: Batch,
+    /// What it did.
+    pub counters: OutletCounters,
+    /// The flows that are watched on it, in the order of [`Transit::sort`].
+    pub transits: Vec<Transit>,
+}
+
+impl Outlet {
+    /// A frame whose last bit entered the link at `sent`: whether it arrives (a delay later).
+    #[inline]
+    pub fn carry(&mut self, sent: Nanos, head: &[u8], tail: u32) -> bool {
+        let bytes = head.len() as u64 + u64::from(tail);
+        self.counters.frames += 1;
+        self.counters.bytes += bytes;
+        if !self.transits.is_empty() {
+            if let Some(transit) = Transit::find(&mut self.transits, head) {
+                transit.enter(sent, bytes);
+            }
+        }
+        if self.next_down < self.downs.len() && self.is_down(sent) {
+            self.counters.down += 1;
+            return false;
+        }
+        if self.loss.loses(&mut self.random) {
+            self.counters.lost += 1;
+            return false;
+        }
+        true
+    }
+
+    /// Whether the link is down at any time from when the frame has left until it arrives.
+    fn is_down(&mut self, sent: Nanos) -> bool {
+        while self.downs.get(self.next_down).is_some_and(|&(_, until)| until <= sent) {
+            self.next_down += 1;
+        }
+        self.downs.get(self.next_down).is_some_and(|&(from, _)| from < sent + self.delay || from == sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn what_is_on_a_link_when_it_goes_down_is_lost() {
+        let mut outlet = Outlet {
+            delay: Nanos(100),
+            loss: LossProcess::None,
+            random: Random::new(1, Stream::Link(0)),
+            downs: vec![(Nanos(1000), Nanos(2000)), (Nanos(5000), Nanos(6000))],
+            next_down: 0,
+            destination: Destination::Inlet(0),
+            batch: Batch::new(),
+            counters: OutletCounters::default(),
+            transits: Vec::new(),
+        };
+        let arrives = [0, 899, 900, 901, 1000, 1999, 2000, 4900, 4901, 5999, 6000]
+            .map(|at| outlet.carry(Nanos(at), &[0; 54], 6));
+        assert_eq!(arrives, [true, true, true, false, false, false, true, true, false, false, true]);
+        assert_eq!(outlet.counters, OutletCounters { frames: 11, bytes: 660, lost: 0, down: 5 });
+    }
+}

@@ -1,0 +1,183 @@
+//! The way to every host: fewest hops, then least delay, then by the names of the nodes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::address_table::AddressTable;
+use crate::ids::{LinkId, NodeId};
+
+/// No way.
+const NOWHERE: u16 = u16::MAX;
+
+/// A step to a neighbour.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// Out of this port.
+    pub port: u16,
+    /// Along this link.
+    pub link: LinkId,
+    /// The link's delay.
+    pub delay: Nanos,
+    /// To this node.
+    pub to: NodeId,
+    /// Whether the neighbour passes frames on.
+    pub forwards: bool,
+}
+
+/// The first steps to all hosts from all nodes.
+#[derive(Debug)]
+pub struct Routes {
+    /// Place of each host among the attachments, by the host's address.
+    hosts: AddressTable,
+    /// The node beside each host, and the host's port there.
+    attachments: Vec<(NodeId, u16)>,
+    /// For each node that forwards, its port towards each node.
+    ports: Vec<Vec<u16>>,
+}
+
+impl Routes {
+    /// Works them out. `hosts` has address, node; `steps` the neighbours of each node by port, and
+    /// `names` says which of equally good ways is taken.
+    pub fn new(hosts: &[(u32, NodeId)], steps: &[Vec<Step>], names: &[String]) -> Routes {
+        let (mut table, mut attachments) = (Vec::new(), Vec::new());
+        for &(address, host) in hosts {
+            let Some(up) = steps[host.index()].first() else { continue };
+            if let Some(back) = steps[up.to.index()].iter().find(|step| step.to == host) {
+                table.push((address, attachments.len() as u32));
+                attachments.push((up.to, back.port));
+            }
+        }
+        let order = order_of(names);
+        let mut ports = vec![Vec::new(); steps.len()];
+        for step in steps.iter().flatten().filter(|step| step.forwards) {
+            if ports[step.to.index()].is_empty() {
+                ports[step.to.index()] = first_ports(step.to, steps, &order);
+            }
+        }
+        Routes { hosts: AddressTable::new(&table), attachments, ports }
+    }
+
+    /// The port of `node` towards the host with this address.
+    #[inline]
+    pub fn port(&self, node: NodeId, address: u32) -> Option<u16> {
+        let (goal, port) = self.attachments[self.hosts.get(address)? as usize];
+        if goal == node {
+            return Some(port);
+        }
+        self.ports[node.index()].get(goal.index()).copied().filter(|&port| port != NOWHERE)
+    }
+
+    /// The links from a host to an address, in order. `None`: there is no way.
+    pub fn path(&self, from: NodeId, address: u32, steps: &[Vec<Step>]) -> Option<Vec<LinkId>> {
+        let first = steps[from.index()].first()?;
+        let (mut links, mut at) = (vec![first.link], first.to);
+        while links.len() <= steps.len() {
+            let port = self.port(at, address)?;
+            let step = steps[at.index()].iter().find(|step| step.port == port)?;
+            links.push(step.link);
+            if !step.forwards {
+                return Some(links);
+            }
+            at = step.to;
+        }
+        None
+    }
+}
+
+/// The rank of each node's name among all names.
+fn order_of(names: &[String]) -> Vec<u32> {
+    let mut sorted: Vec<usize> = (0..names.len()).collect();
+    sorted.sort_by(|&a, &b| names[a].cmp(&names[b]));
+    let mut order = vec![0; names.len()];
+    (0..).zip(sorted).for_each(|(rank, node)| order[node] = rank);
+    order
+}
+
+/// The first port on the way from `root` to each node.
+///
+/// The controller's rule (`Topology.path`), so that routers and P4 switches agree: a tree is grown by
+/// hops, delay, the name of the node, the name of its parent.
+fn first_ports(root: NodeId, steps: &[Vec<Step>], order: &[u32]) -> Vec<u16> {
+    let mut ports = vec![NOWHERE; steps.len()];
+    let mut done = vec![false; steps.len()];
+    let rank = order[root.index()];
+    let mut todo = BinaryHeap::from([Reverse((0, Nanos::ZERO, rank, rank, root, NOWHERE))]);
+    while let Some(Reverse((hops, delay, rank, _, node, first))) = todo.pop() {
+        if std::mem::replace(&mut done[node.index()], true) {
+            continue;
+        }
+        ports[node.index()] = first;
+        let here = &steps[node.index()];
+        for (place, step) in here.iter().enumerate().filter(|(_, step)| step.forwards) {
+            // Of several links to one neighbour, that of the lowest port.
+            if done[step.to.index()] || here[..place].iter().any(|earlier| earlier.to == step.to) {
+                continue;
+            }
+            let first = if node == root { step.port } else { first };
+            todo.push(Reverse((hops + 1, delay + step.delay, order[step.to.index()], rank, step.to, first)));
+        }
+    }
+    ports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(links: &[(usize, usize, u64)], count: usize, hosts: &[usize]) -> Vec<Vec<Step>> {
+        let mut steps = vec![Vec::new(); count];
+        for (number, &(a, b, delay)) in (0..).zip(links) {
+            for (near, far, direction) in [(a, b, 0), (b, a, 1)] {
+                let port = steps[near].len() as u16;
+                let link = LinkId(2 * number + direction);
+                let forwards = !hosts.contains(&far);
+                let to = NodeId(far as u32);
+                steps[near].push(Step { port, link, delay: Nanos(delay), to, forwards });
+            }
+        }
+        steps
+    }
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|n| format!("n{n}")).collect()
+    }
+
+    #[test]
+    fn fewest_hops_then_least_delay_then_names() {
+        // Hosts 0 and 5 on switches 1 and 4; between these 2 or 3, or a way round by 6 and 7.
+        let mut links = vec![
+            (0, 1, 1),
+            (4, 5, 1),
+            (1, 3, 5),
+            (3, 4, 5),
+            (1, 2, 5),
+            (2, 4, 5),
+            (1, 6, 1),
+            (6, 7, 1),
+            (7, 4, 1),
+        ];
+        let hosts = [(100, NodeId(0)), (105, NodeId(5))];
+        let steps = network(&links, 8, &[0, 5]);
+        let routes = Routes::new(&hosts, &steps, &names(8));
+        let to = |routes: &Routes, steps: &[Vec<Step>]| {
+            let path = routes.path(NodeId(0), 105, steps).expect("a way");
+            path.iter().map(|link| link.0 / 2).collect::<Vec<_>>()
+        };
+        assert_eq!(to(&routes, &steps), [0, 4, 5, 1], "by name");
+        links[5].2 = 6;
+        let steps = network(&links, 8, &[0, 5]);
+        assert_eq!(to(&Routes::new(&hosts, &steps, &names(8)), &steps), [0, 2, 3, 1], "by delay");
+        assert_eq!(routes.port(NodeId(1), 100), Some(0));
+        assert_eq!(routes.port(NodeId(1), 99), None);
+    }
+
+    #[test]
+    fn hosts_do_not_forward() {
+        let steps = network(&[(0, 1, 1), (1, 2, 1)], 3, &[1]);
+        let routes = Routes::new(&[(7, NodeId(1))], &steps, &names(3));
+        assert_eq!(routes.port(NodeId(2), 7), None, "the host's second link is not its way");
+        assert_eq!(routes.port(NodeId(0), 7), Some(0));
+    }
+}

@@ -1,0 +1,84 @@
+//! What is measured at an instant.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::drops::Drops;
+use crate::ids::NodeId;
+
+/// The state of a flow. Counts are from the beginning of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FlowSample {
+    /// Packets the sender sent, repeated ones included.
+    pub sent_packets: u64,
+    /// Packets the receiver took (of TCP: that arrived).
+    pub delivered_packets: u64,
+    /// Payload bytes the receiver delivered (of TCP: in order).
+    pub delivered_bytes: u64,
+    /// Sum of the packets' times on the way (UDP).
+    pub delay_ns: u128,
+    /// Packets that came after a later one (UDP).
+    pub reordered: u64,
+    /// Packets on the links of the path.
+    pub in_transit_packets: u64,
+    /// Bytes on the links of the path.
+    pub in_transit_bytes: u64,
+    /// The rate a shaped flow was told, Q26.6 packets/s.
+    pub shaped_rate: Option<u32>,
+    /// State of a TCP sender.
+    pub tcp: Option<TcpSample>,
+}
+
+/// The state of a TCP sender.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TcpSample {
+    /// Congestion window, in segments.
+    pub window: f64,
+    /// Slow-start threshold, in segments.
+    pub threshold: f64,
+    /// Segments in flight.
+    pub in_flight: u64,
+    /// Smoothed round-trip time.
+    pub round_trip: Nanos,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// Reductions of the window for marked packets.
+    pub ecn_reductions: u64,
+    /// Whether all there was to send is acknowledged.
+    pub finished: bool,
+}
+
+/// What waits in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueSample {
+    /// The node.
+    pub node: NodeId,
+    /// The port.
+    pub port: u16,
+    /// The queue.
+    pub queue: u8,
+    /// Packets, without the one being sent.
+    pub packets: u32,
+    /// Bytes, likewise.
+    pub bytes: u64,
+}
+
+/// The state of everything at an instant.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub time: Nanos,
+    /// The flows, by number.
+    pub flows: Vec<FlowSample>,
+    /// All queues, in the order of nodes, ports and queues.
+    pub queues: Vec<QueueSample>,
+    /// What was dropped from the beginning of the run.
+    pub drops: Drops,
+    /// Frames marked (`ecn_marked`), from the beginning of the run.
+    pub signals: Drops,
+    /// Frames that switches and routers took from the beginning of the run.
+    pub hops: u64,
+}

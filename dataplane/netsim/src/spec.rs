@@ -1,0 +1,271 @@
+//! A network and its traffic as plain data, with every name resolved and every unit the base unit.
+//!
+//! Scenario files are read in Python (`groupflow.sim`); this is what arrives here.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::loss::LossSpec;
+
+/// A network, its traffic and what to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkSpec {
+    /// Of everything random.
+    pub seed: u64,
+    /// When the run ends.
+    pub duration_ns: u64,
+    /// How often everything is measured.
+    pub sample_ns: u64,
+    /// The nodes.
+    pub nodes: Vec<NodeSpec>,
+    /// The links.
+    pub links: Vec<LinkSpec>,
+    /// The traffic.
+    #[serde(default)]
+    pub flows: Vec<FlowSpec>,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeSpec {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Where flows begin and end. It has one link, at port 0.
+    Host(HostSpec),
+    /// A router without P4: a queue a port, first in, first out, tail drop.
+    Fifo(FifoSpec),
+    /// A switch that runs a P4 program.
+    Switch(SwitchSpec),
+}
+
+/// A host's addresses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Its MAC.
+    pub mac: Mac,
+    /// Whom it addresses frames to.
+    pub gateway_mac: Mac,
+}
+
+/// What a router without P4 does before a queue is full.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FifoSpec {
+    /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
+    #[serde(default)]
+    pub ecn: Option<u32>,
+}
+
+/// A switch that runs P4.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwitchSpec {
+    /// Which of the programs that come with the network.
+    pub program: usize,
+    /// The port to the controller.
+    pub cpu_port: u16,
+    /// The port that discards.
+    pub drop_port: u16,
+    /// Queues a port.
+    pub queues: u8,
+}
+
+/// A MAC address, written `02:00:00:00:00:01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Mac(pub [u8; 6]);
+
+impl TryFrom<String> for Mac {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Mac, String> {
+        let mut mac = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut mac {
+            let part = parts.next().filter(|part| part.len() == 2);
+            *byte = part
+                .and_then(|part| u8::from_str_radix(part, 16).ok())
+                .ok_or_else(|| format!("{text:?} is not a MAC address such as 02:00:00:00:00:01"))?;
+        }
+        match parts.next() {
+            Some(_) => Err(format!("{text:?} is longer than a MAC address")),
+            None => Ok(Mac(mac)),
+        }
+    }
+}
+
+impl From<Mac> for String {
+    fn from(mac: Mac) -> String {
+        mac.0.map(|byte| format!("{byte:02x}")).join(":")
+    }
+}
+
+/// One end of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndSpec {
+    /// The node.
+    pub node: String,
+    /// Its port.
+    pub port: u16,
+}
+
+/// A link; both directions are the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// One end.
+    pub a: EndSpec,
+    /// The other.
+    pub b: EndSpec,
+    /// The bit rate; `None` is unlimited. Frame bytes count: no preamble, FCS and gap.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay.
+    pub delay_ns: u64,
+    /// The most packets that wait at each end, not counting the one being sent.
+    pub queue_packets: u32,
+    /// The most bytes that wait at each end.
+    #[serde(default)]
+    pub queue_bytes: Option<u64>,
+    /// What is lost.
+    #[serde(default)]
+    pub loss: LossSpec,
+    /// When the link is down: from, until; in order, apart from each other.
+    #[serde(default)]
+    pub down_ns: Vec<(u64, u64)>,
+}
+
+/// Traffic from one host to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowSpec {
+    /// Its name.
+    pub name: String,
+    /// The host that sends.
+    pub from: String,
+    /// The host that receives.
+    pub to: String,
+    /// The source port.
+    pub source_port: u16,
+    /// The destination port.
+    pub destination_port: u16,
+    /// When it begins.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When it ends.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+    /// The number by which feedback packets name it, if it is shaped to the rate they tell.
+    #[serde(default)]
+    pub shaped_as: Option<u16>,
+    /// What it sends.
+    #[serde(flatten)]
+    pub source: SourceSpec,
+}
+
+/// What a flow sends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SourceSpec {
+    /// UDP at its own pace.
+    Udp(UdpSpec),
+    /// TCP.
+    Tcp(TcpSpec),
+}
+
+/// A UDP source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UdpSpec {
+    /// Bit rate in frame bytes; of an on-off source, while on.
+    pub rate_bps: u64,
+    /// Bytes of a frame, Ethernet header included; the mean, where they vary.
+    pub frame_bytes: u32,
+    /// The sizes of frames.
+    #[serde(default)]
+    pub sizes: Sizes,
+    /// The times of frames.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+}
+
+/// The sizes of a source's frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// All the same.
+    #[default]
+    Constant,
+    /// Exponentially distributed, within what IPv4 can carry.
+    Exponential,
+}
+
+/// The times of a source's frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "pattern", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// At the rate.
+    #[default]
+    Constant,
+    /// Exponentially distributed gaps.
+    Poisson,
+    /// At the rate for a while, then silent for a while.
+    OnOff {
+        /// How long it sends.
+        on_ns: u64,
+        /// How long it is silent.
+        off_ns: u64,
+        /// Whether these are means of exponential distributions.
+        #[serde(default)]
+        random: bool,
+    },
+}
+
+/// A TCP flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TcpSpec {
+    /// `tahoe`, `reno`, `newreno`, `sack`, `vegas`, `cubic` or `compound`.
+    pub variant: String,
+    /// The most segments in flight.
+    pub window_packets: u32,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Whose defaults: the RFCs' and Linux's, or ns-2's.
+    #[serde(default)]
+    pub profile: TcpProfile,
+    /// How much to send; `None` is without end.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Acknowledge every other segment, or after this long. `None` acknowledges each.
+    #[serde(default)]
+    pub delayed_ack_ns: Option<u64>,
+    /// Whether it answers to explicit congestion notification.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Segments at the start, if not the profile's.
+    #[serde(default)]
+    pub initial_window: Option<u32>,
+    /// The least retransmission timeout, if not the profile's.
+    #[serde(default)]
+    pub min_rto_ns: Option<u64>,
+}
+
+/// Whose TCP defaults.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TcpProfile {
+    /// The RFCs' and Linux's.
+    #[default]
+    Rfc,
+    /// ns-2's.
+    Ns2,
+}

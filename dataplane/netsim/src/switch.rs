@@ -1,0 +1,141 @@
+//! A switch that runs a P4 program: gfswitch's core, with its ports on the simulated links.
+
+use std::sync::Arc;
+
+use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_switch::core::{ConfigError, Emitted, LinkChange, Rate, Switch, SwitchConfig};
+use groupflow_switch::p4rt::{PipelineConfig, Refusal, Runtime};
+use groupflow_switch::proto::p4::v1::Update;
+
+use crate::drops::DropList;
+use crate::fifo::QueueLimit;
+use crate::wiring::Exit;
+
+/// P4Runtime's device id of a switch that nobody connects to.
+const DEVICE_ID: u64 = 1;
+
+/// A switch with its P4Runtime state.
+#[derive(Debug)]
+pub struct P4Switch {
+    switch: Switch,
+    runtime: Runtime,
+    emitted: Emitted,
+    deadline: Nanos,
+    /// Packets for a controller that is not there.
+    to_controller: u64,
+}
+
+/// A port of a switch, with its link's rate and the limit of each of its queues.
+#[derive(Debug, Clone, Copy)]
+pub struct SwitchPort {
+    /// Its number.
+    pub port: u16,
+    /// The link's rate.
+    pub rate: Option<Rate>,
+    /// The limit of each queue.
+    pub limit: QueueLimit,
+}
+
+impl P4Switch {
+    /// A switch with a program and no entries.
+    pub fn new(
+        mut config: SwitchConfig,
+        ports: &[SwitchPort],
+        program: Arc<PipelineConfig>,
+    ) -> Result<P4Switch, ConfigError> {
+        config.ports = ports.iter().map(|port| Port(port.port)).collect();
+        let mut switch = Switch::new(config)?;
+        for port in ports {
+            let change = LinkChange {
+                rate: Some(port.rate),
+                queue_packets: Some(port.limit.packets),
+                ..LinkChange::default()
+            };
+            switch.change_link(
+                Port(port.port),
+                &LinkChange { direction: groupflow_switch::core::Direction::Out, ..change },
+            )?;
+        }
+        let mut runtime = Runtime::new(DEVICE_ID);
+        runtime.install(&mut switch, program);
+        Ok(P4Switch { switch, runtime, emitted: Emitted::default(), deadline: Nanos::MAX, to_controller: 0 })
+    }
+
+    /// Carries out a P4Runtime update.
+    pub fn apply(&mut self, update: &Update) -> Result<(), Refusal> {
+        self.runtime.apply(&mut self.switch, update)
+    }
+
+    /// The switch, to set it up. What is changed takes effect now.
+    pub fn core_mut(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
+
+    /// Before a change at `now`, when everything before has happened.
+    pub(crate) fn catch_up(&mut self, now: Nanos) {
+        if let Some(before) = now.checked_sub(Nanos(1)) {
+            self.switch.catch_up(before);
+        }
+    }
+
+    /// Something was changed: the deadline may be another.
+    pub(crate) fn touched(&mut self) {
+        self.deadline = self.switch.deadline().unwrap_or(Nanos::MAX);
+    }
+
+    /// When it has something to do.
+    #[inline]
+    pub fn deadline(&self) -> Nanos {
+        self.deadline
+    }
+
+    /// Does what is due.
+    pub fn advance(&mut self, exit: &mut Exit<'_>) {
+        self.deadline = self.switch.advance(exit.now, &mut self.emitted).unwrap_or(Nanos::MAX);
+        for output in &self.emitted.outputs {
+            exit.send(output.port.0, output.time, &output.bytes, output.tail);
+        }
+        self.switch.reuse(&mut self.emitted.outputs);
+        self.to_controller += self.emitted.packet_ins.len() as u64;
+        self.emitted.packet_ins.clear();
+        self.emitted.digests.clear();
+    }
+
+    /// A frame arrives.
+    pub fn receive(&mut self, port: u16, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
+        self.switch.inject_with_tail(exit.now, Port(port), head, tail);
+        self.advance(exit);
+    }
+
+    /// Calls `each` with port, queue, packets and bytes of what waits.
+    pub fn queues(&self, mut each: impl FnMut(u16, u8, u32, u64)) {
+        for port in self.switch.port_numbers().filter(|port| *port != self.switch.config().cpu_port) {
+            let Ok(states) = self.switch.queue_states(port) else { continue };
+            for (queue, state) in (0..).zip(states) {
+                each(port.0, queue, state.counters.packets, state.counters.bytes);
+            }
+        }
+    }
+
+    /// Lists what was dropped.
+    pub fn drops(&self, list: &mut DropList<'_>) {
+        let stats = self.switch.stats();
+        list.at_node("ingress", stats.drops.ingress);
+        list.at_node("no_program", stats.drops.no_program);
+        list.at_node("no_such_port", stats.drops.no_such_port);
+        list.at_node("no_such_group", stats.drops.no_such_group);
+        list.at_node("loopback_full", stats.drops.loopback_full);
+        list.at_node("clone_limit", stats.drops.clone_limit);
+        list.at_node("reloaded", stats.drops.reloaded);
+        list.at_node("no_controller", self.to_controller);
+        for port in stats.ports {
+            let drops = port.outbound.drops;
+            list.at_port(port.port, "oversize", port.inbound.drops.oversize + drops.oversize);
+            list.at_port(port.port, "egress", drops.egress);
+            list.at_port(port.port, "no_such_queue", drops.priority);
+            for queue in port.outbound.queues {
+                list.at_queue(port.port, queue.priority, queue.counters.dropped);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Tahoe, Reno and NewReno: losses told from duplicate acknowledgements alone.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::config::Behaviour;
+use super::growth::Ack;
+use super::segment::Segment;
+use super::sender::{Recovery, Reduction, Sender};
+
+/// NewReno in ns-2 sends at most so many new packets for each duplicate during recovery.
+const RECOVERY_BURST: u32 = 2;
+
+impl Sender {
+    pub(super) fn on_ack_classic(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
+        if acked > self.una {
+            if self.recovering && acked < self.recover {
+                self.on_partial_ack(now, acked);
+            } else {
+                self.on_full_ack(now, acked, segment, echoed);
+            }
+        } else if acked == self.una && self.una < self.max {
+            self.on_duplicate(now);
+        } else {
+            self.burst = 0;
+        }
+    }
+
+    fn on_full_ack(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
+        if self.last_reduction == Reduction::Duplicates {
+            self.last_reduction = Reduction::Recovered;
+        }
+        self.inflation = 0;
+        let news = acked - self.una;
+        self.advance(now, acked, segment);
+        if self.recovering {
+            self.recovering = false;
+            self.partial_seen = false;
+            if self.config.behaviour == Behaviour::Rfc {
+                // RFC 6582, section 3.2, step 3: no burst when recovery ends.
+                self.cwnd = self.ssthresh.min(((self.max - self.una).max(1) + 1) as f64);
+                return;
+            }
+        }
+        self.open_window(now, news, echoed);
+        self.open_initial_window();
+    }
+
+    /// The window opens, but not with an acknowledgement that tells of congestion.
+    pub(super) fn open_window(&mut self, now: Nanos, news: u64, echoed: bool) {
+        if echoed {
+            return;
+        }
+        let ack = Ack {
+            now,
+            acked: news,
+            una: self.una,
+            max: self.max,
+            rtt: self.rtt.last(),
+            smooth_rtt: self.rtt.smooth(),
+        };
+        let most = f64::from(self.config.max_window);
+        self.cwnd = self.growth.open(self.cwnd, self.ssthresh, ack).min(most);
+    }
+
+    /// NewReno: a hole is filled and the next one shows.
+    fn on_partial_ack(&mut self, now: Nanos, acked: u64) {
+        let news = acked - self.una;
+        if self.inflation > news {
+            self.inflation -= news - 1;
+        } else {
+            self.cwnd = (self.cwnd - (news - self.inflation) as f64).max(1.0);
+            self.inflation = 1;
+        }
+        // `dupacks` stays: further duplicates inflate the window.
+        self.burst = RECOVERY_BURST;
+        self.acknowledge(acked);
+        self.drop_timed();
+        if !self.partial_seen {
+            self.partial_seen = true;
+            self.restart_timer(now);
+        }
+        self.resend = Some(self.una);
+    }
+
+    fn on_duplicate(&mut self, now: Nanos) {
+        self.dupacks += 1;
+        let threshold = self.config.dupack_threshold;
+        let tahoe = matches!(self.recovery, Recovery::Tahoe);
+        match self.dupacks.cmp(&threshold) {
+            std::cmp::Ordering::Less => {
+                self.extra = self.config.limited_transmit;
+                if !tahoe {
+                    self.burst = u32::from(self.extra);
+                }
+            }
+            std::cmp::Ordering::Equal => self.on_loss_signal(now),
+            std::cmp::Ordering::Greater => {
+                if !tahoe && self.last_reduction == Reduction::Duplicates {
+                    self.inflation += 1;
+                }
+            }
+        }
+        if matches!(self.recovery, Recovery::NewReno) && self.dupacks >= threshold {
+            self.burst = RECOVERY_BURST;
+        }
+    }
+
+    /// As many duplicates as mean a loss.
+    fn on_loss_signal(&mut self, now: Nanos) {
+        let mut fresh = self.una > self.recover || self.una == 1 && self.config.syn;
+        if matches!(self.recovery, Recovery::Reno) && self.last_reduction == Reduction::Duplicates {
+            fresh = true;
+        }
+        let after_echo = !fresh && self.last_reduction == Reduction::Ecn;
+        if !fresh && !after_echo {
+            // The same window of data: it has been paid for.
+            return;
+        }
+        self.stats.fast_retransmits += 1;
+        if fresh {
+            self.recover = self.max;
+        }
+        if matches!(self.recovery, Recovery::Tahoe) {
+            if fresh {
+                self.collapse(Reduction::Duplicates);
+            } else {
+                self.cwnd = 1.0;
+                self.last_reduction = Reduction::Duplicates;
+            }
+            self.next = self.una;
+        } else {
+            if fresh {
+                self.reduce(Reduction::Duplicates);
+            }
+            self.last_reduction = Reduction::Duplicates;
+            self.resend = Some(self.una);
+            self.inflation = u64::from(self.config.dupack_threshold);
+            self.recovering = matches!(self.recovery, Recovery::NewReno);
+            self.partial_seen = false;
+        }
+        self.forget_timing(now);
+    }
+}

@@ -1,0 +1,106 @@
+//! Compound TCP (Tan, Song, Zhang and Sridharan, INFOCOM 2006): beside Reno's window a second one that grows fast while no queue
+//! is seen and gives way when one is.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::growth::Ack;
+
+/// Growth of the delay window in a round trip without queue: ALPHA * window^(3/4).
+const ALPHA: f64 = 0.125;
+/// What a loss takes of the whole window.
+const BETA: f64 = 0.5;
+/// Packets in queues that count as congestion.
+const GAMMA: f64 = 30.0;
+/// How fast it gives way: packets a packet queued.
+const ZETA: f64 = 1.0;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Compound {
+    window: f64,
+    base_rtt: Option<Nanos>,
+    /// Round trips measured in this round: their sum and number.
+    sum: u64,
+    samples: u64,
+    /// The round ends when this packet is acknowledged.
+    round_end: u64,
+}
+
+impl Compound {
+    pub fn window(&self) -> f64 {
+        self.window
+    }
+
+    pub fn on_ack(&mut self, cwnd: f64, slow_start: bool, ack: Ack) {
+        if ack.rtt > Nanos::ZERO {
+            self.base_rtt = Some(self.base_rtt.map_or(ack.rtt, |base| base.min(ack.rtt)));
+            self.sum += ack.rtt.0;
+            self.samples += 1;
+        }
+        if ack.una <= self.round_end {
+            return;
+        }
+        self.round_end = ack.max;
+        let (sum, samples) = (std::mem::take(&mut self.sum), std::mem::take(&mut self.samples));
+        let Some(base) = self.base_rtt else { return };
+        if slow_start || samples == 0 {
+            return;
+        }
+        let window = cwnd + self.window;
+        let rtt = sum as f64 / samples as f64;
+        let queued = window * (1.0 - base.0 as f64 / rtt);
+        if queued < GAMMA {
+            let root = window.sqrt();
+            // Reno's window grows by one packet of this.
+            self.window += (ALPHA * root * root.sqrt() - 1.0).max(0.0);
+        } else {
+            self.window = (self.window - ZETA * queued).max(0.0);
+        }
+    }
+
+    /// Reno's window after a loss; the delay window makes up to half of both.
+    pub fn on_loss(&mut self, both: f64) -> f64 {
+        let reno = (both - self.window).max(0.0) / 2.0;
+        self.window = (both * (1.0 - BETA) - reno).max(0.0);
+        reno
+    }
+
+    pub fn on_timeout(&mut self) {
+        self.window = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(compound: &mut Compound, cwnd: f64, number: u64, rtt: u64) {
+        let una = number * 1000 + 1;
+        let ack =
+            Ack { now: Nanos(0), acked: 1, una, max: una + 999, rtt: Nanos(rtt), smooth_rtt: Nanos(rtt) };
+        compound.on_ack(cwnd, false, ack);
+    }
+
+    #[test]
+    fn it_grows_without_queue_and_gives_way_to_one() {
+        let mut compound = Compound::default();
+        round(&mut compound, 256.0, 1, 100_000_000);
+        assert_eq!(compound.window(), 0.125 * 64.0 - 1.0, "256^(3/4) is 64");
+        for number in 2..20 {
+            round(&mut compound, 256.0, number, 100_000_000);
+        }
+        let grown = compound.window();
+        assert!(grown > 100.0);
+        // A tenth of 256 + grown packets is queued: more than 30.
+        round(&mut compound, 256.0, 20, 111_111_111);
+        assert!((compound.window() - (grown - (256.0 + grown) / 10.0)).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_loss_halves_both_windows_together() {
+        let mut compound = Compound { window: 60.0, ..Compound::default() };
+        assert_eq!(compound.on_loss(100.0), 20.0);
+        assert_eq!(compound.window(), 30.0);
+        compound.on_timeout();
+        assert_eq!(compound.window(), 0.0);
+    }
+}

@@ -1,0 +1,281 @@
+//! What can be set about an endpoint, and the two sets of defaults: the RFCs' and ns-2's.
+
+use groupflow_pipeline::units::Nanos;
+
+/// Which TCP a sender is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// Fast retransmit, then slow start from one packet.
+    Tahoe,
+    /// Fast recovery that ends with the first new acknowledgement (RFC 2581).
+    Reno,
+    /// Fast recovery that lasts until the window of the loss is acknowledged (RFC 6582).
+    NewReno,
+    /// Selective acknowledgement (RFC 6675; ns-2's Sack1).
+    Sack,
+    /// Window set by queueing delay (Brakmo and Peterson 1995).
+    Vegas,
+    /// Window grows with the cube of time (RFC 9438), recovery by SACK.
+    Cubic,
+    /// Window by loss plus window by delay (Compound TCP), recovery by SACK.
+    Compound,
+}
+
+impl Variant {
+    /// All of them.
+    pub const ALL: [Variant; 7] = [
+        Variant::Tahoe,
+        Variant::Reno,
+        Variant::NewReno,
+        Variant::Sack,
+        Variant::Vegas,
+        Variant::Cubic,
+        Variant::Compound,
+    ];
+
+    /// Whether it wants the receiver to send SACK blocks.
+    pub const fn uses_sack(self) -> bool {
+        matches!(self, Variant::Sack | Variant::Cubic | Variant::Compound)
+    }
+
+    /// Its name in scenario files: lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Variant::Tahoe => "tahoe",
+            Variant::Reno => "reno",
+            Variant::NewReno => "newreno",
+            Variant::Sack => "sack",
+            Variant::Vegas => "vegas",
+            Variant::Cubic => "cubic",
+            Variant::Compound => "compound",
+        }
+    }
+}
+
+impl std::str::FromStr for Variant {
+    type Err = ConfigError;
+    fn from_str(name: &str) -> Result<Variant, ConfigError> {
+        Variant::ALL
+            .into_iter()
+            .find(|variant| variant.name() == name)
+            .ok_or_else(|| ConfigError::Variant(name.to_owned()))
+    }
+}
+
+/// Whom to follow where the RFCs and ns-2 2.35 differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Behaviour {
+    /// The RFCs: half of the data in flight after a loss, RFC 6675's scoreboard, ECT not on retransmissions.
+    Rfc,
+    /// ns-2: half of the window after a loss, Sack1's pipe, NewReno without window repair when recovery ends.
+    Ns2,
+}
+
+/// What a sender has to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Data {
+    /// As much as the window allows.
+    Greedy,
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// Retransmission timer: RFC 6298 with the clock's granularity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RtoConfig {
+    /// Granularity of the clock that measures round trips. BSD and ns-2 count coarse ticks.
+    pub tick: Nanos,
+    /// Least timeout.
+    pub min: Nanos,
+    /// Greatest timeout, backed off.
+    pub max: Nanos,
+    /// Timeout before the first measurement.
+    pub initial: Nanos,
+}
+
+impl RtoConfig {
+    /// RFC 6298's figures.
+    pub const RFC6298: RtoConfig = RtoConfig {
+        tick: Nanos::from_millis(1),
+        min: Nanos::from_secs(1),
+        max: Nanos::from_secs(60),
+        initial: Nanos::from_secs(1),
+    };
+    /// Linux: a fifth of a second at least.
+    pub const LINUX: RtoConfig = RtoConfig {
+        tick: Nanos::from_micros(1),
+        min: Nanos::from_millis(200),
+        max: Nanos::from_secs(120),
+        initial: Nanos::from_secs(1),
+    };
+    /// ns-2 2.35: `tcpTick_ 0.01`, `minrto_ 0.2`, `maxrto_ 60`, `rtxcur_init_ 3.0`.
+    pub const NS2: RtoConfig = RtoConfig {
+        tick: Nanos::from_millis(10),
+        min: Nanos::from_millis(200),
+        max: Nanos::from_secs(60),
+        initial: Nanos::from_secs(3),
+    };
+}
+
+/// What makes a [`Sender`](super::Sender).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SenderConfig {
+    /// Which TCP.
+    pub variant: Variant,
+    /// The RFCs or ns-2.
+    pub behaviour: Behaviour,
+    /// Port of the sender.
+    pub source_port: u16,
+    /// Port of the receiver.
+    pub destination_port: u16,
+    /// Payload bytes of a full packet.
+    pub mss: u32,
+    /// Most packets in flight (the receiver's window, in packets).
+    pub max_window: u32,
+    /// Congestion window when the connection stands.
+    pub initial_window: u32,
+    /// First slow-start threshold, in packets. `None` is `max_window`, as in ns-2.
+    pub initial_ssthresh: Option<u32>,
+    /// Whether a SYN without payload goes first and the window opens with its acknowledgement.
+    pub syn: bool,
+    /// What there is to send.
+    pub data: Data,
+    /// When to begin.
+    pub start: Nanos,
+    /// When to send nothing new any more.
+    pub stop: Option<Nanos>,
+    /// Retransmission timer.
+    pub rto: RtoConfig,
+    /// Timestamp option: a round-trip measurement with each acknowledgement instead of one a round trip.
+    pub timestamps: bool,
+    /// Mark packets ECN-capable, and halve the window when congestion is echoed (RFC 3168).
+    pub ecn: bool,
+    /// Duplicate acknowledgements that mean a loss.
+    pub dupack_threshold: u32,
+    /// Send a new packet on each of the first duplicates (RFC 3042; ns-2's `singledup_`).
+    pub limited_transmit: bool,
+}
+
+impl SenderConfig {
+    /// A greedy sender after the RFCs: timestamps, 1448 bytes beside them, an initial window of 10 (RFC 6928).
+    pub const fn new(variant: Variant, max_window: u32) -> SenderConfig {
+        SenderConfig {
+            variant,
+            behaviour: Behaviour::Rfc,
+            source_port: 40_000,
+            destination_port: 80,
+            mss: 1448,
+            max_window,
+            initial_window: 10,
+            initial_ssthresh: None,
+            syn: true,
+            data: Data::Greedy,
+            start: Nanos::ZERO,
+            stop: None,
+            rto: RtoConfig::LINUX,
+            timestamps: true,
+            ecn: false,
+            dupack_threshold: 3,
+            limited_transmit: true,
+        }
+    }
+
+    /// A greedy sender like ns-2 2.35's with default settings; its Vegas sends no SYN.
+    pub const fn ns2(variant: Variant, max_window: u32) -> SenderConfig {
+        SenderConfig {
+            behaviour: Behaviour::Ns2,
+            mss: 1460,
+            initial_window: 2,
+            syn: !matches!(variant, Variant::Vegas),
+            rto: RtoConfig::NS2,
+            timestamps: false,
+            ..SenderConfig::new(variant, max_window)
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.mss == 0 || self.mss > 65_495 {
+            return Err(ConfigError::Mss(self.mss));
+        }
+        let bytes = u64::from(self.max_window) * u64::from(self.mss);
+        if self.max_window == 0 || bytes >= 1 << 30 {
+            return Err(ConfigError::MaxWindow(self.max_window));
+        }
+        if self.initial_window == 0 {
+            return Err(ConfigError::InitialWindow);
+        }
+        if self.dupack_threshold == 0 {
+            return Err(ConfigError::DupackThreshold);
+        }
+        if self.rto.tick == Nanos::ZERO || self.rto.min > self.rto.max {
+            return Err(ConfigError::Rto);
+        }
+        Ok(())
+    }
+}
+
+/// When a receiver may wait before it acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DelayedAck {
+    /// Never: each packet is acknowledged, as ns-2's TCPSink does.
+    Off,
+    /// Every second packet, or after this time (40 ms in Linux, 100 ms in ns-2's TCPSink/DelAck).
+    After(Nanos),
+}
+
+/// What makes a [`Receiver`](super::Receiver).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiverConfig {
+    /// Port of the receiver.
+    pub source_port: u16,
+    /// Port of the sender.
+    pub destination_port: u16,
+    /// The sender's packet size: payload bytes.
+    pub mss: u32,
+    /// Whether the sender begins with a SYN.
+    pub syn: bool,
+    /// Delayed acknowledgement.
+    pub delayed_ack: DelayedAck,
+    /// SACK blocks in an acknowledgement: 0 to 4, or 3 with timestamps.
+    pub sack_blocks: u8,
+}
+
+impl ReceiverConfig {
+    /// The receiver for that sender: acknowledges each packet, with up to three SACK blocks where the sender uses them.
+    pub const fn for_sender(sender: &SenderConfig) -> ReceiverConfig {
+        ReceiverConfig {
+            source_port: sender.destination_port,
+            destination_port: sender.source_port,
+            mss: sender.mss,
+            syn: sender.syn,
+            delayed_ack: DelayedAck::Off,
+            sack_blocks: if sender.variant.uses_sack() { 3 } else { 0 },
+        }
+    }
+}
+
+/// Why a configuration was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No such TCP.
+    #[error("variant: '{0}' is none of tahoe, reno, newreno, sack, vegas, cubic, compound")]
+    Variant(String),
+    /// Packet size.
+    #[error("mss: {0} bytes, but 1 to 65495 are possible")]
+    Mss(u32),
+    /// Window.
+    #[error("max_window: {0} packets, but at least 1 and less than 2^30 bytes are possible")]
+    MaxWindow(u32),
+    /// First window.
+    #[error("initial_window: at least 1 packet")]
+    InitialWindow,
+    /// Fast retransmit at once.
+    #[error("dupack_threshold: at least 1")]
+    DupackThreshold,
+    /// Timer.
+    #[error("rto: the tick must not be 0, nor min greater than max")]
+    Rto,
+    /// SACK.
+    #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = super::MAX_SACK_BLOCKS)]
+    SackBlocks(u8),
+}

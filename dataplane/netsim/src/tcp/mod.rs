@@ -1,0 +1,42 @@
+//! TCP endpoints as values: no clock, no sockets, no randomness.
+//!
+//! A [`Sender`] sends one way to a [`Receiver`], which acknowledges. Both are driven alike:
+//!
+//! ```text
+//! on_segment(now, &segment)     a segment arrived
+//! deadline() -> Option<Nanos>   when on_timer wants to be called; it moves at almost every segment
+//! on_timer(now)                 does nothing before the deadline, so a stale timer is harmless
+//! poll(now) -> Option<Segment>  call until None after each of the above
+//! ```
+//!
+//! Inside, sequence numbers count packets of one fixed size from 0 (the SYN, where there is one) in 64 bits.
+//! On the wire they count bytes in 32 bits as TCP's do, and endpoints unwrap them.
+//!
+//! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers measured;
+//! [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
+
+mod classic;
+mod compound;
+mod config;
+mod cubic;
+mod growth;
+mod ranges;
+mod receiver;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod segment;
+mod sender;
+mod sequence;
+mod stats;
+mod vegas;
+mod wire;
+
+pub use config::{
+    Behaviour, ConfigError, Data, DelayedAck, ReceiverConfig, RtoConfig, SenderConfig, Variant,
+};
+pub use receiver::Receiver;
+pub use segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
+pub use sender::Sender;
+pub use stats::{ReceiverStats, SenderStats};
+pub use wire::{decode, encode, DecodeError, MAX_HEADER};

@@ -1,0 +1,229 @@
+//! The receiver: puts packets in order, acknowledges.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::config::{ConfigError, DelayedAck, ReceiverConfig};
+use super::ranges::{Range, RangeSet};
+use super::segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
+use super::sequence::Numbering;
+use super::stats::ReceiverStats;
+
+/// A TCP receiver. See the [module](super) on how to drive it.
+#[derive(Debug, Clone)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    numbers: Numbering,
+    /// Lowest packet not received.
+    next: u64,
+    /// The number after the last byte in sequence: what is acknowledged.
+    next_byte: u32,
+    /// Packets received above `next`.
+    above: RangeSet,
+    /// The stream's last packet, where a short one told of it, and the number after its last byte.
+    short: Option<(u64, u32)>,
+    /// Ranges last changed, the most recent first: what SACK blocks report (RFC 2018, section 4).
+    recent: [Option<Range>; MAX_SACK_BLOCKS],
+    /// Acknowledgements due.
+    due: u32,
+    delayed_until: Option<Nanos>,
+    /// Congestion was met and the sender has not said yet that it reacted.
+    echo_congestion: bool,
+    /// A SYN is to be answered, and whether it asked for ECN: the answer says yes.
+    answer: Option<bool>,
+    timestamp: Option<u32>,
+    stats: ReceiverStats,
+}
+
+impl Receiver {
+    /// A receiver that waits for its sender's first packet.
+    pub fn new(config: ReceiverConfig) -> Result<Receiver, ConfigError> {
+        if config.mss == 0 || config.mss > 65_495 {
+            return Err(ConfigError::Mss(config.mss));
+        }
+        if usize::from(config.sack_blocks) > MAX_SACK_BLOCKS {
+            return Err(ConfigError::SackBlocks(config.sack_blocks));
+        }
+        Ok(Receiver {
+            numbers: Numbering::new(config.mss, config.syn),
+            next: 0,
+            next_byte: 0,
+            above: RangeSet::default(),
+            short: None,
+            recent: [None; MAX_SACK_BLOCKS],
+            due: 0,
+            delayed_until: None,
+            echo_congestion: false,
+            answer: None,
+            timestamp: None,
+            stats: ReceiverStats::default(),
+            config,
+        })
+    }
+
+    /// Data or a SYN arrived. Anything else, and what lies outside any window, is ignored.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
+        let syn = segment.flags.has(Flags::SYN);
+        let expected = if syn { self.config.syn } else { segment.payload > 0 };
+        if !expected {
+            return;
+        }
+        let Some((packet, into)) = self.numbers.packet(self.next, segment.seq) else { return };
+        if into != 0 || segment.payload > self.config.mss {
+            return;
+        }
+        self.stats.packets += 1;
+        self.note_congestion(segment, syn);
+        if let Some(timestamps) = segment.timestamps {
+            // RFC 7323, section 4.3: the segment that the next acknowledgement answers, not one after a gap.
+            if packet <= self.next || self.timestamp.is_none() {
+                self.timestamp = Some(timestamps.value);
+            }
+        }
+        if !syn && segment.payload < self.config.mss {
+            self.short = Some((packet, segment.seq.wrapping_add(segment.payload)));
+        }
+        let had_gap = !self.above.is_empty();
+        let in_order = packet == self.next;
+        self.place(packet);
+        // The first packet tells that the connection stands: its sender waits for the answer.
+        let at_once = !in_order || had_gap || packet == 0;
+        self.schedule(now, at_once);
+    }
+
+    /// When [`on_timer`](Self::on_timer) is due: a delayed acknowledgement waits.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.delayed_until
+    }
+
+    /// The deadline may have passed.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.delayed_until.is_some_and(|at| now >= at) {
+            self.delayed_until = None;
+            self.due += 1;
+        }
+    }
+
+    /// The next acknowledgement that is due.
+    pub fn poll(&mut self, now: Nanos) -> Option<Segment> {
+        self.due = self.due.checked_sub(1)?;
+        self.stats.acks += 1;
+        let mut flags = Flags::ACK;
+        let answer = self.answer.take();
+        if answer.is_some() {
+            flags = flags.with(Flags::SYN);
+        }
+        if self.echo_congestion || answer == Some(true) {
+            flags = flags.with(Flags::ECE);
+        }
+        let timestamps = self.timestamp.map(|echo| Timestamps { value: (now.0 / 1_000) as u32, echo });
+        let room = if timestamps.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+        Some(Segment {
+            source_port: self.config.source_port,
+            destination_port: self.config.destination_port,
+            seq: u32::from(!flags.has(Flags::SYN)),
+            ack: self.next_byte,
+            flags,
+            window: u16::MAX,
+            payload: 0,
+            ecn: Ecn::NotEct,
+            timestamps,
+            sack: self.sack(room.min(usize::from(self.config.sack_blocks))),
+        })
+    }
+
+    /// Figures so far.
+    pub fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+
+    /// RFC 3168, section 6.1.3: echo until the sender says it has reacted.
+    fn note_congestion(&mut self, segment: &Segment, syn: bool) {
+        if syn {
+            self.answer = Some(segment.flags.has(Flags::ECE.with(Flags::CWR)));
+            return;
+        }
+        if segment.flags.has(Flags::CWR) {
+            self.echo_congestion = false;
+        }
+        if segment.ecn == Ecn::Ce {
+            self.stats.ce_marks += 1;
+            self.echo_congestion = true;
+        }
+    }
+
+    fn place(&mut self, packet: u64) {
+        if packet < self.next {
+            self.stats.duplicates += 1;
+            return;
+        }
+        if packet == self.next {
+            let before = self.next;
+            self.next += 1;
+            if let Some(first) = self.above.first().filter(|first| first.start == self.next) {
+                self.next = first.end;
+                self.above.remove_below(first.end, |_| {});
+            }
+            self.deliver(before);
+            return;
+        }
+        self.stats.out_of_order += 1;
+        let mut new = false;
+        self.above.insert(packet, packet + 1, |_| new = true);
+        if !new {
+            self.stats.duplicates += 1;
+        }
+        if self.config.sack_blocks > 0 {
+            if let Some(range) = self.above.containing(packet) {
+                self.remember(range);
+            }
+        }
+    }
+
+    /// Packets `before..next` are in sequence now.
+    fn deliver(&mut self, before: u64) {
+        let from = self.numbers.byte(before).max(u64::from(self.config.syn));
+        let mut to = self.numbers.byte(self.next);
+        self.next_byte = to as u32;
+        if let Some((packet, end)) = self.short.filter(|(packet, _)| packet + 1 == self.next) {
+            to = self.numbers.byte(packet) + u64::from(end.wrapping_sub(self.numbers.wire(packet)));
+            self.next_byte = end;
+        }
+        self.stats.bytes_delivered += to.saturating_sub(from);
+    }
+
+    /// `range` goes to the front of what SACK reports; what it holds of the rest goes.
+    fn remember(&mut self, range: Range) {
+        let mut kept =
+            self.recent.iter().flatten().filter(|old| old.start < range.start || old.end > range.end);
+        let mut recent = [Some(range), None, None, None];
+        for slot in &mut recent[1..] {
+            *slot = kept.next().copied();
+        }
+        self.recent = recent;
+    }
+
+    fn sack(&self, room: usize) -> Sack {
+        let mut sack = Sack::default();
+        if self.above.is_empty() {
+            return sack;
+        }
+        for range in self.recent.iter().flatten().filter(|range| range.start > self.next).take(room) {
+            let right = match self.short {
+                Some((packet, end)) if packet + 1 == range.end => end,
+                _ => self.numbers.wire(range.end),
+            };
+            sack.push(SackBlock { left: self.numbers.wire(range.start), right });
+        }
+        sack
+    }
+
+    fn schedule(&mut self, now: Nanos, at_once: bool) {
+        match (self.config.delayed_ack, self.delayed_until) {
+            (DelayedAck::After(span), None) if !at_once => self.delayed_until = Some(now + span),
+            _ => {
+                self.delayed_until = None;
+                self.due += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Loss recovery by selective acknowledgement: RFC 6675, and ns-2's Sack1 beside it.
+//!
+//! Where the two differ:
+//! - RFC 6675 counts the packets in the network from the scoreboard at each acknowledgement; Sack1 keeps a running number that each
+//!   acknowledgement lowers by one (by two where it is partial) and each packet sent raises.
+//! - RFC 6675 repeats a packet when three above it arrived; Sack1, once in recovery, repeats every hole below the highest block.
+//! - After a timeout, RFC 6675 repeats what is not on the scoreboard; Sack1 forgets it, goes back and repeats everything.
+//! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until new data is
+//!   acknowledged.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::scoreboard::Scoreboard;
+use super::segment::Segment;
+use super::sender::{Recovery, Reduction, Sender};
+
+impl Sender {
+    fn board(&mut self) -> &mut Scoreboard {
+        match &mut self.recovery {
+            Recovery::Sack(board) | Recovery::Sack1(board, _) => board,
+            // Only senders with a scoreboard come here.
+            _ => unreachable!("a sender without scoreboard"),
+        }
+    }
+
+    /// Enters the blocks of `segment`. Returns whether they told something new.
+    fn note_blocks(&mut self, segment: &Segment) -> bool {
+        let mut blocks = [(0, 0); super::segment::MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for block in self.blocks(segment) {
+            blocks[count] = block;
+            count += 1;
+        }
+        let board = self.board();
+        let mut news = 0;
+        for (start, end) in &blocks[..count] {
+            news += board.add(*start, *end);
+        }
+        news > 0
+    }
+
+    pub(super) fn on_ack_sack(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
+        if acked < self.una {
+            self.burst = 0;
+            return;
+        }
+        let news = acked - self.una;
+        if news > 0 {
+            if self.recovering && acked < self.recover {
+                // Partial: the window stays.
+                let duplicates = self.dupacks;
+                self.advance(now, acked, segment);
+                self.dupacks = duplicates;
+            } else {
+                let was_recovering = std::mem::take(&mut self.recovering);
+                self.advance(now, acked, segment);
+                if was_recovering {
+                    self.last_reduction = Reduction::Recovered;
+                } else {
+                    self.open_window(now, news, echoed);
+                }
+                self.open_initial_window();
+            }
+            self.board().advance(acked);
+        }
+        let told = self.note_blocks(segment);
+        if news == 0 && told && self.una < self.max {
+            self.dupacks += 1;
+        }
+        self.detect_loss(now);
+    }
+
+    /// RFC 6675, section 5, steps 1 to 4.
+    fn detect_loss(&mut self, now: Nanos) {
+        let threshold = self.config.dupack_threshold;
+        let una = self.una;
+        if self.recovering || una < self.recover && self.last_reduction == Reduction::Timeout {
+            return;
+        }
+        let lost_below = self.board().lost_below(u64::from(threshold));
+        if una < lost_below || self.dupacks >= threshold {
+            self.stats.fast_retransmits += 1;
+            self.recovering = true;
+            self.recover = self.max;
+            self.reduce(Reduction::Duplicates);
+            self.forget_timing(now);
+            self.board().restart(una);
+            self.board().mark_repeated(una, una);
+            self.resend = Some(una);
+        } else if self.dupacks > 0 && !self.config.limited_transmit {
+            self.burst = 0;
+        }
+    }
+
+    /// RFC 6675's NextSeg, rules 1 to 3, where SetPipe leaves room.
+    pub(super) fn next_sack(&mut self) -> Option<u64> {
+        let (una, max, limit) = (self.una, self.max, self.limit);
+        let threshold = u64::from(self.config.dupack_threshold);
+        let window = self.window();
+        let receivable = una + u64::from(self.config.max_window);
+        let board = self.board();
+        if board.is_empty() && board.lost_below(threshold) <= una {
+            // Nothing is missing: the common case.
+            return (max - una < window && max < limit).then_some(max);
+        }
+        if board.pipe(una, max, threshold) >= window {
+            return None;
+        }
+        if let Some(hole) = board.next_hole(una, board.lost_below(threshold)) {
+            board.mark_repeated(una, hole);
+            return Some(hole);
+        }
+        if max < limit && max < receivable {
+            return Some(max);
+        }
+        let hole = board.next_hole(una, board.highest())?;
+        self.recovering.then(|| self.board().mark_repeated(una, hole)).map(|()| hole)
+    }
+
+    pub(super) fn on_ack_sack1(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
+        if self.recovering {
+            self.on_ack_sack1_recovering(now, acked, segment);
+        } else if acked > self.una {
+            let news = acked - self.una;
+            self.advance(now, acked, segment);
+            self.open_window(now, news, echoed);
+            self.open_initial_window();
+            self.partial_seen = false;
+            if self.last_reduction == Reduction::Timeout {
+                self.last_reduction = Reduction::Recovered;
+            }
+            self.board().clear();
+        } else if acked == self.una && self.una < self.max && self.last_reduction != Reduction::Timeout {
+            self.on_duplicate_sack1(now, segment);
+        } else {
+            self.burst = 0;
+        }
+    }
+
+    fn on_duplicate_sack1(&mut self, now: Nanos, segment: &Segment) {
+        let told = self.note_blocks(segment);
+        self.burst = 0;
+        if !told {
+            return;
+        }
+        self.dupacks += 1;
+        if self.dupacks == self.config.dupack_threshold {
+            self.enter_sack1_recovery(now);
+        } else if self.dupacks < self.config.dupack_threshold {
+            self.extra = self.config.limited_transmit;
+            self.burst = u32::from(self.extra);
+        }
+    }
+
+    fn enter_sack1_recovery(&mut self, now: Nanos) {
+        let fresh = self.una > self.recover || self.una == 1 && self.config.syn;
+        if !fresh && self.last_reduction != Reduction::Ecn {
+            return;
+        }
+        self.stats.fast_retransmits += 1;
+        self.forget_timing(now);
+        let una = self.una;
+        let gone = i64::from(self.config.dupack_threshold);
+        if fresh {
+            self.recover = self.max;
+            self.reduce(Reduction::Duplicates);
+        }
+        self.last_reduction = Reduction::Duplicates;
+        self.recovering = true;
+        self.resend = Some(una);
+        // ns-2 counts from the last packet sent, less those that the duplicates told of.
+        let in_network = (self.max - una) as i64 - gone;
+        if let Recovery::Sack1(board, pipe) = &mut self.recovery {
+            board.mark_repeated(una, una);
+            *pipe = in_network;
+        }
+    }
+
+    fn on_ack_sack1_recovering(&mut self, now: Nanos, acked: u64, segment: &Segment) {
+        let mut left = 1;
+        if acked >= self.recover {
+            self.recovering = false;
+            self.recover = 0;
+            self.last_reduction = Reduction::Recovered;
+            self.advance(now, acked, segment);
+            self.board().clear();
+        } else if acked > self.una {
+            left = 2;
+            self.acknowledge(acked);
+            self.board().advance(acked);
+            self.note_blocks(segment);
+            self.rtt.end_backoff();
+            self.restart_timer(now);
+        } else if acked == self.una {
+            self.note_blocks(segment);
+        } else {
+            self.burst = 0;
+        }
+        if let Recovery::Sack1(_, pipe) = &mut self.recovery {
+            *pipe -= left;
+        }
+    }
+
+    pub(super) fn next_sack1(&mut self) -> Option<u64> {
+        if !self.recovering {
+            return self.next_in_window();
+        }
+        let una = self.una;
+        let window = self.cwnd as i64;
+        let receivable = una + u64::from(self.config.max_window);
+        let Recovery::Sack1(board, pipe) = &mut self.recovery else { return None };
+        if *pipe >= window {
+            return None;
+        }
+        let packet = match board.next_hole(una, board.highest()) {
+            Some(hole) => {
+                board.mark_repeated(una, hole);
+                hole
+            }
+            None if self.next < receivable && self.next < self.limit => {
+                self.next += 1;
+                self.next - 1
+            }
+            None => return None,
+        };
+        *pipe += 1;
+        Some(packet)
+    }
+}

@@ -1,0 +1,193 @@
+//! What the receiver has said it holds above the cumulative acknowledgement, and what that says about the rest (RFC 6675).
+//!
+//! With packets of one size RFC 6675's questions have closed answers. A packet is lost once `threshold` packets above it are
+//! acknowledged, so the lost ones are those below the `threshold`-highest acknowledged packet; retransmissions go upwards, so one
+//! number says which were repeated. The pipe is then two differences and two counts, and nothing scans the window.
+
+use super::ranges::{Range, RangeSet};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scoreboard {
+    sacked: RangeSet,
+    /// One past the highest packet retransmitted in this recovery: RFC 6675's HighRxt.
+    repeated: u64,
+    /// Acknowledged packets below `repeated`.
+    count_below_repeated: u64,
+    /// Everything below counts as lost: what was in flight at a timeout.
+    written_off: u64,
+}
+
+impl Scoreboard {
+    pub fn clear(&mut self) {
+        self.sacked.clear();
+        *self = Scoreboard { sacked: std::mem::take(&mut self.sacked), ..Scoreboard::default() };
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sacked.is_empty()
+    }
+
+    /// The cumulative acknowledgement moved to `una`.
+    pub fn advance(&mut self, una: u64) {
+        let (below, repeated) = (&mut self.count_below_repeated, self.repeated);
+        self.sacked.remove_below(una, |range| {
+            *below -= part_below(range, repeated);
+        });
+        if self.repeated < una {
+            self.repeated = una;
+            self.count_below_repeated = 0;
+        }
+    }
+
+    /// Packets `start..end` arrived. Returns how many of them are news.
+    pub fn add(&mut self, start: u64, end: u64) -> u64 {
+        let (mut news, repeated) = (0, self.repeated);
+        let below = &mut self.count_below_repeated;
+        self.sacked.insert(start, end, |range| {
+            news += range.end - range.start;
+            *below += part_below(range, repeated);
+        });
+        news
+    }
+
+    /// Packets not acknowledged below this number are lost: `threshold` packets from it on are acknowledged.
+    pub fn lost_below(&self, threshold: u64) -> u64 {
+        let mut left = threshold;
+        for range in self.sacked.descending() {
+            let length = range.end - range.start;
+            if length >= left {
+                return self.written_off.max(range.end - left);
+            }
+            left -= length;
+        }
+        self.written_off
+    }
+
+    /// Packets believed to be in the network, of `una..max`: sent and not lost, or lost and repeated.
+    pub fn pipe(&self, una: u64, max: u64, threshold: u64) -> u64 {
+        let lost_below = self.lost_below(threshold).clamp(una, max);
+        // Fewer ranges than `threshold` lie above: lost_below would be higher otherwise.
+        let above: u64 = self
+            .sacked
+            .descending()
+            .take_while(|range| range.end > lost_below)
+            .map(|range| range.end - range.start.max(lost_below))
+            .sum();
+        let not_lost = max - lost_below - above;
+        let repeated = self.repeated.max(una) - una - self.count_below_repeated;
+        not_lost + repeated
+    }
+
+    /// The lowest packet not acknowledged nor repeated that lies below `bound`.
+    pub fn next_hole(&self, una: u64, bound: u64) -> Option<u64> {
+        let hole = self.sacked.first_missing(self.repeated.max(una));
+        (hole < bound).then_some(hole)
+    }
+
+    /// One past the highest packet acknowledged selectively, or 0.
+    pub fn highest(&self) -> u64 {
+        self.sacked.last().map_or(0, |range| range.end)
+    }
+
+    /// `packet`, which `next_hole` named, is sent again.
+    pub fn mark_repeated(&mut self, una: u64, packet: u64) {
+        let from = self.repeated.max(una);
+        // Between the two lie acknowledged packets only.
+        self.count_below_repeated += packet.saturating_sub(from);
+        self.repeated = packet + 1;
+    }
+
+    /// A timeout: all of `una..max` that was not acknowledged is lost, nothing of it repeated.
+    pub fn write_off(&mut self, una: u64, max: u64) {
+        self.written_off = max;
+        self.restart(una);
+    }
+
+    /// A recovery begins: nothing is repeated yet.
+    pub fn restart(&mut self, una: u64) {
+        self.repeated = una;
+        self.count_below_repeated = 0;
+    }
+}
+
+fn part_below(range: Range, bound: u64) -> u64 {
+    range.end.min(bound).saturating_sub(range.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 6675, section 4, word for word over a window of flags.
+    struct Literal {
+        sacked: Vec<bool>,
+        repeated: u64,
+    }
+
+    impl Literal {
+        fn is_lost(&self, packet: u64) -> bool {
+            self.sacked.iter().skip(packet as usize + 1).filter(|sacked| **sacked).count() >= 3
+        }
+
+        fn pipe(&self, una: u64, max: u64) -> u64 {
+            (una..max)
+                .filter(|packet| !self.sacked[*packet as usize])
+                .map(|packet| u64::from(!self.is_lost(packet)) + u64::from(packet < self.repeated))
+                .sum()
+        }
+
+        fn next_lost(&self, una: u64, max: u64) -> Option<u64> {
+            (una.max(self.repeated)..max)
+                .find(|packet| !self.sacked[*packet as usize] && self.is_lost(*packet))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_rfc(
+            blocks in proptest::collection::vec((1u64..60, 1u64..6, any::<bool>(), any::<bool>()), 1..30)
+        ) {
+            let max = 70;
+            let mut una = 0;
+            let mut board = Scoreboard::default();
+            let mut literal = Literal { sacked: vec![false; max as usize], repeated: 0 };
+            for (start, length, advance, repeat) in blocks {
+                let start = start.max(una + 1);
+                let end = (start + length).min(max);
+                board.add(start, end);
+                for packet in start..end {
+                    literal.sacked[packet as usize] = true;
+                }
+                if advance {
+                    una = (una..max).find(|packet| *packet > una && !literal.sacked[*packet as usize]).unwrap_or(max);
+                    board.advance(una);
+                    literal.repeated = literal.repeated.max(una);
+                }
+                let next = board.next_hole(una, board.lost_below(3));
+                prop_assert_eq!(next, literal.next_lost(una, max));
+                if let (Some(packet), true) = (next, repeat) {
+                    board.mark_repeated(una, packet);
+                    literal.repeated = packet + 1;
+                }
+                prop_assert_eq!(board.pipe(una, max, 3), literal.pipe(una, max));
+            }
+        }
+    }
+
+    #[test]
+    fn a_timeout_writes_everything_off() {
+        let mut board = Scoreboard::default();
+        board.add(3, 5);
+        assert_eq!(board.pipe(0, 10, 3), 8, "two of ten arrived, none is lost");
+        board.write_off(0, 10);
+        assert_eq!(board.pipe(0, 10, 3), 0);
+        for expected in [0, 1, 2, 5, 6] {
+            let bound = board.lost_below(3);
+            assert_eq!(board.next_hole(0, bound), Some(expected));
+            board.mark_repeated(0, expected);
+        }
+        assert_eq!(board.pipe(0, 10, 3), 5);
+        assert_eq!(board.pipe(0, 12, 3), 7, "new data counts");
+    }
+}

@@ -1,0 +1,484 @@
+//! The sender: one for all variants. It owns the window, the timer and what is sent; the variants decide.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::config::{Behaviour, ConfigError, Data, SenderConfig, Variant};
+use super::growth::Growth;
+use super::rtt::Rtt;
+use super::scoreboard::Scoreboard;
+use super::segment::{Ecn, Flags, Segment, Timestamps};
+use super::sequence::Numbering;
+use super::stats::SenderStats;
+use super::vegas::Vegas;
+
+/// Why the window was last reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reduction {
+    None,
+    /// Duplicate acknowledgements, and the recovery lasts.
+    Duplicates,
+    /// Duplicate acknowledgements, and the recovery is over.
+    Recovered,
+    Timeout,
+    Ecn,
+}
+
+/// How losses are found and repaired.
+#[derive(Debug, Clone)]
+pub(super) enum Recovery {
+    Tahoe,
+    Reno,
+    NewReno,
+    /// RFC 6675.
+    Sack(Scoreboard),
+    /// ns-2's Sack1, with its running estimate of the packets in the network.
+    Sack1(Scoreboard, i64),
+    Vegas(Box<Vegas>),
+}
+
+/// A TCP sender. See the [module](super) on how to drive it.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    pub(super) config: SenderConfig,
+    pub(super) numbers: Numbering,
+    pub(super) recovery: Recovery,
+    pub(super) growth: Growth,
+    pub(super) rtt: Rtt,
+
+    /// Lowest packet not acknowledged.
+    pub(super) una: u64,
+    /// Next packet to send: below `max` while going back after a loss.
+    pub(super) next: u64,
+    /// One past the highest packet ever sent.
+    pub(super) max: u64,
+    /// One past the last packet there is.
+    pub(super) limit: u64,
+
+    /// Congestion window and slow-start threshold, in packets.
+    pub(super) cwnd: f64,
+    pub(super) ssthresh: f64,
+    /// Reno's and NewReno's inflation: packets known to have left during fast recovery.
+    pub(super) inflation: u64,
+    pub(super) dupacks: u32,
+    /// `max` at the last reduction: a loss below it belongs to the same window.
+    pub(super) recover: u64,
+    /// In NewReno's or SACK's fast recovery.
+    pub(super) recovering: bool,
+    /// A partial acknowledgement has restarted the timer in this recovery (RFC 6582's "impatient").
+    pub(super) partial_seen: bool,
+    pub(super) last_reduction: Reduction,
+
+    /// Goes out first, whatever the window.
+    pub(super) resend: Option<u64>,
+    /// A new packet goes out, whatever the congestion window: limited transmit.
+    pub(super) extra: bool,
+    /// Packets `poll` may send before the next event.
+    pub(super) burst: u32,
+    /// Say CWR in the next packet.
+    reduced: bool,
+
+    started: bool,
+    retransmit_at: Option<Nanos>,
+    /// The packet whose round trip is measured and when it left (without timestamps).
+    timed: Option<(u64, Nanos)>,
+    echo: u32,
+    pub(super) stats: SenderStats,
+}
+
+impl Sender {
+    /// A sender that begins at `config.start`.
+    pub fn new(config: SenderConfig) -> Result<Sender, ConfigError> {
+        config.check()?;
+        let ns2 = config.behaviour == Behaviour::Ns2;
+        let recovery = match config.variant {
+            Variant::Tahoe => Recovery::Tahoe,
+            Variant::Reno => Recovery::Reno,
+            Variant::NewReno => Recovery::NewReno,
+            Variant::Sack | Variant::Cubic | Variant::Compound if ns2 => {
+                Recovery::Sack1(Scoreboard::default(), 0)
+            }
+            Variant::Sack | Variant::Cubic | Variant::Compound => Recovery::Sack(Scoreboard::default()),
+            Variant::Vegas => Recovery::Vegas(Box::new(Vegas::new(&config))),
+        };
+        let syn_packets = u64::from(config.syn);
+        let limit = match config.data {
+            Data::Greedy => u64::MAX,
+            Data::Bytes(bytes) => syn_packets + bytes.div_ceil(u64::from(config.mss)),
+        };
+        let slow = config.syn || config.variant == Variant::Vegas;
+        Ok(Sender {
+            numbers: Numbering::new(config.mss, config.syn),
+            recovery,
+            growth: Growth::new(config.variant),
+            rtt: Rtt::new(config.rto, config.behaviour),
+            una: 0,
+            next: 0,
+            max: 0,
+            limit,
+            cwnd: if slow { 1.0 } else { f64::from(config.initial_window) },
+            ssthresh: f64::from(config.initial_ssthresh.unwrap_or(config.max_window)),
+            inflation: 0,
+            dupacks: 0,
+            recover: 0,
+            recovering: false,
+            partial_seen: false,
+            last_reduction: Reduction::None,
+            resend: None,
+            extra: false,
+            burst: 0,
+            reduced: false,
+            started: false,
+            retransmit_at: None,
+            timed: None,
+            echo: 0,
+            stats: SenderStats::default(),
+            config,
+        })
+    }
+
+    /// An acknowledgement arrived. What is not one, or acknowledges what was never sent, is ignored.
+    pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
+        if !segment.flags.has(Flags::ACK) || !self.started {
+            return;
+        }
+        let Some(acked) = self.acknowledged(segment.ack) else { return };
+        self.stats.acks += 1;
+        self.echo = segment.timestamps.map_or(self.echo, |timestamps| timestamps.value);
+        self.burst = u32::MAX;
+        self.extra = false;
+        // With SYN it says that the receiver understands ECN (RFC 3168, section 6.1.1).
+        let echoed = self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        if echoed && !matches!(self.recovery, Recovery::Vegas(_)) {
+            self.on_congestion_echo(acked);
+        }
+        if acked == self.una {
+            self.stats.dup_acks += 1;
+        }
+        match self.recovery {
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => {
+                self.on_ack_classic(now, acked, segment, echoed)
+            }
+            Recovery::Sack(_) => self.on_ack_sack(now, acked, segment, echoed),
+            Recovery::Sack1(..) => self.on_ack_sack1(now, acked, segment, echoed),
+            Recovery::Vegas(_) => self.on_ack_vegas(now, acked, segment),
+        }
+    }
+
+    /// When [`on_timer`](Self::on_timer) is due: the start, then the retransmission timer.
+    pub fn deadline(&self) -> Option<Nanos> {
+        if self.started {
+            self.retransmit_at
+        } else {
+            Some(self.config.start)
+        }
+    }
+
+    /// The deadline may have passed.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.deadline().map_or(true, |at| now < at) {
+            return;
+        }
+        self.burst = u32::MAX;
+        self.extra = false;
+        self.resend = None;
+        if !self.started {
+            self.started = true;
+            if let Recovery::Vegas(vegas) = &mut self.recovery {
+                vegas.start(now);
+            }
+            return;
+        }
+        self.on_timeout(now);
+    }
+
+    /// The next packet that may leave now.
+    pub fn poll(&mut self, now: Nanos) -> Option<Segment> {
+        if !self.started {
+            return None;
+        }
+        if self.config.stop.is_some_and(|stop| now >= stop) {
+            self.limit = self.limit.min(self.max);
+        }
+        // One that a slow caller did not fetch in time may be acknowledged by now.
+        if let Some(packet) = self.resend.take().filter(|packet| *packet >= self.una) {
+            return Some(self.emit(now, packet));
+        }
+        if self.burst == 0 {
+            return None;
+        }
+        let packet = match self.recovery {
+            Recovery::Sack(_) => self.next_sack(),
+            Recovery::Sack1(..) => self.next_sack1(),
+            _ => self.next_in_window(),
+        }?;
+        self.burst -= 1;
+        Some(self.emit(now, packet))
+    }
+
+    /// Figures so far.
+    pub fn stats(&self) -> SenderStats {
+        SenderStats {
+            cwnd: self.cwnd + self.growth.delay_window(),
+            ssthresh: self.ssthresh,
+            in_flight: self.max - self.una,
+            srtt: self.rtt.smooth(),
+            rttvar: self.rtt.deviation(),
+            last_rtt: self.rtt.last(),
+            rto: self.rtt.timeout(),
+            ..self.stats
+        }
+    }
+
+    /// Whether everything there is to send is acknowledged.
+    pub fn is_finished(&self) -> bool {
+        self.una >= self.limit
+    }
+
+    /// The configuration it was made with.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// Packets the window allows beyond `una`: congestion window and inflation, at most the receiver's.
+    pub(super) fn window(&self) -> u64 {
+        let open = (self.cwnd + self.growth.delay_window()) as u64 + self.inflation;
+        open.min(u64::from(self.config.max_window))
+    }
+
+    pub(super) fn next_in_window(&mut self) -> Option<u64> {
+        if self.next >= self.limit {
+            return None;
+        }
+        let flight = self.next - self.una;
+        let extra = std::mem::take(&mut self.extra);
+        if flight >= self.window() && !(extra && flight < self.limited_window()) {
+            return None;
+        }
+        self.next += 1;
+        Some(self.next - 1)
+    }
+
+    /// The window with one packet more for each duplicate acknowledgement (RFC 3042).
+    pub(super) fn limited_window(&self) -> u64 {
+        (self.cwnd as u64 + u64::from(self.dupacks)).min(u64::from(self.config.max_window))
+    }
+
+    /// The lowest packet an acknowledgement leaves open, if it is one this connection can have.
+    fn acknowledged(&self, ack: u32) -> Option<u64> {
+        let (packet, into) = self.numbers.packet(self.una, ack)?;
+        // Only the last packet of a stream is short.
+        let packet = if into > 0 && packet + 1 == self.limit { self.limit } else { packet };
+        (packet <= self.max).then_some(packet)
+    }
+
+    /// SACK blocks as packets, those only that are possible.
+    pub(super) fn blocks<'a>(&'a self, segment: &'a Segment) -> impl Iterator<Item = (u64, u64)> + 'a {
+        segment.sack.blocks().iter().filter_map(|block| {
+            let (left, _) = self.numbers.packet(self.una, block.left)?;
+            let right = self.acknowledged(block.right)?;
+            (self.una < left && left < right).then_some((left, right))
+        })
+    }
+
+    /// New data is acknowledged: what every variant does with it.
+    pub(super) fn advance(&mut self, now: Nanos, acked: u64, segment: &Segment) {
+        self.dupacks = 0;
+        self.acknowledge(acked);
+        if self.config.timestamps {
+            if let Some(timestamps) = segment.timestamps {
+                let micros = ((now.0 / 1_000) as u32).wrapping_sub(timestamps.echo);
+                self.rtt.sample_span(Nanos::from_micros(u64::from(micros)));
+                self.rtt.end_backoff();
+            }
+        }
+        if let Some((packet, sent)) = self.timed {
+            if acked > packet {
+                self.timed = None;
+                self.rtt.end_backoff();
+                if !self.config.timestamps {
+                    self.rtt.sample_ticks(sent, now);
+                }
+            }
+        }
+        self.restart_timer(now);
+    }
+
+    /// Moves `una`, and counts.
+    pub(super) fn acknowledge(&mut self, acked: u64) {
+        let mut bytes = self.numbers.byte(acked) - self.numbers.byte(self.una);
+        if self.numbers.has_syn() && self.una == 0 {
+            bytes -= 1;
+        }
+        if acked == self.limit {
+            if let Data::Bytes(total) = self.config.data {
+                bytes = bytes.min(total - self.stats.bytes_acked);
+            }
+        }
+        self.stats.bytes_acked += bytes;
+        self.una = acked;
+        self.next = self.next.max(acked);
+    }
+
+    /// The connection stands when its first packet is acknowledged: the window opens.
+    pub(super) fn open_initial_window(&mut self) {
+        if self.una == 1 && self.config.syn {
+            self.cwnd = f64::from(self.config.initial_window).min(f64::from(self.config.max_window));
+        }
+    }
+
+    /// Runs the timer anew, or stops it where nothing is in flight.
+    pub(super) fn restart_timer(&mut self, now: Nanos) {
+        self.retransmit_at = (self.una < self.max).then(|| now + self.rtt.timeout());
+    }
+
+    /// After a loss: the timer runs anew and the packet that was timed does not count (Karn).
+    pub(super) fn forget_timing(&mut self, now: Nanos) {
+        self.timed = None;
+        self.retransmit_at = Some(now + self.rtt.timeout());
+    }
+
+    /// ns-2 ends its backoff with a partial acknowledgement of the timed packet, without measuring it.
+    pub(super) fn drop_timed(&mut self) {
+        if self.timed.is_some_and(|(packet, _)| self.una > packet) {
+            self.timed = None;
+            self.rtt.end_backoff();
+        }
+    }
+
+    /// Data in flight or window: what a reduction is taken from.
+    pub(super) fn reduction_base(&self) -> f64 {
+        let window = (self.cwnd + self.growth.delay_window() + self.inflation as f64)
+            .min(f64::from(self.config.max_window));
+        match self.config.behaviour {
+            Behaviour::Ns2 => window,
+            Behaviour::Rfc => window.min((self.max - self.una) as f64),
+        }
+    }
+
+    /// Multiplicative decrease.
+    pub(super) fn reduce(&mut self, why: Reduction) {
+        let base = self.reduction_base();
+        let (ssthresh, cwnd) = self.growth.on_loss(base, self.config.behaviour);
+        self.ssthresh = ssthresh.max(2.0);
+        self.cwnd = cwnd.max(1.0);
+        self.last_reduction = why;
+        self.reduced = self.config.ecn;
+    }
+
+    /// Decrease to one packet.
+    pub(super) fn collapse(&mut self, why: Reduction) {
+        self.reduce(why);
+        self.growth.on_collapse();
+        self.cwnd = 1.0;
+    }
+
+    fn on_congestion_echo(&mut self, acked: u64) {
+        if acked <= self.recover && self.last_reduction != Reduction::Timeout || self.recovering {
+            return;
+        }
+        self.recover = self.max;
+        self.reduce(Reduction::Ecn);
+        self.stats.ecn_reductions += 1;
+    }
+
+    fn on_timeout(&mut self, now: Nanos) {
+        self.stats.timeouts += 1;
+        if matches!(self.recovery, Recovery::Vegas(_)) {
+            return self.on_timeout_vegas(now);
+        }
+        if self.una == 0 && self.config.syn {
+            self.config.initial_window = 1;
+        }
+        self.inflation = 0;
+        if self.last_reduction == Reduction::Ecn {
+            // The window was halved for the same data already.
+            self.cwnd = 1.0;
+            self.last_reduction = Reduction::Timeout;
+        } else {
+            self.collapse(Reduction::Timeout);
+        }
+        self.go_back(now);
+        match &mut self.recovery {
+            Recovery::Sack(board) => board.write_off(self.una, self.max),
+            Recovery::Sack1(board, _) => board.clear(),
+            _ => {}
+        }
+        if matches!(self.recovery, Recovery::Sack(_)) {
+            self.next = self.max;
+        }
+    }
+
+    /// What each variant does at a timeout besides its window: everything unacknowledged is sent again.
+    pub(super) fn go_back(&mut self, now: Nanos) {
+        self.dupacks = 0;
+        self.recovering = false;
+        self.partial_seen = false;
+        self.recover = self.max;
+        self.rtt.back_off();
+        self.forget_timing(now);
+        self.next = self.una;
+    }
+
+    fn emit(&mut self, now: Nanos, packet: u64) -> Segment {
+        let repeated = packet < self.max;
+        if self.retransmit_at.is_none() || self.una == self.max {
+            self.retransmit_at = Some(now + self.rtt.timeout());
+        }
+        if repeated {
+            self.stats.retransmissions += 1;
+        } else {
+            self.max = packet + 1;
+            if self.timed.is_none() {
+                self.timed = Some((packet, now));
+            }
+        }
+        self.next = self.next.max(packet + 1);
+        self.stats.packets_sent += 1;
+        if let Recovery::Vegas(vegas) = &mut self.recovery {
+            vegas.sent(now, packet);
+        }
+        self.build(now, packet, repeated)
+    }
+
+    fn build(&mut self, now: Nanos, packet: u64, repeated: bool) -> Segment {
+        let syn = packet == 0 && self.config.syn;
+        let mut flags = if syn { Flags::SYN } else { Flags::ACK };
+        let mut ecn = Ecn::NotEct;
+        if self.config.ecn {
+            if syn {
+                flags = flags.with(Flags::ECE).with(Flags::CWR);
+            } else if !repeated || self.config.behaviour == Behaviour::Ns2 {
+                ecn = Ecn::Ect0;
+                if std::mem::take(&mut self.reduced) {
+                    flags = flags.with(Flags::CWR);
+                }
+            }
+        }
+        Segment {
+            source_port: self.config.source_port,
+            destination_port: self.config.destination_port,
+            seq: self.numbers.wire(packet),
+            ack: u32::from(!syn),
+            flags,
+            window: u16::MAX,
+            payload: if syn { 0 } else { self.payload(packet) },
+            ecn,
+            timestamps: self
+                .config
+                .timestamps
+                .then_some(Timestamps { value: (now.0 / 1_000) as u32, echo: self.echo }),
+            sack: super::segment::Sack::default(),
+        }
+    }
+
+    fn payload(&self, packet: u64) -> u32 {
+        match self.config.data {
+            Data::Bytes(total) if packet + 1 == self.limit => {
+                let before = (packet - u64::from(self.config.syn)) * u64::from(self.config.mss);
+                // At most one packet is left.
+                u32::try_from(total - before).unwrap_or(self.config.mss).min(self.config.mss)
+            }
+            _ => self.config.mss,
+        }
+    }
+}

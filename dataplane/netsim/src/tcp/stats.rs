@@ -1,0 +1,55 @@
+//! What endpoints report.
+
+use groupflow_pipeline::units::Nanos;
+
+/// A sender's figures, now and since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SenderStats {
+    /// Congestion window in packets, without fast recovery's inflation; Compound: both its windows.
+    pub cwnd: f64,
+    /// Slow-start threshold in packets.
+    pub ssthresh: f64,
+    /// Packets sent and not acknowledged cumulatively.
+    pub in_flight: u64,
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses found by duplicate acknowledgements: fast retransmits.
+    pub fast_retransmits: u64,
+    /// Reductions for an ECN echo.
+    pub ecn_reductions: u64,
+    /// Acknowledgements received.
+    pub acks: u64,
+    /// Of these, duplicates.
+    pub dup_acks: u64,
+    /// Payload acknowledged.
+    pub bytes_acked: u64,
+    /// Smoothed round trip; 0 before the first measurement.
+    pub srtt: Nanos,
+    /// Its mean deviation, as the timeout uses it.
+    pub rttvar: Nanos,
+    /// Last round trip measured.
+    pub last_rtt: Nanos,
+    /// Retransmission timeout, backed off.
+    pub rto: Nanos,
+}
+
+/// A receiver's figures since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Segments received.
+    pub packets: u64,
+    /// Payload received in sequence: what an application could have read.
+    pub bytes_delivered: u64,
+    /// Segments that had been received before.
+    pub duplicates: u64,
+    /// Segments that came before one that should have preceded them.
+    pub out_of_order: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+    /// Segments that met congestion (CE).
+    pub ce_marks: u64,
+}

@@ -1,0 +1,90 @@
+//! What happened, in total order: the evidence that two runs are the same.
+
+use std::fmt;
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::ids::NodeId;
+
+/// What happened to a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TraceKind {
+    /// It arrived at the node.
+    Received,
+    /// The link behind the node's port lost it.
+    Lost,
+}
+
+/// One line of a trace. The order of the fields is the order of the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TraceRecord {
+    /// When.
+    pub time: Nanos,
+    /// Where.
+    pub node: NodeId,
+    /// The node's records, counted.
+    pub sequence: u64,
+    /// What.
+    pub kind: TraceKind,
+    /// The node's port.
+    pub port: u16,
+    /// Bytes of the frame, its tail included.
+    pub bytes: u32,
+    /// A hash of the head (FNV-1a, 64 bits).
+    pub hash: u64,
+}
+
+impl fmt::Display for TraceRecord {
+    /// `TIME_NS NODE SEQUENCE r|l PORT BYTES HASH`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            TraceKind::Received => 'r',
+            TraceKind::Lost => 'l',
+        };
+        let TraceRecord { time, node, sequence, port, bytes, hash, .. } = self;
+        write!(f, "{} {} {sequence} {kind} {port} {bytes} {hash:016x}", time.0, node.0)
+    }
+}
+
+/// The records of one part of the network since they were last taken.
+#[derive(Debug, Default)]
+pub struct Tracer {
+    records: Vec<TraceRecord>,
+    sequences: Vec<u64>,
+}
+
+impl Tracer {
+    /// For nodes numbered below `nodes` within their island.
+    pub fn new(nodes: usize) -> Tracer {
+        Tracer { records: Vec::new(), sequences: vec![0; nodes] }
+    }
+
+    /// Adds a record of the island's `place`-th node.
+    #[allow(clippy::too_many_arguments)] // a record's fields
+    pub fn record(
+        &mut self,
+        time: Nanos,
+        place: usize,
+        node: NodeId,
+        kind: TraceKind,
+        port: u16,
+        head: &[u8],
+        tail: u32,
+    ) {
+        let sequence = self.sequences[place];
+        self.sequences[place] += 1;
+        let bytes = head.len() as u32 + tail;
+        self.records.push(TraceRecord { time, node, sequence, kind, port, bytes, hash: fnv1a(head) });
+    }
+
+    /// Moves the records away.
+    pub fn take(&mut self, into: &mut Vec<TraceRecord>) {
+        into.append(&mut self.records);
+    }
+}
+
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,167 @@
+//! What of a flow is on a link at given instants: the paper's network efficiency counts it.
+
+use std::collections::VecDeque;
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::ids::FlowId;
+
+/// Source and destination address and port, as they stand in an Ethernet, IPv4, TCP or UDP frame.
+pub type FlowKey = [u8; 12];
+/// Where they stand.
+const KEY_AT: usize = 26;
+/// So many flows are looked at one after the other.
+const FEW: usize = 4;
+
+/// Counts the frames of one flow that have entered a link and those that have come out of it.
+#[derive(Debug)]
+pub struct Transit {
+    /// The flow.
+    pub flow: FlowId,
+    key: FlowKey,
+    packets: u64,
+    bytes: u64,
+    entered: Marks,
+    left: Marks,
+}
+
+impl Transit {
+    /// For samples at `interval`, `2 * interval` and so on.
+    pub fn new(flow: FlowId, key: FlowKey, interval: Nanos, delay: Nanos) -> Transit {
+        Transit {
+            flow,
+            key,
+            packets: 0,
+            bytes: 0,
+            entered: Marks::new(interval, Nanos::ZERO),
+            left: Marks::new(interval, delay),
+        }
+    }
+
+    /// Puts the flows of a link in the order in which [`Transit::find`] expects them.
+    pub fn sort(transits: &mut [Transit]) {
+        transits.sort_by_key(|transit| transit.key);
+    }
+
+    /// The flow that a frame belongs to.
+    #[inline]
+    pub fn find<'a>(transits: &'a mut [Transit], head: &[u8]) -> Option<&'a mut Transit> {
+        let key = head.get(KEY_AT..KEY_AT + 12)?;
+        if transits.len() <= FEW {
+            return transits.iter_mut().find(|transit| transit.key == key);
+        }
+        let place = transits.binary_search_by(|transit| transit.key.as_slice().cmp(key)).ok()?;
+        Some(&mut transits[place])
+    }
+
+    /// A frame of the flow, whose last bit enters the link at `sent`, which never decreases.
+    #[inline]
+    pub fn enter(&mut self, sent: Nanos, bytes: u64) {
+        self.entered.pass(sent, self.packets, self.bytes);
+        self.left.pass(sent, self.packets, self.bytes);
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    /// Packets and bytes on the link at the next sample's time, which must have come.
+    pub fn sample(&mut self) -> (u64, u64) {
+        let entered = self.entered.take(self.packets, self.bytes);
+        let left = self.left.take(self.packets, self.bytes);
+        (entered.0 - left.0, entered.1 - left.1)
+    }
+}
+
+/// How many had entered at instants a fixed interval apart.
+#[derive(Debug)]
+struct Marks {
+    interval: Nanos,
+    /// The next instant that is not known yet.
+    next: Nanos,
+    /// Instants that are known but not asked for yet: frames may be announced ahead of their time.
+    known: VecDeque<(u64, u64)>,
+}
+
+impl Marks {
+    /// The n-th instant is n intervals less the lag. Those before time zero are known.
+    fn new(interval: Nanos, lag: Nanos) -> Marks {
+        let mut marks = Marks { interval, next: interval - lag, known: VecDeque::new() };
+        let mut instant = interval;
+        while instant <= lag {
+            marks.known.push_back((0, 0));
+            instant += interval;
+            marks.next = instant - lag;
+        }
+        marks
+    }
+
+    #[inline]
+    fn pass(&mut self, sent: Nanos, packets: u64, bytes: u64) {
+        while self.next < sent {
+            self.known.push_back((packets, bytes));
+            self.next += self.interval;
+        }
+    }
+
+    fn take(&mut self, packets: u64, bytes: u64) -> (u64, u64) {
+        self.known.pop_front().unwrap_or_else(|| {
+            self.next += self.interval;
+            (packets, bytes)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_counts_what_entered_at_most_a_delay_ago(
+            gaps in proptest::collection::vec(0u64..30, 1..100),
+            delay in 0u64..200,
+            interval in 1u64..50,
+        ) {
+            let mut transit = Transit::new(FlowId(0), [0; 12], Nanos(interval), Nanos(delay));
+            let mut sent = Vec::new();
+            let mut at = 1;
+            let mut sampled = 0;
+            for gap in gaps {
+                at += gap;
+                while (sampled + 1) * interval < at {
+                    sampled += 1;
+                    let instant = sampled * interval;
+                    let on_link = sent.iter().filter(|&&s| s <= instant && s + delay > instant).count();
+                    prop_assert_eq!(transit.sample(), (on_link as u64, 100 * on_link as u64));
+                }
+                transit.enter(Nanos(at), 100);
+                sent.push(at);
+            }
+        }
+    }
+
+    #[test]
+    fn frames_announced_ahead_count_from_their_time() {
+        let mut transit = Transit::new(FlowId(0), [0; 12], Nanos(100), Nanos(50));
+        [90, 110, 130, 290].into_iter().for_each(|sent| transit.enter(Nanos(sent), 10));
+        assert_eq!([transit.sample().0, transit.sample().0, transit.sample().0], [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_frame_is_its_flows() {
+        for count in [1, FEW as u8, 3 * FEW as u8] {
+            let key = |n: u8| [9 - n % 7, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let flow = |n: u8| Transit::new(FlowId(n.into()), key(n), Nanos(1), Nanos(1));
+            let mut transits: Vec<Transit> = (0..count).map(flow).collect();
+            Transit::sort(&mut transits);
+            let mut head = [0; 54];
+            for n in 0..count {
+                head[KEY_AT..KEY_AT + 12].copy_from_slice(&key(n));
+                assert_eq!(Transit::find(&mut transits, &head).map(|t| t.flow), Some(FlowId(n.into())));
+            }
+            head[KEY_AT + 11] = 1;
+            assert!(Transit::find(&mut transits, &head).is_none());
+            assert!(Transit::find(&mut transits, &head[..30]).is_none());
+        }
+    }
+}

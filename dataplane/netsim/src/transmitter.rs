@@ -1,0 +1,92 @@
+//! How long frames take to leave at a rate.
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::core::Rate;
+
+const NANOS: u64 = 1_000_000_000;
+
+/// What sends one frame after the other. The fraction of a nanosecond that one leaves over is owed by
+/// the next: back to back, the total is exact.
+#[derive(Debug, Clone)]
+pub struct Transmitter {
+    rate: Option<Rate>,
+    free_at: Nanos,
+    remainder: u64,
+    /// The last size, with its whole nanoseconds and remainder: most frames have the size of the one before.
+    last: (u32, u64, u64),
+}
+
+impl Transmitter {
+    /// An idle one; `None` is unlimited.
+    pub fn new(rate: Option<Rate>) -> Transmitter {
+        Transmitter { rate, free_at: Nanos::ZERO, remainder: 0, last: (0, 0, 0) }
+    }
+
+    /// When the next frame may begin.
+    #[inline]
+    pub fn free_at(&self) -> Nanos {
+        self.free_at
+    }
+
+    /// Sends a frame as soon as it may, not before `now`: when it begins and when its last bit has left.
+    #[inline]
+    pub fn send(&mut self, now: Nanos, bytes: u32) -> (Nanos, Nanos) {
+        let Some(rate) = self.rate else {
+            self.free_at = now;
+            return (now, now);
+        };
+        let rate = rate.get();
+        let start = if now > self.free_at {
+            self.remainder = 0; // after a pause nothing is owed
+            now
+        } else {
+            self.free_at
+        };
+        if self.last.0 != bytes {
+            // At most 2^32 bytes: below 2^65 only for frames of 2 GB; saturating there is an hour.
+            let work = u64::from(bytes).saturating_mul(8 * NANOS);
+            self.last = (bytes, work / rate, work % rate);
+        }
+        let (_, mut span, rest) = self.last;
+        self.remainder += rest;
+        if self.remainder >= rate {
+            self.remainder -= rate;
+            span += 1;
+        }
+        self.free_at = start + Nanos(span);
+        (start, self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_exact_back_to_back_and_agrees_with_the_switch(
+            rate in 1u64..200_000_000_000,
+            sizes in proptest::collection::vec(prop_oneof![Just(1514u32), Just(54), 1u32..9217], 1..50),
+        ) {
+            let rate = Rate::bits_per_second(rate).expect("not zero");
+            let mut transmitter = Transmitter::new(Some(rate));
+            let (mut at, mut remainder, mut bits) = (Nanos::ZERO, 0, 0u128);
+            for size in sizes {
+                let (start, end) = transmitter.send(Nanos::ZERO, size);
+                let (span, rest) = rate.transmission(size as usize, remainder);
+                prop_assert_eq!((start, end), (at, at + span));
+                (at, remainder) = (end, rest);
+                bits += u128::from(size) * 8;
+                prop_assert_eq!(u128::from(end.0), bits * u128::from(NANOS) / u128::from(rate.get()));
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_rate_nothing_takes_time() {
+        let mut transmitter = Transmitter::new(None);
+        assert_eq!(transmitter.send(Nanos(5), 1514), (Nanos(5), Nanos(5)));
+        assert_eq!(transmitter.send(Nanos(5), 1514), (Nanos(5), Nanos(5)));
+    }
+}

@@ -1,0 +1,248 @@
+//! The bytes of frames as hosts write and read them: Ethernet, IPv4, UDP and TCP.
+
+use std::net::Ipv4Addr;
+
+use crate::transit::FlowKey;
+
+/// Bytes of an Ethernet header.
+pub const ETHERNET: usize = 14;
+/// Bytes of an IPv4 header without options.
+pub const IPV4: usize = 20;
+/// Bytes of a UDP header.
+pub const UDP: usize = 8;
+/// Where a frame's TCP or UDP header begins.
+pub const TRANSPORT: usize = ETHERNET + IPV4;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+/// Feedback of diffusion-type flow control.
+const ETHERTYPE_FEEDBACK: u16 = 0x88B5;
+/// Among a feedback packet's flags.
+const FLAG_PROBE: u16 = 0x0002;
+const DONT_FRAGMENT: u16 = 0x4000;
+/// More than the 64 that hosts usually begin with: lines of more nodes are simulated.
+const TTL: u8 = 255;
+
+/// IPv4's number of TCP.
+pub const PROTOCOL_TCP: u8 = 6;
+/// IPv4's number of UDP.
+pub const PROTOCOL_UDP: u8 = 17;
+
+/// Who sends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// The sender's MAC.
+    pub source_mac: [u8; 6],
+    /// The next hop's MAC.
+    pub destination_mac: [u8; 6],
+    /// The sender.
+    pub source: Ipv4Addr,
+    /// The receiver.
+    pub destination: Ipv4Addr,
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+}
+
+impl Addresses {
+    /// What tells the flow from others.
+    pub fn key(&self) -> FlowKey {
+        let mut key = [0; 12];
+        key[..4].copy_from_slice(&self.source.octets());
+        key[4..8].copy_from_slice(&self.destination.octets());
+        key[8..10].copy_from_slice(&self.source_port.to_be_bytes());
+        key[10..].copy_from_slice(&self.destination_port.to_be_bytes());
+        key
+    }
+}
+
+/// Ethernet and IPv4 headers of a flow; what varies is filled in for each packet.
+#[derive(Debug, Clone)]
+pub struct Template {
+    bytes: [u8; TRANSPORT],
+    /// The sum of the IPv4 header's words, without those that vary.
+    sum: u32,
+    identification: u16,
+}
+
+impl Template {
+    /// The headers of packets of `protocol`.
+    pub fn new(addresses: &Addresses, protocol: u8) -> Template {
+        let mut bytes = [0; TRANSPORT];
+        bytes[..6].copy_from_slice(&addresses.destination_mac);
+        bytes[6..12].copy_from_slice(&addresses.source_mac);
+        bytes[12..14].copy_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+        let ip = &mut bytes[ETHERNET..];
+        ip[0] = 0x45;
+        ip[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
+        ip[8] = TTL;
+        ip[9] = protocol;
+        ip[12..16].copy_from_slice(&addresses.source.octets());
+        ip[16..20].copy_from_slice(&addresses.destination.octets());
+        let sum = words(ip);
+        Template { bytes, sum, identification: 0 }
+    }
+
+    /// Begins a packet of `length` bytes after the IPv4 header; `ecn` are the two ECN bits.
+    #[inline]
+    pub fn begin(&mut self, head: &mut Vec<u8>, length: u32, ecn: u8) {
+        let total = (IPV4 as u32 + length) as u16;
+        let identification = self.identification;
+        self.identification = identification.wrapping_add(1);
+        let sum = self.sum + u32::from(total) + u32::from(identification) + u32::from(ecn);
+        head.clear();
+        head.extend_from_slice(&self.bytes);
+        head[15] = ecn;
+        head[16..18].copy_from_slice(&total.to_be_bytes());
+        head[18..20].copy_from_slice(&identification.to_be_bytes());
+        head[24..26].copy_from_slice(&(!fold(sum)).to_be_bytes());
+    }
+}
+
+/// What a host makes of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received<'a> {
+    /// A TCP or UDP packet.
+    Transport {
+        /// Protocol.
+        protocol: u8,
+        /// The two ECN bits.
+        ecn: u8,
+        /// Sender.
+        source: Ipv4Addr,
+        /// Sender's port.
+        source_port: u16,
+        /// Receiver's port.
+        destination_port: u16,
+        /// The transport header, and what follows of the head.
+        segment: &'a [u8],
+        /// Bytes from the transport header on, the tail included.
+        length: u32,
+    },
+    /// A feedback packet.
+    Feedback {
+        /// The flow's number.
+        flow: u16,
+        /// The rate, Q26.6 packets/s.
+        rate: i32,
+        /// Packets that wait in the node that sent it.
+        queued: u32,
+    },
+    /// Something else.
+    Other,
+}
+
+/// Reads a frame.
+pub fn read(head: &[u8], tail: u32) -> Received<'_> {
+    match field16(head, 12) {
+        Some(ETHERTYPE_IPV4) => read_ipv4(head, tail).unwrap_or(Received::Other),
+        Some(ETHERTYPE_FEEDBACK) => read_feedback(head).unwrap_or(Received::Other),
+        _ => Received::Other,
+    }
+}
+
+fn read_ipv4(head: &[u8], tail: u32) -> Option<Received<'_>> {
+    let ip = head.get(ETHERNET..TRANSPORT)?;
+    let total = u32::from(field16(ip, 2)?);
+    let there = (head.len() - ETHERNET) as u32 + tail;
+    let fragment = field16(ip, 6)? & 0x3FFF;
+    if ip[0] != 0x45 || total < IPV4 as u32 || total > there || fragment != 0 || fold(words(ip)) != 0xFFFF {
+        return None;
+    }
+    let segment = &head[TRANSPORT..head.len().min(ETHERNET + total as usize)];
+    Some(Received::Transport {
+        protocol: ip[9],
+        ecn: ip[1] & 3,
+        source: Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]),
+        source_port: field16(segment, 0)?,
+        destination_port: field16(segment, 2)?,
+        segment,
+        length: total - IPV4 as u32,
+    })
+}
+
+fn read_feedback(head: &[u8]) -> Option<Received<'_>> {
+    if field16(head, 16)? & FLAG_PROBE != 0 {
+        return None; // it measures a link, and tells nothing
+    }
+    Some(Received::Feedback {
+        flow: field16(head, 14)?,
+        rate: field32(head, 18)? as i32,
+        queued: field32(head, 22)?,
+    })
+}
+
+fn field16(bytes: &[u8], at: usize) -> Option<u16> {
+    let field = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes([field[0], field[1]]))
+}
+
+fn field32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from(field16(bytes, at)?) << 16 | u32::from(field16(bytes, at + 2)?))
+}
+
+/// The sum of 16-bit words.
+#[inline]
+fn words(bytes: &[u8]) -> u32 {
+    bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum()
+}
+
+/// The ones' complement sum in 16 bits.
+#[inline]
+fn fold(sum: u32) -> u16 {
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    ((sum & 0xFFFF) + (sum >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn addresses() -> Addresses {
+        Addresses {
+            source_mac: [2, 0, 10, 0, 1, 1],
+            destination_mac: [2, 0, 0, 0, 0, 1],
+            source: Ipv4Addr::new(10, 0, 1, 1),
+            destination: Ipv4Addr::new(10, 0, 2, 1),
+            source_port: 4000,
+            destination_port: 80,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(length in 9u32..65_000, ecn in 0u8..4, count in 1usize..5) {
+            let mut template = Template::new(&addresses(), PROTOCOL_UDP);
+            let mut head = Vec::new();
+            (0..count).for_each(|_| template.begin(&mut head, length, ecn));
+            head.extend_from_slice(&[0x0F, 0xA0, 0, 80, 0, 8, 0, 0]);
+            let segment = &head[TRANSPORT..];
+            let expected = Received::Transport {
+                protocol: PROTOCOL_UDP, ecn, source: addresses().source, source_port: 4000, destination_port: 80,
+                segment, length,
+            };
+            prop_assert_eq!(read(&head, length - 8), expected);
+            prop_assert_eq!(&head[26..38], &addresses().key());
+            prop_assert_eq!(groupflow_protocol::wire::checksum(&head[ETHERNET..TRANSPORT]), 0);
+            prop_assert_eq!(read(&head, length - 9), Received::Other, "cut short");
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80), tail in any::<u16>()) {
+            read(&bytes, tail.into());
+        }
+    }
+
+    #[test]
+    fn feedback_is_flow_rate_and_queue() {
+        let mut head = vec![0; 12];
+        head.extend([0x88, 0xB5, 0, 7, 0, 0, 0xFF, 0xFF, 0xFF, 0xC0, 0, 0, 1, 2]);
+        assert_eq!(read(&head, 0), Received::Feedback { flow: 7, rate: -64, queued: 258 });
+        assert_eq!(read(&head[..25], 0), Received::Other);
+        head[17] = 1;
+        assert_ne!(read(&head, 0), Received::Other, "for an external node");
+        head[17] = 2;
+        assert_eq!(read(&head, 0), Received::Other, "a probe");
+    }
+}

@@ -1,0 +1,123 @@
+//! Networks for tests, in few words.
+
+#![allow(dead_code)] // each test uses some of it
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use groupflow_netsim::spec::{
+    Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes,
+    SourceSpec, UdpSpec,
+};
+use groupflow_netsim::{LossSpec, Network, Observer, Sample, TraceRecord};
+
+/// Builds a description.
+pub struct Lab {
+    pub spec: NetworkSpec,
+    ports: HashMap<String, u16>,
+}
+
+impl Lab {
+    pub fn new(duration_ns: u64, sample_ns: u64) -> Lab {
+        let spec =
+            NetworkSpec { seed: 1, duration_ns, sample_ns, nodes: vec![], links: vec![], flows: vec![] };
+        Lab { spec, ports: HashMap::new() }
+    }
+
+    pub fn host(&mut self, name: &str) {
+        let number = self.spec.nodes.len() as u32 + 1;
+        let ip = Ipv4Addr::from(10 << 24 | number);
+        let [_, b, c, d] = ip.octets();
+        let mac = Mac([2, 0, 10, b, c, d]);
+        let kind = NodeKind::Host(HostSpec { ip, mac, gateway_mac: Mac([2, 0, 0, 0, 0, 1]) });
+        self.spec.nodes.push(NodeSpec { name: name.into(), kind });
+    }
+
+    pub fn fifo(&mut self, name: &str) {
+        self.router(name, FifoSpec::default());
+    }
+
+    pub fn router(&mut self, name: &str, spec: FifoSpec) {
+        self.spec.nodes.push(NodeSpec { name: name.into(), kind: NodeKind::Fifo(spec) });
+    }
+
+    pub fn link(
+        &mut self,
+        a: &str,
+        b: &str,
+        rate_bps: Option<u64>,
+        delay_ns: u64,
+        queue: u32,
+    ) -> &mut LinkSpec {
+        let mut end = |name: &str| {
+            let next = self.ports.entry(name.into()).or_insert(0);
+            let port = *next;
+            *next += 1;
+            EndSpec { node: name.into(), port }
+        };
+        let (a, b) = (end(a), end(b));
+        self.spec.links.push(LinkSpec {
+            a,
+            b,
+            rate_bps,
+            delay_ns,
+            queue_packets: queue,
+            queue_bytes: None,
+            loss: LossSpec::None,
+            down_ns: vec![],
+        });
+        self.spec.links.last_mut().expect("just pushed")
+    }
+
+    pub fn flow(&mut self, name: &str, from: &str, to: &str, source: SourceSpec) -> &mut FlowSpec {
+        let number = self.spec.flows.len() as u16;
+        self.spec.flows.push(FlowSpec {
+            name: name.into(),
+            from: from.into(),
+            to: to.into(),
+            source_port: 10_000 + number,
+            destination_port: 20_000 + number,
+            start_ns: 0,
+            stop_ns: None,
+            shaped_as: None,
+            source,
+        });
+        self.spec.flows.last_mut().expect("just pushed")
+    }
+
+    pub fn udp(
+        &mut self,
+        name: &str,
+        from: &str,
+        to: &str,
+        rate_bps: u64,
+        frame_bytes: u32,
+    ) -> &mut FlowSpec {
+        self.flow(name, from, to, udp(rate_bps, frame_bytes, Sizes::Constant, Arrivals::Constant))
+    }
+
+    pub fn network(&self) -> Network {
+        Network::new(self.spec.clone(), &[]).expect("a valid network")
+    }
+}
+
+pub fn udp(rate_bps: u64, frame_bytes: u32, sizes: Sizes, arrivals: Arrivals) -> SourceSpec {
+    SourceSpec::Udp(UdpSpec { rate_bps, frame_bytes, sizes, arrivals })
+}
+
+/// Keeps everything it is told.
+#[derive(Default)]
+pub struct Recorder {
+    pub samples: Vec<Sample>,
+    pub trace: Vec<TraceRecord>,
+}
+
+impl Observer for Recorder {
+    fn sample(&mut self, sample: &Sample) {
+        self.samples.push(sample.clone());
+    }
+
+    fn trace(&mut self, records: &[TraceRecord]) {
+        self.trace.extend_from_slice(records);
+    }
+}

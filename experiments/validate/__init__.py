@@ -1,0 +1,1 @@
+"""Validation: the simulator's TCP against ns-2. `make validate`."""

@@ -1,0 +1,127 @@
+"""Figures of a run, and how far two runs are apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.validate.scenarios import Scenario
+
+LIMIT = 5.0  # percent: a greater difference has to be explained
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A line of a run's file."""
+
+    time: float
+    window: float
+    threshold: int
+    acked: int
+    sent: int
+    resent: int
+    timeouts: int
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Series:
+    """A flow over time."""
+
+    samples: tuple[Sample, ...]
+
+    @property
+    def last(self) -> Sample:
+        """Its end."""
+        return self.samples[-1]
+
+    @property
+    def window(self) -> float:
+        """Mean congestion window, packets."""
+        return sum(sample.window for sample in self.samples) / len(self.samples)
+
+
+def read(path: Path, scenario: Scenario) -> list[Series]:
+    """The flows of a run, from its file."""
+    flows: list[list[Sample]] = [[] for _ in scenario.flows]
+    for text in path.read_text().splitlines():
+        time, flow, window, *counts = text.split()
+        index = int(flow)
+        if abs(float(time) - scenario.flows[index].start) < 1e-9:
+            continue  # whether the first packet has left is a matter of order
+        # ns-2's window grows on beyond what the receiver's allows.
+        usable = min(float(window), scenario.flows[index].window)
+        flows[index].append(Sample(float(time), usable, *map(int, counts)))
+    return [Series(tuple(samples)) for samples in flows]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A flow in ns-2 and in another run."""
+
+    ns2: Series
+    other: Series
+
+    @property
+    def throughput(self) -> float:
+        """Difference in packets acknowledged, percent."""
+        return difference(self.ns2.last.acked, self.other.last.acked)
+
+    @property
+    def dropped(self) -> float:
+        """Difference in packets dropped (all flows'), percent."""
+        return difference(self.ns2.last.dropped, self.other.last.dropped)
+
+    @property
+    def mean_window(self) -> float:
+        """Difference of the mean windows, percent."""
+        return difference(self.ns2.window, self.other.window)
+
+    @property
+    def apart(self) -> float:
+        """Mean distance of the windows over time, percent of the mean window."""
+        pairs = zip(self.ns2.samples, self.other.samples, strict=True)
+        distance = sum(abs(theirs.window - other.window) for theirs, other in pairs) / len(self.ns2.samples)
+        return 100 * distance / self.ns2.window
+
+    @property
+    def equal(self) -> int:
+        """Samples in which every figure is the same, the window to a thousandth."""
+        return sum(
+            _counts(theirs) == _counts(other) and abs(theirs.window - other.window) <= 1e-3 * other.window
+            for theirs, other in zip(self.ns2.samples, self.other.samples, strict=True)
+        )
+
+    @property
+    def differs(self) -> bool:
+        """Whether it differs by more than the limit in anything."""
+        return max(abs(self.throughput), abs(self.dropped), abs(self.mean_window), self.apart) > LIMIT
+
+
+@dataclass(frozen=True)
+class Row:
+    """A flow in all runs."""
+
+    scenario: Scenario
+    flow: int
+    exact: Pair
+    first: str  # at the same instant, on the exact line: "arrivals" or "departures"
+    netsim: Pair
+
+
+def pairs(scenario: Scenario, ns2: Path, other: Path) -> list[Pair]:
+    """One for each flow."""
+    return [
+        Pair(theirs, ours) for theirs, ours in zip(read(ns2, scenario), read(other, scenario), strict=True)
+    ]
+
+
+def difference(theirs: float, ours: float) -> float:
+    """Percent of theirs."""
+    if theirs == 0:
+        return 0.0 if ours == 0 else 100.0
+    return 100 * (ours - theirs) / theirs
+
+
+def _counts(sample: Sample) -> tuple[int, ...]:
+    return (sample.threshold, sample.acked, sample.sent, sample.resent, sample.timeouts, sample.dropped)

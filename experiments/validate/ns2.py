@@ -1,0 +1,51 @@
+"""Runs ns-2 (Debian package ns2)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.validate.scenarios import Scenario
+
+_SCRIPT = Path(__file__).parent / "line.tcl"
+
+
+def install() -> None:
+    """Installs the package where `ns` is missing; needs root then."""
+    if shutil.which("ns"):
+        return
+    apt = shutil.which("apt-get")
+    if apt is None:
+        raise SystemExit("validate: ns-2 is missing and there is no apt-get: install ns-2 2.35 as `ns`")
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    if subprocess.run([apt, "install", "-y", "ns2"], env=environment, check=False).returncode:
+        raise SystemExit("validate: ns-2 is missing: `apt-get install ns2` failed (it needs root)")
+
+
+def run(scenario: Scenario, out: Path) -> Path:
+    """Samples of a run."""
+    path = out / f"{scenario.name}.ns2"
+    _ns(scenario, path)
+    return path
+
+
+def seconds(scenario: Scenario, out: Path) -> float:
+    """CPU time without samples and monitors: what ns-2 needs for the packets alone."""
+    before = os.times()
+    _ns(replace(scenario, sample=0), out / "none")
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def _ns(scenario: Scenario, path: Path) -> None:
+    links = " ".join(f"{{{link.words()}}}" for link in scenario.links)
+    flows = " ".join(
+        f"{{{flow.variant} {flow.source} {flow.target} {flow.start:g} {flow.window} {{{flow.sink}}}}}"
+        for flow in scenario.flows
+    )
+    arguments = ["links", links, "flows", flows, "monitor", " ".join(map(str, scenario.full))]
+    arguments += ["until", f"{scenario.until:g}", "sample", f"{scenario.sample:g}", "out", str(path)]
+    subprocess.run(["ns", str(_SCRIPT), *arguments], check=True)
