@@ -292,3 +292,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_announced_departure_is_at_the_time_of_the_departure() {
+    let run = |announced: bool| {
+        let mut bed = Testbed::of_queues(&["2:rate=8mbit,delay=3ms,dir=out"]);
+        if announced {
+            bed.switch.announce_departures();
+        }
+        set(&mut bed, 1, "rate=500pps");
+        for (now, queue, count) in [(0, 1, 3), (100_000, 0, 4), (4_000_000, 1, 2), (30_000_000, 3, 2)] {
+            send(&mut bed, now, queue, count);
+        }
+        left(&mut bed, 1_000_000_000)
+    };
+    let departures = run(false);
+    assert_eq!(departures.len(), 11);
+    assert_eq!(run(true), departures);
+}

@@ -269,6 +269,16 @@ impl Switch {
             }
             return;
         }
+        if self.announces {
+            let Frame { bytes, tail } = frame;
+            match state.out_wire.announce(now, length) {
+                Some(time) => {
+                    self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+                }
+                None => self.spare.push(bytes),
+            }
+            return;
+        }
         state.out_wire.send(now, frame, length);
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, Stage::Depart);

@@ -115,15 +115,7 @@ impl<T> Wire<T> {
 
     /// Sends a packet of `bytes` at `start`, which must not be before [`Wire::ready`].
     pub fn send(&mut self, start: Nanos, item: T, bytes: usize) {
-        if let Some(rate) = self.parameters.rate {
-            // After a pause nothing is owed for the rounding of earlier packets.
-            let remainder = if start > self.busy_until { 0 } else { self.remainder };
-            let (span, remainder) = rate.transmission(bytes, remainder);
-            self.busy_until = start + span;
-            self.remainder = remainder;
-        } else {
-            self.busy_until = start;
-        }
+        self.occupy(start, bytes);
         if !self.account(bytes) {
             return;
         }
@@ -135,6 +127,26 @@ impl<T> Wire<T> {
         let earliest = self.line.back().map_or(Nanos::ZERO, |(due, _)| *due);
         let due = (self.busy_until + self.parameters.delay).max(earliest);
         self.line.push_back((due, item));
+    }
+
+    /// As [`Wire::send`], for who keeps the packet: when it arrives, unless it is lost. The wire must always
+    /// be used so, and keep its delay.
+    pub fn announce(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
+        self.occupy(start, bytes);
+        self.account(bytes).then(|| self.busy_until + self.parameters.delay)
+    }
+
+    /// Takes the time of sending a packet of `bytes`.
+    fn occupy(&mut self, start: Nanos, bytes: usize) {
+        if let Some(rate) = self.parameters.rate {
+            // After a pause nothing is owed for the rounding of earlier packets.
+            let remainder = if start > self.busy_until { 0 } else { self.remainder };
+            let (span, remainder) = rate.transmission(bytes, remainder);
+            self.busy_until = start + span;
+            self.remainder = remainder;
+        } else {
+            self.busy_until = start;
+        }
     }
 
     /// When the next packet arrives at the far end.
