@@ -33,7 +33,7 @@ pub(super) struct Vegas {
     grow: bool,
     /// Acknowledgements after a retransmission that are still looked at for another loss.
     worried: u32,
-    /// Fine-grained timeout in ns, with its smoothed round trip (times 8) and deviation (times 4).
+    /// Fine-grained timeout in ns (none before the first measurement), with its smoothed round trip (times 8) and deviation (times 4).
     timeout: f64,
     srtt8: f64,
     deviation4: f64,
@@ -57,7 +57,7 @@ impl Vegas {
             increment: 0.0,
             grow: true,
             worried: 0,
-            timeout: 0.0,
+            timeout: f64::INFINITY,
             srtt8: 0.0,
             deviation4: 0.0,
             deflated: 0.0,
@@ -180,7 +180,8 @@ impl Sender {
         }
         let deflated = self.vegas().deflated;
         if self.dupacks > self.config.dupack_threshold && self.cwnd > deflated {
-            self.cwnd = deflated;
+            // ns-2 closes the window to 0 here where duplicates follow a timeout.
+            self.cwnd = deflated.max(RESTART);
             self.ssthresh = 2.0;
         }
         self.advance(now, acked, segment);
