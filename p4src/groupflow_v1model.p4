@@ -128,6 +128,7 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
 control GroupflowEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Neighbours() neighbours;
     ProbeStamp() probe_stamp;
+    QueueMirror() queue_mirror;
 
     // Packets and bytes that left on each port. Index: port number.
     counter(MAX_PORTS, CounterType.packets_and_bytes) port_out;
@@ -139,6 +140,7 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta, inout standa
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);
             }
+            queue_mirror.apply(meta, standard_metadata.egress_port, (bit<32>)standard_metadata.deq_qdepth);
             probe_stamp.apply(hdr, (bit<32>)standard_metadata.egress_global_timestamp);
             port_out.count((bit<32>)standard_metadata.egress_port);
         }

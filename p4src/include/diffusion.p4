@@ -106,6 +106,18 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
+// How many packets the last one left behind in its queue. gfswitch keeps queue_depth itself; where a traffic manager
+// does not (BMv2), the rate agent beside the switch copies this there.
+control QueueMirror(in metadata_t meta, in port_t port, in bit<32> depth) {
+    register<bit<32>>(QUEUE_CELLS) left_behind;
+
+    apply {
+        if (meta.flow != 0) {
+            left_behind.write(((bit<32>)port << 3) + (bit<32>)meta.queue, depth);
+        }
+    }
+}
+
 control Diffusion(inout headers_t hdr, inout metadata_t meta) {
     // The first three are the traffic manager's to keep or obey (docs/diffusion.md). Index of these and the next two:
     // the flow's cell, egress port * QUEUES + queue.

@@ -9,6 +9,7 @@
 A scenario is a value; build one in Python, or change one with `dataclasses.replace`.
 """
 
+from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import (
     Arrivals,
     Flow,
@@ -29,6 +30,7 @@ from groupflow.sim.runner import Progress, run
 
 __all__ = [
     "Arrivals",
+    "Diffusion",
     "Flow",
     "Generator",
     "GilbertElliott",
@@ -45,4 +47,5 @@ __all__ = [
     "load",
     "parse",
     "run",
+    "with_diffusion",
 ]

@@ -91,7 +91,7 @@ pub enum NodeKind {
     /// Where flows begin and end. It has one link, at port 0.
     Host(HostSpec),
     /// A router without P4: a queue a port, first in, first out, tail drop.
-    Fifo,
+    Fifo(FifoSpec),
     /// A switch that runs a P4 program.
     Switch(SwitchSpec),
 }
@@ -105,6 +105,14 @@ pub struct HostSpec {
     pub mac: Mac,
     /// Whom it addresses frames to.
     pub gateway_mac: Mac,
+}
+
+/// What a router without P4 does before a queue is full.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FifoSpec {
+    /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
+    #[serde(default)]
+    pub ecn: Option<u32>,
 }
 
 /// A switch that runs P4.

@@ -60,7 +60,6 @@ impl P4Switch {
                 &LinkChange { direction: groupflow_switch::core::Direction::Out, ..change },
             )?;
         }
-        switch.announce_departures();
         let mut runtime = Runtime::new(DEVICE_ID);
         runtime.install(&mut switch, program);
         Ok(P4Switch {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{request, Testbed};
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_switch::core::{Amount, QueueStats};
+use groupflow_switch::core::{Amount, QueueStats, SwitchConfig};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -235,6 +235,29 @@ fn buffers_that_are_given_back_are_used_again() {
     assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
+#[test]
+fn an_eager_switch_says_the_same_earlier() {
+    let run = |eager: bool| {
+        let links = ["2:rate=8mbit,delay=3300us,loss=10%,queue=20,dir=out"];
+        let mut bed = Testbed::of(SwitchConfig { priorities: 8, eager, ..common::switch_config(&links) });
+        bed.runtime.install(&mut bed.switch, common::queues_config());
+        let mut left = Vec::new();
+        let mut deadlines = 0;
+        for n in 0..100 {
+            bed.inject(n * MS * 9 / 10, 1, &request(2, (n % 3) as u8, n as u16, 1000));
+            while let Some(due) = bed.switch.deadline().filter(|due| due.0 < (n + 1) * MS * 9 / 10) {
+                left.extend(bed.advance(due.0));
+                deadlines += 1;
+            }
+        }
+        left.extend(bed.advance(SECOND));
+        (left, bed.switch.stats(), deadlines)
+    };
+    let (usual, eager) = (run(false), run(true));
+    assert_eq!((&usual.0, &usual.1), (&eager.0, &eager.1));
+    assert!(eager.2 * 3 < usual.2 * 2, "{} and {} events", eager.2, usual.2);
+}
+
 /// Queues 1 to 3 share a level with these weights, and send what is said at these times (in units of 100 us).
 fn arrivals() -> impl Strategy<Value = (Vec<u16>, Vec<(u64, u8, usize)>)> {
     let weights = proptest::collection::vec(1u16..10, 3);
@@ -291,22 +314,4 @@ proptest! {
             prop_assert_eq!(counters.dropped, counters.drops.full_packets.packets);
         }
     }
-}
-
-#[test]
-fn an_announced_departure_is_at_the_time_of_the_departure() {
-    let run = |announced: bool| {
-        let mut bed = Testbed::of_queues(&["2:rate=8mbit,delay=3ms,dir=out"]);
-        if announced {
-            bed.switch.announce_departures();
-        }
-        set(&mut bed, 1, "rate=500pps");
-        for (now, queue, count) in [(0, 1, 3), (100_000, 0, 4), (4_000_000, 1, 2), (30_000_000, 3, 2)] {
-            send(&mut bed, now, queue, count);
-        }
-        left(&mut bed, 1_000_000_000)
-    };
-    let departures = run(false);
-    assert_eq!(departures.len(), 11);
-    assert_eq!(run(true), departures);
 }

@@ -100,8 +100,11 @@ class Line:
         self.arrived: Counter[int] = Counter()
         self.told: list[Feedback] = []
         """what the first switch reported to the source"""
-        self._wire: list[tuple[int, int, int, int, bytes]] = []
-        self._order = itertools.count()
+        self.links = {(i, DOWN): (i + 1, UP) for i in range(len(rates) - 1)}
+        """from a switch's port to another's"""
+        self.links |= {end: start for start, end in self.links.items()}
+        self.wire: list[tuple[int, int, int, int, bytes]] = []
+        self.order = itertools.count()
 
     def _switch(self, rate: int, buffer: int) -> Switch:
         switch = Switch.load(
@@ -154,7 +157,7 @@ class Line:
                 if current <= 0:
                     due += MS
                     continue
-                heapq.heappush(self._wire, (int(due), next(self._order), at, port, frame))
+                heapq.heappush(self.wire, (int(due), next(self.order), at, port, frame))
                 due += Fraction(10**9, current)
 
         return step
@@ -165,8 +168,8 @@ class Line:
             end = self.now + self.delay_ns
             for source in sources:
                 source(end)
-            while self._wire and self._wire[0][0] < end:
-                time, _, number, port, frame = heapq.heappop(self._wire)
+            while self.wire and self.wire[0][0] < end:
+                time, _, number, port, frame = heapq.heappop(self.wire)
                 self.switches[number].inject(port, frame, time)
             for number, switch in enumerate(self.switches):
                 for output in switch.advance(end - 1):
@@ -174,15 +177,17 @@ class Line:
             self.now = end
 
     def _carry(self, number: int, port: int, due: int, output: Output) -> None:
-        frame = output.frame
-        if port == DOWN and number + 1 < len(self.switches):
-            heapq.heappush(self._wire, (due, next(self._order), number + 1, UP, frame))
-        elif port == DOWN:
-            self.arrived[int.from_bytes(frame[36:38], "big")] += 1
-        elif port == UP and number:
-            heapq.heappush(self._wire, (due, next(self._order), number - 1, DOWN, frame))
+        if (end := self.links.get((number, port))) is not None:
+            heapq.heappush(self.wire, (due, next(self.order), *end, output.frame))
         elif port == UP:
             self.told.append(parsed(output))
+        else:
+            self.arrived[self.counted_as(number, output.frame)] += 1
+
+    def counted_as(self, number: int, frame: bytes) -> int:
+        """Under what a packet is counted that switch `number` sent out of the network: its flow."""
+        del number
+        return int.from_bytes(frame[36:38], "big")
 
     def waiting(self, queue: int) -> list[int]:
         """Packets in a queue of each switch."""

@@ -34,13 +34,14 @@ def test_a_register_is_read_once_and_written_once() -> None:
             reads[primitive["parameters"][1]["value"]] += 1
         elif primitive["op"] == "register_write":
             writes[primitive["parameters"][0]["value"]] += 1
-    assert len(reads | writes) == 25
+    assert len(reads | writes) == 26
     assert set(reads.values()) == set(writes.values()) == {1}
     managers = {name.rpartition(".")[2]: (name in reads, name in writes) for name in set(reads) ^ set(writes)}
     assert managers == {  # the traffic manager does the other half
         "queue_depth": (True, False),
         "queue_share": (True, False),
         "queue_rate": (False, True),
+        "left_behind": (False, True),  # for the rate agent beside BMv2
     }
 
 

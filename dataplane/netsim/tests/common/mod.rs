@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use groupflow_netsim::spec::{
-    Arrivals, EndSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes, SourceSpec,
-    UdpSpec,
+    Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes,
+    SourceSpec, UdpSpec,
 };
 use groupflow_netsim::{LossSpec, Network, Observer, Sample, TraceRecord};
 
@@ -41,7 +41,11 @@ impl Lab {
     }
 
     pub fn fifo(&mut self, name: &str) {
-        self.spec.nodes.push(NodeSpec { name: name.into(), kind: NodeKind::Fifo });
+        self.router(name, FifoSpec::default());
+    }
+
+    pub fn router(&mut self, name: &str, spec: FifoSpec) {
+        self.spec.nodes.push(NodeSpec { name: name.into(), kind: NodeKind::Fifo(spec) });
     }
 
     pub fn link(

@@ -45,14 +45,8 @@ impl Rate {
     /// The remainder (in units of 1 ns / rate) makes back-to-back packets exact: their total time is
     /// rounded once, not packet by packet, which matters from some Gb/s on.
     pub fn transmission(self, bytes: usize, remainder: u64) -> (Nanos, u64) {
-        const SECOND: u64 = 8 * 1_000_000_000;
-        let rate = self.get();
-        let small = (bytes as u64).checked_mul(SECOND).and_then(|work| work.checked_add(remainder));
-        if let Some(work) = small {
-            return (Nanos(work / rate), work % rate);
-        }
-        let rate = u128::from(rate);
-        let work = bytes as u128 * u128::from(SECOND) + u128::from(remainder);
+        let rate = u128::from(self.get());
+        let work = bytes as u128 * 8 * 1_000_000_000 + u128::from(remainder);
         let span = u64::try_from(work / rate).unwrap_or(u64::MAX);
         // The remainder is below the rate, which is a u64.
         (Nanos(span), (work % rate) as u64)

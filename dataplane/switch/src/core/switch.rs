@@ -82,8 +82,6 @@ pub struct Switch {
     pub(super) clock: Nanos,
     /// Everything before this has happened.
     pub(super) reached: Nanos,
-    /// Whether frames come out when their last bit's time is known rather than when it has come.
-    pub(super) announces: bool,
     /// Buffers for frames to come.
     pub(super) spare: Vec<Vec<u8>>,
     pub(super) emitted: Emitted,
@@ -116,7 +114,6 @@ impl Switch {
             loopback: VecDeque::new(),
             clock: Nanos::ZERO,
             reached: Nanos::ZERO,
-            announces: false,
             spare: Vec::new(),
             emitted: Emitted::default(),
             drops: SwitchDrops::default(),
@@ -241,13 +238,6 @@ impl Switch {
     /// Up to when everything has happened.
     pub fn reached(&self) -> Nanos {
         self.reached
-    }
-
-    /// From now on, gives out a frame as soon as it begins to be sent, with the time, which is to come, when
-    /// it arrives at the far end of the port's link. It saves an event a frame for who can keep frames until
-    /// then. Links must not change their delay, and going down does not reach what was given out.
-    pub fn announce_departures(&mut self) {
-        self.announces = true;
     }
 
     /// Takes back the buffers of frames that left, for frames to come: a caller that does this with all of
