@@ -107,6 +107,7 @@ class Row:
     exact: Pair
     first: str  # at the same instant, on the exact line: "arrivals" or "departures"
     netsim: Pair
+    more: Pair | None  # ns-2 with one packet of buffer more, where netsim differs
 
 
 def pairs(scenario: Scenario, ns2: Path, other: Path) -> list[Pair]:
