@@ -25,12 +25,11 @@ def install() -> None:
         raise SystemExit("validate: ns-2 is missing: `apt-get install ns2` failed (it needs root)")
 
 
-def run(scenario: Scenario, out: Path, *, reuse: bool, more: int = 0) -> Path:
-    """Samples of a run, with so many packets of buffer more than the scenario has."""
-    path = out / (f"{scenario.name}.ns2" + (f".{more}more" if more else ""))
+def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
+    """Samples of a run."""
+    path = out / f"{scenario.name}.ns2"
     if not (reuse and path.exists()):
-        links = tuple(replace(link, packets=link.packets + more) for link in scenario.links)
-        _ns(replace(scenario, links=links), path)
+        _ns(scenario, path)
     return path
 
 

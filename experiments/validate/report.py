@@ -28,7 +28,7 @@ HEADINGS = (
     "windows apart",
 )
 
-MORE_HEADINGS = ("scenario", "TCP", "flow", "acknowledged", "dropped", "mean window", "windows apart")
+LATE_HEADINGS = ("scenario", "TCP", "flow", "acknowledged", "dropped", "mean window", "windows apart")
 
 
 def cells(row: Row) -> list[str]:
@@ -53,15 +53,15 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def more_cells(table: Sequence[Row]) -> list[list[str]]:
-    """Where netsim differs: how far ns-2 differs from itself with one packet of buffer more."""
-    return [[*_names(row), *_differences(row.more)] for row in table if row.more is not None]
+def late_cells(table: Sequence[Row]) -> list[list[str]]:
+    """Where netsim differs from ns-2: how far it is from the exact line with departures first."""
+    return [[*_names(row), *_differences(row.late)] for row in table if row.late is not None]
 
 
 def write(table: Sequence[Row], ns2_seconds: float, our_seconds: float) -> None:
     """Replaces what the document has between its markers."""
     document = _replaced(_DOCUMENT.read_text(), "table", _markdown(HEADINGS, [cells(row) for row in table]))
-    document = _replaced(document, "more", _markdown(MORE_HEADINGS, more_cells(table)))
+    document = _replaced(document, "late", _markdown(LATE_HEADINGS, late_cells(table)))
     cost = f"ns-2: {ns2_seconds:.1f} s of CPU. netsim, one thread: {our_seconds:.1f} s, its samples included."
     _DOCUMENT.write_text(_replaced(document, "cost", cost))
 
