@@ -175,7 +175,8 @@ fn main() -> ExitCode {
     };
     let start = Instant::now();
     let engines = [Engine::Auto, Engine::Interpreter];
-    println!("compiled in {:?}: {:?}", start.elapsed(), pipeline(&program, engines[0]).engine());
+    let engine = pipeline(&program, engines[0]).engine();
+    println!("{engine:?} made in {:?}", start.elapsed());
     println!("{:32} {:>11} {:>12} {:>9} {:>6}", "", "native", "interpreter", "ratio", "out/in");
     for load in loads() {
         let mut pipelines = engines.map(|engine| pipeline(&program, engine));
