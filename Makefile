@@ -16,7 +16,7 @@ OUT ?= out/demo
 demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POLICY) --switch $(SWITCH) --out $(OUT) \
 	$(if $(FILE),--file "$(FILE)") $(if $(RATE),--rate $(RATE)) $(if $(DELAY),--delay $(DELAY))
 
-.PHONY: help setup demo test test-rust test-unit test-network lint p4 p4-check bench clean
+.PHONY: help setup demo test test-rust test-unit test-network lint p4 p4-check bench validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ p4-check:  ## fail when p4src/build is older than the sources
 
 bench: setup  ## measure: throughput, join time, 1,000 sessions
 	$(PYTHON) -m experiments.bench
+
+validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)
+	$(PYTHON) -m experiments.validate
 
 clean:  ## remove what was built
 	rm -rf .venv out dataplane/target controller/groupflow/_native*.so

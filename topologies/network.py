@@ -16,7 +16,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from groupflow.topology import Topology
-from topologies.bmv2 import Bmv2Switch
+from topologies.bmv2 import Bmv2Switch, tick_interfaces
 from topologies.daemon import Daemon
 from topologies.gfswitch import GfSwitch
 from topologies.host import GroupHost
@@ -135,8 +135,10 @@ def running(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> 
 
 
 def interfaces(topology: Topology) -> list[str]:
-    """The network's interfaces in the root namespace: those of the switches."""
-    return [switch.interface(port) for switch in topology.switches.values() for port in switch.ports]
+    """The network's interfaces in the root namespace: those of the switches, and BMv2's for ticks."""
+    switches = topology.switches.values()
+    wires = [switch.interface(port) for switch in switches for port in switch.ports]
+    return wires + [tick_interfaces(switch)[0] for switch in switches]
 
 
 def processes_in(namespace: int) -> Sequence[int]:

@@ -268,9 +268,13 @@ def main() -> int:
     if given.inside:
         json.dump(_inside(_Options(*json.loads(given.inside))), sys.stdout)
         return 0
-    switches = [s for s in given.gfswitch if s != "none"] if given.gfswitch else [str(find_program("gfswitch"))]
+    switches = (
+        [s for s in given.gfswitch if s != "none"] if given.gfswitch else [str(find_program("gfswitch"))]
+    )
     for result in _measure_apart(_Options(given.rounds, given.seconds, given.payload, switches)):
-        print(f"{result.copies} x {result.contender}: {result.received:,.0f} packets/s, ratio {result.ratio:.3f}")
+        print(
+            f"{result.copies} x {result.contender}: {result.received:,.0f} packets/s, ratio {result.ratio:.3f}"
+        )
     return 0
 
 

@@ -22,6 +22,8 @@ class Plan:
     """from here on both flows are there and means are taken"""
     window_packets: int
     """the largest TCP window"""
+    diffusion: str = "0.1"
+    """D of eq. 3"""
     sample_s: float = 0.05
 
 

@@ -3,8 +3,8 @@
 What the paper leaves open, and what is chosen here:
 
 - A host's link has no delay and no rate, as ns-2's agents sit in the node itself: what TCP sends is in the
-  first node's queue at once. (So TCP alone overflows that queue in slow start, too; the paper's losses at node
-  15 are counted from when the background starts.)
+  first node's queue at once. (So TCP alone overflows that queue in slow start, too; losses at node 15
+  are counted from when the background starts.)
 - With the control, the host is the external node of eq. 9 and shapes its flow to r_0, with d_0 = d.
 - With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
 - 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.

@@ -57,7 +57,7 @@ def read(path: Path, scenario: Scenario) -> list[Series]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow in ns-2 and in another run."""
+    """A flow in ns-2, or what stands for it, and in another run."""
 
     ns2: Series
     other: Series
@@ -107,6 +107,7 @@ class Row:
     exact: Pair
     first: str  # at the same instant, on the exact line: "arrivals" or "departures"
     netsim: Pair
+    late: Pair | None  # where netsim differs: the exact line with departures first, and netsim
 
 
 def pairs(scenario: Scenario, ns2: Path, other: Path) -> list[Pair]:

@@ -17,18 +17,31 @@ def build() -> None:
         subprocess.run([*_cargo(runner), "--no-run"], cwd=_WORKSPACE, check=True)
 
 
-def exact(scenario: Scenario, out: Path, first: str) -> Path:
+def exact(scenario: Scenario, out: Path, first: str, *, reuse: bool) -> Path:
     """Samples on the exact line; of an arrival and a departure at the same instant, `first` goes first."""
-    return _run(scenario, out, "tcp_line", first)[0]
+    path = out / f"{scenario.name}.{first}"
+    if not (reuse and path.exists()):
+        _cargo_run("tcp_line", scenario, path, first)
+    return path
 
 
-def run(scenario: Scenario, out: Path) -> tuple[Path, float]:
-    """Samples on netsim, and the CPU time."""
-    return _run(scenario, out, "tcp_netsim", "departures")
+def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
+    """Samples on netsim."""
+    path = out / f"{scenario.name}.netsim"
+    if not (reuse and path.exists()):
+        _cargo_run("tcp_netsim", scenario, path)
+    return path
 
 
-def _run(scenario: Scenario, out: Path, runner: str, first: str) -> tuple[Path, float]:
-    path = (out / f"{scenario.name}.{runner}.{first}").resolve()
+def seconds(scenario: Scenario, out: Path) -> float:
+    """CPU time on netsim, with the scenario's samples."""
+    before = os.times()
+    _cargo_run("tcp_netsim", scenario, out / "none")
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def _cargo_run(runner: str, scenario: Scenario, path: Path, first: str = "departures") -> None:
     environment = os.environ | {
         "LINKS": ";".join(link.words() for link in scenario.links),
         "FLOWS": ";".join(
@@ -38,13 +51,10 @@ def _run(scenario: Scenario, out: Path, runner: str, first: str) -> tuple[Path, 
         "FIRST": first,
         "UNTIL": f"{scenario.until:g}",
         "SAMPLE": f"{scenario.sample:g}",
-        "OUT": str(path),
+        "OUT": str(path.resolve()),
     }
-    before = os.times()
     command = [*_cargo(runner), "--", "--ignored", "scenario"]
     subprocess.run(command, cwd=_WORKSPACE, env=environment, check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    return path, after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def _cargo(runner: str) -> list[str]:

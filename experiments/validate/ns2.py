@@ -25,10 +25,11 @@ def install() -> None:
         raise SystemExit("validate: ns-2 is missing: `apt-get install ns2` failed (it needs root)")
 
 
-def run(scenario: Scenario, out: Path) -> Path:
+def run(scenario: Scenario, out: Path, *, reuse: bool) -> Path:
     """Samples of a run."""
     path = out / f"{scenario.name}.ns2"
-    _ns(scenario, path)
+    if not (reuse and path.exists()):
+        _ns(scenario, path)
     return path
 
 

@@ -81,15 +81,13 @@ def line(name: str, title: str, variant: str, megabits: float, window: int, buff
 
 def scenarios() -> list[Scenario]:
     """All of them, the fast ones first."""
-    runs = [bottleneck("one", "one flow, 50 packets of buffer", variant, 50) for variant in VARIANTS]
-    runs += [bottleneck("small", "one flow, 10 packets of buffer", variant, 10) for variant in VARIANTS]
-    runs += [
-        bottleneck("two", "two flows, 50 packets of buffer", variant, 50, flows=2) for variant in VARIANTS
-    ]
-    runs += [
-        bottleneck("delayed", "one flow, 50 packets of buffer, delayed ACK", variant, 50, delayed=True)
-        for variant in VARIANTS
-    ]
+    runs: list[Scenario] = []
+    for variant in VARIANTS:
+        runs.append(bottleneck("one", "one flow, buffer of 50", variant, 50))
+        runs.append(bottleneck("small", "one flow, buffer of 10", variant, 10))
+        runs.append(bottleneck("two", "two flows, buffer of 50", variant, 50, flows=2))
+        runs.append(bottleneck("delayed", "one flow, buffer of 50, delayed ACK", variant, 50, delayed=True))
+    runs.sort(key=lambda scenario: scenario.title)
     runs += [line("line1", "30-node line, 370 Mb/s", "tahoe", 370, 5_000)]
     runs += [line("line2", "30-node line, 1.23 Gb/s", "tahoe", 1_230, 5_000)]
     runs += [line("line3", "30-node line, 3.7 Gb/s", "tahoe", 3_700, 5_000)]

@@ -227,8 +227,8 @@ def gfswitch_command(wires: Wires, grpc_port: int) -> list[str]:
 def bmv2_command(wires: Wires, grpc_port: int, thrift_port: int = 9190) -> list[str]:
     """simple_switch_grpc without a program."""
     return ["simple_switch_grpc", *_interfaces(wires), "--device-id", "1", "--no-p4",
-            "--thrift-port", str(thrift_port), "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510",
-            "--priority-queues", "8"]  # fmt: skip
+            "--thrift-port", str(thrift_port), "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}",
+            "--cpu-port", "510", "--priority-queues", "8"]  # fmt: skip
 
 
 def _interfaces(wires: Wires) -> list[str]:

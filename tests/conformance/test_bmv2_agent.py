@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 
 import finsy as fy
 import pytest
 
 from groupflow.diffusion.bmv2_agent import Cell, RateAgent, Tick
+from groupflow.diffusion.coefficients import alpha_coefficient, clamp_limit, diffusion_coefficient
 from groupflow.diffusion.thrift_client import ThriftClient
 from tests.conformance.conftest import free_port
 from tests.conformance.process_switch import ProcessSwitch, bmv2_command
@@ -25,7 +28,7 @@ from tests.unit.p4.diffusion import (
     tick,
     tick_entry,
 )
-from tests.unit.p4.network import ROUTER_MAC, frame, mac, ports
+from tests.unit.p4.network import ROUTER_MAC, frame, mac, new_switch, ports
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: virtual interfaces"),
@@ -33,6 +36,7 @@ pytestmark = [
 ]
 UP, DOWN, QUEUE, LINE = 7, 8, 3, 640_000
 THRIFT = 9191
+STAGE = "GroupflowIngress.diffusion."
 
 
 @pytest.fixture
@@ -109,6 +113,27 @@ def test_feedback_sets_a_rate_that_bmv2_obeys(bmv2: ProcessSwitch, generator: Wi
     agent.round(0)
     assert burst(0) < 7  # BMv2's limit: what waits keeps the departure times of the rate before
     agent.control([], [])
+    client.close()
+
+
+def test_bmv2_computes_as_gfswitch_does(bmv2: ProcessSwitch) -> None:
+    """Random reports and coefficients, negative and saturating ones among them: the same rate on both."""
+    client, chance, twin = ThriftClient("127.0.0.1", THRIFT), random.Random(20061001), new_switch()
+    cell = DOWN * 8 + QUEUE
+    twin.write([+source_entry(port=DOWN, queue=QUEUE)])
+    for _ in range(60):
+        alpha = alpha_coefficient(Fraction(chance.randint(1000, 2000), 1000))
+        d = diffusion_coefficient(Fraction(1, 10), chance.randint(100_000, 10**9))
+        here, there = chance.choice([0, 7, 1800, 2**32 - 1]), chance.choice([0, 5, 100_000, 2**31])
+        r = chance.choice([0, 401, -401, 64_001, RATE_MAX, -RATE_MAX - 1])
+        client.write_register(f"{STAGE}queue_depth", cell, here)
+        twin.set_register("queue_depth", cell, here)
+        for switch in (bmv2, twin):
+            limit = clamp_limit(d)
+            switch.write([~source_entry(port=DOWN, queue=QUEUE, alpha=alpha.codes, d=d.codes, limit=limit)])
+            switch.run(DOWN, feedback(r=r, n=there))
+        rates = [client.read_register(f"{STAGE}queue_rate", cell), twin.register("queue_rate", cell)]
+        assert rates[0] == rates[1], (alpha, d, here, there, r)
     client.close()
 
 

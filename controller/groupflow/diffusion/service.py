@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from groupflow.diffusion import stability
+from groupflow.diffusion import bmv2_agent, stability
 from groupflow.diffusion.coefficients import Coefficient, CoefficientError, diffusion_coefficient
 from groupflow.diffusion.model import FLOWS, DiffusionError, FlowRecord, FlowRequest, link_key
 from groupflow.diffusion.plan import (
@@ -33,6 +33,7 @@ from groupflow.topology import Topology
 
 MAX_BRANCHES = 16
 APPLY_SECONDS = 5.0
+AGENT_PERIOD_NS = bmv2_agent.LEAST_PERIOD_NS
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,13 @@ class Diffusion:
         return stream_places(self._topology, request, tree, self._delay)
 
     def _delay(self, one: str, other: str) -> int:
+        """What D is divided by, and the period of reports: not less than whoever ticks can keep."""
         measured = self.measured.get(link_key(one, other))
-        return measured if measured is not None else self._topology.link_between(one, other).spec.delay_ns
+        delay = measured if measured is not None else self._topology.link_between(one, other).spec.delay_ns
+        switches = [self._devices[name] for name in (one, other) if name in self._devices]
+        return (
+            delay if all(switch.has_traffic_manager for switch in switches) else max(delay, AGENT_PERIOD_NS)
+        )
 
     async def _measure_places(self, places: list[Place]) -> None:
         switches = self._topology.switches

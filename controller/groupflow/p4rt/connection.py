@@ -24,6 +24,9 @@ BATCH = 500
 """Updates in one write request: some 60 kB, and a few ms of a switch's time."""
 HANDSHAKE_SECONDS = 5.0
 
+_NO_SUCH_EXTERN = (GRPCStatusCode.UNIMPLEMENTED, GRPCStatusCode.INVALID_ARGUMENT, GRPCStatusCode.UNKNOWN)
+"""BMv2 answers UNKNOWN ("Incorrect entity type")."""
+
 MASTERY_ROUNDS = 3
 """How often to bid higher than a primary that is gone."""
 
@@ -55,6 +58,9 @@ class ConnectionFailedError(Exception):
 class Connection(Protocol):
     """What a device needs of its switch; tests put a fake in its place."""
 
+    has_traffic_manager: bool
+    """whether queues and packet generators can be set; BMv2 says no"""
+
     async def write(self, changes: Sequence[Change]) -> list[Failure]: ...
     async def read(self) -> Entries: ...
     async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]: ...
@@ -73,7 +79,6 @@ class P4RuntimeConnection:
         self.election_id = election_id
         self.installed_pipeline = False
         self.has_traffic_manager = True
-        """whether queues and packet generators can be set; BMv2 says no"""
 
     async def open(self) -> None:
         """Becomes primary, and installs the pipeline if the switch runs another."""
@@ -115,7 +120,7 @@ class P4RuntimeConnection:
         try:
             found += await self.query(externs.wildcards())
         except P4ClientError as error:
-            if error.code not in (GRPCStatusCode.UNIMPLEMENTED, GRPCStatusCode.INVALID_ARGUMENT):
+            if error.code not in _NO_SUCH_EXTERN:
                 raise
             self.has_traffic_manager = False
         return decode(self._program, found)

@@ -99,6 +99,11 @@ class Device:
             await asyncio.sleep(backoff)
             backoff = min(2 * backoff, LAST_BACKOFF_SECONDS)
 
+    @property
+    def has_traffic_manager(self) -> bool:
+        """Whether queues and packet generators can be set; while it is down: we hope so."""
+        return self._connection is None or self._connection.has_traffic_manager
+
     def send(self, port: int, frame: bytes) -> None:
         """Queues a frame for one port of the switch; without a switch it is gone, like any packet."""
         self._enqueue(PacketOut(port, False, frame))

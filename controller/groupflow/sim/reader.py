@@ -19,6 +19,7 @@ from groupflow.sim.model import (
     FifoOptions,
     Flow,
     GilbertElliott,
+    GroupSession,
     Kind,
     LinkExtra,
     Pattern,
@@ -37,7 +38,7 @@ from groupflow.topology_reader import read_form
 _TOPOLOGY_KEYS = ("name", "description", "defaults", "switches", "hosts", "links")
 _KEYS = (
     *_TOPOLOGY_KEYS, "topology", "traffic", "duration", "sample", "seed", "program", "p4info", "routes",
-    "queues", "trace",
+    "queues", "trace", "sessions",
 )  # fmt: skip
 _FLOW_KEYS = ("kind", "from", "to", "start", "stop", "shaped_as")
 _UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on_for", "off_for", "random", "sizes")
@@ -45,7 +46,12 @@ _TCP_KEYS = (
     *_FLOW_KEYS, "variant", "window", "packet", "profile", "size", "delayed_ack", "ecn", "initial_window",
     "min_rto",
 )  # fmt: skip
+<<<<<<< HEAD
 _SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues", *FIFO_KEYS)
+=======
+_SESSION_KEYS = ("id", "from", "to", "size", "mode", "policy", "rate", "start")
+_SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues")
+>>>>>>> main
 _LINK_KEYS = ("ends", "rate", "delay", "loss", "queue", "queue_bytes", "down")
 _BURST_KEYS = ("to_bad", "to_good", "good", "bad")
 _LAST_DEVICE_ID = 0xFFFF
@@ -94,6 +100,7 @@ class _Reader(FormReader):
             topology=topology,
             flows=flows,
             duration_ns=duration_ns,
+            sessions=self._sessions(form, topology),
             sample_ns=sample_ns,
             seed=self.integer(form, "", "seed", 0, 2**64 - 1) if "seed" in form else 1,
             kinds=MappingProxyType(kinds),
@@ -254,6 +261,32 @@ class _Reader(FormReader):
         if not isinstance(name, str) or name not in topology.hosts:
             self.refuse(f"{key}.{field}", f"unknown host {name!r}; declare it under hosts")
         return name
+
+    def _sessions(self, form: Map, topology: Topology) -> tuple[GroupSession, ...]:
+        value = form.get("sessions", [])
+        if not isinstance(value, list):
+            self.refuse(
+                "sessions", "not a list; write `- {id: 7, from: h1, to: [h2, h3], size: 1000000 bytes}`"
+            )
+        items = enumerate(cast(list[object], value))
+        return tuple(self._session(f"sessions[{place}]", item, topology) for place, item in items)
+
+    def _session(self, key: str, value: object, topology: Topology) -> GroupSession:
+        form = self.map(value, key, _SESSION_KEYS)
+        receivers = form.get("to")
+        names = cast(list[object], receivers) if isinstance(receivers, list) else []
+        if not names:
+            self.refuse(f"{key}.to", f"{receivers!r} is no list of hosts; write `to: [h2, h3]`")
+        return GroupSession(
+            id=self.integer(form, key, "id", 1, 0x7FFF),
+            source=self._host(form, key, "from", topology),
+            destinations=tuple(self._host({"to": name}, key, "to", topology) for name in names),
+            size=self._required(form, key, "size", units.parse_bytes),
+            mode=self._choice(form, key, "mode", ("e2e", "n2n"), "e2e"),
+            policy=self._choice(form, key, "policy", ("strict", "isolate"), "strict"),
+            rate=self.quantity(form, key, "rate", units.parse_rate, None) or 0,
+            start_ns=self.quantity(form, key, "start", units.parse_delay, 0),
+        )
 
     def _udp(self, key: str, form: Map) -> UdpTraffic:
         rate = self._required(form, key, "rate", units.parse_rate)

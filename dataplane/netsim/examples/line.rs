@@ -72,6 +72,7 @@ fn main() {
         nodes,
         links,
         flows,
+        members: vec![],
     };
     let mut network = Network::new(spec, &[]).expect("a valid network");
     network.set_threads(threads as usize);

@@ -91,7 +91,14 @@ impl<'a> Builder<'a> {
         let lookahead = self.spec.links.iter().filter(between).map(|link| Nanos(link.delay_ns)).min();
         let lookahead = if count > 1 { lookahead.unwrap_or(Nanos::MAX) } else { Nanos::MAX };
         let (mailboxes, sample) = (2 * self.spec.links.len(), Nanos(self.spec.sample_ns));
-        Ok(Simulation::new(cells, mailboxes, lookahead, sample, self.spec.flows.len(), places))
+        Ok(Simulation::new(
+            cells,
+            mailboxes,
+            lookahead,
+            sample,
+            self.spec.flows.len() + self.spec.members.len(),
+            places,
+        ))
     }
 
     fn cell(&mut self, nodes: &[NodeId], island_of: &[usize]) -> Result<Cell, BuildError> {
@@ -200,6 +207,7 @@ impl<'a> Builder<'a> {
                     cpu_port: Port(spec.cpu_port),
                     drop_port: Port(spec.drop_port),
                     priorities: spec.queues,
+                    eager: true,
                     seed: self.spec.seed.wrapping_add(u64::from(node.0)),
                     ..SwitchConfig::default()
                 };

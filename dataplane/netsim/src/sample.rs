@@ -24,6 +24,8 @@ pub struct FlowSample {
     pub in_transit_bytes: u64,
     /// The rate a shaped flow was told, Q26.6 packets/s.
     pub shaped_rate: Option<u32>,
+    /// Of a group session's sender or receiver: whether it has done all there was to do.
+    pub finished: Option<bool>,
     /// State of a TCP sender.
     pub tcp: Option<TcpSample>,
 }

@@ -94,7 +94,15 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
             }),
         });
     }
-    NetworkSpec { seed: 1, duration_ns: until, sample_ns: step, nodes, links: wires, flows: traffic }
+    NetworkSpec {
+        seed: 1,
+        duration_ns: until,
+        sample_ns: step,
+        nodes,
+        links: wires,
+        flows: traffic,
+        members: vec![],
+    }
 }
 
 struct Writer(String);

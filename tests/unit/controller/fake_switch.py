@@ -103,6 +103,8 @@ class FakeSwitch:
 
 
 class FakeConnection:
+    has_traffic_manager = True
+
     def __init__(self, switch: FakeSwitch) -> None:
         self._switch = switch
         self._packets: asyncio.Queue[PacketIn | None] = asyncio.Queue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -100,7 +100,7 @@ def test_shares_are_of_queues_with_a_rate() -> None:
 
 
 @contextmanager
-def answering(*answers: bytes) -> Iterator[tuple[int, list[bytes]]]:
+def answering(*answers: bytes) -> Generator[tuple[int, list[bytes]]]:
     """A server that gives these answers, whatever is asked."""
     asked = list[bytes]()
 

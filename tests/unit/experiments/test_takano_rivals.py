@@ -32,9 +32,7 @@ def test_every_input_s_part_and_headroom_fit_the_buffer() -> None:
 
 
 def test_a_buffer_below_the_headroom_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="scenario 6: a buffer of 1800 packets is less than node 2"
-    ):
+    with pytest.raises(ValueError, match="scenario 6: a buffer of 1800 packets is less than node 2"):
         rivals.scenario(CASES["6"], "xoff")
 
 

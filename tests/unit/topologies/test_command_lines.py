@@ -57,7 +57,7 @@ def test_link_specs_are_exact(spec: LinkSpec, text: str) -> None:
 
 def test_bmv2_gets_target_flags_behind_the_separator() -> None:
     arguments = bmv2.arguments(LINE.switches["s1"])
-    assert values(arguments, "-i") == ["1@s1-eth1", "2@s1-eth2", "3@s1-eth3"]
+    assert values(arguments, "-i") == ["0@s1-gen", "1@s1-eth1", "2@s1-eth2", "3@s1-eth3"]
     separator = arguments.index("--")
     assert arguments[separator + 1 :] == [
         *("--grpc-server-addr", "127.0.0.1:9561"),
@@ -83,4 +83,7 @@ def test_hosts_get_the_topologys_address_and_route_groups_to_their_switch() -> N
 
 
 def test_only_switches_have_interfaces_in_the_root_namespace() -> None:
-    assert interfaces(variants.named("star")) == [f"s1-eth{port}" for port in range(1, 7)]
+    assert interfaces(variants.named("star")) == [
+        *(f"s1-eth{port}" for port in range(1, 7)),
+        "s1-gen",
+    ]

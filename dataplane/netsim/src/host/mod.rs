@@ -4,9 +4,12 @@
 //! flow, as under a kernel that limits what it queues, and flows take turns.
 
 mod end;
+pub mod group_end;
 mod shaper;
 pub mod tcp_end;
 pub mod udp;
+
+use std::net::SocketAddrV4;
 
 use groupflow_pipeline::units::Nanos;
 use groupflow_switch::core::Rate;
@@ -105,13 +108,14 @@ impl Host {
     /// A frame arrives.
     pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
         match read(head, tail) {
-            Received::Transport { protocol, destination_port, ecn, segment, length, .. } => {
+            Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
                 let Some(place) = self.by_port.get(key(protocol, destination_port)) else {
                     self.unexpected += 1;
                     return;
                 };
                 let place = place as usize;
-                self.ends[place].receive(exit.now, segment, length, ecn);
+                let from = SocketAddrV4::new(source, source_port);
+                self.ends[place].receive(exit.now, from, segment, length, ecn);
                 self.update(place);
             }
             Received::Feedback { flow, rate, .. } => self.reshape(flow, rate),
@@ -238,7 +242,7 @@ mod tests {
     fn a_flow_keeps_to_the_rate_that_feedback_tells() {
         let mut host = Host::new(None, vec![source(1, 800_000_000_000, Some(7))]);
         let mut wiring = wiring();
-        let mut tell = |host: &mut Host, wiring: &mut Wiring, now, rate| {
+        let tell = |host: &mut Host, wiring: &mut Wiring, now, rate| {
             let mut exit = Exit { wiring, outlets: &[0], now: Nanos(now), node: NodeId(0), place: 0 };
             host.receive(&feedback(7, rate), 0, &mut exit);
         };

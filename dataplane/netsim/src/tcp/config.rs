@@ -148,7 +148,7 @@ pub struct SenderConfig {
     pub rto: RtoConfig,
     /// Timestamp option: a round-trip measurement with each acknowledgement instead of one a round trip.
     pub timestamps: bool,
-    /// Mark packets ECN-capable, and halve the window when congestion is echoed (RFC 3168).
+    /// Mark packets ECN-capable, and halve the window when congestion is echoed (RFC 3168). Not for Vegas.
     pub ecn: bool,
     /// Duplicate acknowledgements that mean a loss.
     pub dupack_threshold: u32,
@@ -206,6 +206,9 @@ impl SenderConfig {
         }
         if self.dupack_threshold == 0 {
             return Err(ConfigError::DupackThreshold);
+        }
+        if self.ecn && self.variant == Variant::Vegas {
+            return Err(ConfigError::Ecn);
         }
         if self.rto.tick == Nanos::ZERO || self.rto.min > self.rto.max {
             return Err(ConfigError::Rto);
@@ -272,10 +275,38 @@ pub enum ConfigError {
     /// Fast retransmit at once.
     #[error("dupack_threshold: at least 1")]
     DupackThreshold,
+    /// Vegas with ECN.
+    #[error("ecn: vegas does not react to it")]
+    Ecn,
     /// Timer.
     #[error("rto: the tick must not be 0, nor min greater than max")]
     Rto,
     /// SACK.
     #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = super::MAX_SACK_BLOCKS)]
     SackBlocks(u8),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_field() {
+        let good = SenderConfig::new(Variant::Reno, 100);
+        let refused = |config: SenderConfig| config.check().map_err(|error| error.to_string());
+        assert_eq!(refused(good), Ok(()));
+        let cases = [
+            (SenderConfig { mss: 0, ..good }, "mss: 0 bytes"),
+            (SenderConfig { max_window: 0, ..good }, "max_window: 0 packets"),
+            (SenderConfig { max_window: 800_000, ..good }, "max_window: 800000 packets"),
+            (SenderConfig { initial_window: 0, ..good }, "initial_window"),
+            (SenderConfig { dupack_threshold: 0, ..good }, "dupack_threshold"),
+            (SenderConfig { variant: Variant::Vegas, ecn: true, ..good }, "ecn: vegas"),
+            (SenderConfig { rto: RtoConfig { tick: Nanos::ZERO, ..good.rto }, ..good }, "rto"),
+        ];
+        for (config, field) in cases {
+            assert!(refused(config).is_err_and(|error| error.starts_with(field)), "{field}");
+        }
+        assert!("cubic".parse::<Variant>() == Ok(Variant::Cubic) && "bbr".parse::<Variant>().is_err());
+    }
 }

@@ -6,7 +6,7 @@ use super::config::{Behaviour, ConfigError, Data, SenderConfig, Variant};
 use super::growth::Growth;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
-use super::segment::{Ecn, Flags, Segment, Timestamps};
+use super::segment::{Flags, Segment};
 use super::sequence::Numbering;
 use super::stats::SenderStats;
 use super::vegas::Vegas;
@@ -75,13 +75,13 @@ pub struct Sender {
     /// Packets `poll` may send before the next event.
     pub(super) burst: u32,
     /// Say CWR in the next packet.
-    reduced: bool,
+    pub(super) reduced: bool,
 
     started: bool,
-    retransmit_at: Option<Nanos>,
+    pub(super) retransmit_at: Option<Nanos>,
     /// The packet whose round trip is measured and when it left (without timestamps).
-    timed: Option<(u64, Nanos)>,
-    echo: u32,
+    pub(super) timed: Option<(u64, Nanos)>,
+    pub(super) echo: u32,
     pub(super) stats: SenderStats,
 }
 
@@ -342,143 +342,6 @@ impl Sender {
         if self.timed.is_some_and(|(packet, _)| self.una > packet) {
             self.timed = None;
             self.rtt.end_backoff();
-        }
-    }
-
-    /// Data in flight or window: what a reduction is taken from.
-    pub(super) fn reduction_base(&self) -> f64 {
-        let window = (self.cwnd + self.growth.delay_window() + self.inflation as f64)
-            .min(f64::from(self.config.max_window));
-        match self.config.behaviour {
-            Behaviour::Ns2 => window,
-            Behaviour::Rfc => window.min((self.max - self.una) as f64),
-        }
-    }
-
-    /// Multiplicative decrease.
-    pub(super) fn reduce(&mut self, why: Reduction) {
-        let base = self.reduction_base();
-        let (ssthresh, cwnd) = self.growth.on_loss(base, self.config.behaviour);
-        self.ssthresh = ssthresh.max(2.0);
-        self.cwnd = cwnd.max(1.0);
-        self.last_reduction = why;
-        self.reduced = self.config.ecn;
-    }
-
-    /// Decrease to one packet.
-    pub(super) fn collapse(&mut self, why: Reduction) {
-        self.reduce(why);
-        self.growth.on_collapse();
-        self.cwnd = 1.0;
-    }
-
-    fn on_congestion_echo(&mut self, acked: u64) {
-        if acked <= self.recover && self.last_reduction != Reduction::Timeout || self.recovering {
-            return;
-        }
-        self.recover = self.max;
-        self.reduce(Reduction::Ecn);
-        self.stats.ecn_reductions += 1;
-    }
-
-    fn on_timeout(&mut self, now: Nanos) {
-        self.stats.timeouts += 1;
-        if matches!(self.recovery, Recovery::Vegas(_)) {
-            return self.on_timeout_vegas(now);
-        }
-        if self.una == 0 && self.config.syn {
-            self.config.initial_window = 1;
-        }
-        self.inflation = 0;
-        if self.last_reduction == Reduction::Ecn {
-            // The window was halved for the same data already.
-            self.cwnd = 1.0;
-            self.last_reduction = Reduction::Timeout;
-        } else {
-            self.collapse(Reduction::Timeout);
-        }
-        self.go_back(now);
-        match &mut self.recovery {
-            Recovery::Sack(board) => board.write_off(self.una, self.max),
-            Recovery::Sack1(board, _) => board.clear(),
-            _ => {}
-        }
-        if matches!(self.recovery, Recovery::Sack(_)) {
-            self.next = self.max;
-        }
-    }
-
-    /// What each variant does at a timeout besides its window: everything unacknowledged is sent again.
-    pub(super) fn go_back(&mut self, now: Nanos) {
-        self.dupacks = 0;
-        self.recovering = false;
-        self.partial_seen = false;
-        self.recover = self.max;
-        self.rtt.back_off();
-        self.forget_timing(now);
-        self.next = self.una;
-    }
-
-    fn emit(&mut self, now: Nanos, packet: u64) -> Segment {
-        let repeated = packet < self.max;
-        if self.retransmit_at.is_none() || self.una == self.max {
-            self.retransmit_at = Some(now + self.rtt.timeout());
-        }
-        if repeated {
-            self.stats.retransmissions += 1;
-        } else {
-            self.max = packet + 1;
-            if self.timed.is_none() {
-                self.timed = Some((packet, now));
-            }
-        }
-        self.next = self.next.max(packet + 1);
-        self.stats.packets_sent += 1;
-        if let Recovery::Vegas(vegas) = &mut self.recovery {
-            vegas.sent(now, packet);
-        }
-        self.build(now, packet, repeated)
-    }
-
-    fn build(&mut self, now: Nanos, packet: u64, repeated: bool) -> Segment {
-        let syn = packet == 0 && self.config.syn;
-        let mut flags = if syn { Flags::SYN } else { Flags::ACK };
-        let mut ecn = Ecn::NotEct;
-        if self.config.ecn {
-            if syn {
-                flags = flags.with(Flags::ECE).with(Flags::CWR);
-            } else if !repeated || self.config.behaviour == Behaviour::Ns2 {
-                ecn = Ecn::Ect0;
-                if std::mem::take(&mut self.reduced) {
-                    flags = flags.with(Flags::CWR);
-                }
-            }
-        }
-        Segment {
-            source_port: self.config.source_port,
-            destination_port: self.config.destination_port,
-            seq: self.numbers.wire(packet),
-            ack: u32::from(!syn),
-            flags,
-            window: u16::MAX,
-            payload: if syn { 0 } else { self.payload(packet) },
-            ecn,
-            timestamps: self
-                .config
-                .timestamps
-                .then_some(Timestamps { value: (now.0 / 1_000) as u32, echo: self.echo }),
-            sack: super::segment::Sack::default(),
-        }
-    }
-
-    fn payload(&self, packet: u64) -> u32 {
-        match self.config.data {
-            Data::Bytes(total) if packet + 1 == self.limit => {
-                let before = (packet - u64::from(self.config.syn)) * u64::from(self.config.mss);
-                // At most one packet is left.
-                u32::try_from(total - before).unwrap_or(self.config.mss).min(self.config.mss)
-            }
-            _ => self.config.mss,
         }
     }
 }

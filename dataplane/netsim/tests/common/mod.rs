@@ -19,8 +19,15 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(duration_ns: u64, sample_ns: u64) -> Lab {
-        let spec =
-            NetworkSpec { seed: 1, duration_ns, sample_ns, nodes: vec![], links: vec![], flows: vec![] };
+        let spec = NetworkSpec {
+            seed: 1,
+            duration_ns,
+            sample_ns,
+            nodes: vec![],
+            links: vec![],
+            flows: vec![],
+            members: vec![],
+        };
         Lab { spec, ports: HashMap::new() }
     }
 

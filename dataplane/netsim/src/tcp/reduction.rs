@@ -1,0 +1,84 @@
+//! How a sender's window closes: by half, to one packet, or for an echo of congestion.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::config::Behaviour;
+use super::sender::{Recovery, Reduction, Sender};
+
+impl Sender {
+    /// Data in flight or window: what a reduction is taken from.
+    pub(super) fn reduction_base(&self) -> f64 {
+        let window = (self.cwnd + self.growth.delay_window() + self.inflation as f64)
+            .min(f64::from(self.config.max_window));
+        match self.config.behaviour {
+            Behaviour::Ns2 => window,
+            Behaviour::Rfc => window.min((self.max - self.una) as f64),
+        }
+    }
+
+    /// Multiplicative decrease.
+    pub(super) fn reduce(&mut self, why: Reduction) {
+        let base = self.reduction_base();
+        let (ssthresh, cwnd) = self.growth.on_loss(base, self.config.behaviour);
+        self.ssthresh = ssthresh.max(2.0);
+        self.cwnd = cwnd.max(1.0);
+        self.last_reduction = why;
+        self.reduced = self.config.ecn;
+    }
+
+    /// Decrease to one packet.
+    pub(super) fn collapse(&mut self, why: Reduction) {
+        self.reduce(why);
+        self.growth.on_collapse();
+        self.cwnd = 1.0;
+    }
+
+    /// RFC 3168: once for a window of data.
+    pub(super) fn on_congestion_echo(&mut self, acked: u64) {
+        if acked <= self.recover && self.last_reduction != Reduction::Timeout || self.recovering {
+            return;
+        }
+        self.recover = self.max;
+        self.reduce(Reduction::Ecn);
+        self.stats.ecn_reductions += 1;
+    }
+
+    /// Nothing came back for as long as the timer runs.
+    pub(super) fn on_timeout(&mut self, now: Nanos) {
+        self.stats.timeouts += 1;
+        if matches!(self.recovery, Recovery::Vegas(_)) {
+            return self.on_timeout_vegas(now);
+        }
+        if self.una == 0 && self.config.syn {
+            self.config.initial_window = 1;
+        }
+        self.inflation = 0;
+        if self.una < self.recover && self.last_reduction == Reduction::Ecn {
+            // The window was halved for the same data already.
+            self.cwnd = 1.0;
+            self.last_reduction = Reduction::Timeout;
+        } else {
+            self.collapse(Reduction::Timeout);
+        }
+        self.go_back(now);
+        match &mut self.recovery {
+            Recovery::Sack(board) => board.write_off(self.una, self.max),
+            Recovery::Sack1(board, _) => board.clear(),
+            _ => {}
+        }
+        if matches!(self.recovery, Recovery::Sack(_)) {
+            self.next = self.max;
+        }
+    }
+
+    /// What each variant does at a timeout besides its window: everything unacknowledged is sent again.
+    pub(super) fn go_back(&mut self, now: Nanos) {
+        self.dupacks = 0;
+        self.recovering = false;
+        self.partial_seen = false;
+        self.recover = self.max;
+        self.rtt.back_off();
+        self.forget_timing(now);
+        self.next = self.una;
+    }
+}

@@ -1,0 +1,42 @@
+"""Where packets wait in the chain, without and with the control, on the real network and in netsim."""
+
+# matplotlib does not type its keyword arguments.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+from experiments.diffusion.result import Plan, Result
+
+COLOURS = {"kernel": "#1f4e79", "netsim": "#d08a2e"}
+
+
+def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:
+    controls = list(dict.fromkeys(result.control for result in results))
+    figure, grid = plt.subplots(
+        len(controls), 2, figsize=(9, 2.8 * len(controls)), sharey=True, layout="constrained", squeeze=False
+    )
+    for row, control in zip(grid, controls, strict=True):
+        for axis, dfc in zip(row, (False, True), strict=True):
+            shown = [r for r in results if r.control == control and r.dfc == dfc]
+            for place, result in enumerate(shown):
+                offset = (place - (len(shown) - 1) / 2) * 0.38
+                means = result.mean_queues(plan.settled_s)
+                colour = COLOURS[result.where]
+                label = f"{result.where}: {result.dropped} dropped"
+                axis.bar(
+                    np.arange(len(means)) + offset, means, 0.36, color=colour, label=label
+                )
+            axis.set_xticks(range(len(switches)), switches)
+            axis.set(title=f"{control}, {'with' if dfc else 'without'} DFC", ylabel="packets waiting, mean")
+            axis.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

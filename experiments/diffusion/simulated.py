@@ -1,0 +1,88 @@
+"""The same chain, flows and control in netsim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from experiments.diffusion.install import FRAME_BYTES
+from experiments.diffusion.result import Plan, Result
+from groupflow import sim
+from groupflow.sim.model import Variant
+from groupflow.topology import LinkSpec, Topology
+
+NANOSECONDS = 10**9
+HOST_QUEUE = 1_000_000
+"""packets: a kernel keeps what its TCP sends, however many"""
+DELAYED_ACK_NS = 40_000_000
+VARIANTS: dict[str, Variant] = {"reno": "sack", "cubic": "cubic"}
+"""Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without."""
+
+
+def run(topology: Topology, plan: Plan, control: str, *, dfc: bool) -> Result:
+    """Raises ScenarioError."""
+    scenario = sim.Scenario(
+        name=f"{topology.name}-{control}",
+        topology=_with_host_queues(topology),
+        flows=tuple(
+            sim.Flow(
+                name=flow.name,
+                source=flow.sender,
+                destination=flow.receiver,
+                traffic=sim.TcpTraffic(
+                    VARIANTS[control], plan.window_packets, profile="rfc", delayed_ack_ns=DELAYED_ACK_NS
+                ),
+                start_ns=round(flow.start_s * NANOSECONDS),
+            )
+            for flow in plan.flows
+        ),
+        duration_ns=round(plan.seconds * NANOSECONDS),
+        sample_ns=round(plan.sample_s * NANOSECONDS),
+    )
+    if dfc:
+        names = tuple(flow.name for flow in plan.flows)
+        control_form = sim.Diffusion(Fraction(plan.diffusion), names, packet_bytes=FRAME_BYTES)
+        scenario = sim.with_diffusion(scenario, control_form)
+    return _result(topology, plan, control, dfc, scenario)
+
+
+def _result(topology: Topology, plan: Plan, control: str, dfc: bool, scenario: sim.Scenario) -> Result:
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        results = sim.run(scenario, out=Path(folder) / "run")
+        switches = list(topology.switches)[:-1]
+        time_s = np.arange(1, round(plan.seconds / plan.sample_s) + 1) * plan.sample_s
+        queues = np.zeros((len(time_s), len(switches)))
+        for name, series in results.queue_packets().items():
+            if name in switches:
+                for at, packets in zip(series["time_s"], series["packets"], strict=True):
+                    row = min(round(at / plan.sample_s), len(time_s)) - 1
+                    queues[row, switches.index(name)] = packets
+        goodput: dict[str, float] = {}
+        for flow in plan.flows:
+            series = results.throughput(flow.name)
+            delivered = dict(zip(series["time_s"], series["delivered_bytes"], strict=True))
+            settled = [at for at in delivered if at >= plan.settled_s]
+            span = settled[-1] - settled[0]
+            goodput[flow.name] = (delivered[settled[-1]] - delivered[settled[0]]) * 8 / span
+        return Result(
+            where="netsim",
+            control=control,
+            dfc=dfc,
+            time_s=time_s,
+            queues=queues,
+            goodput_bps=goodput,
+            drops={name: results.dropped(name, "queue_full") for name in switches},
+            retransmitted={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
+        )
+
+
+def _with_host_queues(topology: Topology) -> Topology:
+    def spec(link: LinkSpec) -> LinkSpec:
+        return replace(link, queue=HOST_QUEUE) if link.rate is None else link
+
+    return replace(topology, links=tuple(replace(link, spec=spec(link.spec)) for link in topology.links))
