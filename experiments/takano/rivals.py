@@ -7,6 +7,9 @@ The line, the hosts and the TCP parameters are those of `network.py`; the nodes 
 - "xoff": each node stops a neighbour before its buffer is full. Each neighbour upstream gets an equal part of
   the buffer, less the headroom that its link needs; it goes on at two thirds of that. A source's link has the
   line's rate: a pause can hold what waits before an interface, not what is in node 1 at once.
+
+`paced` gives the sources' links the line's rate with the other methods, too: they are not compared on equal terms
+without it. It makes a great difference: bursts of slow start no longer meet the queue of node 1.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -72,18 +76,20 @@ class Rival:
     outcome: Outcome
 
 
-def scenario(case: Case, method: Method, *, seconds: float | None = None, seed: int = 1) -> sim.Scenario:
+def scenario(
+    case: Case, method: Method, *, paced: bool = False, seconds: float | None = None, seed: int = 1
+) -> sim.Scenario:
     """One run of the case, with its TCP, on routers that follow the method."""
     base = network.scenario(case, dfc=False, seconds=seconds, seed=seed)
     nodes = range(1, case.nodes + 1)
     flows, topology = base.flows, base.topology
-    if method == "xoff":
+    if paced or method == "xoff":
         topology = parse(_paced_sources(case), topology.name)
     if method == "ecn":
         flows = tuple(replace(f, traffic=replace(network.traffic(case), ecn=True)) for f in flows)
     return replace(
         base,
-        name=f"rivals-{case.name}-{case.tcp}-{method}",
+        name=f"rivals-{case.name}-{case.tcp}-{method}" + ("-paced" if paced else ""),
         topology=topology,
         flows=flows,
         kinds={network.switch(node): "fifo" for node in nodes},
@@ -153,9 +159,17 @@ def row(method: str, outcome: Outcome, *, marks: int = 0, pauses: int = 0) -> Ro
     )
 
 
-def run_one(case: Case, method: Method, *, out: Path, seconds: float | None = None, seed: int = 1) -> Rival:
+def run_one(
+    case: Case,
+    method: Method,
+    *,
+    out: Path,
+    paced: bool = False,
+    seconds: float | None = None,
+    seed: int = 1,
+) -> Rival:
     """Runs one scenario; its data is in a folder of its own."""
-    described = scenario(case, method, seconds=seconds, seed=seed)
+    described = scenario(case, method, paced=paced, seconds=seconds, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
     results = sim.run(described, out=out / described.name)
     outcome = load(case, False, results, network.joins_s(seconds))
@@ -169,6 +183,7 @@ def compare(
     out: Path,
     tcps: Iterable[Variant] = TCPS,
     methods: Sequence[Method] = METHODS,
+    paced: bool = False,
     seconds: float | None = None,
     seed: int = 1,
     jobs: int = 1,
@@ -177,10 +192,9 @@ def compare(
     chosen: list[tuple[Case, Method]] = [
         (replace(case, tcp=tcp), method) for tcp in tcps for method in methods
     ]
+    one = partial(run_one, out=out, paced=paced, seconds=seconds, seed=seed)
     with ProcessPoolExecutor(jobs) as pool:
-        pending = [
-            pool.submit(run_one, each, method, out=out, seconds=seconds, seed=seed) for each, method in chosen
-        ]
+        pending = [pool.submit(one, each, method) for each, method in chosen]
         try:
             return [run.result() for run in pending]
         except BaseException:

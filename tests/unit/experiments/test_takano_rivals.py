@@ -44,6 +44,7 @@ def test_methods_differ_in_what_they_say_they_do() -> None:
     assert all(isinstance(flow.traffic, sim.TcpTraffic) and flow.traffic.ecn for flow in ecn.flows)
     assert plain.flows == xoff.flows
     assert plain.topology == ecn.topology
+    assert rivals.scenario(FOUR, "ecn", paced=True).topology == xoff.topology
     assert [link for link in xoff.topology.links if link not in plain.topology.links] == [
         link for link in xoff.topology.links if link.a.node.startswith("source")
     ]
