@@ -8,8 +8,8 @@ The line, the hosts and the TCP parameters are those of `network.py`; the nodes 
   the buffer, less the headroom that its link needs; it goes on at two thirds of that. A source's link has the
   line's rate: a pause can hold what waits before an interface, not what is in node 1 at once.
 
-`paced` gives the sources' links the line's rate with the other methods, too: they are not compared on equal terms
-without it. It makes a great difference: bursts of slow start no longer meet the queue of node 1.
+`paced` gives the sources' links the line's rate with the other methods, too: without it they are not compared
+on equal terms. It makes a great difference: bursts of slow start no longer meet the queue of node 1.
 """
 
 from __future__ import annotations
