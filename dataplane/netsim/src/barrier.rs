@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn nobody_is_a_round_ahead() {
-        let (barrier, counts) = (Barrier::new(3), [const { AtomicUsize::new(0) }; 3]);
+        let (barrier, counts) = (Barrier::new(3), [(); 3].map(|()| AtomicUsize::new(0)));
         std::thread::scope(|scope| {
             for thread in 0..3 {
                 let (barrier, counts) = (&barrier, &counts);
