@@ -6,9 +6,12 @@
 //            +--------+   +------------+   +---------+   +----------+   | repair      |  |  replication engine
 //                               |            (punt)                     | replication |  +--> and queues
 //                               |                                       +-------------+  |
-//                               +-- unicast, ARP --> forwarding -------------------------+
+//                               +-- unicast, ARP --> forwarding --> classification ------+  (queue)
+//                               +-- feedback, ticks --> diffusion -----------------------+
+//                               +-- probes of links --> probes --------------------------+
 //
-//  egress: neighbours (address each copy), checksums, deparser
+//  Data of a session passes classification behind replication, too.
+//  egress: neighbours (address each copy), stamp of probes, checksums, deparser
 #include <core.p4>
 #include <v1model.p4>
 
@@ -24,6 +27,9 @@
 #include "include/repair.p4"
 #include "include/replication.p4"
 #include "include/forwarding.p4"
+#include "include/scaling.p4"
+#include "include/diffusion.p4"
+#include "include/probes.p4"
 
 // Packets within a session: from and to hosts and neighbour switches, all addressed to the group.
 control Session(inout headers_t hdr, inout metadata_t meta) {
@@ -64,12 +70,16 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Validation() validation;
     Session() session;
     Forwarding() forwarding;
+    Classification() classification;
+    Diffusion() diffusion;
+    Probes() probes;
 
     // Packets not forwarded, by reason. Index: DROP_*.
     counter(DROP_REASONS, CounterType.packets) drops;
 
     apply {
         meta.ingress_port = standard_metadata.ingress_port;
+        meta.now = (bit<32>)standard_metadata.ingress_global_timestamp;
         meta.frame_bytes = (bit<16>)standard_metadata.packet_length;
         if (standard_metadata.parser_error != error.NoError) {
             meta.parser_failed = 1;
@@ -79,13 +89,23 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (hdr.packet_out.isValid() && hdr.packet_out.inject == 0) {
             meta.egress_port = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
+            if (hdr.feedback.isValid()) {
+                meta.queue = QUEUE_FEEDBACK;   // a probe of a link
+            }
         } else {
             validation.apply(hdr, meta);
             if (meta.drop_reason == DROP_NONE) {
-                if (meta.is_group == 1 && hdr.group.isValid()) {
-                    session.apply(hdr, meta);
+                if (hdr.feedback.isValid() && (hdr.feedback.flags & FLAG_PROBE) != 0) {
+                    probes.apply(hdr, meta);
+                } else if (hdr.feedback.isValid() || hdr.tick.isValid()) {
+                    diffusion.apply(hdr, meta);
                 } else {
-                    forwarding.apply(hdr, meta);
+                    if (meta.is_group == 1 && hdr.group.isValid()) {
+                        session.apply(hdr, meta);
+                    } else {
+                        forwarding.apply(hdr, meta);
+                    }
+                    classification.apply(hdr, meta);
                 }
             }
         }
@@ -93,6 +113,7 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (meta.drop_reason == DROP_NONE && meta.group == 0 && meta.egress_port == 0) {
             meta.drop_reason = DROP_NO_UPSTREAM;
         }
+        standard_metadata.priority = meta.queue;
         if (meta.drop_reason != DROP_NONE) {
             drops.count((bit<32>)meta.drop_reason);
             mark_to_drop(standard_metadata);
@@ -106,6 +127,8 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
 
 control GroupflowEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Neighbours() neighbours;
+    ProbeStamp() probe_stamp;
+    QueueMirror() queue_mirror;
 
     // Packets and bytes that left on each port. Index: port number.
     counter(MAX_PORTS, CounterType.packets_and_bytes) port_out;
@@ -117,6 +140,8 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta, inout standa
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);
             }
+            queue_mirror.apply(meta, standard_metadata.egress_port, (bit<32>)standard_metadata.deq_qdepth);
+            probe_stamp.apply(hdr, (bit<32>)standard_metadata.egress_global_timestamp);
             port_out.count((bit<32>)standard_metadata.egress_port);
         }
     }

@@ -9,7 +9,7 @@ sender's rate hint, which the controller takes from the topology, keeps the load
 import shutil
 
 from groupflow.client.errors import ProgramNotFoundError
-from groupflow.topology import CPU_PORT, DROP_PORT, Switch
+from groupflow.topology import CPU_PORT, DROP_PORT, QUEUES, Switch
 from topologies.p4switch import P4Switch, accepts
 
 PROGRAM = "simple_switch_grpc"
@@ -37,4 +37,12 @@ def arguments(switch: Switch) -> list[str]:
     for port in switch.ports:
         args += ["-i", f"{port}@{switch.interface(port)}"]
     args += ["--", "--grpc-server-addr", switch.grpc]
-    return [*args, "--cpu-port", str(CPU_PORT), "--drop-port", str(DROP_PORT)]
+    return [
+        *args,
+        "--cpu-port",
+        str(CPU_PORT),
+        "--drop-port",
+        str(DROP_PORT),
+        "--priority-queues",
+        str(QUEUES),
+    ]

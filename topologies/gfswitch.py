@@ -9,7 +9,7 @@ from typing import cast
 
 from groupflow import units
 from groupflow.client.programs import find_program
-from groupflow.topology import CPU_PORT, DROP_PORT, LinkSpec, Switch, Topology
+from groupflow.topology import CPU_PORT, DROP_PORT, QUEUES, LinkSpec, Switch, Topology
 from topologies.leftovers import RUN_FOLDER
 from topologies.p4switch import P4Switch
 
@@ -63,7 +63,7 @@ class GfSwitch(P4Switch):
 def arguments(topology: Topology, switch: Switch, socket_path: Path) -> list[str]:
     """The command line that attaches every port and emulates every link of the switch."""
     args = ["--device-id", str(switch.device_id), "--no-p4", "--grpc-server-addr", switch.grpc]
-    args += ["--cpu-port", str(CPU_PORT), "--drop-port", str(DROP_PORT)]
+    args += ["--cpu-port", str(CPU_PORT), "--drop-port", str(DROP_PORT), "--priority-queues", str(QUEUES)]
     args += ["--control-socket", str(socket_path), "--seed", str(switch.device_id), "--log-level", "warn"]
     for port in switch.ports:
         args += ["--interface", f"{port}@{switch.interface(port)}"]

@@ -226,6 +226,13 @@ class NativeSim:
     def step(self, wall_ms: int, until_ns: int | None = None) -> tuple[int, int, bool]:
         """Runs for about so long by the wall: simulated time, packet hops, whether the scenario is over."""
 
+    def take_packet_ins(self) -> list[tuple[int, str, bytes, list[tuple[int, bytes]]]]:
+        """What switches sent to the controller since the last call: time, switch, payload, metadata."""
+
+    def packet_out(self, switch: str, payload: bytes, metadata: list[tuple[int, bytes]]) -> None: ...
+    def hops(self) -> int:
+        """Frames that switches and routers took so far."""
+
     def summary(self) -> str:
         """What was measured last, as JSON."""
 

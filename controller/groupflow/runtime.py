@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from groupflow.caching import Caching
+from groupflow.diffusion.service import Diffusion
 from groupflow.events import Events
 from groupflow.p4rt.connection import Connection, connect
 from groupflow.p4rt.device import Device, State
@@ -61,6 +62,7 @@ class Controller:
         self.watchdog = Watchdog(
             self.manager, self.fabric, store, post, self.caching, self.events, clock=clock, wall=wall
         )
+        self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
         self.control = ControlPlane(topology, self.manager, self.watchdog, self.caching, post, clock=clock)
 
     @staticmethod
@@ -81,6 +83,7 @@ class Controller:
             connector=connector, clock=clock, wall=wall,
         )  # fmt: skip
         await controller.watchdog.restore()
+        await controller.diffusion.restore()
         return controller
 
     async def run(self) -> None:
@@ -99,6 +102,7 @@ class Controller:
             lambda: self._connector(switch, self._election_id),
             on_packet=self._on_packet,
             on_state=self._on_state,
+            on_probe=lambda frame: self.diffusion.prober.back(frame),
         )
 
     async def _connect(self, switch: Switch, election_id: int) -> Connection:

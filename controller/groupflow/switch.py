@@ -98,9 +98,13 @@ class Switch:
             raise WriteError(errors)
 
     def read(self, entities: Any) -> list[Any]:
-        """The entities that match, wildcards included. Raises ValueError for an impossible request."""
+        """The entities that match, wildcards included. Raises ValueError for an impossible request.
+
+        Queues, ports and generators are no externs that finsy knows: they come as messages.
+        """
         wanted = [e.SerializeToString() for e in encode_entities([entities], self._schema)]
-        return [decode_entity(p4r.Entity.FromString(m), self._schema) for m in self._native.read(wanted)]
+        found = [p4r.Entity.FromString(message) for message in self._native.read(wanted)]
+        return [e if e.HasField("extern_entry") else decode_entity(e, self._schema) for e in found]
 
     def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
         """A frame arrives on `port`. Scapy packets are welcome."""

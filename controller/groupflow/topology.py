@@ -14,6 +14,8 @@ CPU_PORT = 510
 """The switch port to the controller, `--cpu-port` of the switch."""
 DROP_PORT = 511
 """The switch port that discards, `--drop-port` of the switch."""
+QUEUES = 8
+"""Queues a port, `--priority-queues` of the switch: 7 is for feedback, 1 to 6 are for controlled flows."""
 
 
 class TopologyError(ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import finsy as fy
 
@@ -11,8 +12,9 @@ from experiments.bench.figure import Figure
 from groupflow import _native
 from groupflow.switch import Switch
 
-_BUILD = Path(__file__).parents[2] / "p4src" / "build"
+BUILD = Path(__file__).parents[2] / "p4src" / "build"
 _PACKETS = 20_000
+_PAYLOAD = 1400
 _ROUTER = "02:00:00:00:00:01"
 _HOST = "02:00:0a:00:00:02"
 _GROUP = 1
@@ -22,9 +24,8 @@ def _entry(table: str, match: dict[str, int | str], action: str, **parameters: i
     return fy.P4TableEntry(table, match=fy.P4TableMatch(match), action=fy.P4TableAction(action, **parameters))
 
 
-def _switch(copies: int) -> Switch:
+def forwarding_entries(copies: int) -> list[Any]:
     """A stream from port 1 to `copies` hosts, and a route to port 2."""
-    switch = Switch.load(_BUILD / "groupflow.json", _BUILD / "groupflow.p4info.txtpb")
     hosts = range(2, 2 + copies)
     stream = {
         "index": 0,
@@ -36,42 +37,42 @@ def _switch(copies: int) -> Switch:
         "agent_port": 0,
         "active": (1 << copies) - 1,
     }
-    switch.write(
-        [
-            +_entry("station", {"hdr.ethernet.dst": _ROUTER}, "for_us"),
-            +_entry("ipv4_route", {"hdr.ipv4.dst": "10.0.0.2/32"}, "route", port=2, src=_ROUTER, dst=_HOST),
-            +_entry("streams", {"hdr.group.session": 1, "hdr.group.source": 1}, "stream", **stream),
-            +fy.P4MulticastGroupEntry(_GROUP, replicas=[(port, port) for port in hosts]),
-        ]
-        + [
+    return [
+        +_entry("station", {"hdr.ethernet.dst": _ROUTER}, "for_us"),
+        +_entry("ipv4_route", {"hdr.ipv4.dst": "10.0.0.2/32"}, "route", port=2, src=_ROUTER, dst=_HOST),
+        +_entry("streams", {"hdr.group.session": 1, "hdr.group.source": 1}, "stream", **stream),
+        +fy.P4MulticastGroupEntry(_GROUP, replicas=[(port, port) for port in hosts]),
+        *(
             +_entry(
                 "neighbours", {"copy": p}, "to_host", src=_ROUTER, dst=_HOST, ip=f"10.0.0.{p}", port=26470
             )
             for p in hosts
-        ]
-    )
-    return switch
+        ),
+    ]
 
 
-def _frame(kind: int, ip_dst: str) -> bytes:
+def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
+    """What `forwarding_entries` sends to `copies` hosts: a packet to the group, or a repair to the first host."""
     return _native.build_frame(
-        kind,
+        2 if copies == 1 else 1,
         eth_src="02:00:0a:00:00:01",
         eth_dst=_ROUTER,
         ip_src="10.0.0.1",
-        ip_dst=ip_dst,
+        ip_dst="10.0.0.2" if copies == 1 else "239.0.0.1",
         udp_src=26470,
         udp_dst=26470,
         session=1,
         source=1,
         member=1,
         seq=1,
-        payload=bytes(1400),
+        payload=bytes(payload),
     )
 
 
-def _measure(name: str, copies: int, frame: bytes) -> Figure:
-    switch = _switch(copies)
+def _measure(name: str, copies: int) -> Figure:
+    switch = Switch.load(BUILD / "groupflow.json", BUILD / "groupflow.p4info.txtpb")
+    switch.write(forwarding_entries(copies))
+    frame = data_frame(copies)
     sent = 0
     start = time.process_time()
     for step in range(_PACKETS // 50):
@@ -86,6 +87,6 @@ def _measure(name: str, copies: int, frame: bytes) -> Figure:
 def figures() -> list[Figure]:
     """Through the Python bindings, whose share is small beside the pipeline's."""
     return [
-        _measure("pipeline, unicast", 1, _frame(2, "10.0.0.2")),
-        _measure("pipeline, 4-way multicast", 4, _frame(1, "239.0.0.1")),
+        _measure("pipeline, unicast", 1),
+        _measure("pipeline, 4-way multicast", 4),
     ]

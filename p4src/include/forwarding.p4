@@ -76,8 +76,9 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
             } else {
                 meta.drop_reason = DROP_NO_ARP;
             }
-        } else if (hdr.group.isValid() && hdr.group.type != TYPE_REPAIR) {
-            // Only repairs go from host to host; a REPLY forged by a host must not reach another.
+        } else if (hdr.group.isValid() && hdr.group.type != TYPE_REPAIR && hdr.group.type != TYPE_SYNC) {
+            // From host to host go a cache's repairs, and its word where the stream is to a receiver whose branch was
+            // taken out of it. A REPLY forged by a host must not reach another.
             meta.drop_reason = DROP_NOT_CONTROLLER;
         } else if (station.apply().hit) {
             ipv4_route.apply();

@@ -9,9 +9,14 @@ typedef bit<16> group_t;      // multicast group of the replication engine; 0 me
 typedef bit<32> session_t;
 typedef bit<16> member_t;
 typedef bit<32> seq_t;        // packet number; a stream's first packet is 1
+typedef bit<16> flow_t;       // number of a controlled flow, the same in the whole network; 0 means none
+typedef int<32> rate_t;       // Q26.6: 1/64 packet/s
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP  = 0x0806;
+// IEEE 802's two EtherTypes for experiments within one administration.
+const bit<16> ETHERTYPE_FEEDBACK = 0x88b5;
+const bit<16> ETHERTYPE_TICK     = 0x88b6;
 
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -110,6 +115,26 @@ header group_header_t {
     bit<16>   checksum;  // RFC 1071 over these 24 bytes
 }
 
+// Diffusion-type flow control: what a node tells its upstream neighbour about a flow (Takano et al., eq. 4).
+// With FLAG_PROBE it measures a link instead, see diffusion.p4.
+header feedback_t {
+    flow_t  flow;        // of a probe: whatever its sender wants back
+    bit<16> flags;       // FLAG_*
+    rate_t  r;           // target rate of the receiver of this frame; of a probe: when it left, us
+    bit<32> n;           // packets of the flow in the sender of this frame; of a probe: when it was back, us
+}
+
+const bit<16> FLAG_EXTERNAL = 0x0001;   // r is eq. 9's: for a host that shapes, not for a node that computes
+const bit<16> FLAG_PROBE    = 0x0002;
+const bit<16> FLAG_ANSWER   = 0x0004;   // a probe on its way back
+
+// The packet generator's call to report about a flow. As long as feedback_t, which it becomes.
+header tick_t {
+    flow_t  flow;
+    bit<16> branch;      // which of the flow's downstream neighbours, from 0
+    bit<64> reserved;
+}
+
 // To the controller: a message of a host, and the port where the host is.
 @controller_header("packet_in")
 header packet_in_t {
@@ -119,6 +144,7 @@ header packet_in_t {
 
 const bit<7> PUNT_CONTROL = 1;  // JOIN, LEAVE, KEEPALIVE, QUERY, REPORT of a host
 const bit<7> PUNT_RESET   = 2;  // a RESET of the controller has been carried out
+const bit<7> PUNT_PROBE   = 3;  // a probe of a link is back
 
 // From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a RESET.
 @controller_header("packet_out")
@@ -132,6 +158,8 @@ struct headers_t {
     packet_out_t   packet_out;
     packet_in_t    packet_in;
     ethernet_t     ethernet;
+    feedback_t     feedback;
+    tick_t         tick;
     arp_t          arp;
     ipv4_t         ipv4;
     udp_t          udp;

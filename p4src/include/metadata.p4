@@ -19,8 +19,14 @@ const drop_reason_t DROP_UNKNOWN_TYPE      = 11;
 const drop_reason_t DROP_NO_UPSTREAM       = 12;  // nobody is there that could take this packet
 const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
 // Not a loss: the packet did its work here and need not go on.
-const drop_reason_t DROP_ABSORBED          = 14;  // acknowledgement that did not advance the minimum
-#define DROP_REASONS 16
+const drop_reason_t DROP_ABSORBED          = 14;  // acknowledgement that did not advance the minimum, feedback, tick
+const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from another port than the flow's downstream
+const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
+const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
+#define DROP_REASONS 32
+
+typedef bit<3> queue_t;              // of the egress port. 0: what is not controlled, 1 to 6: controlled flows
+const queue_t QUEUE_FEEDBACK = 7;
 
 typedef bit<16> stream_index_t;
 typedef bit<8>  branch_t;
@@ -47,6 +53,11 @@ struct metadata_t {
     group_t       group;         // replicate to this group; 0: none
     bit<1>        from_agent;    // came from the cache agent: do not send it back there
     bit<1>        is_group;      // addressed to a session's group address
+    flow_t        flow;          // controlled flow the packet belongs to; 0: none
+    queue_t       queue;         // at the egress port
+    bit<32>       now;           // when the packet arrived, us; only differences mean something
+    bit<16>       src_port;      // UDP or TCP
+    bit<16>       dst_port;
     branch_t      branch;
     stream_t      stream;
 }

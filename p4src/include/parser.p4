@@ -21,8 +21,20 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
         transition select(hdr.ethernet.ethertype) {
             ETHERTYPE_ARP:  parse_arp;
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_FEEDBACK: parse_feedback;
+            ETHERTYPE_TICK: parse_tick;
             default:        accept;
         }
+    }
+
+    state parse_feedback {
+        packet.extract(hdr.feedback);
+        transition accept;
+    }
+
+    state parse_tick {
+        packet.extract(hdr.tick);
+        transition accept;
     }
 
     state parse_arp {
@@ -66,6 +78,8 @@ control GroupflowDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.feedback);
+        packet.emit(hdr.tick);
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.udp);

@@ -34,6 +34,25 @@
 #define MAX_PORTS 512
 #endif
 
+// Flows under diffusion-type flow control; flow numbers are below it.
+#ifndef MAX_FLOWS
+#define MAX_FLOWS 4096
+#endif
+
+// Rules that put packets into controlled flows.
+#ifndef MAX_FLOW_RULES
+#define MAX_FLOW_RULES 1024
+#endif
+
+// Queues a port (3 bits of priority on v1model), and queues in all: cell = port * QUEUES + queue.
+#define QUEUES 8
+#define QUEUE_CELLS (MAX_PORTS * QUEUES)
+
+// Where the packet generator's frames seem to come from. No interface has this number.
+#ifndef GENERATOR_PORT
+#define GENERATOR_PORT 0
+#endif
+
 // The port to the controller: `--cpu-port` of gfswitch and simple_switch_grpc.
 #ifndef CPU_PORT
 #define CPU_PORT 510

@@ -18,6 +18,8 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
                 || hdr.arp.hardware_length != 6 || hdr.arp.protocol_length != 4) {
                 meta.drop_reason = DROP_MALFORMED;
             }
+        } else if (hdr.feedback.isValid() || hdr.tick.isValid()) {
+            // Whole, since the parser read it. diffusion.p4 knows who may send it.
         } else if (!hdr.ipv4.isValid()) {
             meta.drop_reason = DROP_UNKNOWN_PROTOCOL;
         } else if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5) {

@@ -16,7 +16,8 @@ from tests.unit.p4 import network
 PORTS = [1, 2, 3, 4, 5, 6]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A TCP port that nobody uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -31,7 +32,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[ProcessSwitch]:
         pytest.skip("simple_switch_grpc is not on PATH")
     command = {"gfswitch": gfswitch_command, "bmv2": bmv2_command}[request.param]
     with wires(PORTS) as made:
-        port = _free_port()
+        port = free_port()
         running = ProcessSwitch(command(made, port), made, f"127.0.0.1:{port}", device_id=1)
         try:
             running.start()

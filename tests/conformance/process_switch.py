@@ -28,7 +28,7 @@ from tests.unit.p4.layers import JOIN
 from tests.unit.p4.network import BUILD, DROP, JSON, P4INFO, frame
 
 DEADLINE = 10.0  # seconds any single wait may take
-MARKER = b"\x02" * 12 + b"\x88\xb5" + b"marker"
+MARKER = b"\x02" * 12 + b"\x90\x00" + b"marker"
 MARKER_SESSION = 0xABCDE
 MARKER_GROUP = "239.10.188.222"
 
@@ -220,13 +220,15 @@ def gfswitch_command(wires: Wires, grpc_port: int) -> list[str]:
     """gfswitch without a program."""
     program = Path(sys.executable).parent / "gfswitch"
     return [str(program), *_interfaces(wires), "--device-id", "1", "--no-p4", "--control-socket", "none",
-            "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510"]  # fmt: skip
+            "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510",
+            "--priority-queues", "8"]  # fmt: skip
 
 
-def bmv2_command(wires: Wires, grpc_port: int) -> list[str]:
+def bmv2_command(wires: Wires, grpc_port: int, thrift_port: int = 9190) -> list[str]:
     """simple_switch_grpc without a program."""
-    return ["simple_switch_grpc", *_interfaces(wires), "--device-id", "1", "--no-p4", "--thrift-port", "9190",
-            "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510"]  # fmt: skip
+    return ["simple_switch_grpc", *_interfaces(wires), "--device-id", "1", "--no-p4",
+            "--thrift-port", str(thrift_port), "--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510",
+            "--priority-queues", "8"]  # fmt: skip
 
 
 def _interfaces(wires: Wires) -> list[str]:

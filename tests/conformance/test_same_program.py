@@ -40,9 +40,9 @@ from tests.unit.p4.test_forwarding import (  # noqa: F401
     test_what_has_no_route_is_dropped,
 )
 from tests.unit.p4.test_repair import (  # noqa: F401
-    test_a_repair_to_one_member_is_routed,
     test_a_request_goes_to_the_cache_agent_with_its_asker,
     test_a_request_of_a_stranger_is_dropped,
+    test_only_a_caches_words_go_from_host_to_host,
     test_what_the_agent_lacks_goes_on_to_the_sender,
     test_without_an_agent_requests_go_to_the_sender,
 )

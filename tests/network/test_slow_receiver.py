@@ -8,7 +8,8 @@ from tests.network.conftest import MakeLab
 from tests.network.harness import MIB
 from topologies import variants
 
-SIZE = 12 * MIB
+SIZE = 24 * MIB
+"""more than two windows ahead of what the slow one can take: its branch is taken out of the stream"""
 SLOW = "mb1"
 FIG5 = variants.with_members(variants.named("fig5"), 2)
 THROTTLED = variants.with_link(FIG5, SLOW, "s1", lambda spec: replace(spec, rate=10_000_000))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow import topology
+from groupflow import Switch, topology
 from groupflow.cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
@@ -58,3 +58,11 @@ def test_make_targets_exist() -> None:
     for page in PAGES:
         for target in re.findall(r"`?make ([a-z][a-z0-9-]+)", page.read_text()):
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name}: make {target}"
+
+
+def test_the_traffic_managers_example_works(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks(ROOT / "docs" / "traffic-manager.md", "python")
+    program = ROOT / "dataplane" / "switch" / "tests" / "programs" / "queues.json"
+    switch = Switch.load(program, program.with_suffix(".p4info.txtpb"))
+    exec(compile(example, "traffic-manager.md", "exec"), {"switch": switch})
+    assert capsys.readouterr().out == "1000pps 0.0\n"

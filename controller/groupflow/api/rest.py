@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
+from groupflow.api.diffusion import diffusion_routes
 from groupflow.api.schemas import (
     AgentView,
     CountView,
@@ -37,6 +38,8 @@ from groupflow.api.views import (
     switch_view,
     tokens_of,
 )
+from groupflow.diffusion.coefficients import CoefficientError
+from groupflow.diffusion.model import DiffusionError
 from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.counters import read_counter
 from groupflow.p4rt.device import ApplyError
@@ -58,7 +61,12 @@ _STATUS = {
 def make_app(controller: Controller) -> FastAPI:
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
     app = FastAPI(title="groupflow controller", version="1", responses=problems)
-    for router in (_sessions(controller), _switches(controller), _rest(controller)):
+    for router in (
+        _sessions(controller),
+        _switches(controller),
+        diffusion_routes(controller),
+        _rest(controller),
+    ):
         app.include_router(router, prefix="/v1")
     _answer_errors_in_one_line(app)
     return app
@@ -228,6 +236,11 @@ def _answer_errors_in_one_line(app: FastAPI) -> None:
     async def unavailable(_: Request, error: Exception) -> JSONResponse:
         return problem(503, str(error))
 
+    async def uncontrolled(_: Request, error: Exception) -> JSONResponse:
+        return problem(error.status if isinstance(error, DiffusionError) else 400, str(error))
+
+    for kind in (DiffusionError, CoefficientError):
+        app.add_exception_handler(kind, uncontrolled)
     app.add_exception_handler(RefusalError, refused)
     app.add_exception_handler(StarletteHTTPException, http)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -17,7 +17,7 @@ from groupflow.api.schemas import (
     Tokens,
 )
 from groupflow.p4rt.counters import DROP_REASONS
-from groupflow.p4rt.entries import GROUPS, Entries, Key, Replicas, Value
+from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
 from groupflow.p4rt.program import Field, Program
 from groupflow.runtime import Controller
 from groupflow.sessions.model import Member, Session
@@ -162,11 +162,25 @@ def _entry_view(program: Program, key: Key, value: Value) -> EntryView:
     if isinstance(value, Replicas):
         replicas = [{"port": port, "instance": instance} for port, instance in sorted(value.copies)]
         return EntryView(table=GROUPS, match={"id": key.match[0]}, replicas=replicas)
+    if not isinstance(value, Action):
+        fields = value._asdict().items()
+        return EntryView(
+            table=key.table,
+            match=dict(zip(("port", "queue") if len(key.match) == 2 else ("id",), key.match, strict=True)),
+            params={name: item.hex() if isinstance(item, bytes) else item for name, item in fields},
+        )
     numbers = iter(key.match)
     match: dict[str, int | str] = {}
     for field in program.tables[key.table].match:
         shown = _show(field, next(numbers))
-        match[field.name] = f"{shown}/{next(numbers)}" if field.is_lpm else shown
+        if field.is_ternary:
+            mask = next(numbers)
+            if mask:
+                match[field.name] = f"{shown}&{mask:#x}"
+        else:
+            match[field.name] = f"{shown}/{next(numbers)}" if field.is_lpm else shown
+    if program.tables[key.table].has_priority:
+        match["priority"] = next(numbers)
     params = zip(program.actions[value.name].params, value.params, strict=True)
     return EntryView(
         table=key.table,

@@ -13,7 +13,9 @@ from finsy import GRPCStatusCode, P4ClientError
 from finsy.p4client import P4Client
 from finsy.proto import U128, p4r
 
+from groupflow.p4rt import externs
 from groupflow.p4rt.entries import Change, Entries, decode, encode, wildcards
+from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS
 from groupflow.p4rt.program import Program
 
 log = logging.getLogger(__name__)
@@ -70,6 +72,8 @@ class P4RuntimeConnection:
         self._program = program
         self.election_id = election_id
         self.installed_pipeline = False
+        self.has_traffic_manager = True
+        """whether queues and packet generators can be set; BMv2 says no"""
 
     async def open(self) -> None:
         """Becomes primary, and installs the pipeline if the switch runs another."""
@@ -79,7 +83,12 @@ class P4RuntimeConnection:
         await self._install_pipeline()
 
     async def write(self, changes: Sequence[Change]) -> list[Failure]:
-        """Carries out changes in order. Returns those the switch refused; the others are done."""
+        """Carries out changes in order. Returns those the switch refused; the others are done.
+
+        What a traffic manager is told goes nowhere where there is none to tell.
+        """
+        if not self.has_traffic_manager:
+            changes = [change for change in changes if change.key.table not in (QUEUE_SETTINGS, GENERATORS)]
         failures: list[Failure] = []
         for start in range(0, len(changes), BATCH):
             batch = changes[start : start + BATCH]
@@ -101,8 +110,15 @@ class P4RuntimeConnection:
         return failures
 
     async def read(self) -> Entries:
-        """Every entry of our tables and every multicast group."""
-        return decode(self._program, await self.query(wildcards(self._program)))
+        """Every entry of our tables, every multicast group, and what the traffic manager was told."""
+        found = await self.query(wildcards(self._program))
+        try:
+            found += await self.query(externs.wildcards())
+        except P4ClientError as error:
+            if error.code not in (GRPCStatusCode.UNIMPLEMENTED, GRPCStatusCode.INVALID_ARGUMENT):
+                raise
+            self.has_traffic_manager = False
+        return decode(self._program, found)
 
     async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         request = p4r.ReadRequest(device_id=self._device_id, entities=entities)

@@ -26,6 +26,9 @@ DROP_REASONS = (
     "no_upstream",
     "not_controller",
     "absorbed",
+    "wrong_neighbour",
+    "not_generator",
+    "unknown_flow",
 )
 """By index of counter `drops`: the order of DROP_* in p4src/include/metadata.p4."""
 

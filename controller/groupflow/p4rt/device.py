@@ -34,6 +34,7 @@ PACKET_QUEUE = 16384
 
 PUNT_CONTROL = 1
 PUNT_RESET = 2
+PUNT_PROBE = 3
 
 RESETS_AT_ONCE = 64
 """Far below what a switch queues towards its controller, so that none is lost to overflow."""
@@ -55,6 +56,7 @@ class Device:
         *,
         on_packet: Callable[[str, int, bytes], None],
         on_state: Callable[[str, State], None],
+        on_probe: Callable[[bytes], None],
     ) -> None:
         self.name = name
         self.desired = DesiredState()
@@ -66,6 +68,7 @@ class Device:
         self._connection: Connection | None = None
         self._on_packet = on_packet
         self._on_state = on_state
+        self._on_probe = on_probe
         self._installed: Entries = {}
         self._refused: dict[Key, str] = {}
         self._applied = 0
@@ -136,6 +139,9 @@ class Device:
         async for packet in connection.packets():
             if packet.reason == PUNT_RESET:
                 self._reset_done(packet.frame)
+                continue
+            if packet.reason == PUNT_PROBE:
+                self._on_probe(packet.frame)
                 continue
             try:
                 self._inbox.put_nowait(packet)

@@ -1,6 +1,7 @@
 """What a switch holds, as plain values: table entries and multicast groups, to and from P4Runtime messages.
 
-Numbers only: addresses are integers, a longest-prefix match is two of them (address, prefix length).
+Numbers only: addresses are integers, a longest-prefix match is two of them (address, prefix length), a
+ternary match too (value, mask), and the priority of an entry that has one comes last.
 """
 
 from collections.abc import Iterable
@@ -8,12 +9,19 @@ from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4r
 
+from groupflow.p4rt import externs
+from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
 from groupflow.p4rt.program import Field, Program
 
 GROUPS = "groups"
 """Stands among the table names for the replication engine's multicast groups."""
 
-TABLE_ORDER = ("station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches")
+_NOT_TABLES = (GROUPS, QUEUE_SETTINGS, GENERATORS)
+
+TABLE_ORDER = (
+    *("station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
+    *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks", GENERATORS),
+)
 """Every table comes after those its entries refer to."""
 
 
@@ -40,7 +48,7 @@ class Replicas(NamedTuple):
     copies: frozenset[tuple[int, int]]
 
 
-Value: TypeAlias = Action | Replicas
+Value: TypeAlias = Action | Replicas | QueueSettings | Generator
 Entries: TypeAlias = dict[Key, Value]
 
 INSERT = p4r.Update.Type.INSERT
@@ -62,6 +70,9 @@ class UnknownEntityError(ValueError):
 
 def encode(program: Program, change: Change) -> p4r.Update:
     """The P4Runtime update that carries out a change."""
+    if change.key.table in (QUEUE_SETTINGS, GENERATORS):
+        assert not isinstance(change.value, Action | Replicas)
+        return externs.encode(change.kind, *change.key, change.value)
     return p4r.Update(type=change.kind, entity=_entity(program, change.key, change.value))
 
 
@@ -70,7 +81,7 @@ def wildcards(program: Program) -> list[p4r.Entity]:
     entities = [
         p4r.Entity(table_entry=p4r.TableEntry(table_id=program.tables[name].id))
         for name in TABLE_ORDER
-        if name != GROUPS
+        if name not in _NOT_TABLES
     ]
     replication = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
     return [*entities, p4r.Entity(packet_replication_engine_entry=replication)]
@@ -93,6 +104,9 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
             group = entity.packet_replication_engine_entry.multicast_group_entry
             copies = frozenset((_replica_port(replica), replica.instance) for replica in group.replicas)
             found[Key(GROUPS, (group.multicast_group_id,))] = Replicas(copies)
+        elif entity.HasField("extern_entry"):
+            if (known := externs.decode(entity.extern_entry)) is not None:
+                found[Key(*known[:2])] = known[2]
         else:
             raise UnknownEntityError(f"{entity.WhichOneof('entity')}")
     return found
@@ -101,9 +115,10 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
 def key_of(program: Program, entry: p4r.TableEntry) -> Key:
     """Which entry of which table. Raises UnknownEntityError."""
     table = program.tables_by_id.get(entry.table_id)
-    if table is None or len(entry.match) != len(table.match):
+    if table is None or (len(entry.match) != len(table.match) and not table.has_priority):
         raise UnknownEntityError(f"table entry of table id {entry.table_id}")
-    return Key(table.name, _decode_match(table.match, entry))
+    priority = (entry.priority,) if table.has_priority else ()
+    return Key(table.name, (*_decode_match(table.match, entry), *priority))
 
 
 def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
@@ -119,11 +134,20 @@ def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
     entry = p4r.TableEntry(table_id=table.id)
     values = iter(key.match)
     for field in table.match:
+        if field.is_ternary:
+            number, mask = next(values), next(values)
+            if mask:  # a field that may be anything is left out
+                entry.match.add(field_id=field.id).ternary.CopyFrom(
+                    p4r.FieldMatch.Ternary(value=_bytes(number), mask=_bytes(mask))
+                )
+            continue
         match = entry.match.add(field_id=field.id)
         if field.is_lpm:
             match.lpm.value, match.lpm.prefix_len = _bytes(next(values)), next(values)
         else:
             match.exact.value = _bytes(next(values))
+    if table.has_priority:
+        entry.priority = next(values)
     if isinstance(value, Action):
         action = program.actions[value.name]
         entry.action.action.action_id = action.id
@@ -136,6 +160,10 @@ def _decode_match(fields: tuple[Field, ...], entry: p4r.TableEntry) -> tuple[int
     matches = {match.field_id: match for match in entry.match}
     numbers: list[int] = []
     for field in fields:
+        if field.is_ternary:
+            given = matches[field.id].ternary if field.id in matches else None
+            numbers += (_number(given.value), _number(given.mask)) if given else (0, 0)
+            continue
         match = matches[field.id]
         if field.is_lpm:
             numbers += (_number(match.lpm.value), match.lpm.prefix_len)

@@ -26,6 +26,7 @@ class Field:
     name: str
     bitwidth: int
     is_lpm: bool = False
+    is_ternary: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class TableInfo:
     id: int
     name: str
     match: tuple[Field, ...]
+
+    @property
+    def has_priority(self) -> bool:
+        """P4Runtime asks for a priority where a field is ternary."""
+        return any(field.is_ternary for field in self.match)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class Program:
     tables: Mapping[str, TableInfo]
     actions: Mapping[str, ActionInfo]
     counters: Mapping[str, CounterInfo]
+    registers: Mapping[str, int]
+    """ids by name"""
     packet_in: Mapping[str, Field]
     packet_out: Mapping[str, Field]
 
@@ -80,9 +88,11 @@ class Program:
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
+    "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, int] = {
     "for_us": 0, "arp_reply": 1, "route": 3, "to_host": 4, "to_switch": 2, "stream": 8, "from_branch": 1,
+    "to_queue": 2, "stream_to_queue": 2, "from_downstream": 8, "report": 10, "report_external": 8,
 }  # fmt: skip
 
 
@@ -102,7 +112,7 @@ def _read_p4info(path: Path) -> p4i.P4Info:
 
 
 def _index(info: p4i.P4Info, blob: bytes) -> Program:
-    lpm = p4i.MatchField.MatchType.LPM
+    lpm, ternary = p4i.MatchField.MatchType.LPM, p4i.MatchField.MatchType.TERNARY
     headers = {header.preamble.alias: header for header in info.controller_packet_metadata}
 
     def metadata(name: str) -> dict[str, Field]:
@@ -122,7 +132,10 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
             table.preamble.alias: TableInfo(
                 table.preamble.id,
                 table.preamble.alias,
-                tuple(Field(f.id, f.name, f.bitwidth, f.match_type == lpm) for f in table.match_fields),
+                tuple(
+                    Field(f.id, f.name, f.bitwidth, f.match_type == lpm, f.match_type == ternary)
+                    for f in table.match_fields
+                ),
             )
             for table in info.tables
         },
@@ -135,6 +148,7 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
             for action in info.actions
         },
         counters={counter.name: counter for counter in counters},
+        registers={register.preamble.alias: register.preamble.id for register in info.registers},
         packet_in=metadata("packet_in"),
         packet_out=metadata("packet_out"),
     )

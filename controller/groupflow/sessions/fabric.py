@@ -1,6 +1,6 @@
 """All switches as one thing: streams go in, each switch learns its part."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from groupflow.p4rt.desired import DesiredState
@@ -38,6 +38,8 @@ class Fabric:
         self.devices = devices
         self.trees: dict[Stream, dict[str, Node]] = {}
         """the streams that are installed, each with its nodes by switch"""
+        self.listeners: list[Callable[[Stream], None]] = []
+        """told when a stream's tree has changed"""
         self._numbers = {name: SwitchNumbers(name) for name in devices}
         for name, device in devices.items():
             device.desired.replace("topology", unicast_entries(topology, name))
@@ -62,6 +64,8 @@ class Fabric:
             self.trees[stream] = dict(tree)
         else:
             self.trees.pop(stream, None)
+        for listener in self.listeners:
+            listener(stream)
         return Placement(self.devices, touched)
 
     def take_writes(self) -> dict[str, str | None]:

@@ -9,11 +9,13 @@
 A scenario is a value; build one in Python, or change one with `dataclasses.replace`.
 """
 
+from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import (
     Arrivals,
     Flow,
     Generator,
     GilbertElliott,
+    GroupSession,
     LinkExtra,
     QueueSetting,
     Scenario,
@@ -28,9 +30,11 @@ from groupflow.sim.runner import Progress, run
 
 __all__ = [
     "Arrivals",
+    "Diffusion",
     "Flow",
     "Generator",
     "GilbertElliott",
+    "GroupSession",
     "LinkExtra",
     "Progress",
     "QueueSetting",
@@ -43,4 +47,5 @@ __all__ = [
     "load",
     "parse",
     "run",
+    "with_diffusion",
 ]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["p4", "fifo"]
 Variant: TypeAlias = Literal["tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound"]
 VARIANTS: tuple[Variant, ...] = ("tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound")
+Pattern: TypeAlias = Literal["constant", "poisson", "on_off"]
 Profile: TypeAlias = Literal["rfc", "ns2"]
 
 SECOND = 10**9
@@ -50,7 +51,7 @@ class LinkExtra:
 class Arrivals:
     """When the packets of a UDP source come: at its rate, unless said otherwise."""
 
-    pattern: Literal["constant", "poisson", "on_off"] = "constant"
+    pattern: Pattern = "constant"
     on_ns: int = 0
     off_ns: int = 0
     random: bool = False
@@ -110,6 +111,27 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class GroupSession:
+    """A stream from one host to several, by groupflow's protocol, set up by the controller."""
+
+    id: int
+    source: str
+    destinations: tuple[str, ...]
+    size: int
+    """bytes"""
+    mode: Literal["e2e", "n2n"] = "e2e"
+    policy: Literal["strict", "isolate"] = "strict"
+    rate: int = 0
+    """never faster, bit/s; 0: no bound"""
+    start_ns: int = 0
+    """when they join"""
+
+    def member(self, host: str) -> str:
+        """The name under which a member is measured."""
+        return f"session{self.id}-{host}"
+
+
+@dataclass(frozen=True)
 class QueueSetting:
     """A queue of a switch, as gfswitch's command line sets it: `level=3,rate=1000pps`."""
 
@@ -156,6 +178,8 @@ class Scenario:
     topology: Topology
     flows: tuple[Flow, ...]
     duration_ns: int
+    sessions: tuple[GroupSession, ...] = ()
+    """run by the controller; cache agents are where the topology has them"""
     sample_ns: int = 10**6
     seed: int = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])

@@ -8,6 +8,8 @@ from groupflow.sim.model import Arrivals, Flow, LinkExtra, Scenario, ScenarioErr
 from groupflow.topology import CPU_PORT, DROP_PORT, End, Link
 
 ETHERNET_BYTES = 14
+_FIRST_MEMBER_PORT = 5_000
+_CACHE_BYTES = 64 << 20
 _FIRST_SOURCE_PORT, _FIRST_DESTINATION_PORT = 10_000, 40_000
 
 
@@ -33,8 +35,51 @@ def network_spec(scenario: Scenario) -> str:
             "nodes": nodes,
             "links": [_link(link, scenario.extra(place)) for place, link in enumerate(topology.links)],
             "flows": _flows(scenario.flows),
+            "members": _members(scenario) if scenario.sessions else [],
         }
     )
+
+
+def _members(scenario: Scenario) -> list[dict[str, object]]:
+    """Senders, receivers and cache agents."""
+    from groupflow.sim.control import session_token
+
+    ports = Counter[str]()
+    specs: list[dict[str, object]] = []
+
+    def add(name: str, host: str, session: int, token: str, start_ns: int, **role: object) -> None:
+        specs.append(
+            {
+                "name": name,
+                "host": host,
+                "udp_port": _FIRST_MEMBER_PORT + ports[host],
+                "session": session,
+                "token": token,
+                "start_ns": start_ns,
+                "role": role,
+            }
+        )
+        ports[host] += 1
+
+    for switch in scenario.topology.switches.values():
+        if switch.agent is not None:
+            add(f"cache-{switch.agent}", switch.agent, 0, "", 0, kind="cache", max_bytes=_CACHE_BYTES)
+    for group in scenario.sessions:
+        token = session_token(group.id)
+        for host in group.destinations:
+            add(group.member(host), host, group.id, token, group.start_ns, kind="receiver")
+        add(
+            group.member(group.source),
+            group.source,
+            group.id,
+            token,
+            group.start_ns,
+            kind="sender",
+            bytes=group.size,
+            receivers=len(group.destinations),
+            rate_bps=group.rate,
+        )
+    return specs
 
 
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:

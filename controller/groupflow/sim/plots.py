@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeAlias
 
 from groupflow.sim.results import Results, Series
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+Axes: TypeAlias = Any
+"""matplotlib's; its own types say too little for a strict check"""
 _TIME = "simulation time (s)"
 
 
@@ -26,52 +25,52 @@ def plot(results: Results) -> list[Path]:
     return [_draw(folder / f"{name}.png", draw) for name, draw in drawings.items()]
 
 
-def _draw(path: Path, draw: "Callable[[Axes], None]") -> Path:
+def _draw(path: Path, draw: Callable[[Axes], None]) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     # Without pyplot: no global state, and figures can be drawn in several threads.
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure: Any = Figure(figsize=(6.4, 4.0), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    axes: Axes = figure.add_subplot()
     draw(axes)
     axes.set_xlabel(_TIME)
     axes.grid(visible=True, alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small")
-    cast(Any, figure).savefig(path, dpi=150)
+    figure.savefig(path, dpi=150)
     return path
 
 
 def _line(
-    axes: "Axes", series: Series, column: str, label: str, scale: float = 1.0, style: str = "default"
+    axes: Axes, series: Series, column: str, label: str, scale: float = 1.0, style: str = "default"
 ) -> None:
     values = [value * scale for value in series.get(column, [])]
-    cast(Any, axes).plot(series.get("time_s", []), values, label=label, linewidth=0.9, drawstyle=style)
+    axes.plot(series.get("time_s", []), values, label=label, linewidth=0.9, drawstyle=style)
 
 
-def _efficiency(axes: "Axes", results: Results) -> None:
+def _efficiency(axes: Axes, results: Results) -> None:
     for flow in results.flows:
         _line(axes, results.efficiency(flow), "efficiency", flow)
     axes.set_ylim(0, 1.05)
     axes.set_ylabel("network efficiency")
 
 
-def _throughput(axes: "Axes", results: Results) -> None:
+def _throughput(axes: Axes, results: Results) -> None:
     for flow in results.flows:
         _line(axes, results.throughput(flow), "throughput_bps", flow, 1e-6)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("goodput (Mb/s)")
 
 
-def _windows(axes: "Axes", results: Results) -> None:
+def _windows(axes: Axes, results: Results) -> None:
     for name, flow in results.flows.items():
         if flow.retransmissions is not None:
             _line(axes, results.windows(name), "cwnd_packets", name)
     axes.set_ylabel("congestion window (packets)")
 
 
-def _queues(axes: "Axes", results: Results) -> None:
+def _queues(axes: Axes, results: Results) -> None:
     for node, series in results.queue_packets().items():
         # Empty queues are left out but for the first instant, which then holds.
         _line(axes, series, "packets", node, style="steps-post")

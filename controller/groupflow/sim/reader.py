@@ -17,8 +17,10 @@ from groupflow.sim.model import (
     Arrivals,
     Flow,
     GilbertElliott,
+    GroupSession,
     Kind,
     LinkExtra,
+    Pattern,
     Profile,
     QueueSetting,
     Scenario,
@@ -26,7 +28,6 @@ from groupflow.sim.model import (
     SwitchSetup,
     TcpTraffic,
     UdpTraffic,
-    Variant,
 )
 from groupflow.topology import Topology, TopologyError
 from groupflow.topology import load as load_topology
@@ -35,14 +36,15 @@ from groupflow.topology_reader import read_form
 _TOPOLOGY_KEYS = ("name", "description", "defaults", "switches", "hosts", "links")
 _KEYS = (
     *_TOPOLOGY_KEYS, "topology", "traffic", "duration", "sample", "seed", "program", "p4info", "routes",
-    "queues", "trace",
+    "queues", "trace", "sessions",
 )  # fmt: skip
 _FLOW_KEYS = ("kind", "from", "to", "start", "stop", "shaped_as")
-_UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on", "off", "random", "sizes")
+_UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on_for", "off_for", "random", "sizes")
 _TCP_KEYS = (
     *_FLOW_KEYS, "variant", "window", "packet", "profile", "size", "delayed_ack", "ecn", "initial_window",
     "min_rto",
 )  # fmt: skip
+_SESSION_KEYS = ("id", "from", "to", "size", "mode", "policy", "rate", "start")
 _SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues")
 _LINK_KEYS = ("ends", "rate", "delay", "loss", "queue", "queue_bytes", "down")
 _BURST_KEYS = ("to_bad", "to_good", "good", "bad")
@@ -92,6 +94,7 @@ class _Reader(FormReader):
             topology=topology,
             flows=flows,
             duration_ns=duration_ns,
+            sessions=self._sessions(form, topology),
             sample_ns=sample_ns,
             seed=self.integer(form, "", "seed", 0, 2**64 - 1) if "seed" in form else 1,
             kinds=MappingProxyType(kinds),
@@ -113,7 +116,9 @@ class _Reader(FormReader):
             name: self.map(value if value is not None else {}, f"switches.{name}", _SWITCH_KEYS)
             for name, value in self.map(form.get("switches", {}), "switches", None).items()
         }
-        kinds = {name: self._kind(f"switches.{name}", value) for name, value in switches.items()}
+        kinds: dict[str, Kind] = {
+            name: self._kind(f"switches.{name}", value) for name, value in switches.items()
+        }
         setups = {name: self._setup(f"switches.{name}", value) for name, value in switches.items()}
         links = form.get("links", [])
         if not isinstance(links, list):
@@ -180,7 +185,7 @@ class _Reader(FormReader):
     def _extra(self, key: str, form: Map) -> LinkExtra:
         burst = form.get("loss")
         return LinkExtra(
-            burst_loss=self._burst(f"{key}.loss", burst) if isinstance(burst, dict) else None,
+            burst_loss=self._burst(f"{key}.loss", form["loss"]) if isinstance(burst, dict) else None,
             down_ns=self._downs(f"{key}.down", form.get("down", [])),
             queue_bytes=self.quantity(form, key, "queue_bytes", units.parse_bytes, None),
         )
@@ -242,13 +247,39 @@ class _Reader(FormReader):
             self.refuse(f"{key}.{field}", f"unknown host {name!r}; declare it under hosts")
         return name
 
+    def _sessions(self, form: Map, topology: Topology) -> tuple[GroupSession, ...]:
+        value = form.get("sessions", [])
+        if not isinstance(value, list):
+            self.refuse(
+                "sessions", "not a list; write `- {id: 7, from: h1, to: [h2, h3], size: 1000000 bytes}`"
+            )
+        items = enumerate(cast(list[object], value))
+        return tuple(self._session(f"sessions[{place}]", item, topology) for place, item in items)
+
+    def _session(self, key: str, value: object, topology: Topology) -> GroupSession:
+        form = self.map(value, key, _SESSION_KEYS)
+        receivers = form.get("to")
+        names = cast(list[object], receivers) if isinstance(receivers, list) else []
+        if not names:
+            self.refuse(f"{key}.to", f"{receivers!r} is no list of hosts; write `to: [h2, h3]`")
+        return GroupSession(
+            id=self.integer(form, key, "id", 1, 0x7FFF),
+            source=self._host(form, key, "from", topology),
+            destinations=tuple(self._host({"to": name}, key, "to", topology) for name in names),
+            size=self._required(form, key, "size", units.parse_bytes),
+            mode=self._choice(form, key, "mode", ("e2e", "n2n"), "e2e"),
+            policy=self._choice(form, key, "policy", ("strict", "isolate"), "strict"),
+            rate=self.quantity(form, key, "rate", units.parse_rate, None) or 0,
+            start_ns=self.quantity(form, key, "start", units.parse_delay, 0),
+        )
+
     def _udp(self, key: str, form: Map) -> UdpTraffic:
         rate = self._required(form, key, "rate", units.parse_rate)
         if rate is None:
             self.refuse(f"{key}.rate", "'unlimited' will not do for a source; write a rate such as 10Mb/s")
-        pattern = self._choice(form, key, "arrivals", ("constant", "poisson", "on_off"), "constant")
+        pattern: Pattern = self._choice(form, key, "arrivals", ("constant", "poisson", "on_off"), "constant")
         spans: dict[str, int] = {}
-        for field in ("on", "off"):
+        for field in ("on_for", "off_for"):
             if pattern == "on_off":
                 spans[field] = self._required(form, key, field, units.parse_delay)
                 if spans[field] == 0:
@@ -257,8 +288,8 @@ class _Reader(FormReader):
                 self.refuse(f"{key}.{field}", "only an on_off source has it; write arrivals: on_off")
         arrivals = Arrivals(
             pattern,
-            spans.get("on", 0),
-            spans.get("off", 0),
+            spans.get("on_for", 0),
+            spans.get("off_for", 0),
             self._flag(form, key, "random", otherwise=False),
         )
         return UdpTraffic(
@@ -276,7 +307,7 @@ class _Reader(FormReader):
         profile: Profile = self._choice(form, key, "profile", ("rfc", "ns2"), "rfc")
         initial = "initial_window"
         return TcpTraffic(
-            variant=cast(Variant, variant),
+            variant=variant,
             window=self.quantity(form, key, "window", units.parse_packets, 1000),
             packet=self._packet(form, key, 100),
             profile=profile,

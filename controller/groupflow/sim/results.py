@@ -73,6 +73,12 @@ class Results:
             if (node is None or drop.node == node) and (reason is None or drop.reason == reason)
         )
 
+    def drops_over_time(self) -> Iterator[tuple[float, Drop]]:
+        """Packets dropped since the sample before, with the time of the sample."""
+        for row in self._rows("drops.csv"):
+            port, queue = (int(row[key]) if row[key] else None for key in ("port", "queue"))
+            yield float(row["time_s"]), Drop(row["node"], port, queue, row["reason"], int(row["packets"]))
+
     def throughput(self, flow: str) -> Series:
         """time_s, throughput_bps, delivered_bytes, delivered_packets, sent_packets, shaped_rate_pps."""
         return self._series("flow_throughput.csv", flow=flow)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from finsy.proto import p4r
 
     from groupflow._native import NativeSim
+    from groupflow.p4rt.program import Program
 
 _STEP_MS = 100
 
@@ -58,12 +59,22 @@ def run(
     try:
         if partial is not None:
             sim.record(partial, scenario.trace)
-        finished = False
-        while not finished:
-            now_ns, hops, finished = sim.step(_STEP_MS)
-            if progress is not None:
-                wall_s = time.monotonic() - started
+        told = 0.0
+
+        def tell(now_ns: int, hops: int) -> None:
+            nonlocal told
+            wall_s = time.monotonic() - started
+            if progress is not None and wall_s - told >= _STEP_MS / 1000:
+                told = wall_s
                 progress(Progress(scenario.name, now_ns, scenario.duration_ns, hops, wall_s))
+
+        if scenario.sessions:
+            _run_controlled(sim, scenario, lambda now_ns: tell(now_ns, sim.hops()))
+        else:
+            finished = False
+            while not finished:
+                now_ns, hops, finished = sim.step(_STEP_MS)
+                tell(now_ns, hops)
         if inspect is not None:
             inspect(sim)
         summary = {"scenario": scenario.name} | json.loads(sim.summary())
@@ -103,7 +114,8 @@ def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None
     from finsy import P4Schema
     from finsy.p4entity import encode_updates
 
-    routes = _route_encoder(scenario) if scenario.routes else None
+    # With sessions there is a controller, which installs the routes itself.
+    routes = _route_encoder(scenario) if scenario.routes and not scenario.sessions else None
     schema: P4Schema | None = None
     for name in switches:
         setup = scenario.setup(name)
@@ -119,16 +131,30 @@ def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None
         _set_up(sim, name, setup)
 
 
+def _run_controlled(sim: "NativeSim", scenario: Scenario, on_step: Callable[[int], None]) -> None:
+    from groupflow.sim.control import run_controlled
+
+    fifo = [name for name in scenario.topology.switches if scenario.kind(name) != "p4"]
+    if fifo:
+        raise ScenarioError(f"switches.{fifo[0]}.kind: routers do not know sessions; write p4")
+    run_controlled(sim, scenario, _program(scenario), on_step)
+
+
+def _program(scenario: Scenario) -> "Program":
+    from groupflow.p4rt.program import Program, ProgramError
+
+    try:
+        return Program.load(scenario.p4info, scenario.program)
+    except ProgramError as error:
+        raise ScenarioError(f"program: {error}; or turn `routes` off") from None
+
+
 def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
     """The very entries that the controller installs at start."""
     from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, encode
-    from groupflow.p4rt.program import Program, ProgramError
     from groupflow.sessions.desired import unicast_entries
 
-    try:
-        program = Program.load(scenario.p4info, scenario.program)
-    except ProgramError as error:
-        raise ScenarioError(f"program: {error}; or turn `routes` off") from None
+    program = _program(scenario)
 
     def updates(switch: str) -> "list[p4r.Update]":
         entries = unicast_entries(scenario.topology, switch)

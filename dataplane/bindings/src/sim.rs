@@ -8,17 +8,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_netsim::spec::NetworkSpec;
-use groupflow_netsim::{Files, Network, NodeId, Observer, Recorder, Sample, TraceRecord};
+use groupflow_netsim::{Files, Network, NodeId, Observer, P4Switch, Recorder, Sample, TraceRecord};
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::Generator;
 use groupflow_switch::p4rt::PipelineConfig;
-use groupflow_switch::proto::p4::v1::Update;
+use groupflow_switch::proto::p4::v1::{PacketMetadata, PacketOut, Update};
 use prost::Message;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde_json::{json, Value};
 
 type Sink = BufWriter<File>;
+/// Time, switch, payload, metadata.
+type SimPacketIn = (u64, String, Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
 
 fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -110,6 +113,32 @@ impl NativeSim {
         .map_err(invalid)
     }
 
+    /// What switches sent to the controller since the last call: time, switch, payload, metadata; by time.
+    fn take_packet_ins(&mut self, py: Python<'_>) -> Vec<SimPacketIn> {
+        let mut found = Vec::new();
+        for place in 0..self.network.spec().nodes.len() {
+            let node = NodeId(place as u32);
+            for (time, packet) in
+                self.network.with_switch(node, P4Switch::take_packet_ins).unwrap_or_default()
+            {
+                let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
+                let metadata = packet.metadata.iter().map(|m| (m.metadata_id, bytes(&m.value))).collect();
+                let name = self.network.spec().nodes[place].name.clone();
+                found.push((time.0, name, bytes(&packet.payload), metadata));
+            }
+        }
+        found.sort_by_key(|packet| packet.0);
+        found
+    }
+
+    /// The controller sends a packet, now.
+    fn packet_out(&mut self, switch: &str, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>) -> PyResult<()> {
+        let metadata = metadata.into_iter().map(|(metadata_id, value)| PacketMetadata { metadata_id, value });
+        let packet = PacketOut { payload, metadata: metadata.collect() };
+        let now = self.network.now();
+        self.with_switch(switch, |s| s.packet_out(now, &packet))?.map_err(|refusal| invalid(refusal.message))
+    }
+
     /// A register's cell at a switch, by the full name or a dotted suffix of it.
     fn register(&mut self, switch: &str, name: &str, index: usize) -> PyResult<u64> {
         let value = self.with_switch(switch, |s| {
@@ -145,6 +174,11 @@ impl NativeSim {
         Ok((self.network.now().0, self.network.hops(), finished))
     }
 
+    /// Frames that switches and routers took so far.
+    fn hops(&self) -> u64 {
+        self.network.hops()
+    }
+
     /// What was measured last, as JSON.
     fn summary(&self) -> String {
         summary(&self.network, &self.last).to_string()
@@ -162,11 +196,7 @@ impl NativeSim {
         self.network.node(name).ok_or_else(|| no_switch(name))
     }
 
-    fn with_switch<R>(
-        &mut self,
-        name: &str,
-        act: impl FnOnce(&mut groupflow_netsim::P4Switch) -> R,
-    ) -> PyResult<R> {
+    fn with_switch<R>(&mut self, name: &str, act: impl FnOnce(&mut P4Switch) -> R) -> PyResult<R> {
         let node = self.switch(name)?;
         self.network.with_switch(node, act).ok_or_else(|| no_switch(name))
     }
@@ -204,17 +234,16 @@ impl Observer for Stepper<'_> {
 fn summary(network: &Network, sample: &Sample) -> Value {
     let names = &network.spec().nodes;
     let seconds = sample.time.0 as f64 / 1e9;
-    let flows: Vec<Value> = network
-        .spec()
-        .flows
-        .iter()
+    let members = network.spec().members.iter().map(|member| &member.name);
+    let flow_names = network.spec().flows.iter().map(|flow| &flow.name).chain(members);
+    let flows: Vec<Value> = flow_names
         .zip(&sample.flows)
-        .map(|(spec, flow)| {
+        .map(|(name, flow)| {
             let mean = |sum: u128| {
                 (flow.delivered_packets > 0).then(|| sum as f64 / flow.delivered_packets as f64 / 1e9)
             };
             json!({
-                "flow": spec.name,
+                "flow": name,
                 "sent_packets": flow.sent_packets,
                 "delivered_packets": flow.delivered_packets,
                 "delivered_bytes": flow.delivered_bytes,
@@ -223,7 +252,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "retransmissions": flow.tcp.map(|tcp| tcp.retransmissions),
                 "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
-                "finished": flow.tcp.map(|tcp| tcp.finished),
+                "finished": flow.finished.or(flow.tcp.map(|tcp| tcp.finished)),
             })
         })
         .collect();

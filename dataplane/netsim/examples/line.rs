@@ -4,16 +4,17 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use groupflow_netsim::spec::{
-    Arrivals, EndSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes, SourceSpec,
-    UdpSpec,
+    Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes,
+    SourceSpec, UdpSpec,
 };
 use groupflow_netsim::{LossSpec, Network};
 
 fn main() {
     let number = |place, default| std::env::args().nth(place).and_then(|n| n.parse().ok()).unwrap_or(default);
     let (routers, milliseconds, threads) = (number(1, 30u64), number(2, 500), number(3, 1));
-    let mut nodes: Vec<NodeSpec> =
-        (0..routers).map(|n| NodeSpec { name: format!("r{n}"), kind: NodeKind::Fifo }).collect();
+    let mut nodes: Vec<NodeSpec> = (0..routers)
+        .map(|n| NodeSpec { name: format!("r{n}"), kind: NodeKind::Fifo(FifoSpec::default()) })
+        .collect();
     let ends = [
         ("h1", 1, "r0".to_string()),
         ("h2", 2, format!("r{}", routers - 1)),
@@ -71,6 +72,7 @@ fn main() {
         nodes,
         links,
         flows,
+        members: vec![],
     };
     let mut network = Network::new(spec, &[]).expect("a valid network");
     network.set_threads(threads as usize);

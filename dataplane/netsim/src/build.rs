@@ -7,6 +7,7 @@ use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::{Rate, SwitchConfig};
 use groupflow_switch::p4rt::PipelineConfig;
 
+use crate::ecn::Marker;
 use crate::engine::{Cell, Simulation};
 use crate::error::BuildError;
 use crate::fifo::{Fifo, QueueLimit};
@@ -88,7 +89,14 @@ impl<'a> Builder<'a> {
         let lookahead = self.spec.links.iter().filter(between).map(|link| Nanos(link.delay_ns)).min();
         let lookahead = if count > 1 { lookahead.unwrap_or(Nanos::MAX) } else { Nanos::MAX };
         let (mailboxes, sample) = (2 * self.spec.links.len(), Nanos(self.spec.sample_ns));
-        Ok(Simulation::new(cells, mailboxes, lookahead, sample, self.spec.flows.len(), places))
+        Ok(Simulation::new(
+            cells,
+            mailboxes,
+            lookahead,
+            sample,
+            self.spec.flows.len() + self.spec.members.len(),
+            places,
+        ))
     }
 
     fn cell(&mut self, nodes: &[NodeId], island_of: &[usize]) -> Result<Cell, BuildError> {
@@ -164,8 +172,9 @@ impl<'a> Builder<'a> {
                 let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
                 Ok(Node::Host(Box::new(Host::new(rate, self.flows.ends(node, limit)?))))
             }
-            NodeKind::Fifo => {
-                let mut fifo = Fifo::new(node, Arc::clone(&self.routes));
+            NodeKind::Fifo(spec) => {
+                self.check_below_queues(node, "ecn", spec.ecn)?;
+                let mut fifo = Fifo::new(node, Arc::clone(&self.routes), Marker::new(spec.ecn));
                 for attachment in attachments {
                     fifo.attach(attachment.port, rate_of(attachment.link)?, self.limit(attachment.link));
                 }
@@ -186,6 +195,7 @@ impl<'a> Builder<'a> {
                     cpu_port: Port(spec.cpu_port),
                     drop_port: Port(spec.drop_port),
                     priorities: spec.queues,
+                    eager: true,
                     seed: self.spec.seed.wrapping_add(u64::from(node.0)),
                     ..SwitchConfig::default()
                 };
@@ -204,6 +214,26 @@ impl<'a> Builder<'a> {
                 .map(Some)
                 .ok_or_else(|| BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
         }
+    }
+
+    /// A threshold counts for the queues of links that have a rate: without one nothing waits.
+    fn check_below_queues(&self, node: NodeId, name: &str, threshold: Option<u32>) -> Result<(), BuildError> {
+        let Some(threshold) = threshold else { return Ok(()) };
+        let field = || format!("nodes.{}.{name}", self.spec.nodes[node.index()].name);
+        if threshold == 0 {
+            return Err(BuildError::new(field(), "is zero; write 1 packet or more"));
+        }
+        for attachment in &self.attachments[node.index()] {
+            let link = &self.spec.links[attachment.link.index() / 2];
+            if link.rate_bps.is_some() && threshold >= link.queue_packets {
+                let (port, queue) = (attachment.port, link.queue_packets);
+                let problem = format!(
+                    "{threshold} packets are never reached: port {port} drops when {queue} wait; write less"
+                );
+                return Err(BuildError::new(field(), problem));
+            }
+        }
+        Ok(())
     }
 
     fn limit(&self, link: LinkId) -> QueueLimit {

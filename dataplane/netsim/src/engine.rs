@@ -195,6 +195,7 @@ impl Simulation {
         sample.flows.resize(self.flows, FlowSample::default());
         sample.queues.clear();
         sample.drops.clear();
+        sample.signals.clear();
         for cell in &self.cells {
             lock(cell).island.sample(now, sample);
         }

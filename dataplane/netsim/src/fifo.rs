@@ -10,6 +10,7 @@ use groupflow_pipeline::units::Nanos;
 use groupflow_switch::core::Rate;
 
 use crate::drops::DropList;
+use crate::ecn::Marker;
 use crate::ids::NodeId;
 use crate::routes::Routes;
 use crate::transmitter::Transmitter;
@@ -28,6 +29,7 @@ pub struct QueueLimit {
 struct Port {
     transmitter: Transmitter,
     limit: QueueLimit,
+    marker: Marker,
     /// When each waiting frame begins to be sent, and its bytes.
     waiting: VecDeque<(Nanos, u32)>,
     waiting_bytes: u64,
@@ -47,9 +49,10 @@ impl Port {
         }
     }
 
-    /// When a frame's last bit leaves; `None`: there is no room.
+    /// When a frame's last bit leaves; `None`: there is no room. It may be marked.
     #[inline]
-    fn queue(&mut self, now: Nanos, bytes: u32) -> Option<Nanos> {
+    fn queue(&mut self, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
+        let bytes = head.len() as u32 + tail;
         self.settle(now);
         if self.transmitter.free_at() > now {
             let too_many = self.waiting.len() >= self.limit.packets as usize;
@@ -60,6 +63,7 @@ impl Port {
         }
         let (start, end) = self.transmitter.send(now, bytes);
         if start > now {
+            self.marker.join(self.waiting.len(), head);
             self.waiting.push_back((start, bytes));
             self.waiting_bytes += u64::from(bytes);
         }
@@ -73,13 +77,14 @@ pub struct Fifo {
     node: NodeId,
     routes: Arc<Routes>,
     ports: Vec<Option<Port>>,
+    marker: Marker,
     no_route: u64,
 }
 
 impl Fifo {
-    /// A router without ports.
-    pub fn new(node: NodeId, routes: Arc<Routes>) -> Fifo {
-        Fifo { node, routes, ports: Vec::new(), no_route: 0 }
+    /// A router without ports, whose queues have this marker.
+    pub fn new(node: NodeId, routes: Arc<Routes>, marker: Marker) -> Fifo {
+        Fifo { node, routes, ports: Vec::new(), marker, no_route: 0 }
     }
 
     /// Attaches a link.
@@ -88,20 +93,25 @@ impl Fifo {
         if self.ports.len() <= place {
             self.ports.resize_with(place + 1, || None);
         }
-        let transmitter = Transmitter::new(rate);
-        self.ports[place] =
-            Some(Port { transmitter, limit, waiting: VecDeque::new(), waiting_bytes: 0, full: 0 });
+        self.ports[place] = Some(Port {
+            transmitter: Transmitter::new(rate),
+            limit,
+            marker: self.marker,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            full: 0,
+        });
     }
 
     /// A frame arrives.
-    pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
+    pub fn receive(&mut self, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         let port = destination(head).and_then(|address| self.routes.port(self.node, address));
         let state = port.and_then(|port| self.ports.get_mut(usize::from(port))?.as_mut());
         let (Some(port), Some(state)) = (port, state) else {
             self.no_route += 1;
             return;
         };
-        if let Some(sent) = state.queue(exit.now, head.len() as u32 + tail) {
+        if let Some(sent) = state.queue(exit.now, head, tail) {
             exit.send(port, sent, head, tail);
         }
     }
@@ -113,6 +123,13 @@ impl Fifo {
                 port.settle(now);
                 each(number, port.waiting.len() as u32, port.waiting_bytes);
             }
+        }
+    }
+
+    /// Lists the frames that were marked.
+    pub fn signals(&self, list: &mut DropList<'_>) {
+        for (number, port) in (0..).zip(&self.ports) {
+            list.at_port(number, "ecn_marked", port.as_ref().map_or(0, |port| port.marker.marked()));
         }
     }
 

@@ -5,13 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use groupflow_pipeline::units::Nanos;
 
 use crate::error::BuildError;
+use crate::host::group_end::GroupEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
 use crate::host::{End, EndKind, Shaper};
 use crate::ids::{FlowId, LinkId, NodeId};
 use crate::random::{Random, Stream};
 use crate::routes::{Routes, Step};
-use crate::spec::{FlowSpec, HostSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec};
+use crate::spec::{FlowSpec, HostSpec, MemberSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec};
 use crate::transit::Transit;
 use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
 
@@ -36,10 +37,20 @@ impl Flow {
     }
 }
 
+/// A member of a session, resolved.
+#[derive(Debug, Clone)]
+struct Member {
+    spec: MemberSpec,
+    host: NodeId,
+    /// Those of what it sends; the destination varies.
+    addresses: Addresses,
+}
+
 /// All flows.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub(crate) flows: Vec<Flow>,
+    members: Vec<Member>,
     seed: u64,
     /// The flows on each link, by number.
     on_link: HashMap<LinkId, Vec<FlowId>>,
@@ -52,7 +63,7 @@ impl Flows {
         routes: &Routes,
         steps: &[Vec<Step>],
     ) -> Result<Flows, BuildError> {
-        let mut flows = Flows { flows: Vec::new(), seed: spec.seed, on_link: HashMap::new() };
+        let mut flows = Flows { seed: spec.seed, ..Flows::default() };
         let mut ports = HashMap::new();
         for (number, flow) in (0..).zip(&spec.flows) {
             let resolved = resolve(spec, nodes, routes, steps, flow)?;
@@ -67,6 +78,15 @@ impl Flows {
             }
             flows.flows.push(resolved);
         }
+        for member in &spec.members {
+            let resolved = resolve_member(spec, nodes, member)?;
+            let key = (resolved.host, PROTOCOL_UDP, member.udp_port);
+            if let Some(other) = ports.insert(key, &member.name) {
+                let problem = format!("{other:?} has the port already");
+                return Err(BuildError::new(format!("members.{}.udp_port", member.name), problem));
+            }
+            flows.members.push(resolved);
+        }
         Ok(flows)
     }
 
@@ -78,7 +98,9 @@ impl Flows {
         if delay == Nanos::ZERO {
             return Vec::new();
         }
-        flows.iter().map(transit).collect()
+        let mut transits: Vec<Transit> = flows.iter().map(transit).collect();
+        Transit::sort(&mut transits);
+        transits
     }
 
     /// The ends of flows at a host. `limit` packets of a source wait for the interface.
@@ -92,7 +114,19 @@ impl Flows {
                 ends.push(receiving_end(FlowId(number), flow)?);
             }
         }
+        for (number, member) in (self.flows.len() as u32..).zip(&self.members) {
+            if member.host == node {
+                ends.push(self.member_end(FlowId(number), member));
+            }
+        }
         Ok(ends)
+    }
+
+    fn member_end(&self, flow: FlowId, member: &Member) -> End {
+        let seed = self.seed.wrapping_add(u64::from(flow.0));
+        let kind = EndKind::Group(Box::new(GroupEnd::new(member.addresses, member.spec.clone(), seed)));
+        let (protocol, port) = (PROTOCOL_UDP, member.spec.udp_port);
+        End { flow, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
     }
 
     fn sending_end(&self, number: FlowId, flow: &Flow, limit: u32) -> Result<End, BuildError> {
@@ -197,6 +231,27 @@ fn resolve(
     };
     let capacity_bytes = path.iter().map(bytes).sum();
     Ok(Flow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
+}
+
+fn resolve_member(
+    spec: &NetworkSpec,
+    nodes: &HashMap<&str, NodeId>,
+    member: &MemberSpec,
+) -> Result<Member, BuildError> {
+    let unknown = || {
+        BuildError::new(format!("members.{}.host", member.name), format!("unknown host {:?}", member.host))
+    };
+    let node = *nodes.get(member.host.as_str()).ok_or_else(unknown)?;
+    let NodeKind::Host(host) = &spec.nodes[node.index()].kind else { return Err(unknown()) };
+    let addresses = Addresses {
+        source_mac: host.mac.0,
+        destination_mac: host.gateway_mac.0,
+        source: host.ip,
+        destination: host.ip,
+        source_port: member.udp_port,
+        destination_port: member.udp_port,
+    };
+    Ok(Member { spec: member.clone(), host: node, addresses })
 }
 
 fn check_udp(udp: &UdpSpec, field: impl Fn(&str) -> String) -> Result<(), BuildError> {

@@ -108,7 +108,7 @@ impl Island {
         }
         self.hops += u64::from(slot.node.forwards());
         let (node, mut exit) = at(slot, &mut self.wiring, now, place);
-        node.receive(port, &self.head, tail, &mut exit);
+        node.receive(port, &mut self.head, tail, &mut exit);
         self.reschedule(place);
     }
 
@@ -127,6 +127,7 @@ impl Island {
     pub fn sample(&mut self, now: Nanos, sample: &mut Sample) {
         for slot in &mut self.slots {
             slot.node.sample(now, slot.id, &mut sample.flows, &mut sample.queues);
+            slot.node.signals(&mut DropList { node: slot.id, drops: &mut sample.signals });
         }
         for outlet in &mut self.wiring.outlets {
             for transit in &mut outlet.transits {

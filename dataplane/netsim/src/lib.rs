@@ -9,6 +9,7 @@ mod address_table;
 mod barrier;
 mod build;
 mod drops;
+mod ecn;
 mod engine;
 mod error;
 mod fifo;

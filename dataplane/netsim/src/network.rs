@@ -75,7 +75,7 @@ impl Network {
             Node::Switch(switch) => {
                 switch.catch_up(now);
                 let result = act(switch);
-                switch.touched();
+                switch.touched(now);
                 Some(result)
             }
             _ => None,

@@ -42,7 +42,7 @@ impl Node {
 
     /// A frame arrives.
     #[inline]
-    pub fn receive(&mut self, port: u16, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
+    pub fn receive(&mut self, port: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         match self {
             Node::Host(host) => host.receive(head, tail, exit),
             Node::Fifo(fifo) => fifo.receive(head, tail, exit),
@@ -71,6 +71,14 @@ impl Node {
             Node::Switch(switch) => switch.queues(|port, queue, packets, bytes| {
                 queues.push(QueueSample { node, port, queue, packets, bytes });
             }),
+        }
+    }
+
+    /// Lists what it told senders and neighbours.
+    pub fn signals(&self, list: &mut DropList<'_>) {
+        match self {
+            Node::Fifo(fifo) => fifo.signals(list),
+            Node::Host(_) | Node::Switch(_) => {}
         }
     }
 

@@ -48,7 +48,7 @@ pub struct Outlet {
     pub batch: Batch,
     /// What it did.
     pub counters: OutletCounters,
-    /// The flows that are watched on it.
+    /// The flows that are watched on it, in the order of [`Transit::sort`].
     pub transits: Vec<Transit>,
 }
 
@@ -59,8 +59,10 @@ impl Outlet {
         let bytes = head.len() as u64 + u64::from(tail);
         self.counters.frames += 1;
         self.counters.bytes += bytes;
-        for transit in &mut self.transits {
-            transit.enter(sent, head, bytes);
+        if !self.transits.is_empty() {
+            if let Some(transit) = Transit::find(&mut self.transits, head) {
+                transit.enter(sent, bytes);
+            }
         }
         if self.next_down < self.downs.len() && self.is_down(sent) {
             self.counters.down += 1;

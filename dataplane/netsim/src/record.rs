@@ -65,12 +65,14 @@ impl<W: Write> Recorder<W> {
         writeln!(files.drops, "time_s,node,port,queue,reason,packets")?;
         let spec = network.spec();
         let capacities = network.paths().iter().map(|path| path.capacity_bytes);
+        let members = spec.members.iter().map(|member| member.name.clone());
+        let names = spec.flows.iter().map(|flow| flow.name.clone()).chain(members);
         Ok(Recorder {
             files,
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
-            flows: spec.flows.iter().map(|flow| flow.name.clone()).zip(capacities).collect(),
+            flows: names.zip(capacities.chain(std::iter::repeat(0.0))).collect(),
             interval: Nanos(spec.sample_ns),
-            last: vec![FlowSample::default(); spec.flows.len()],
+            last: vec![FlowSample::default(); spec.flows.len() + spec.members.len()],
             last_drops: Drops::new(),
             filled: HashMap::new(),
             failure: None,

@@ -24,6 +24,8 @@ pub struct FlowSample {
     pub in_transit_bytes: u64,
     /// The rate a shaped flow was told, Q26.6 packets/s.
     pub shaped_rate: Option<u32>,
+    /// Of a group session's sender or receiver: whether it has done all there was to do.
+    pub finished: Option<bool>,
     /// State of a TCP sender.
     pub tcp: Option<TcpSample>,
 }
@@ -45,6 +47,8 @@ pub struct TcpSample {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
+    /// Reductions of the window for marked packets.
+    pub ecn_reductions: u64,
     /// Whether all there was to send is acknowledged.
     pub finished: bool,
 }
@@ -75,6 +79,8 @@ pub struct Sample {
     pub queues: Vec<QueueSample>,
     /// What was dropped from the beginning of the run.
     pub drops: Drops,
+    /// Frames marked (`ecn_marked`), from the beginning of the run.
+    pub signals: Drops,
     /// Frames that switches and routers took from the beginning of the run.
     pub hops: u64,
 }

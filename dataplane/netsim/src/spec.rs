@@ -25,6 +25,53 @@ pub struct NetworkSpec {
     /// The traffic.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
+    /// Members of group sessions, and cache agents. They are measured as flows, after the flows.
+    #[serde(default)]
+    pub members: Vec<MemberSpec>,
+}
+
+/// A member of a group session, or a cache agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberSpec {
+    /// Its name.
+    pub name: String,
+    /// The host it runs on.
+    pub host: String,
+    /// Its UDP port.
+    pub udp_port: u16,
+    /// The session; 0 for a cache agent.
+    pub session: u32,
+    /// The session's, or the agents', token.
+    pub token: String,
+    /// When it joins.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// What it does.
+    pub role: MemberRole,
+}
+
+/// What a member does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum MemberRole {
+    /// Sends a stream.
+    Sender {
+        /// How long it is.
+        bytes: u64,
+        /// Begin when this many receivers have joined.
+        receivers: u16,
+        /// Never faster; 0 is no bound.
+        #[serde(default)]
+        rate_bps: u64,
+    },
+    /// Receives a stream.
+    Receiver,
+    /// Caches for a switch.
+    Cache {
+        /// Bytes over all streams.
+        max_bytes: u64,
+    },
 }
 
 /// A node.
@@ -44,7 +91,7 @@ pub enum NodeKind {
     /// Where flows begin and end. It has one link, at port 0.
     Host(HostSpec),
     /// A router without P4: a queue a port, first in, first out, tail drop.
-    Fifo,
+    Fifo(FifoSpec),
     /// A switch that runs a P4 program.
     Switch(SwitchSpec),
 }
@@ -58,6 +105,14 @@ pub struct HostSpec {
     pub mac: Mac,
     /// Whom it addresses frames to.
     pub gateway_mac: Mac,
+}
+
+/// What a router without P4 does before a queue is full.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FifoSpec {
+    /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
+    #[serde(default)]
+    pub ecn: Option<u32>,
 }
 
 /// A switch that runs P4.

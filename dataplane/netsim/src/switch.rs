@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_switch::core::{ConfigError, Emitted, LinkChange, Rate, Switch, SwitchConfig};
-use groupflow_switch::p4rt::{PipelineConfig, Refusal, Runtime};
-use groupflow_switch::proto::p4::v1::Update;
+use groupflow_switch::core::{ConfigError, Emitted, LinkChange, Rate, Switch, SwitchConfig, ToController};
+use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
+use groupflow_switch::proto::p4::v1::{PacketIn, PacketOut, Update};
 
 use crate::drops::DropList;
 use crate::fifo::QueueLimit;
@@ -13,6 +13,8 @@ use crate::wiring::Exit;
 
 /// P4Runtime's device id of a switch that nobody connects to.
 const DEVICE_ID: u64 = 1;
+/// The most packets that wait for the controller.
+const PACKET_INS: usize = 4096;
 
 /// A switch with its P4Runtime state.
 #[derive(Debug)]
@@ -21,8 +23,10 @@ pub struct P4Switch {
     runtime: Runtime,
     emitted: Emitted,
     deadline: Nanos,
-    /// Packets for a controller that is not there.
-    to_controller: u64,
+    /// Packets for the controller, until it takes them.
+    packet_ins: Vec<ToController>,
+    /// Packets for a controller that did not take them.
+    untaken: u64,
 }
 
 /// A port of a switch, with its link's rate and the limit of each of its queues.
@@ -58,12 +62,35 @@ impl P4Switch {
         }
         let mut runtime = Runtime::new(DEVICE_ID);
         runtime.install(&mut switch, program);
-        Ok(P4Switch { switch, runtime, emitted: Emitted::default(), deadline: Nanos::MAX, to_controller: 0 })
+        Ok(P4Switch {
+            switch,
+            runtime,
+            emitted: Emitted::default(),
+            deadline: Nanos::MAX,
+            packet_ins: Vec::new(),
+            untaken: 0,
+        })
     }
 
     /// Carries out a P4Runtime update.
     pub fn apply(&mut self, update: &Update) -> Result<(), Refusal> {
         self.runtime.apply(&mut self.switch, update)
+    }
+
+    /// The packets for the controller since the last call, with the time when each left: as P4Runtime has them.
+    pub fn take_packet_ins(&mut self) -> Vec<(Nanos, PacketIn)> {
+        let Some(config) = self.runtime.config() else { return Vec::new() };
+        let binding = &config.binding.packet_in;
+        let packets = self.packet_ins.drain(..);
+        packets.filter_map(|packet| Some((packet.time, packet_in(binding, &packet.bytes)?))).collect()
+    }
+
+    /// A packet of the controller, at `now`.
+    pub fn packet_out(&mut self, now: Nanos, packet: &PacketOut) -> Result<(), Refusal> {
+        let Some(config) = self.runtime.config() else { return Ok(()) };
+        let bytes = packet_out(&config.binding.packet_out, packet)?;
+        self.switch.packet_out(now, &bytes);
+        Ok(())
     }
 
     /// The switch, to set it up. What is changed takes effect now.
@@ -78,9 +105,9 @@ impl P4Switch {
         }
     }
 
-    /// Something was changed: the deadline may be another.
-    pub(crate) fn touched(&mut self) {
-        self.deadline = self.switch.deadline().unwrap_or(Nanos::MAX);
+    /// Something was done from outside at `now`: what came of it is to be seen to.
+    pub(crate) fn touched(&mut self, now: Nanos) {
+        self.deadline = now;
     }
 
     /// When it has something to do.
@@ -96,8 +123,13 @@ impl P4Switch {
             exit.send(output.port.0, output.time, &output.bytes, output.tail);
         }
         self.switch.reuse(&mut self.emitted.outputs);
-        self.to_controller += self.emitted.packet_ins.len() as u64;
-        self.emitted.packet_ins.clear();
+        for packet in self.emitted.packet_ins.drain(..) {
+            if self.packet_ins.len() < PACKET_INS {
+                self.packet_ins.push(packet);
+            } else {
+                self.untaken += 1;
+            }
+        }
         self.emitted.digests.clear();
     }
 
@@ -127,7 +159,7 @@ impl P4Switch {
         list.at_node("loopback_full", stats.drops.loopback_full);
         list.at_node("clone_limit", stats.drops.clone_limit);
         list.at_node("reloaded", stats.drops.reloaded);
-        list.at_node("no_controller", self.to_controller);
+        list.at_node("no_controller", self.untaken);
         for port in stats.ports {
             let drops = port.outbound.drops;
             list.at_port(port.port, "oversize", port.inbound.drops.oversize + drops.oversize);

@@ -10,6 +10,8 @@ use crate::ids::FlowId;
 pub type FlowKey = [u8; 12];
 /// Where they stand.
 const KEY_AT: usize = 26;
+/// So many flows are looked at one after the other.
+const FEW: usize = 4;
 
 /// Counts the frames of one flow that have entered a link and those that have come out of it.
 #[derive(Debug)]
@@ -36,12 +38,25 @@ impl Transit {
         }
     }
 
-    /// A frame whose last bit enters the link at `sent`, which never decreases.
+    /// Puts the flows of a link in the order in which [`Transit::find`] expects them.
+    pub fn sort(transits: &mut [Transit]) {
+        transits.sort_by_key(|transit| transit.key);
+    }
+
+    /// The flow that a frame belongs to.
     #[inline]
-    pub fn enter(&mut self, sent: Nanos, head: &[u8], bytes: u64) {
-        if head.get(KEY_AT..KEY_AT + 12) != Some(&self.key) {
-            return;
+    pub fn find<'a>(transits: &'a mut [Transit], head: &[u8]) -> Option<&'a mut Transit> {
+        let key = head.get(KEY_AT..KEY_AT + 12)?;
+        if transits.len() <= FEW {
+            return transits.iter_mut().find(|transit| transit.key == key);
         }
+        let place = transits.binary_search_by(|transit| transit.key.as_slice().cmp(key)).ok()?;
+        Some(&mut transits[place])
+    }
+
+    /// A frame of the flow, whose last bit enters the link at `sent`, which never decreases.
+    #[inline]
+    pub fn enter(&mut self, sent: Nanos, bytes: u64) {
         self.entered.pass(sent, self.packets, self.bytes);
         self.left.pass(sent, self.packets, self.bytes);
         self.packets += 1;
@@ -119,17 +134,34 @@ mod tests {
                     let on_link = sent.iter().filter(|&&s| s <= instant && s + delay > instant).count();
                     prop_assert_eq!(transit.sample(), (on_link as u64, 100 * on_link as u64));
                 }
-                transit.enter(Nanos(at), &[0; 54], 100);
+                transit.enter(Nanos(at), 100);
                 sent.push(at);
             }
         }
     }
 
     #[test]
-    fn frames_announced_ahead_count_from_their_time_and_others_not_at_all() {
+    fn frames_announced_ahead_count_from_their_time() {
         let mut transit = Transit::new(FlowId(0), [0; 12], Nanos(100), Nanos(50));
-        [90, 110, 130, 290].into_iter().for_each(|sent| transit.enter(Nanos(sent), &[0; 54], 10));
-        transit.enter(Nanos(295), &[1; 54], 10);
+        [90, 110, 130, 290].into_iter().for_each(|sent| transit.enter(Nanos(sent), 10));
         assert_eq!([transit.sample().0, transit.sample().0, transit.sample().0], [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_frame_is_its_flows() {
+        for count in [1, FEW as u8, 3 * FEW as u8] {
+            let key = |n: u8| [9 - n % 7, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let flow = |n: u8| Transit::new(FlowId(n.into()), key(n), Nanos(1), Nanos(1));
+            let mut transits: Vec<Transit> = (0..count).map(flow).collect();
+            Transit::sort(&mut transits);
+            let mut head = [0; 54];
+            for n in 0..count {
+                head[KEY_AT..KEY_AT + 12].copy_from_slice(&key(n));
+                assert_eq!(Transit::find(&mut transits, &head).map(|t| t.flow), Some(FlowId(n.into())));
+            }
+            head[KEY_AT + 11] = 1;
+            assert!(Transit::find(&mut transits, &head).is_none());
+            assert!(Transit::find(&mut transits, &head[..30]).is_none());
+        }
     }
 }

@@ -16,6 +16,8 @@ pub const TRANSPORT: usize = ETHERNET + IPV4;
 const ETHERTYPE_IPV4: u16 = 0x0800;
 /// Feedback of diffusion-type flow control.
 const ETHERTYPE_FEEDBACK: u16 = 0x88B5;
+/// Among a feedback packet's flags.
+const FLAG_PROBE: u16 = 0x0002;
 const DONT_FRAGMENT: u16 = 0x4000;
 /// More than the 64 that hosts usually begin with: lines of more nodes are simulated.
 const TTL: u8 = 255;
@@ -160,6 +162,9 @@ fn read_ipv4(head: &[u8], tail: u32) -> Option<Received<'_>> {
 }
 
 fn read_feedback(head: &[u8]) -> Option<Received<'_>> {
+    if field16(head, 16)? & FLAG_PROBE != 0 {
+        return None; // it measures a link, and tells nothing
+    }
     Some(Received::Feedback {
         flow: field16(head, 14)?,
         rate: field32(head, 18)? as i32,
@@ -207,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(length in 8u32..65_000, ecn in 0u8..4, count in 1usize..5) {
+        fn what_is_written_is_read(length in 9u32..65_000, ecn in 0u8..4, count in 1usize..5) {
             let mut template = Template::new(&addresses(), PROTOCOL_UDP);
             let mut head = Vec::new();
             (0..count).for_each(|_| template.begin(&mut head, length, ecn));
@@ -235,5 +240,9 @@ mod tests {
         head.extend([0x88, 0xB5, 0, 7, 0, 0, 0xFF, 0xFF, 0xFF, 0xC0, 0, 0, 1, 2]);
         assert_eq!(read(&head, 0), Received::Feedback { flow: 7, rate: -64, queued: 258 });
         assert_eq!(read(&head[..25], 0), Received::Other);
+        head[17] = 1;
+        assert_ne!(read(&head, 0), Received::Other, "for an external node");
+        head[17] = 2;
+        assert_eq!(read(&head, 0), Received::Other, "a probe");
     }
 }

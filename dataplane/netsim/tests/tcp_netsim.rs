@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::net::Ipv4Addr;
 
 use groupflow_netsim::spec::{
-    EndSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, SourceSpec, TcpProfile,
-    TcpSpec,
+    EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, SourceSpec,
+    TcpProfile, TcpSpec,
 };
 use groupflow_netsim::{LossSpec, Network, Observer, Sample};
 
@@ -47,8 +47,9 @@ fn link(
 
 /// Routers r0, r1 ...; each end of a flow is a host of its own.
 fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> NetworkSpec {
-    let mut nodes: Vec<NodeSpec> =
-        (0..=links.len()).map(|n| NodeSpec { name: router(&n.to_string()), kind: NodeKind::Fifo }).collect();
+    let mut nodes: Vec<NodeSpec> = (0..=links.len())
+        .map(|n| NodeSpec { name: router(&n.to_string()), kind: NodeKind::Fifo(FifoSpec::default()) })
+        .collect();
     let mut wires: Vec<LinkSpec> = links
         .iter()
         .enumerate()
@@ -93,7 +94,15 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
             }),
         });
     }
-    NetworkSpec { seed: 1, duration_ns: until, sample_ns: step, nodes, links: wires, flows: traffic }
+    NetworkSpec {
+        seed: 1,
+        duration_ns: until,
+        sample_ns: step,
+        nodes,
+        links: wires,
+        flows: traffic,
+        members: vec![],
+    }
 }
 
 struct Writer(String);

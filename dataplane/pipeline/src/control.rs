@@ -20,7 +20,7 @@ pub(crate) struct Action {
 }
 
 /// Runs a control from its first node.
-pub(crate) fn run(machine: &mut Machine<'_>, tables: &mut [TableState], start: Next, key: &mut Vec<u128>) {
+pub(crate) fn run(machine: &mut Machine<'_>, tables: &mut [TableState], start: Next) {
     let program = machine.program;
     let mut at = start;
     while let Some(node) = at {
@@ -33,7 +33,7 @@ pub(crate) fn run(machine: &mut Machine<'_>, tables: &mut [TableState], start: N
                     *on_false
                 }
             }
-            Node::Table(table) => apply(machine, &mut tables[*table as usize], *table, key),
+            Node::Table(table) => apply(machine, &mut tables[*table as usize], *table),
             Node::Call { action, next } => {
                 machine.run(&program.bodies[*action as usize].ops, &[]);
                 *next
@@ -46,14 +46,14 @@ pub(crate) fn run(machine: &mut Machine<'_>, tables: &mut [TableState], start: N
 }
 
 /// Looks the packet up and runs the action of the entry, or of the default entry.
-fn apply(machine: &mut Machine<'_>, state: &mut TableState, table: u32, key: &mut Vec<u128>) -> Next {
+fn apply(machine: &mut Machine<'_>, state: &mut TableState, table: u32) -> Next {
     let program = machine.program;
     let table = &program.match_tables[table as usize];
     let found = if table.key.is_empty() {
         None
     } else {
-        table.gather(machine.phv, key);
-        state.lookup(key)
+        table.gather(machine.phv, &mut machine.externs.key);
+        state.lookup(&machine.externs.key)
     };
     match found.and_then(|row| state.row_mut(row)) {
         Some(row) => {

@@ -62,6 +62,7 @@ pub struct Entry {
 
 /// A counter's cell; every counter counts both units, as BMv2's do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct CounterValue {
     /// Packets.
     pub packets: u64,

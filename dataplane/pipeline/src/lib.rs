@@ -4,7 +4,7 @@
 //! tables, registers, counters and meters. A pipeline does no I/O and has no clock: packets, metadata
 //! and the time come in as arguments, and what is to be done comes out as values.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod units;
 
@@ -19,14 +19,19 @@ mod error;
 mod expr;
 mod hash;
 mod info;
+mod interpret;
 mod load;
 mod matching;
 mod metadata;
 mod meter;
+// Machine code is called through pointers, and its memory mapped.
+#[allow(unsafe_code)]
+mod native;
 mod packet;
 mod parser;
 mod phv;
 mod pipeline;
+mod pool;
 mod program;
 mod state;
 mod state_access;

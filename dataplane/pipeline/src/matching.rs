@@ -105,7 +105,7 @@ impl KeyMap {
 
 /// One field of a ternary or range entry: matches where `low <= value & mask <= high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Test {
+pub(crate) struct Test {
     mask: u128,
     low: u128,
     high: u128,
@@ -224,14 +224,15 @@ pub(crate) fn prefix_mask(width: u8, prefix: u8) -> u128 {
     mask(width) & !mask(width - prefix)
 }
 
-fn prefix_length(key: &EntryKey, position: usize) -> u8 {
+pub(crate) fn prefix_length(key: &EntryKey, position: usize) -> u8 {
     match key.matches.get(position) {
         Some(Match::Lpm { prefix, .. }) => *prefix,
         _ => 0,
     }
 }
 
-fn values(key: &EntryKey) -> Vec<u128> {
+/// The values of an entry's key; of those that are not one value, some.
+pub(crate) fn values(key: &EntryKey) -> Vec<u128> {
     let value = |m: &Match| match m {
         Match::Exact(value) | Match::Lpm { value, .. } | Match::Ternary { value, .. } => *value,
         Match::Range { low, .. } => *low,
@@ -241,7 +242,7 @@ fn values(key: &EntryKey) -> Vec<u128> {
 }
 
 impl Test {
-    fn new(m: &Match, width: u8) -> Test {
+    pub fn new(m: &Match, width: u8) -> Test {
         let masked = |mask, value| Test { mask, low: value, high: value };
         match *m {
             Match::Exact(value) | Match::Optional(Some(value)) => masked(mask(width), value),
@@ -252,7 +253,7 @@ impl Test {
         }
     }
 
-    fn matches(&self, value: u128) -> bool {
+    pub fn matches(&self, value: u128) -> bool {
         let value = value & self.mask;
         self.low <= value && value <= self.high
     }

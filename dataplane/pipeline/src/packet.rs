@@ -1,8 +1,7 @@
 //! A packet between the two pipelines, and what goes in and comes out of each.
 
-use std::sync::Arc;
-
 use crate::info::DigestId;
+use crate::pool::Body;
 use crate::units::{Nanos, Port};
 
 /// `standard_metadata.instance_type`, with BMv2's numbers.
@@ -108,6 +107,8 @@ pub enum DropReason {
     Assertion,
     /// The actions ran more steps than one packet may take: a loop.
     StepLimit,
+    /// The packet is of another pipeline, whose fields lie elsewhere.
+    Foreign,
 }
 
 /// What becomes of a packet after ingress. Multicast goes before unicast and drop, as in BMv2.
@@ -200,45 +201,34 @@ pub enum Emission {
 }
 
 /// A parsed packet on its way from ingress to egress. Cloning copies the fields and shares the payload.
+///
+/// It belongs to the pipeline that made it: only that can do something with it.
 #[derive(Debug, Clone)]
-pub struct Packet {
-    pub(crate) fields: Box<[u128]>,
-    pub(crate) payload: Arc<[u8]>,
-    /// Bytes behind the payload that exist only as a length.
-    pub(crate) tail: u32,
-    /// Bytes on arrival.
-    pub(crate) received: u32,
-    /// BMv2's packet length: bytes on arrival, plus headers added, minus headers removed.
-    pub(crate) length: u32,
-    /// Bytes of the frame if egress changes nothing.
-    pub(crate) wire: u32,
-    pub(crate) priority: u8,
-    pub(crate) truncate: Option<u32>,
-}
+pub struct Packet(pub(crate) Box<Body>);
 
 impl Packet {
     /// Bytes of the frame that arrived.
     pub fn wire_len_in(&self) -> usize {
-        self.received as usize
+        self.0.received as usize
     }
 
     /// Bytes of the frame that will leave if egress neither adds nor removes headers.
     pub fn wire_len(&self) -> usize {
-        self.wire as usize
+        self.0.wire as usize
     }
 
     /// `standard_metadata.priority`: the queue at the port, 0 the lowest.
     pub fn priority(&self) -> u8 {
-        self.priority
+        self.0.priority
     }
 
     /// The bytes that no header covers, without the tail.
     pub fn payload(&self) -> &[u8] {
-        &self.payload
+        self.0.payload.as_deref().map_or(&[], |payload| payload)
     }
 
     /// Bytes behind the payload that exist only as a length.
     pub fn tail(&self) -> u32 {
-        self.tail
+        self.0.tail
     }
 }

@@ -6,7 +6,7 @@ use crate::expr::Expr;
 use crate::phv::Header;
 
 /// How many states one packet may pass: bounds parsers that loop without extracting.
-const STATE_LIMIT: usize = 1_000;
+pub(crate) const STATE_LIMIT: usize = 1_000;
 
 /// The program's parser.
 #[derive(Debug, Default)]

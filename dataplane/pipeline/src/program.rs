@@ -1,5 +1,7 @@
 //! A loaded program.
 
+use std::sync::{Arc, OnceLock};
+
 use crate::calculation::{Calculation, Checksum};
 use crate::control::{Action, Node};
 use crate::deparser::Deparser;
@@ -8,8 +10,10 @@ use crate::expr::Expr;
 use crate::info::{
     ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
 };
+use crate::native::compile::Compiled;
 use crate::parser::Parser;
 use crate::phv::{Field, Layout};
+use crate::pipeline::Engine;
 use crate::table::{Next, Table};
 
 /// The fields of `standard_metadata` that the target reads and writes. Programs may lack the optional ones.
@@ -62,6 +66,8 @@ pub struct Program {
     pub(crate) meters: Vec<MeterInfo>,
     pub(crate) digests: Vec<DigestInfo>,
     pub(crate) value_sets: Vec<ValueSetInfo>,
+    /// The machine code, or why there is none; made when it is first wanted.
+    pub(crate) native: OnceLock<Result<Arc<Compiled>, String>>,
 }
 
 impl Program {
@@ -70,6 +76,15 @@ impl Program {
     /// Whatever the text is, the result is a program that runs any packet, or an error that names the place.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
         crate::load::program(text)
+    }
+
+    /// The machine code, if the engine wants it and it is to be had.
+    pub(crate) fn compiled(&self, engine: Engine) -> Option<Arc<Compiled>> {
+        if engine == Engine::Interpreter {
+            return None;
+        }
+        let compiled = self.native.get_or_init(|| Compiled::new(self).map(Arc::new)).as_ref().ok()?;
+        (engine == Engine::Native || compiled.is_worthwhile()).then(|| Arc::clone(compiled))
     }
 
     /// The file p4c compiled, if the JSON names it.

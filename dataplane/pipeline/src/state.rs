@@ -6,6 +6,8 @@ use std::fmt::Write;
 use crate::entry::CounterValue;
 use crate::info::MeterUnit;
 use crate::meter::Meter;
+use crate::native::cells::Cells;
+use crate::native::context::RegisterCells;
 use crate::phv::mask;
 use crate::pipeline::{Options, Stats};
 use crate::program::Program;
@@ -44,7 +46,7 @@ pub(crate) struct Externs {
     pub stats: Stats,
     pub random: Random,
     pub registers: Vec<Register>,
-    pub counters: Vec<Vec<CounterValue>>,
+    pub counters: Vec<Cells<CounterValue>>,
     pub meters: Vec<MeterArray>,
     /// Members of each parser value set: one value a part.
     pub value_sets: Vec<Vec<Vec<u128>>>,
@@ -53,15 +55,54 @@ pub(crate) struct Externs {
     pub written: VecDeque<(u32, u32)>,
     /// Bytes under a hash or checksum.
     pub scratch: Vec<u8>,
+    /// The key of the table being looked up.
+    pub key: Vec<u128>,
+    /// Fields that the native engine gives to the interpreter.
+    pub slots: Vec<u128>,
 }
 
 /// A register array.
 #[derive(Debug)]
 pub(crate) struct Register {
     pub width: u8,
-    pub cells: Vec<u128>,
+    /// The cells, if they have 64 bits or less.
+    cells: Cells<u64>,
+    /// The cells otherwise.
+    wide: Vec<u128>,
     /// There if somebody wants to know of the program's writes.
     pub watch: Option<Watch>,
+}
+
+impl Register {
+    pub fn len(&self) -> usize {
+        self.cells.len() + self.wide.len()
+    }
+
+    /// A cell's value; `None` past the end.
+    pub fn get(&self, index: usize) -> Option<u128> {
+        match self.cells.get(index) {
+            Some(&cell) => Some(u128::from(cell)),
+            None => self.wide.get(index).copied(),
+        }
+    }
+
+    /// Sets a cell to the value's lowest bits; false past the end.
+    pub fn set(&mut self, index: usize, value: u128) -> bool {
+        let value = value & mask(self.width);
+        if let Some(cell) = self.cells.get_mut(index) {
+            *cell = value as u64;
+        } else if let Some(cell) = self.wide.get_mut(index) {
+            *cell = value;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The cells for native code, which leaves wide ones alone.
+    pub fn native(&self) -> RegisterCells {
+        RegisterCells { cells: self.cells.as_ptr(), len: self.cells.len() as u64, watched: 0 }
+    }
 }
 
 /// Which cells of a register are in the list of written ones, so that each is there once at most.
@@ -107,7 +148,8 @@ impl Externs {
     pub fn new(program: &Program, options: Options) -> Externs {
         let register = |info: &crate::info::RegisterInfo| Register {
             width: info.width as u8,
-            cells: vec![0; info.size],
+            cells: Cells::new(0, if info.width > 64 { 0 } else { info.size }),
+            wide: vec![0; if info.width > 64 { info.size } else { 0 }],
             watch: None,
         };
         let meter = |info: &crate::info::MeterInfo| MeterArray {
@@ -122,39 +164,40 @@ impl Externs {
             counters: program
                 .counters()
                 .iter()
-                .map(|info| vec![CounterValue::default(); info.size])
+                .map(|info| Cells::new(CounterValue::default(), info.size))
                 .collect(),
             meters: program.meters().iter().map(meter).collect(),
             value_sets: vec![Vec::new(); program.value_sets().len()],
             log: Vec::new(),
             written: VecDeque::new(),
             scratch: Vec::new(),
+            key: Vec::new(),
+            slots: Vec::new(),
         }
     }
 
     /// A cell's value; 0 past the end.
     pub fn register_load(&mut self, register: u32, index: u128) -> u128 {
-        let cells = &self.registers[register as usize].cells;
-        match cell(cells.len(), index) {
-            Some(index) => cells[index],
-            None => {
-                self.stats.register_out_of_range += 1;
-                0
-            }
-        }
+        let value =
+            usize::try_from(index).ok().and_then(|index| self.registers[register as usize].get(index));
+        value.unwrap_or_else(|| {
+            self.stats.register_out_of_range += 1;
+            0
+        })
     }
 
     /// Sets a cell to the value's lowest bits; past the end nothing is written.
-    pub fn register_store(&mut self, id: u32, index: u128, value: u128) {
-        let register = &mut self.registers[id as usize];
-        match cell(register.cells.len(), index) {
-            Some(index) => {
-                register.cells[index] = value & mask(register.width);
-                if let Some(watch) = &mut register.watch {
-                    watch.note(id, index as u32, &mut self.written);
-                }
-            }
-            None => self.stats.register_out_of_range += 1,
+    pub fn register_store(&mut self, register: u32, index: u128, value: u128) {
+        match usize::try_from(index) {
+            Ok(at) if self.registers[register as usize].set(at, value) => self.note(register, at as u32),
+            _ => self.stats.register_out_of_range += 1,
+        }
+    }
+
+    /// Lists a cell the program wrote, if the register is watched.
+    pub fn note(&mut self, register: u32, index: u32) {
+        if let Some(watch) = &mut self.registers[register as usize].watch {
+            watch.note(register, index, &mut self.written);
         }
     }
 

@@ -12,7 +12,7 @@ impl Pipeline {
     /// A register's cell.
     pub fn register_read(&self, register: RegisterId, index: usize) -> Result<u128, StateError> {
         let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
-        state.cells.get(index).copied().ok_or_else(|| self.register_index(register, index))
+        state.get(index).ok_or_else(|| self.register_index(register, index))
     }
 
     /// Sets a register's cell.
@@ -24,26 +24,24 @@ impl Pipeline {
     ) -> Result<(), StateError> {
         let error = || self.register_index(register, index);
         let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
-        state.cells.get(index).ok_or_else(error)?;
+        state.get(index).ok_or_else(error)?;
         if value & !mask(state.width) != 0 {
             let info = &self.program.registers[register.index()];
             return Err(StateError::Width { what: "register", name: info.name.clone(), width: info.width });
         }
-        self.externs.registers[register.index()].cells[index] = value;
+        self.externs.registers[register.index()].set(index, value);
         Ok(())
     }
 
     /// The lowest 64 bits of a register's cell; `None` past the end.
     pub fn register_get(&self, register: RegisterId, index: usize) -> Option<u64> {
-        Some(*self.externs.registers.get(register.index())?.cells.get(index)? as u64)
+        Some(self.externs.registers.get(register.index())?.get(index)? as u64)
     }
 
     /// Sets a register's cell to the value's lowest bits; false past the end.
     pub fn register_set(&mut self, register: RegisterId, index: usize, value: u64) -> bool {
-        let Some(state) = self.externs.registers.get_mut(register.index()) else { return false };
-        let Some(cell) = state.cells.get_mut(index) else { return false };
-        *cell = u128::from(value) & mask(state.width);
-        true
+        let state = self.externs.registers.get_mut(register.index());
+        state.is_some_and(|state| state.set(index, u128::from(value)))
     }
 
     /// Notes the program's writes to this register from now on, for [`Pipeline::pop_written`].
@@ -52,7 +50,11 @@ impl Pipeline {
     /// register of another program.
     pub fn watch(&mut self, register: RegisterId) {
         if let Some(state) = self.externs.registers.get_mut(register.index()) {
-            state.watch.get_or_insert_with(|| Watch::new(state.cells.len()));
+            let cells = state.len();
+            state.watch.get_or_insert_with(|| Watch::new(cells));
+            if let Some(native) = &mut self.native {
+                native.watch(register.index());
+            }
         }
     }
 

@@ -113,12 +113,13 @@ impl TableState {
         self.by_key.get(key).copied()
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().flatten()
+    /// The entries with their places.
+    pub fn rows(&self) -> impl Iterator<Item = (u32, &Row)> {
+        (0..).zip(&self.rows).filter_map(|(place, row)| Some((place, row.as_ref()?)))
     }
 
-    /// Adds an entry that is valid for the table and not there yet.
-    pub fn insert(&mut self, entry: Entry, bound: Bound) {
+    /// Adds an entry that is valid for the table and not there yet; gives its place.
+    pub fn insert(&mut self, entry: Entry, bound: Bound) -> u32 {
         let row =
             Row { entry: entry.clone(), bound, counter: CounterValue::default(), meter: Meter::default() };
         let place = match self.free.pop() {
@@ -133,17 +134,16 @@ impl TableState {
         };
         self.index.insert(&entry.key, place);
         self.by_key.insert(entry.key, place);
+        place
     }
 
-    /// Removes an entry; false where there is none.
-    pub fn remove(&mut self, key: &EntryKey) -> bool {
-        let Some(place) = self.by_key.remove(key) else {
-            return false;
-        };
+    /// Removes an entry and gives the place it had.
+    pub fn remove(&mut self, key: &EntryKey) -> Option<u32> {
+        let place = self.by_key.remove(key)?;
         self.index.remove(key, place);
         self.rows[place as usize] = None;
         self.free.push(place);
-        true
+        Some(place)
     }
 }
 

@@ -25,11 +25,11 @@ fn not_found(table: &TableInfo) -> TableError {
     TableError::NotFound { table: table.name.clone() }
 }
 
-fn view<'a>(table: &TableInfo, row: &'a Row) -> EntryView<'a> {
+fn view<'a>(table: &TableInfo, row: &'a Row, counter: CounterValue) -> EntryView<'a> {
     EntryView {
         entry: &row.entry,
         is_const: table.const_entries,
-        counter: table.direct_counter.then_some(row.counter),
+        counter: table.direct_counter.then_some(counter),
         meter: table.direct_meter.and_then(|_| row.meter.config()),
     }
 }
@@ -41,9 +41,16 @@ impl Pipeline {
             let declared = &self.program.match_tables[table.id.index()];
             state.default = declared.default.clone();
             state.miss = declared.default.as_ref().and_then(|call| bind(&self.program, table, call).ok());
+            let mut native = self.native.as_mut().map(|native| &mut native.tables[table.id.index()]);
+            if let Some(native) = &mut native {
+                native.set_miss(state.miss.as_ref());
+            }
             for entry in &declared.entries {
                 if let Ok(bound) = bind(&self.program, table, &entry.call) {
-                    state.insert(entry.clone(), bound);
+                    let place = state.insert(entry.clone(), bound);
+                    if let (Some(native), Some(row)) = (&mut native, state.row(place)) {
+                        native.insert(place, row);
+                    }
                 }
             }
         }
@@ -60,7 +67,11 @@ impl Pipeline {
         if state.len() >= info.max_size {
             return Err(TableError::Full { table: info.name.clone(), size: info.max_size });
         }
-        self.tables[table.index()].insert(Entry { key, call: entry.call }, bound);
+        let state = &mut self.tables[table.index()];
+        let place = state.insert(Entry { key, call: entry.call }, bound);
+        if let (Some(native), Some(row)) = (&mut self.native, state.row(place)) {
+            native.tables[table.index()].insert(place, row);
+        }
         Ok(())
     }
 
@@ -69,10 +80,13 @@ impl Pipeline {
         let (info, state) = self.writable(table)?;
         let key = check::key(info, &entry.key)?;
         let bound = bind(&self.program, info, &entry.call)?;
-        let row = state.find(&key).ok_or_else(|| not_found(info))?;
-        if let Some(row) = self.tables[table.index()].row_mut(row) {
+        let place = state.find(&key).ok_or_else(|| not_found(info))?;
+        if let Some(row) = self.tables[table.index()].row_mut(place) {
             row.entry.call = entry.call;
             row.bound = bound;
+            if let Some(native) = &mut self.native {
+                native.tables[table.index()].modify(place, &row.bound);
+            }
         }
         Ok(())
     }
@@ -82,11 +96,11 @@ impl Pipeline {
         let (info, _) = self.writable(table)?;
         let key = check::key(info, key)?;
         let error = not_found(info);
-        if self.tables[table.index()].remove(&key) {
-            Ok(())
-        } else {
-            Err(error)
+        let place = self.tables[table.index()].remove(&key).ok_or(error)?;
+        if let Some(native) = &mut self.native {
+            native.tables[table.index()].remove(place, &key);
         }
+        Ok(())
     }
 
     fn writable(&self, table: TableId) -> Result<(&TableInfo, &TableState), TableError> {
@@ -102,14 +116,24 @@ impl Pipeline {
         let info = info(&self.program, table)?;
         let state = &self.tables[table.index()];
         let key = check::key(info, key)?;
-        let row = state.find(&key).and_then(|row| state.row(row));
-        row.map(|row| view(info, row)).ok_or_else(|| not_found(info))
+        let found = state.find(&key).and_then(|place| Some((place, state.row(place)?)));
+        let (place, row) = found.ok_or_else(|| not_found(info))?;
+        Ok(view(info, row, self.counter_of(table, place, row)))
     }
 
     /// All entries with their state, constant ones included, in an order that repeats.
     pub fn table_entries(&self, table: TableId) -> Result<impl Iterator<Item = EntryView<'_>>, TableError> {
         let info = info(&self.program, table)?;
-        Ok(self.tables[table.index()].rows().map(move |row| view(info, row)))
+        let rows = self.tables[table.index()].rows();
+        Ok(rows.map(move |(place, row)| view(info, row, self.counter_of(table, place, row))))
+    }
+
+    /// An entry's counter, which the engine keeps.
+    fn counter_of(&self, table: TableId, place: u32, row: &Row) -> CounterValue {
+        match &self.native {
+            Some(native) => native.tables[table.index()].counter(place),
+            None => row.counter,
+        }
     }
 
     /// How many entries a table has.
@@ -135,6 +159,9 @@ impl Pipeline {
         let state = &mut self.tables[table.index()];
         state.default = call;
         state.miss = bound;
+        if let Some(native) = &mut self.native {
+            native.tables[table.index()].set_miss(state.miss.as_ref());
+        }
         Ok(())
     }
 
@@ -149,7 +176,11 @@ impl Pipeline {
         if !info.direct_counter {
             return Err(TableError::NoDirect { table: info.name.clone(), what: "counter" });
         }
-        self.row_mut(table, key)?.counter = value;
+        let (place, row) = self.row_mut(table, key)?;
+        row.counter = value;
+        if let Some(native) = &mut self.native {
+            native.tables[table.index()].set_counter(place, value);
+        }
         Ok(())
     }
 
@@ -166,14 +197,15 @@ impl Pipeline {
         }
         let refused = |reason| TableError::Meter { table: info.name.clone(), reason };
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
-        self.row_mut(table, key)?.meter.configure(config);
+        self.row_mut(table, key)?.1.meter.configure(config);
         Ok(())
     }
 
-    fn row_mut(&mut self, table: TableId, key: &EntryKey) -> Result<&mut Row, TableError> {
+    fn row_mut(&mut self, table: TableId, key: &EntryKey) -> Result<(u32, &mut Row), TableError> {
         let info = info(&self.program, table)?;
         let key = check::key(info, key)?;
         let state = &mut self.tables[table.index()];
-        state.find(&key).and_then(|row| state.row_mut(row)).ok_or_else(|| not_found(info))
+        let place = state.find(&key).ok_or_else(|| not_found(info))?;
+        state.row_mut(place).map(|row| (place, row)).ok_or_else(|| not_found(info))
     }
 }

@@ -3,7 +3,8 @@
 //! A gap waits a random time before it is asked for (it may be reordering, or someone else's
 //! repair may fill it), is asked for again after an exponentially growing timeout, and counts
 //! against a window of outstanding requests, which paces repairs to a slow receiver: halved
-//! when more requests time out than are answered, grown by every answer.
+//! when many requests time out, grown by every answer until answers begin to
+//! queue.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,10 @@ const WINDOW: u32 = 256;
 /// The window's bounds.
 const WINDOW_MIN: u32 = 16;
 const WINDOW_MAX: u32 = 1024;
-/// The first timeout is at least this, and no timeout exceeds the cap.
+/// The window is halved when more than one request in this many times out: a queue overflows then. Fewer are
+/// a lossy link's, which asking for less would not cure.
+const LOSS_SHARE: u32 = 8;
+/// The first timeout is at least this; no repeated one exceeds the cap, unless answers take that long.
 const TIMEOUT_MIN: Nanos = Nanos::from_millis(30);
 const TIMEOUT_CAP: Nanos = Nanos::from_millis(500);
 /// Before anything is measured.
@@ -65,14 +69,17 @@ impl Default for Window {
 }
 
 impl Window {
-    fn answer(&mut self) {
+    /// More would only lengthen the queue where answers already wait.
+    fn answer(&mut self, queued: bool) {
         self.answered = self.answered.saturating_add(1);
-        self.size = (self.size + 1).min(WINDOW_MAX);
+        if !queued {
+            self.size = (self.size + 1).min(WINDOW_MAX);
+        }
     }
 
     fn time_out(&mut self, packets: u32) {
         self.timed_out = self.timed_out.saturating_add(packets);
-        if self.timed_out > self.answered.max(WINDOW_MIN) {
+        if self.timed_out > (self.answered / LOSS_SHARE).max(WINDOW_MIN) {
             self.size = (self.size / 2).max(WINDOW_MIN);
             self.answered = 0;
             self.timed_out = 0;
@@ -121,11 +128,11 @@ impl Requests {
             self.gaps.insert(seq.0 + 1, gap);
         }
         if gap.tries > 0 {
-            self.window.answer();
             // Karn: an answer to one of several requests measures nothing.
             if gap.tries == 1 {
                 self.rtt.sample(now - gap.asked);
             }
+            self.window.answer(self.rtt.inflated());
             if self.blocked {
                 self.blocked = false;
                 self.due_at(now.max(self.last_asked + SPACING));
@@ -208,7 +215,8 @@ impl Requests {
             self.gaps.insert(last + 1, gap);
             self.blocked = true;
         }
-        let due = now + backoff(self.timeout(), gap.tries, TIMEOUT_CAP);
+        let timeout = self.timeout();
+        let due = now + backoff(timeout, gap.tries, TIMEOUT_CAP.max(timeout));
         self.gaps.insert(first, Gap { last, due, tries: gap.tries.saturating_add(1), asked: now });
         *budget -= last - first + 1;
         self.asked_total += u64::from(last - first) + 1;
@@ -333,6 +341,30 @@ mod tests {
         assert!(requests.take_due(ms(3)).is_empty(), "asks at most every 4 ms");
         // The window grew by 128 answers: 384 less the 128 still awaited.
         assert_eq!(requests.take_due(ms(4)), [range(257, 512)]);
+    }
+
+    #[test]
+    fn answers_that_queue_do_not_widen_the_window() {
+        let mut requests = Requests::default();
+        requests.add(range(1, 2000), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
+        // The first answer after 2 ms, then one a millisecond: the window grows while they take under 24 ms, smoothed.
+        for seq in 1..=256 {
+            assert!(requests.arrived(ms(1 + u64::from(seq)), Seq(seq)));
+        }
+        let window: u32 = requests.take_due(ms(261)).iter().map(|range| range.count()).sum();
+        assert!((270..300).contains(&window), "{window}");
+    }
+
+    #[test]
+    fn answers_that_take_long_are_waited_for() {
+        let mut requests = Requests::default();
+        requests.add(range(1, 1), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(1, 1)]);
+        assert!(requests.arrived(ms(800), Seq(1)));
+        requests.add(range(2, 2), ms(800));
+        assert_eq!(requests.take_due(ms(800)), [range(2, 2)]);
+        assert_eq!(requests.next_deadline(), Some(ms(800 + 1600)));
     }
 
     #[test]

@@ -7,17 +7,21 @@ use crate::ids::Nanos;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rtt {
     smoothed: Option<Nanos>,
+    least: Option<Nanos>,
 }
 
 impl Rtt {
     /// Samples beyond this are echoes of something else.
     const PLAUSIBLE: Nanos = Nanos::from_secs(10);
+    /// What is no sign of a queue.
+    const JITTER: Nanos = Nanos::from_millis(20);
 
     /// Takes a measurement in, with weight 1/8.
     pub fn sample(&mut self, measured: Nanos) {
         if measured > Self::PLAUSIBLE {
             return;
         }
+        self.least = Some(self.least.map_or(measured, |least| least.min(measured)));
         self.smoothed = Some(match self.smoothed {
             None => measured,
             Some(old) => Nanos(old.0 - old.0 / 8 + measured.0 / 8),
@@ -27,6 +31,12 @@ impl Rtt {
     /// The smoothed time, if anything was measured.
     pub fn get(&self) -> Option<Nanos> {
         self.smoothed
+    }
+
+    /// Whether answers wait in a queue: they take twice as long as the fastest did, and a little.
+    pub fn inflated(&self) -> bool {
+        let bound = |least: Nanos| Nanos(least.0.saturating_mul(2)) + Self::JITTER;
+        self.smoothed.zip(self.least).is_some_and(|(smoothed, least)| smoothed > bound(least))
     }
 
     /// The smoothed time, or `default`.
@@ -54,6 +64,17 @@ mod tests {
         assert_eq!(rtt.get(), Some(Nanos::from_millis(90)));
         rtt.sample(Nanos::from_secs(11));
         assert_eq!(rtt.get(), Some(Nanos::from_millis(90)));
+    }
+
+    #[test]
+    fn a_queue_shows_in_the_time() {
+        let mut rtt = Rtt::default();
+        assert!(!rtt.inflated());
+        rtt.sample(Nanos::from_millis(10));
+        rtt.sample(Nanos::from_millis(240));
+        assert!(!rtt.inflated(), "38.75 ms, of 40");
+        rtt.sample(Nanos::from_millis(60));
+        assert!(rtt.inflated(), "41.4 ms");
     }
 
     #[test]

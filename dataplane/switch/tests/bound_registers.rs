@@ -44,6 +44,14 @@ fn same_level(bed: &mut Testbed, queues: &[u8]) {
     }
 }
 
+/// A flow for eq. 13: a packet that stays in the queue.
+fn keep(bed: &mut Testbed, queues: &[u8]) {
+    for queue in queues {
+        bed.switch.change_queue(Port(2), *queue, &"pause".parse().unwrap()).unwrap();
+        send(bed, 0, *queue, 1);
+    }
+}
+
 fn send(bed: &mut Testbed, now: u64, queue: u8, count: usize) {
     (0..count).for_each(|_| bed.inject(now, 1, &request(2, queue, 0, 1514)));
 }
@@ -123,6 +131,7 @@ fn the_programs_rate_goes_before_the_one_that_is_set() {
 #[test]
 fn shares_are_those_of_eq_13() {
     let mut bed = Testbed::of_queues(&[LINK]);
+    keep(&mut bed, &[1, 2]);
     assert_eq!((share(&bed, 1), share(&bed, 2)), (NONE, NONE));
     rate(&mut bed, 0, 1, 900);
     assert_eq!((share(&bed, 1), share(&bed, 2)), (1000 * 64, NONE), "alone: L = B");
@@ -139,6 +148,26 @@ fn shares_are_those_of_eq_13() {
     assert_eq!(share(&bed, 2), 1000 * 64);
     bed.switch.change_link(Port(2), &"rate=unlimited,dir=out".parse().unwrap()).unwrap();
     assert_eq!(share(&bed, 2), NONE, "no bit rate");
+}
+
+#[test]
+fn eq_13_sums_over_the_flows_that_are_there() {
+    let mut bed = Testbed::of_queues(&[LINK]);
+    same_level(&mut bed, &[1, 2]);
+    let both = |bed: &Testbed| (share(bed, 1), share(bed, 2));
+    keep(&mut bed, &[1]);
+    rate(&mut bed, 0, 1, 900);
+    rate(&mut bed, 0, 2, 300);
+    assert_eq!(both(&bed), (1000 * 64, 250 * 64), "2 has no packet yet, and is told what it would get");
+    send(&mut bed, MS, 2, 1);
+    assert_eq!(both(&bed), (750 * 64, 250 * 64), "from its first packet on it counts");
+    assert_eq!(count(&mut bed, 10 * MS)[2], 1);
+    rate(&mut bed, 10 * MS, 2, 300);
+    assert_eq!(both(&bed), (750 * 64, 250 * 64), "a period without a packet is not yet the end");
+    rate(&mut bed, 20 * MS, 2, 300);
+    assert_eq!(both(&bed), (1000 * 64, 250 * 64), "two are");
+    send(&mut bed, 30 * MS, 2, 1);
+    assert_eq!(both(&bed), (750 * 64, 250 * 64));
 }
 
 #[test]
@@ -302,6 +331,7 @@ proptest! {
     #[test]
     fn shares_are_the_rounded_quotient(rates in proptest::collection::vec(0u32..u32::MAX, 1..8)) {
         let mut bed = Testbed::of_queues(&[LINK]);
+        keep(&mut bed, &[0, 1, 2, 3, 4, 5, 6]);
         for (queue, units) in (0u8..).zip(&rates) {
             bed.inject(0, 1, &set_rate(2, queue, *units));
         }

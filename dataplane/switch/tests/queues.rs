@@ -6,7 +6,7 @@ mod common;
 
 use common::{request, Testbed};
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_switch::core::{Amount, QueueStats};
+use groupflow_switch::core::{Amount, QueueStats, SwitchConfig};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -233,6 +233,29 @@ fn buffers_that_are_given_back_are_used_again() {
         bed.switch.reuse(&mut bed.emitted.outputs);
     }
     assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn an_eager_switch_says_the_same_earlier() {
+    let run = |eager: bool| {
+        let links = ["2:rate=8mbit,delay=3300us,loss=10%,queue=20,dir=out"];
+        let mut bed = Testbed::of(SwitchConfig { priorities: 8, eager, ..common::switch_config(&links) });
+        bed.runtime.install(&mut bed.switch, common::queues_config());
+        let mut left = Vec::new();
+        let mut deadlines = 0;
+        for n in 0..100 {
+            bed.inject(n * MS * 9 / 10, 1, &request(2, (n % 3) as u8, n as u16, 1000));
+            while let Some(due) = bed.switch.deadline().filter(|due| due.0 < (n + 1) * MS * 9 / 10) {
+                left.extend(bed.advance(due.0));
+                deadlines += 1;
+            }
+        }
+        left.extend(bed.advance(SECOND));
+        (left, bed.switch.stats(), deadlines)
+    };
+    let (usual, eager) = (run(false), run(true));
+    assert_eq!((&usual.0, &usual.1), (&eager.0, &eager.1));
+    assert!(eager.2 * 3 < usual.2 * 2, "{} and {} events", eager.2, usual.2);
 }
 
 /// Queues 1 to 3 share a level with these weights, and send what is said at these times (in units of 100 us).

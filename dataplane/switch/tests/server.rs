@@ -20,7 +20,9 @@ use groupflow_switch::proto::p4::v1::{
     MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest,
     StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
 };
-use groupflow_switch::shell::{ask, ControlRequest, ControlSocket, Limits, Service, Shared, ToControlPlane};
+use groupflow_switch::shell::{
+    ask, render, ControlRequest, ControlSocket, Limits, Service, Shared, ToControlPlane,
+};
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -225,7 +227,21 @@ async fn the_control_socket_shows_and_changes() {
         assert_eq!(stats["ports"][1]["out"]["link"]["rate_bps"], 10_000_000);
         assert_eq!(stats["ports"][1]["in"]["link"]["rate_bps"], serde_json::Value::Null);
         assert_eq!(stats["ports"][1]["out"]["queues"].as_array().map(Vec::len), Some(2));
+        let queue = |queue, spec: &str| ControlRequest::Queue { port: 2, queue, spec: spec.into() };
+        assert!(ask(&ask_at, &queue(1, "level=7,rate=2.5pps,pause")).is_ok());
+        assert!(ask(&ask_at, &ControlRequest::Port { port: 2, nominal_packet: 600 }).is_ok());
+        let stats = ask(&ask_at, &ControlRequest::Stats { reset: false }).unwrap();
+        let out = &stats["ports"][1]["out"];
+        assert_eq!((&out["queues"][1]["level"], &out["queues"][1]["rate"]), (&7.into(), &"2.5pps".into()));
+        assert_eq!((&out["queues"][1]["paused"], &out["nominal_packet"]), (&true.into(), &600.into()));
+        let shown = render(&stats);
+        assert_eq!(
+            shown.lines().filter(|line| line.trim_start().starts_with("queue ")).collect::<Vec<_>>(),
+            ["      queue 1  level 7   weight 1   rate paused J - L -  enqueued 0 sent 0 (0 bytes) queued 0 most 0  -"]
+        );
         let refused = |request| ask(&ask_at, &request).unwrap_err().to_string();
+        assert_eq!(refused(queue(2, "pause")), "port 2 has queues 0 to 1, not 2");
+        assert_eq!(refused(queue(1, "weight=0")), "weight: \"0\" is not a number between 1 and 65535");
         assert_eq!(refused(link(9, "up")), "there is no port 9");
         assert_eq!(
             refused(link(1, "rate=9")),

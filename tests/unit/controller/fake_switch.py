@@ -1,13 +1,14 @@
 """A switch that does what it is told and remembers it, in place of a P4Runtime connection."""
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator, Sequence
 
 from finsy.proto import p4r
 
 from groupflow.p4rt.connection import ConnectionFailedError, Failure, PacketIn, PacketOut
-from groupflow.p4rt.device import PUNT_CONTROL, PUNT_RESET
-from groupflow.p4rt.entries import DELETE, GROUPS, INSERT, Change, Entries, Key, Replicas
+from groupflow.p4rt.device import PUNT_CONTROL, PUNT_PROBE, PUNT_RESET
+from groupflow.p4rt.entries import DELETE, GROUPS, INSERT, Action, Change, Entries, Key, Replicas
 from groupflow.p4rt.messages import parse_control
 from tests.unit.controller.wire import Received, read_reply
 
@@ -27,6 +28,10 @@ class FakeSwitch:
         self.refuse: set[str] = set()
         """tables that are full"""
         self.lose_resets = 0
+        self.probe_us = 20_000
+        """round trip of every link, as probes show it"""
+        self.registers: dict[tuple[int, int], int] = {}
+        """by id and index"""
         self._connection: FakeConnection | None = None
 
     async def connect(self) -> "FakeConnection":
@@ -62,6 +67,8 @@ class FakeSwitch:
             key.match: tuple(sorted(port for port, _ in value.copies))
             if isinstance(value, Replicas)
             else value.params
+            if isinstance(value, Action)
+            else tuple(hash(part) for part in value)
             for key, value in self.entries.items()
             if key.table == name
         }
@@ -85,8 +92,8 @@ class FakeSwitch:
         return failures
 
     def _check_references(self, change: Change) -> None:
-        if change.key.table == "streams" and not isinstance(change.value, Replicas):
-            assert change.value is not None
+        if change.key.table == "streams":
+            assert isinstance(change.value, Action)
             groups = [group for group in change.value.params[1:5] if group]
             for group in groups:
                 assert Key(GROUPS, (group,)) in self.entries, f"{change.key} names group {group}"
@@ -123,10 +130,23 @@ class FakeConnection:
 
     async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         self._check()
-        return []
+        found: list[p4r.Entity] = []
+        for entity in entities:
+            cell = entity.register_entry
+            value = self._switch.registers.get((cell.register_id, cell.index.index))
+            if entity.HasField("register_entry") and value is not None:
+                answer = p4r.Entity()
+                answer.CopyFrom(entity)
+                answer.register_entry.data.bitstring = value.to_bytes(4, "big")
+                found.append(answer)
+        return found
 
     async def send(self, packet: PacketOut) -> None:
         self._check()
+        if not packet.inject and packet.frame[12:14] == b"\x88\xb5":
+            times = struct.pack("!II", 2**32 - 5, (self._switch.probe_us - 5) % 2**32)
+            self.deliver(PacketIn(packet.port, PUNT_PROBE, packet.frame[:18] + times + packet.frame[26:]))
+            return
         if not packet.inject:
             self._switch.sent.append((packet.port, read_reply(packet.frame)))
             return

@@ -145,6 +145,7 @@ async def test_a_device_comes_up_keeps_up_and_comes_back() -> None:
             lambda: connect(address, 1, PROGRAM, 10),
             on_packet=lambda switch, port, frame: None,
             on_state=lambda _, state: states.append(state),
+            on_probe=lambda frame: None,
         )
         table = {key: value for key, value in ENTRIES.items() if key.table in ("station", "neighbours")}
         device.desired.replace("test", table)

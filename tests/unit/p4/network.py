@@ -44,6 +44,9 @@ DROP = {
     "no_upstream": 12,
     "not_controller": 13,
     "absorbed": 14,
+    "wrong_neighbour": 15,
+    "not_generator": 16,
+    "unknown_flow": 17,
 }
 
 
@@ -108,7 +111,7 @@ def group_entry(group: int, *ports: int) -> fy.P4MulticastGroupEntry:
 
 def new_switch() -> Switch:
     """The program on a switch without entries."""
-    return Switch.load(JSON, P4INFO)
+    return Switch.load(JSON, P4INFO, ports=range(9), priority_queues=8)
 
 
 def with_session(switch: Switch, active: int = 0b111, **changes: int) -> Switch:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import finsy as fy
+import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Switch
-from tests.unit.p4.layers import GROUP_PORT, NACK, REPAIR, Group
+from tests.unit.p4.layers import DATA, GROUP_PORT, NACK, REPAIR, REPLY, SYNC, Group
 from tests.unit.p4.network import (
     AGENT,
     DOWN,
@@ -48,7 +49,8 @@ def test_a_request_of_a_stranger_is_dropped(switch: Switch) -> None:
     assert drops(switch) == {"unknown_branch": 1}
 
 
-def test_a_repair_to_one_member_is_routed(switch: Switch) -> None:
+@pytest.mark.parametrize(("kind", "passes"), [(REPAIR, True), (SYNC, True), (DATA, False), (REPLY, False)])
+def test_only_a_caches_words_go_from_host_to_host(switch: Switch, kind: int, passes: bool) -> None:
     switch.write(
         [
             +fy.P4TableEntry(
@@ -63,9 +65,9 @@ def test_a_repair_to_one_member_is_routed(switch: Switch) -> None:
             ),
         ]
     )
-    packet = frame(AGENT, REPAIR, b"r", dst=ip(FIRST), seq=3)
+    packet = frame(AGENT, kind, b"r", dst=ip(FIRST), seq=3)
     packet[Ether].dst = ROUTER_MAC
     packet[UDP].sport, packet[UDP].dport = GROUP_PORT, 40000
     outputs = switch.run(AGENT, packet)
-    assert ports(outputs) == [FIRST]
-    assert Ether(outputs[0].frame)[IP].dst == ip(FIRST)
+    assert ports(outputs) == ([FIRST] if passes else [])
+    assert all(Ether(output.frame)[IP].dst == ip(FIRST) for output in outputs)

@@ -63,6 +63,7 @@ def test_bmv2_gets_target_flags_behind_the_separator() -> None:
         *("--grpc-server-addr", "127.0.0.1:9561"),
         *("--cpu-port", "510"),
         *("--drop-port", "511"),
+        *("--priority-queues", "8"),
     ]
 
 

@@ -1,9 +1,11 @@
 //! One end of a flow.
 
 use std::collections::VecDeque;
+use std::net::SocketAddrV4;
 
 use groupflow_pipeline::units::Nanos;
 
+use super::group_end::GroupEnd;
 use super::shaper::Shaper;
 use super::tcp_end::TcpEnd;
 use super::udp::{UdpSink, UdpSource};
@@ -28,6 +30,8 @@ pub enum EndKind {
     UdpSink(UdpSink),
     /// Either end of a TCP connection.
     Tcp(Box<TcpEnd>),
+    /// A member of a group session, or a cache agent.
+    Group(Box<GroupEnd>),
 }
 
 /// One end of a flow.
@@ -53,6 +57,7 @@ impl End {
         match &self.kind {
             EndKind::UdpSource { source, .. } => source.due(),
             EndKind::Tcp(tcp) => tcp.deadline(),
+            EndKind::Group(group) => group.deadline(),
             EndKind::UdpSink(_) => Nanos::MAX,
         }
     }
@@ -62,6 +67,7 @@ impl End {
         let wants = match &self.kind {
             EndKind::UdpSource { waiting, .. } => waiting.front().map_or(Nanos::MAX, |&(since, _)| since),
             EndKind::Tcp(tcp) => tcp.wants(),
+            EndKind::Group(group) => group.wants(),
             EndKind::UdpSink(_) => Nanos::MAX,
         };
         wants.max(self.shaper.next())
@@ -79,16 +85,18 @@ impl End {
                 }
             }
             EndKind::Tcp(tcp) => tcp.on_timer(now),
+            EndKind::Group(group) => group.on_timer(now),
             EndKind::UdpSink(_) => {}
         }
     }
 
     /// A packet arrives; `length` counts from the transport header on.
-    pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32, ecn: u8) {
+    pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8], length: u32, ecn: u8) {
         match &mut self.kind {
             EndKind::UdpSource { .. } => {}
             EndKind::UdpSink(sink) => sink.receive(now, segment, length),
             EndKind::Tcp(tcp) => tcp.receive(now, segment, length, ecn),
+            EndKind::Group(group) => group.receive(now, from, segment),
         }
     }
 
@@ -100,6 +108,7 @@ impl End {
                 Some(source.write(now, bytes, head))
             }
             EndKind::Tcp(tcp) => tcp.poll(now, head),
+            EndKind::Group(group) => group.poll(now, head),
             EndKind::UdpSink(_) => None,
         };
         if tail.is_some() {
@@ -112,7 +121,7 @@ impl End {
     pub fn dropped(&self) -> u64 {
         match &self.kind {
             EndKind::UdpSource { dropped, .. } => *dropped,
-            EndKind::UdpSink(_) | EndKind::Tcp(_) => 0,
+            _ => 0,
         }
     }
 
@@ -120,6 +129,7 @@ impl End {
     pub fn malformed(&self) -> u64 {
         match &self.kind {
             EndKind::Tcp(tcp) => tcp.malformed(),
+            EndKind::Group(group) => group.malformed(),
             _ => 0,
         }
     }
@@ -129,6 +139,7 @@ impl End {
         match &self.kind {
             EndKind::UdpSource { source, .. } => sample.sent_packets = source.sent(),
             EndKind::Tcp(tcp) => tcp.sample(sample),
+            EndKind::Group(group) => group.sample(sample),
             EndKind::UdpSink(sink) => {
                 sample.delivered_packets = sink.packets;
                 sample.delivered_bytes = sink.bytes;

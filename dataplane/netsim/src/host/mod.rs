@@ -4,9 +4,12 @@
 //! flow, as under a kernel that limits what it queues, and flows take turns.
 
 mod end;
+pub mod group_end;
 mod shaper;
 pub mod tcp_end;
 pub mod udp;
+
+use std::net::SocketAddrV4;
 
 use groupflow_pipeline::units::Nanos;
 use groupflow_switch::core::Rate;
@@ -96,13 +99,14 @@ impl Host {
     /// A frame arrives.
     pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
         match read(head, tail) {
-            Received::Transport { protocol, destination_port, ecn, segment, length, .. } => {
+            Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
                 let Some(place) = self.by_port.get(key(protocol, destination_port)) else {
                     self.unexpected += 1;
                     return;
                 };
                 let place = place as usize;
-                self.ends[place].receive(exit.now, segment, length, ecn);
+                let from = SocketAddrV4::new(source, source_port);
+                self.ends[place].receive(exit.now, from, segment, length, ecn);
                 self.update(place);
             }
             Received::Feedback { flow, rate, .. } => self.reshape(flow, rate),
@@ -145,4 +149,113 @@ impl Host {
 
 fn key(protocol: u8, port: u16) -> u32 {
     u32::from(protocol) << 16 | u32::from(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::udp::UdpSource;
+    use super::*;
+    use crate::frame_queue::{Batch, FrameQueue};
+    use crate::ids::{FlowId, NodeId};
+    use crate::loss::LossProcess;
+    use crate::outlet::{Destination, Outlet, OutletCounters};
+    use crate::random::{Random, Stream};
+    use crate::spec::{Arrivals, Sizes, UdpSpec};
+    use crate::wire::{Addresses, PROTOCOL_UDP};
+    use crate::wiring::{Inlet, Wiring};
+    use std::collections::VecDeque;
+    use std::net::Ipv4Addr;
+
+    /// A link to nowhere in particular.
+    fn wiring() -> Wiring {
+        let outlet = Outlet {
+            delay: Nanos::ZERO,
+            loss: LossProcess::None,
+            random: Random::new(1, Stream::Link(0)),
+            downs: Vec::new(),
+            next_down: 0,
+            destination: Destination::Inlet(0),
+            batch: Batch::new(),
+            counters: OutletCounters::default(),
+            transits: Vec::new(),
+        };
+        let inlet = Inlet { queue: FrameQueue::default(), leaf: 0, place: 0, port: 0 };
+        let tree = MinTree::new(1);
+        Wiring { outlets: vec![outlet], inlets: vec![inlet], tree, earliest: Nanos::MAX, tracer: None }
+    }
+
+    /// A source of 1,000-byte frames, `rate` bit/s, until a microsecond has passed.
+    fn source(port: u16, rate_bps: u64, shaped_as: Option<u16>) -> End {
+        let address = Ipv4Addr::new(10, 0, 0, 1);
+        let addresses = Addresses {
+            source_mac: [2; 6],
+            destination_mac: [4; 6],
+            source: address,
+            destination: address,
+            source_port: port,
+            destination_port: port,
+        };
+        let (sizes, arrivals) = (Sizes::Constant, Arrivals::Constant);
+        let spec = UdpSpec { rate_bps, frame_bytes: 1000, sizes, arrivals };
+        let random = Random::new(1, Stream::Flow(0));
+        let source = Box::new(UdpSource::new(&addresses, spec, random, Nanos::ZERO, Nanos(1000)));
+        let kind = EndKind::UdpSource { source, waiting: VecDeque::new(), limit: 1000, dropped: 0 };
+        End { flow: FlowId(0), protocol: PROTOCOL_UDP, port, kind, shaped_as, shaper: Shaper::new() }
+    }
+
+    /// Lets a host act until `until`; gives when frames had left, with their source ports.
+    fn run(host: &mut Host, wiring: &mut Wiring, until: u64) -> Vec<(u64, u16)> {
+        while host.deadline() <= Nanos(until) {
+            let now = host.deadline();
+            host.advance(&mut Exit { wiring, outlets: &[0], now, node: NodeId(0), place: 0 });
+        }
+        let (mut head, mut sent) = (Vec::new(), Vec::new());
+        while let Some((time, _)) = wiring.inlets[0].queue.pop(&mut head) {
+            sent.push((time.0, u16::from_be_bytes([head[34], head[35]])));
+        }
+        sent
+    }
+
+    fn feedback(flow: u16, rate: i32) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([0x88, 0xB5]);
+        frame.extend(flow.to_be_bytes());
+        frame.extend([0; 2]);
+        frame.extend(rate.to_be_bytes());
+        frame.extend([0; 4]);
+        frame
+    }
+
+    #[test]
+    fn a_flow_keeps_to_the_rate_that_feedback_tells() {
+        let mut host = Host::new(None, vec![source(1, 800_000_000_000, Some(7))]);
+        let mut wiring = wiring();
+        let tell = |host: &mut Host, wiring: &mut Wiring, now, rate| {
+            let mut exit = Exit { wiring, outlets: &[0], now: Nanos(now), node: NodeId(0), place: 0 };
+            host.receive(&feedback(7, rate), 0, &mut exit);
+        };
+        // 100 frames come into being within a microsecond; the first leaves before anything is told.
+        assert_eq!(run(&mut host, &mut wiring, 0), [(0, 1)]);
+        tell(&mut host, &mut wiring, 1, 64 * 1_000_000);
+        assert_eq!(run(&mut host, &mut wiring, 2500), [(1000, 1), (2000, 1)]);
+        tell(&mut host, &mut wiring, 2600, 64 * 10_000_000);
+        assert_eq!(run(&mut host, &mut wiring, 2750), [(2600, 1), (2700, 1)], "at once for what waits");
+        tell(&mut host, &mut wiring, 2800, -5);
+        assert_eq!(run(&mut host, &mut wiring, 1_000_000), [], "below zero is a pause");
+        assert_eq!(host.deadline(), Nanos::MAX);
+        let mut exit = Exit { wiring: &mut wiring, outlets: &[0], now: Nanos(3), node: NodeId(0), place: 0 };
+        host.receive(&feedback(8, 64), 0, &mut exit);
+        assert_eq!(host.unexpected, 1, "of no flow here");
+    }
+
+    #[test]
+    fn flows_take_turns_at_the_interface() {
+        let ends = vec![source(1, 800_000_000_000, None), source(2, 800_000_000_000, None)];
+        let mut host = Host::new(Rate::bits_per_second(8_000_000_000), ends);
+        let sent = run(&mut host, &mut wiring(), 8_500);
+        let times: Vec<u64> = sent.iter().map(|(time, _)| *time).collect();
+        assert_eq!(times, (1..=9).map(|n| n * 1000).collect::<Vec<_>>());
+        let of_one = sent.iter().filter(|(_, port)| *port == 1).count();
+        assert!((4..=5).contains(&of_one), "{sent:?}");
+    }
 }

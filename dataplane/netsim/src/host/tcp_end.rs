@@ -123,6 +123,7 @@ impl TcpEnd {
                     retransmissions: stats.retransmissions,
                     timeouts: stats.timeouts,
                     fast_retransmits: stats.fast_retransmits,
+                    ecn_reductions: stats.ecn_reductions,
                     finished: sender.is_finished(),
                 });
             }

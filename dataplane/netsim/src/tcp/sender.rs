@@ -146,7 +146,8 @@ impl Sender {
         self.echo = segment.timestamps.map_or(self.echo, |timestamps| timestamps.value);
         self.burst = u32::MAX;
         self.extra = false;
-        let echoed = self.config.ecn && segment.flags.has(Flags::ECE);
+        // With SYN it says that the receiver understands ECN (RFC 3168, section 6.1.1).
+        let echoed = self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
         if echoed && !matches!(self.recovery, Recovery::Vegas(_)) {
             self.on_congestion_echo(acked);
         }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use groupflow_netsim::spec::{
-    Arrivals, EndSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes, SourceSpec,
-    UdpSpec,
+    Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes,
+    SourceSpec, UdpSpec,
 };
 use groupflow_netsim::{LossSpec, Network, Observer, Sample, TraceRecord};
 
@@ -19,8 +19,15 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(duration_ns: u64, sample_ns: u64) -> Lab {
-        let spec =
-            NetworkSpec { seed: 1, duration_ns, sample_ns, nodes: vec![], links: vec![], flows: vec![] };
+        let spec = NetworkSpec {
+            seed: 1,
+            duration_ns,
+            sample_ns,
+            nodes: vec![],
+            links: vec![],
+            flows: vec![],
+            members: vec![],
+        };
         Lab { spec, ports: HashMap::new() }
     }
 
@@ -34,7 +41,11 @@ impl Lab {
     }
 
     pub fn fifo(&mut self, name: &str) {
-        self.spec.nodes.push(NodeSpec { name: name.into(), kind: NodeKind::Fifo });
+        self.router(name, FifoSpec::default());
+    }
+
+    pub fn router(&mut self, name: &str, spec: FifoSpec) {
+        self.spec.nodes.push(NodeSpec { name: name.into(), kind: NodeKind::Fifo(spec) });
     }
 
     pub fn link(

@@ -7,9 +7,11 @@ mod expr;
 mod externs;
 mod json;
 mod parser;
-mod range;
+pub(crate) mod range;
 mod scope;
 mod tables;
+
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -66,6 +68,7 @@ pub(crate) fn program(text: &str) -> Result<Program, LoadError> {
         meters,
         digests,
         value_sets,
+        native: OnceLock::new(),
     })
 }
 

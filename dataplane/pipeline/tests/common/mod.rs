@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test file uses its own part.
 
+pub mod twin;
+
 use std::sync::Arc;
 
 use groupflow_pipeline::units::{Nanos, Port};

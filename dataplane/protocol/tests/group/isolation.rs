@@ -69,7 +69,7 @@ fn a_decoupled_receiver_lives_on_repairs_alone() {
         let all = duration(&world, [last]);
         println!("decoupled, loss {loss}: {all} {:?}", world.controller.reports);
         // 7.0 s at 10 Mb/s; what its link no longer wastes on packets without room is gained.
-        assert!(all < Nanos::from_secs(12), "loss {loss}: {all}");
+        assert!(all < Nanos::from_secs(9), "loss {loss}: {all}");
         let (received, _) = world.port_bytes(1, world.hosts[last].port);
         assert!(received < bytes.len() as u64 * 3 / 2, "loss {loss}: {received}");
     }

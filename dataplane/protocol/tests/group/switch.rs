@@ -48,14 +48,16 @@ pub enum Action {
 
 impl Switch {
     pub fn receive(&mut self, port: PortId, frame: Frame) -> Vec<Action> {
-        if let Dest::Host(address) = frame.to {
-            let route = self.routes.get(address.ip());
-            return route.map(|&port| Action::Send(port, frame)).into_iter().collect();
-        }
         let Ok(packet) = Packet::parse(&frame.bytes) else {
             return Vec::new();
         };
         let header = packet.header;
+        if let Dest::Host(address) = frame.to {
+            // As in p4src/include/forwarding.p4: nothing else goes from host to host.
+            let passes = matches!(header.kind, Kind::Repair | Kind::Sync);
+            let route = self.routes.get(address.ip()).filter(|_| passes);
+            return route.map(|&port| Action::Send(port, frame)).into_iter().collect();
+        }
         if matches!(header.kind, Kind::Join | Kind::Leave | Kind::Keepalive | Kind::Query | Kind::Report) {
             return vec![Action::Punt(port, frame)];
         }

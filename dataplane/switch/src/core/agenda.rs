@@ -60,11 +60,17 @@ impl Agenda {
     }
 
     /// Takes the next event if it is due by `now`.
+    #[inline]
     pub fn pop(&mut self, now: Nanos) -> Option<(Nanos, u16, Stage)> {
         let time = self.tree[1];
         if time > now || time == Nanos::MAX {
             return None;
         }
+        self.take(time)
+    }
+
+    /// Takes the first event, which is due at `time`.
+    fn take(&mut self, time: Nanos) -> Option<(Nanos, u16, Stage)> {
         let leaves = self.due.len();
         let mut node = 1;
         while node < leaves {

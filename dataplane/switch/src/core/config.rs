@@ -65,6 +65,10 @@ pub struct SwitchConfig {
     pub nominal_packet: u32,
     /// Of everything random.
     pub seed: u64,
+    /// Whether a frame is handed over when its port begins to send it, with the time at which it will have
+    /// left. For simulators: it saves an event a frame. A link that goes down then loses what waits for it,
+    /// but not what is on it.
+    pub eager: bool,
 }
 
 impl Default for SwitchConfig {
@@ -78,6 +82,7 @@ impl Default for SwitchConfig {
             queues: Vec::new(),
             nominal_packet: NOMINAL_PACKET,
             seed: 1,
+            eager: false,
         }
     }
 }

@@ -110,7 +110,9 @@ impl Switch {
         let Ingress { verdict, packet, clones, digests } =
             forwarding.pipeline.ingress(self.clock, arrival, bytes);
         self.obey_registers(now);
-        self.emitted.digests.extend(digests.into_iter().map(|digest| (now, digest)));
+        if !digests.is_empty() {
+            self.emitted.digests.extend(digests.into_iter().map(|digest| (now, digest)));
+        }
         for clone in clones {
             self.clone_out(now, clone, Instance::CloneIngress, 0);
         }
@@ -174,11 +176,19 @@ impl Switch {
             state.out_drops.priority += u64::from(refusal == Refusal::Priority);
             return self.recycle(queued.packet);
         }
-        let depth = state.out_queues.push(now, queued, priority, bytes);
-        let ready = state.out_wire.ready();
-        self.note_depth(place, priority, depth);
+        if state.out_queues.arrives(priority) {
+            self.reshare(place);
+        }
+        let state = &mut self.ports[usize::from(place)];
         // A wire that is idle takes it at once, so a queue never fills before one. Clones of egress come
         // back here from within transmit(), as often as CLONE_GENERATIONS.
+        let ready = state.out_wire.ready();
+        if ready <= now && state.out_queues.pass(priority, bytes, ready < now) {
+            self.clock = self.clock.max(now);
+            return self.egress(now, place, Served { queued, queue: priority, bytes, depth: 0 });
+        }
+        let depth = state.out_queues.push(now, queued, priority, bytes);
+        self.note_depth(place, priority, depth);
         if ready <= now {
             self.transmit(now, place);
         } else {
@@ -199,7 +209,10 @@ impl Switch {
                 return;
             }
             match state.out_queues.pop(now, ready < now) {
-                Next::Packet(served) => self.egress(now, place, served),
+                Next::Packet(served) => {
+                    self.note_depth(place, served.queue, served.depth);
+                    self.egress(now, place, served);
+                }
                 Next::At(time) => return self.agenda.schedule(time, place, Stage::Transmit),
                 Next::Nothing => return,
             }
@@ -208,7 +221,6 @@ impl Switch {
 
     fn egress(&mut self, now: Nanos, place: u16, served: Served) {
         let Served { queued, queue, bytes, depth } = served;
-        self.note_depth(place, queue, depth);
         let Some(forwarding) = &mut self.forwarding else { return };
         let port = self.ports[usize::from(place)].port;
         let departure = Departure {
@@ -266,6 +278,16 @@ impl Switch {
                 self.emitted.outputs.push(Output { time: now, port: state.port, bytes, tail });
             } else {
                 self.spare.push(frame.bytes);
+            }
+            return;
+        }
+        if self.config.eager && state.out_wire.due().is_none() {
+            match state.out_wire.send_eagerly(now, length) {
+                Some(time) => {
+                    let Frame { bytes, tail } = frame;
+                    self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
+                }
+                None => self.spare.push(frame.bytes),
             }
             return;
         }

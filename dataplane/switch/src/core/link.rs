@@ -60,6 +60,31 @@ pub struct WireCounters {
     pub line_full: u64,
 }
 
+/// The transmission time of one length of frame at one rate.
+#[derive(Debug, Clone, Copy, Default)]
+struct Span {
+    rate: Option<Rate>,
+    bytes: usize,
+    nanos: u64,
+    remainder: u64,
+}
+
+impl Span {
+    /// [`Rate::transmission`], without its divisions for a frame as long as the last.
+    fn of(&mut self, rate: Rate, bytes: usize, remainder: u64) -> (Nanos, u64) {
+        if (self.rate, self.bytes) != (Some(rate), bytes) {
+            let (span, rest) = rate.transmission(bytes, 0);
+            *self = Span { rate: Some(rate), bytes, nanos: span.0, remainder: rest };
+        }
+        // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder.
+        match self.remainder.checked_add(remainder) {
+            Some(sum) if sum < rate.get() => (Nanos(self.nanos), sum),
+            Some(sum) => (Nanos(self.nanos) + Nanos(1), sum - rate.get()),
+            None => rate.transmission(bytes, remainder),
+        }
+    }
+}
+
 /// The wire itself; what waits for it is kept elsewhere.
 #[derive(Debug)]
 pub struct Wire<T> {
@@ -68,6 +93,10 @@ pub struct Wire<T> {
     up: bool,
     busy_until: Nanos,
     remainder: u64,
+    /// How long the last frame took, and the remainder of that: most frames are as long as the one before.
+    span: Span,
+    /// When the last frame was or will be at the far end.
+    last_due: Nanos,
     line: VecDeque<(Nanos, T)>,
     rng: ChaCha8Rng,
     counters: WireCounters,
@@ -83,6 +112,8 @@ impl<T> Wire<T> {
             up: true,
             busy_until: Nanos::ZERO,
             remainder: 0,
+            span: Span::default(),
+            last_due: Nanos::ZERO,
             line: VecDeque::new(),
             rng,
             counters: WireCounters::default(),
@@ -115,26 +146,31 @@ impl<T> Wire<T> {
 
     /// Sends a packet of `bytes` at `start`, which must not be before [`Wire::ready`].
     pub fn send(&mut self, start: Nanos, item: T, bytes: usize) {
+        let Some(due) = self.send_eagerly(start, bytes) else { return };
+        if self.line.len() >= LINE_LIMIT {
+            self.counters.line_full += 1;
+            return;
+        }
+        self.line.push_back((due, item));
+    }
+
+    /// As [`Wire::send`], without keeping the packet: when it will be at the far end, unless it is lost.
+    pub fn send_eagerly(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
         if let Some(rate) = self.parameters.rate {
             // After a pause nothing is owed for the rounding of earlier packets.
             let remainder = if start > self.busy_until { 0 } else { self.remainder };
-            let (span, remainder) = rate.transmission(bytes, remainder);
+            let (span, remainder) = self.span.of(rate, bytes, remainder);
             self.busy_until = start + span;
             self.remainder = remainder;
         } else {
             self.busy_until = start;
         }
         if !self.account(bytes) {
-            return;
-        }
-        if self.line.len() >= LINE_LIMIT {
-            self.counters.line_full += 1;
-            return;
+            return None;
         }
         // A shortened delay must not let packets overtake.
-        let earliest = self.line.back().map_or(Nanos::ZERO, |(due, _)| *due);
-        let due = (self.busy_until + self.parameters.delay).max(earliest);
-        self.line.push_back((due, item));
+        self.last_due = (self.busy_until + self.parameters.delay).max(self.last_due);
+        Some(self.last_due)
     }
 
     /// When the next packet arrives at the far end.
@@ -175,6 +211,7 @@ impl<T> Wire<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn wire(parameters: LinkParameters) -> Wire<u32> {
         Wire::new(parameters, 7, 0)
@@ -240,6 +277,20 @@ mod tests {
         wire.send(Nanos(10), 2, 60);
         assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 1)));
         assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 2)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_that_is_kept_is_the_one_that_is_computed(
+            frames in proptest::collection::vec((1u64.., 0usize..3, any::<u64>()), 1..50),
+        ) {
+            let mut span = Span::default();
+            for (rate, bytes, remainder) in frames {
+                let rate = Rate::bits_per_second(if rate % 3 == 0 { rate } else { 123_000_000_000 }).expect("not zero");
+                let (bytes, remainder) = (bytes * 733, remainder % rate.get());
+                prop_assert_eq!(span.of(rate, bytes, remainder), rate.transmission(bytes, remainder));
+            }
+        }
     }
 
     #[test]

@@ -97,8 +97,10 @@ impl Switch {
         let Some(place) = self.place(port) else { return };
         let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
-        if self.ports[usize::from(place)].out_queues.demand(now, queue, Some(demand)) {
-            self.reshare(place);
+        let changed = self.ports[usize::from(place)].out_queues.demand(now, queue, Some(demand));
+        // Also without a change: a flow may have come to another queue of the port, or gone.
+        self.reshare(place);
+        if changed {
             self.look_again(place, now);
         }
     }

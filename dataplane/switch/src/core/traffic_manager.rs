@@ -71,9 +71,19 @@ struct PortQueue {
     demand: Option<PacketRate>,
     /// L of eq. 13.
     share: PacketRate,
+    /// How often the program asked for a rate since the queue last had a packet.
+    quiet: u8,
 }
 
+/// A queue without a packet for this many of the program's rates has no flow: eq. 13 sums over the flows that are
+/// there. Rates come once a control period, so this is a time in units of the control itself.
+const QUIET: u8 = 2;
+
 impl PortQueue {
+    fn is_present(&self) -> bool {
+        self.quiet < QUIET
+    }
+
     fn rate(&self) -> Option<QueueRate> {
         self.demand.map(QueueRate::Packets).or(self.settings.rate)
     }
@@ -107,6 +117,7 @@ impl PortQueues {
             settings: QueueSettings::of(number),
             demand: None,
             share: PacketRate::UNLIMITED,
+            quiet: QUIET,
         };
         PortQueues {
             queues: (0..priorities).map(queue).collect(),
@@ -126,6 +137,30 @@ impl PortQueues {
         } else {
             Err(Refusal::Full)
         }
+    }
+
+    /// Notes that a queue gets a packet; tells whether a flow is there now that was not.
+    pub fn arrives(&mut self, priority: u8) -> bool {
+        self.queues.get_mut(usize::from(priority)).is_some_and(|queue| {
+            let absent = !queue.is_present() && queue.demand.is_some();
+            queue.quiet = 0;
+            absent
+        })
+    }
+
+    /// Whether an admitted packet of `bytes` that the port can take now need not wait for anything; counts it.
+    /// `rested` is as for [`PortQueues::pop`].
+    pub fn pass(&mut self, priority: u8, bytes: u32, rested: bool) -> bool {
+        let number = usize::from(priority);
+        if self.waiting != 0 || self.limited & (1 << number) != 0 {
+            return false;
+        }
+        if rested {
+            self.scheduler.restart();
+        }
+        self.scheduler.serve(number, bytes);
+        self.queues[number].packets.pass(bytes);
+        true
     }
 
     /// Queues a packet of `bytes` that was admitted; gives the number of packets that wait now.
@@ -214,10 +249,14 @@ impl PortQueues {
     pub fn demand(&mut self, now: Nanos, queue: u8, demand: Option<PacketRate>) -> bool {
         let number = usize::from(queue);
         let demand = demand.filter(|rate| *rate != PacketRate::UNLIMITED);
-        match self.queues.get_mut(number) {
-            Some(queue) if queue.demand != demand => queue.demand = demand,
-            _ => return false,
+        let Some(queue) = self.queues.get_mut(number) else { return false };
+        if queue.packets.packets() == 0 {
+            queue.quiet = queue.quiet.saturating_add(1);
         }
+        if queue.demand == demand {
+            return false;
+        }
+        queue.demand = demand;
         self.apply(now, number);
         true
     }
@@ -237,12 +276,15 @@ impl PortQueues {
         self.scheduler.set(number, queue.settings.level, share);
     }
 
-    /// Computes each queue's share of the port by eq. 13, L = B * J~ / sum of J~, where the port carries `port`
-    /// packets/s; tells those that changed.
+    /// Computes each queue's share of the port by eq. 13, L = B * J~ / sum of J~ over the flows that are there,
+    /// where the port carries `port` packets/s; tells those that changed. A queue without a flow is told what it
+    /// would get with one.
     pub fn reshare(&mut self, port: Option<PacketRate>, mut changed: impl FnMut(u8, PacketRate)) {
-        let demands = self.queues.iter().filter_map(|queue| queue.demand);
-        let sum: u128 = demands.map(|demand| u128::from(demand.units())).sum();
+        let present = self.queues.iter().filter(|queue| queue.is_present()).filter_map(|queue| queue.demand);
+        let present: u128 = present.map(|demand| u128::from(demand.units())).sum();
         for (number, queue) in (0..).zip(&mut self.queues) {
+            let own = queue.demand.filter(|_| !queue.is_present()).map_or(0, |demand| demand.units());
+            let sum = present + u128::from(own);
             let share = match (port, queue.demand) {
                 (Some(port), Some(_)) if sum == 0 => port,
                 (Some(port), Some(demand)) => {

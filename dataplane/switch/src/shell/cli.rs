@@ -298,6 +298,7 @@ fn start(mut args: SwitchArgs) -> Result<(), ShellError> {
             queues: args.queue,
             nominal_packet: args.nominal_packet,
             seed: args.seed,
+            eager: false,
         },
         device_id: args.device_id,
         program: args.program,
@@ -385,6 +386,20 @@ mod tests {
         ] {
             assert!(parse(&format!("gfswitch {line}")).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn the_documented_commands_are_taken() {
+        let page = include_str!("../../../../docs/traffic-manager.md");
+        let commands = page.lines().filter(|line| line.starts_with("gfswitch "));
+        let mut count = 0;
+        for line in commands {
+            let line = line.split(['#']).next().unwrap_or(line).replace(" ...", "");
+            let cli = Cli::try_parse_from(line.split_whitespace());
+            assert!(cli.is_ok(), "{line}");
+            count += 1;
+        }
+        assert_eq!(count, 6);
     }
 
     #[test]

@@ -1,9 +1,8 @@
-//! The thread that moves packets: reads them in batches, lets the switch run, sends in batches.
+//! The thread that moves packets: takes them from rings, lets the switch run, sends in batches.
 //!
 //! The switch keeps exact times; only when frames physically move is coalesced to the quantum. A frame's
 //! time of arrival is the kernel's, so that reading it late does not lengthen an emulated link.
 
-use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -12,11 +11,15 @@ use groupflow_pipeline::units::{Nanos, Port};
 use tokio::sync::mpsc::Sender;
 
 use super::pcap::Capture;
-use super::rx::{Arena, Receiver, BATCH};
+use super::rx::{Frame, Read, Receiver};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
-use crate::core::{Emitted, Output, MAX_FRAME};
+use crate::core::{Emitted, MAX_FRAME};
 
+/// Frames taken from one port before the next port's turn.
+const BATCH: usize = 64;
+/// Frames taken in one turn of the loop. More would not fit the processor's cache on their way.
+const TURN: usize = 128;
 /// How often counters of the kernel are looked at, and windows closed.
 const HOUSEKEEPING: Nanos = Nanos::from_millis(200);
 /// A kernel time stamp further back than this is not believed: the wall clock was set.
@@ -28,6 +31,8 @@ pub struct PortInterface {
     pub port: Port,
     /// Where its frames come from.
     pub receiver: Receiver,
+    /// Where they go.
+    pub transmitter: Transmitter,
     /// Files for what comes in and goes out.
     pub captures: Option<(Capture, Capture)>,
 }
@@ -38,8 +43,6 @@ pub struct Datapath {
     pub shared: Arc<Shared>,
     /// In the order of port numbers.
     pub ports: Vec<PortInterface>,
-    /// Sends to all interfaces; absent where there are no ports.
-    pub transmitter: Option<Transmitter>,
     /// Takes packets and digests for the controller.
     pub control_plane: Sender<ToControlPlane>,
     /// Frames move at most this often.
@@ -49,8 +52,11 @@ pub struct Datapath {
 /// State of the loop.
 struct Loop {
     datapath: Datapath,
-    arena: Arena,
+    /// What was taken in this turn.
+    frames: Vec<Frame>,
     emitted: Emitted,
+    /// Positions in `emitted` of what each port sends.
+    outgoing: Vec<Vec<usize>>,
     polls: Vec<libc::pollfd>,
     /// The place of each port number.
     places: Vec<Option<usize>>,
@@ -73,8 +79,9 @@ impl Datapath {
         let waker = std::iter::once(self.shared.waker.fd());
         let polls = waker.chain(self.ports.iter().map(|p| p.receiver.fd())).map(poll_entry).collect();
         let mut state = Loop {
-            arena: Arena::default(),
+            frames: Vec::with_capacity(TURN),
             emitted: Emitted::default(),
+            outgoing: vec![Vec::new(); self.ports.len()],
             polls,
             places,
             wall_offset: self.shared.clock.wall_offset(),
@@ -93,76 +100,83 @@ impl Datapath {
 impl Loop {
     /// One turn: read, run, send, sleep.
     fn turn(&mut self) {
-        let shared = Arc::clone(&self.datapath.shared);
-        let began = shared.clock.now();
-        shared.waker.clear();
+        let began = self.datapath.shared.clock.now();
         let more = self.read_all();
-        let now = shared.clock.now();
-        let deadline = self.run_switch(now);
+        let deadline = self.run_switch(began);
         self.send_all();
-        let busy = !self.arena.is_empty();
-        self.arena.clear();
-        if now >= self.next_housekeeping {
-            self.keep_house(now);
+        let busy = !self.frames.is_empty();
+        self.frames.clear();
+        if began >= self.next_housekeeping {
+            self.keep_house(began);
         }
         if more {
             return;
         }
-        // While packets flow, the sockets are looked at once a quantum; otherwise they wake us at once.
+        // While packets flow, the rings are looked at once a quantum; otherwise they wake us at once.
         let next_turn = began + self.datapath.quantum;
         let limit = if busy { next_turn } else { self.next_housekeeping.max(next_turn) };
         let until = deadline.map_or(limit, |deadline| deadline.max(next_turn).min(limit));
         self.sleep(until, !busy);
     }
 
-    /// Reads what is there, as far as the arena has room; says whether there may be more. Ports take turns,
+    /// Takes what is there, but no more than [`TURN`] frames; says whether there may be more. Ports take turns,
     /// a batch each, so that a busy one does not starve the others.
     fn read_all(&mut self) -> bool {
         let ports = self.datapath.ports.len();
-        let mut pending: Vec<usize> = (0..ports).map(|n| (n + self.first_port) % ports).collect();
         self.first_port = (self.first_port + 1) % ports.max(1);
-        while !pending.is_empty() && self.arena.has_room() {
-            let mut next = Vec::new();
-            for place in pending {
-                if !self.arena.has_room() || self.read_batch(place) {
-                    next.push(place);
-                }
+        loop {
+            let mut more = false;
+            for n in 0..ports {
+                more |= self.read_batch((n + self.first_port) % ports);
             }
-            pending = next;
+            if !more || self.frames.len() >= TURN {
+                return more;
+            }
         }
-        !pending.is_empty()
     }
 
-    /// Reads a batch from one port; says whether there may be more.
+    /// Takes a batch from one port; says whether there may be more.
     fn read_batch(&mut self, place: usize) -> bool {
-        let (name, counters) = &self.datapath.shared.interfaces[place];
-        match self.datapath.ports[place].receiver.read(place, &mut self.arena) {
-            Ok(read) => {
-                self.down[place] = false;
-                let before = counters.oversize.fetch_add(read.oversize as u64, Ordering::Relaxed);
-                if before == 0 && read.oversize > 0 {
-                    tracing::warn!(
-                        interface = name,
-                        "frames longer than {MAX_FRAME} bytes are dropped: turn the sender's offloads off \
-                         (ethtool -K <its interface> tso off gso off)"
-                    );
-                }
-                read.frames == BATCH
-            }
-            Err(error) => read_failed(name, &mut self.down[place], &error),
+        let most = BATCH.min(TURN.saturating_sub(self.frames.len()));
+        let read = self.datapath.ports[place].receiver.read(place, most, &mut self.frames);
+        if read.frames > 0 {
+            self.down[place] = false;
         }
+        if read.oversize + read.lost > 0 {
+            self.note_left_out(place, read);
+        }
+        read.frames == most
+    }
+
+    fn note_left_out(&self, place: usize, read: Read) {
+        let shared = &self.datapath.shared;
+        let (name, counters) = &shared.interfaces[place];
+        let before = counters.oversize.fetch_add(read.oversize, Ordering::Relaxed);
+        if before == 0 && read.oversize > 0 {
+            tracing::warn!(
+                interface = name,
+                "frames longer than {MAX_FRAME} bytes are dropped: turn the sender's offloads off \
+                 (ethtool -K <its interface> tso off gso off)"
+            );
+        }
+        counters.kernel_drops.fetch_add(read.lost, Ordering::Relaxed);
+        shared.lateness().kernel_dropped(read.lost);
     }
 
     /// Gives the switch what arrived and lets it run; says when it has to run next.
-    fn run_switch(&mut self, now: Nanos) -> Option<Nanos> {
+    fn run_switch(&mut self, began: Nanos) -> Option<Nanos> {
         let offset = self.wall_offset;
-        self.arena.in_order();
-        let arena = &self.arena;
+        // Frames of one port are in order already; a stable sort merges the ports.
+        self.frames.sort_by_key(|frame| frame.received_at);
+        let shared = &self.datapath.shared;
         let ports = &mut self.datapath.ports;
-        let mut switch = self.datapath.shared.switch();
-        for frame in arena.frames() {
+        let mut switch = shared.switch();
+        // Only now: who held the switch may have had it run until later than when the turn began.
+        let now = if self.frames.is_empty() { began } else { shared.clock.now() };
+        switch.reuse(&mut self.emitted.outputs);
+        for frame in &self.frames {
             let interface = &mut ports[frame.source];
-            let bytes = arena.bytes(frame);
+            let bytes = interface.receiver.bytes(frame);
             let arrived = Nanos(frame.received_at.saturating_sub(offset));
             let believable = arrived <= now && arrived + OLDEST >= now;
             switch.inject(if believable { arrived } else { now }, interface.port, bytes);
@@ -170,7 +184,10 @@ impl Loop {
                 capture.write(frame.received_at, bytes);
             }
         }
-        switch.advance(now, &mut self.emitted)
+        let deadline = switch.advance(now, &mut self.emitted);
+        drop(switch);
+        ports.iter_mut().for_each(|interface| interface.receiver.release());
+        deadline
     }
 
     fn send_all(&mut self) {
@@ -179,31 +196,28 @@ impl Loop {
         if outputs.is_empty() {
             return;
         }
+        for (n, output) in outputs.iter().enumerate() {
+            // The switch only emits on ports that it has, and these have an interface.
+            if let Some(place) = self.places.get(usize::from(output.port.0)).copied().flatten() {
+                self.outgoing[place].push(n);
+            }
+        }
         let shared = &self.datapath.shared;
-        let (ports, places) = (&self.datapath.ports, &self.places);
-        let place = |output: &Output| places.get(usize::from(output.port.0)).copied().flatten();
-        // The switch only emits on ports that it has, and these have an interface.
-        let frames = outputs.iter().map(|output| {
-            let index = place(output).map_or(0, |place| ports[place].receiver.index());
-            (index, &output.bytes[..])
-        });
         let now = shared.clock.now();
-        if let Some(transmitter) = &mut self.datapath.transmitter {
-            transmitter.send(frames, |n, error| {
-                if let Some(place) = place(&outputs[n]) {
-                    let (interface, counters) = &shared.interfaces[place];
-                    if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
-                        let bytes = outputs[n].bytes.len();
-                        tracing::warn!(interface, bytes, %error, "interface refused a frame; more are only counted");
-                    }
+        for (place, numbers) in self.outgoing.iter_mut().enumerate().filter(|(_, n)| !n.is_empty()) {
+            let frames = numbers.iter().map(|n| &outputs[*n].bytes[..]);
+            self.datapath.ports[place].transmitter.send(frames, |bytes, error| {
+                let (interface, counters) = &shared.interfaces[place];
+                if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
+                    tracing::warn!(interface, bytes, %error, "interface refused a frame; more are only counted");
                 }
             });
+            numbers.clear();
         }
         let mut lateness = shared.lateness();
         outputs.iter().for_each(|output| lateness.record(now - output.time));
         drop(lateness);
         self.capture_outputs();
-        self.emitted.outputs.clear();
     }
 
     fn pass_to_control_plane(&mut self) {
@@ -268,30 +282,37 @@ impl Loop {
         let count = if for_frames { self.polls.len() } else { 1 };
         // SAFETY: polls has at least `count` entries (the waker's is always there), and the pointers
         // outlive the call. Being interrupted only means an early turn.
-        unsafe { libc::ppoll(self.polls.as_mut_ptr(), count as libc::nfds_t, &timeout, std::ptr::null()) };
+        let woken = unsafe {
+            libc::ppoll(self.polls.as_mut_ptr(), count as libc::nfds_t, &timeout, std::ptr::null())
+        };
+        if woken <= 0 {
+            return;
+        }
+        if self.polls[0].revents != 0 {
+            self.datapath.shared.waker.clear();
+        }
+        for place in 0..count - 1 {
+            if self.polls[place + 1].revents & libc::POLLERR != 0 {
+                self.note_error(place);
+            }
+        }
+    }
+
+    /// Says why poll reports an error; once for an interface that is down.
+    fn note_error(&mut self, place: usize) {
+        let (interface, _) = &self.datapath.shared.interfaces[place];
+        match self.datapath.ports[place].receiver.take_error() {
+            Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
+                if !std::mem::replace(&mut self.down[place], true) {
+                    tracing::warn!(interface, "interface is down; it is used again when it comes up");
+                }
+            }
+            Some(error) => tracing::warn!(interface, %error, "reading failed"),
+            None => {}
+        }
     }
 }
 
 fn poll_entry(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
-}
-
-/// Notes why a read failed; says whether to try again at once.
-fn read_failed(interface: &str, down: &mut bool, error: &io::Error) -> bool {
-    match error.raw_os_error() {
-        Some(libc::EAGAIN) => false,
-        // A frame whose offload the kernel cannot describe; it is gone, the next may be fine.
-        Some(libc::EINVAL) => true,
-        Some(libc::ENETDOWN) => {
-            if !std::mem::replace(down, true) {
-                tracing::warn!(interface, "interface is down; it is used again when it comes up");
-            }
-            // The error is reported once, then the socket is quiet.
-            false
-        }
-        _ => {
-            tracing::warn!(interface, %error, "reading failed");
-            false
-        }
-    }
 }

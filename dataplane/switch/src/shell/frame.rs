@@ -29,8 +29,8 @@ pub fn insert_vlan_tag(bytes: &mut [u8], tag: VlanTag) -> bool {
 
 /// Completes a checksum that the sender left to its network card (CHECKSUM_PARTIAL): a host's packets on
 /// veth come so unless someone turned `tx-checksumming` off. `header` is a virtio_net_hdr.
-pub fn complete_checksum(header: &[u8; 10], frame: &mut [u8]) {
-    if header[0] & NEEDS_CHECKSUM == 0 {
+pub fn complete_checksum(header: &[u8], frame: &mut [u8]) {
+    if header.len() < 10 || header[0] & NEEDS_CHECKSUM == 0 {
         return;
     }
     let start = usize::from(u16::from_ne_bytes([header[6], header[7]]));

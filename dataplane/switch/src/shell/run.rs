@@ -65,7 +65,6 @@ pub fn run(options: Options) -> Result<(), ShellError> {
     }
     let names = options.interfaces_in_order().into_iter().map(|(_, name)| name).collect();
     let shared = Arc::new(Shared::new(switch, names, options.limits)?);
-    let transmitter = if ports.is_empty() { None } else { Some(Transmitter::open()?) };
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -74,7 +73,6 @@ pub fn run(options: Options) -> Result<(), ShellError> {
     let datapath = Datapath {
         shared: Arc::clone(&shared),
         ports,
-        transmitter,
         control_plane: to_control_plane,
         quantum: options.quantum,
     };
@@ -117,7 +115,9 @@ fn assemble(options: &Options) -> Result<(Switch, Vec<PortInterface>), ShellErro
     let mut ports = Vec::new();
     for (port, name) in &interfaces {
         let captures = options.pcap.as_deref().map(|dir| captures(dir, name)).transpose()?;
-        ports.push(PortInterface { port: *port, receiver: Receiver::open(name)?, captures });
+        let receiver = Receiver::open(name)?;
+        let transmitter = Transmitter::open(receiver.index())?;
+        ports.push(PortInterface { port: *port, receiver, transmitter, captures });
     }
     Ok((switch, ports))
 }

@@ -1,99 +1,98 @@
-//! Receives frames from interfaces: one packet socket a port, read in batches.
+//! Receives frames from interfaces: one packet socket with a ring a port.
 
-use std::ffi::CString;
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use libc::{c_int, c_void};
+use libc::c_int;
 
 use super::error::ShellError;
 use super::frame::{complete_checksum, insert_vlan_tag, VlanTag, VLAN_TAG};
+use super::ring::{Ring, Slot};
+use super::socket::{bind, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
 
-/// Frames read per call.
-pub const BATCH: usize = 64;
-/// Frames that fit the arena.
-pub const SLOTS: usize = 512;
-/// Room for a frame, and for a VLAN tag in front that the kernel took off.
-const SLOT: usize = MAX_FRAME + VLAN_TAG;
+/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for what the kernel puts in front
+/// of it. Longer frames come by the socket.
+const SLOT: usize = 2048;
+/// Frames that wait in the ring before the kernel drops, at most and at least.
+const SLOTS: [usize; 3] = [4096, 1024, 256];
 /// struct virtio_net_hdr
 const VNET_HEADER: usize = 10;
-/// Kernel buffer of a socket, in bytes.
-const RECEIVE_BUFFER: c_int = 16 << 20;
+/// Kernel buffer for frames that are longer than a slot, in bytes.
+const RECEIVE_BUFFER: c_int = 4 << 20;
 
-/// A packet socket that receives what arrives at one interface.
+const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
+const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+
+/// Receives what arrives at one interface.
 #[derive(Debug)]
 pub struct Receiver {
     socket: OwnedFd,
     index: c_int,
+    ring: Ring,
+    /// Frames that were longer than a slot, each with a virtio_net_hdr in front.
+    long: Vec<Vec<u8>>,
 }
 
-/// A frame in the arena.
+/// A frame that a receiver holds until [`Receiver::release`].
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
     /// The receiver it is from, as numbered by the caller.
     pub source: usize,
-    /// The wall clock's reading when the kernel got it, ns since 1970; 0 if it did not say.
+    /// The wall clock's reading when the kernel got it, ns since 1970.
     pub received_at: u64,
-    start: usize,
+    place: Place,
     length: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Begins there in the ring.
+    Ring(usize),
+    /// The frame with this number of those that were too long, and where it begins.
+    Long(usize, usize),
 }
 
 /// What a read amounted to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Read {
-    /// Frames read, oversize ones included.
+    /// Frames looked at.
     pub frames: usize,
     /// Frames longer than [`MAX_FRAME`], which are left out.
-    pub oversize: usize,
+    pub oversize: u64,
+    /// Frames of which the kernel kept only a part.
+    pub lost: u64,
 }
-
-/// Buffers for received frames.
-pub struct Arena {
-    bytes: Vec<u8>,
-    used: usize,
-    frames: Vec<Frame>,
-    headers: Vec<[u8; VNET_HEADER]>,
-    controls: Vec<Control>,
-    vectors: Vec<[libc::iovec; 2]>,
-    messages: Vec<libc::mmsghdr>,
-}
-
-/// Ancillary data of a message: time stamp and auxiliary data. Aligned as cmsghdr wants it.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Control([u8; 128]);
 
 impl Receiver {
     /// Attaches to an interface, in promiscuous mode.
     pub fn open(name: &str) -> Result<Receiver, ShellError> {
+        let index = interface_index(name).ok_or_else(|| ShellError::NoInterface(name.into()))?;
+        let socket = packet_socket()?;
         let failed = |what| {
             let name = name.to_string();
             move |error| ShellError::Interface { name, what, error }
         };
-        let index = interface_index(name).ok_or_else(|| ShellError::NoInterface(name.into()))?;
-        // Protocol 0 receives nothing: otherwise frames of all interfaces come in before bind().
-        let socket = packet_socket(libc::SOCK_NONBLOCK)?;
-        let enable = |level, option| set_option(&socket, level, option, &1);
-        enable(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING)
+        let enable = |option| set_option(&socket, libc::SOL_PACKET, option, &1);
+        enable(libc::PACKET_IGNORE_OUTGOING)
             .map_err(failed("PACKET_IGNORE_OUTGOING (Linux 4.20 or newer is needed)"))?;
-        enable(libc::SOL_PACKET, libc::PACKET_AUXDATA).map_err(failed("PACKET_AUXDATA"))?;
-        enable(libc::SOL_PACKET, libc::PACKET_VNET_HDR).map_err(failed("PACKET_VNET_HDR"))?;
-        enable(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS).map_err(failed("SO_TIMESTAMPNS"))?;
+        enable(libc::PACKET_VNET_HDR).map_err(failed("PACKET_VNET_HDR"))?;
+        enable(libc::PACKET_COPY_THRESH).map_err(failed("PACKET_COPY_THRESH"))?;
         // Without CAP_NET_ADMIN the plain form still gives what sysctl allows.
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
             set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
                 .map_err(failed("SO_RCVBUF"))?;
         }
-        bind(&socket, index).map_err(failed("bind"))?;
+        let ring = largest_ring(&socket).map_err(failed("PACKET_RX_RING"))?;
+        bind(&socket, index, libc::ETH_P_ALL).map_err(failed("bind"))?;
         // SAFETY: packet_mreq is plain integers, for which zero is valid.
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
         membership.mr_ifindex = index;
         membership.mr_type = libc::PACKET_MR_PROMISC as u16;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
             .map_err(failed("promiscuous mode"))?;
-        Ok(Receiver { socket, index })
+        Ok(Receiver { socket, index, ring, long: Vec::new() })
     }
 
     /// The interface's index.
@@ -108,236 +107,114 @@ impl Receiver {
 
     /// Frames that the kernel dropped for want of buffers since the last call.
     pub fn take_kernel_drops(&self) -> u64 {
-        // SAFETY: tpacket_stats is plain integers, for which zero is valid.
-        let mut stats: libc::tpacket_stats = unsafe { zeroed() };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        let target: *mut libc::tpacket_stats = &mut stats;
-        // SAFETY: target points to `length` writable bytes that outlive the call.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                target.cast::<c_void>(),
-                &mut length,
-            )
-        };
-        if result == 0 {
-            stats.tp_drops.into()
-        } else {
-            0
+        // struct tpacket_stats: packets and drops.
+        let stats = option::<[u32; 2]>(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        stats.map_or(0, |[_, drops]| drops.into())
+    }
+
+    /// The error that poll tells of, such as that the interface went down. It is told once.
+    pub fn take_error(&self) -> Option<io::Error> {
+        match option::<c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR) {
+            Ok(0) => None,
+            Ok(code) => Some(io::Error::from_raw_os_error(code)),
+            Err(error) => Some(error),
         }
     }
 
-    /// Reads up to [`BATCH`] frames that are there into the arena, as of `source`.
-    pub fn read(&self, source: usize, arena: &mut Arena) -> io::Result<Read> {
-        let wanted = BATCH.min(SLOTS - arena.used);
-        if wanted == 0 {
-            return Ok(Read::default());
+    /// Adds up to `most` frames that are there, as of `source`.
+    pub fn read(&mut self, source: usize, most: usize, frames: &mut Vec<Frame>) -> Read {
+        let mut read = Read::default();
+        while read.frames < most {
+            let Some(slot) = self.ring.take() else { break };
+            read.frames += 1;
+            if slot.captured == slot.length {
+                frames.push(self.repaired(source, slot));
+            } else if slot.status & libc::TP_STATUS_COPY == 0 {
+                read.lost += 1;
+            } else {
+                match self.read_long() {
+                    Ok(Some(bytes)) => frames.push(self.repaired_long(source, slot, bytes)),
+                    Ok(None) => read.oversize += 1,
+                    Err(_) => read.lost += 1,
+                }
+            }
         }
-        arena.prepare(wanted);
-        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: prepare() made `wanted` headers whose pointers are to live buffers of the arena with the
-        // lengths given, and nothing else touches these buffers during the call.
-        let result = unsafe {
-            libc::recvmmsg(
-                self.fd(),
-                arena.messages.as_mut_ptr(),
-                wanted as libc::c_uint,
-                flags as _,
-                std::ptr::null_mut(),
-            )
-        };
-        match usize::try_from(result) {
-            Ok(count) => Ok(arena.take(source, count)),
-            Err(_) => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-impl Default for Arena {
-    fn default() -> Arena {
-        // SAFETY: mmsghdr and iovec are integers and pointers, for which zero (null) is valid.
-        let (message, vector): (libc::mmsghdr, libc::iovec) = unsafe { (zeroed(), zeroed()) };
-        Arena {
-            bytes: vec![0; SLOT * SLOTS],
-            used: 0,
-            frames: Vec::with_capacity(SLOTS),
-            headers: vec![[0; VNET_HEADER]; BATCH],
-            controls: vec![Control([0; 128]); BATCH],
-            vectors: vec![[vector; 2]; BATCH],
-            messages: vec![message; BATCH],
-        }
-    }
-}
-
-impl Arena {
-    /// Forgets all frames.
-    pub fn clear(&mut self) {
-        self.used = 0;
-        self.frames.clear();
-    }
-
-    /// Whether there is room for a whole batch.
-    pub fn has_room(&self) -> bool {
-        SLOTS - self.used >= BATCH
-    }
-
-    /// Puts the frames into the order of their arrival.
-    pub fn in_order(&mut self) {
-        // Frames of one port are in order already; a stable sort merges the ports.
-        self.frames.sort_by_key(|frame| frame.received_at);
-    }
-
-    /// The frames read since the last [`Arena::clear`].
-    pub fn frames(&self) -> &[Frame] {
-        &self.frames
+        read
     }
 
     /// The bytes of a frame.
     pub fn bytes(&self, frame: &Frame) -> &[u8] {
-        &self.bytes[frame.start..frame.start + frame.length]
-    }
-
-    /// Whether nothing was read.
-    pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
-    }
-
-    fn prepare(&mut self, count: usize) {
-        for n in 0..count {
-            let slot = (self.used + n) * SLOT + VLAN_TAG;
-            let frame = &mut self.bytes[slot..slot + MAX_FRAME];
-            let header = &mut self.headers[n];
-            self.vectors[n] = [
-                libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: VNET_HEADER },
-                libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: MAX_FRAME },
-            ];
-            let message = &mut self.messages[n].msg_hdr;
-            message.msg_iov = self.vectors[n].as_mut_ptr();
-            message.msg_iovlen = 2;
-            message.msg_control = self.controls[n].0.as_mut_ptr().cast();
-            message.msg_controllen = self.controls[n].0.len() as _;
+        match frame.place {
+            Place::Ring(start) => self.ring.bytes(start, frame.length),
+            Place::Long(number, start) => &self.long[number][start..start + frame.length],
         }
     }
 
-    fn take(&mut self, source: usize, count: usize) -> Read {
-        let mut oversize = 0;
-        for n in 0..count {
-            let start = (self.used + n) * SLOT + VLAN_TAG;
-            let length = (self.messages[n].msg_len as usize).saturating_sub(VNET_HEADER);
-            if length > MAX_FRAME {
-                oversize += 1;
-                continue;
+    /// Gives the room of the frames back to the kernel.
+    pub fn release(&mut self) {
+        self.ring.release();
+        self.long.clear();
+    }
+
+    fn repaired(&mut self, source: usize, slot: Slot) -> Frame {
+        let start = slot.start - VNET_HEADER;
+        let bytes = self.ring.bytes_mut(start, VNET_HEADER + slot.captured);
+        let skip = repair(bytes, vlan_tag(&slot));
+        let length = bytes.len() - skip;
+        Frame { source, received_at: slot.received_at, place: Place::Ring(start + skip), length }
+    }
+
+    /// Reads a frame that did not fit its slot; `None` if it is longer than [`MAX_FRAME`].
+    fn read_long(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; VNET_HEADER + MAX_FRAME];
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the pointer is to as many writable bytes as the call is told of.
+        let length = unsafe { libc::recv(self.fd(), bytes.as_mut_ptr().cast(), bytes.len(), flags) };
+        match usize::try_from(length) {
+            Ok(length) if length > bytes.len() => Ok(None),
+            Ok(length) if length < VNET_HEADER => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
+                bytes.truncate(length);
+                Ok(Some(bytes))
             }
-            let ancillary = ancillary(&self.messages[n].msg_hdr);
-            complete_checksum(&self.headers[n], &mut self.bytes[start..start + length]);
-            let mut frame = Frame { source, received_at: ancillary.received_at, start, length };
-            if let Some(tag) = ancillary.vlan.filter(|_| length <= MAX_FRAME - VLAN_TAG) {
-                if insert_vlan_tag(&mut self.bytes[start - VLAN_TAG..start + length], tag) {
-                    frame.start -= VLAN_TAG;
-                    frame.length += VLAN_TAG;
-                }
-            }
-            self.frames.push(frame);
+            Err(_) => Err(io::Error::last_os_error()),
         }
-        self.used += count;
-        Read { frames: count, oversize }
+    }
+
+    fn repaired_long(&mut self, source: usize, slot: Slot, mut bytes: Vec<u8>) -> Frame {
+        let room = MAX_FRAME + VNET_HEADER - bytes.len();
+        let skip = repair(&mut bytes, vlan_tag(&slot).filter(|_| room >= VLAN_TAG));
+        let place = Place::Long(self.long.len(), skip);
+        let length = bytes.len() - skip;
+        self.long.push(bytes);
+        Frame { source, received_at: slot.received_at, place, length }
     }
 }
 
-#[derive(Debug, Default)]
-struct Ancillary {
-    received_at: u64,
-    vlan: Option<VlanTag>,
+/// Completes a frame with a virtio_net_hdr in front; says where the frame begins then.
+fn repair(bytes: &mut [u8], vlan: Option<VlanTag>) -> usize {
+    let (header, frame) = bytes.split_at_mut(VNET_HEADER);
+    complete_checksum(header, frame);
+    match vlan {
+        Some(tag) if insert_vlan_tag(&mut bytes[VNET_HEADER - VLAN_TAG..], tag) => VNET_HEADER - VLAN_TAG,
+        _ => VNET_HEADER,
+    }
 }
 
-const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
-const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+fn vlan_tag(slot: &Slot) -> Option<VlanTag> {
+    let has_protocol = slot.status & TP_STATUS_VLAN_TPID_VALID != 0;
+    let protocol = if has_protocol { slot.vlan_protocol } else { 0x8100 };
+    (slot.status & TP_STATUS_VLAN_VALID != 0).then_some(VlanTag { protocol, control: slot.vlan_control })
+}
 
-fn ancillary(message: &libc::msghdr) -> Ancillary {
-    let mut found = Ancillary::default();
-    // SAFETY: the kernel filled msg_control up to msg_controllen; the macros walk within these bounds.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-    while !header.is_null() {
-        // SAFETY: header is within the control buffer, which is aligned for cmsghdr.
-        let (level, kind) = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
-        // SAFETY: as above; the data follows the header.
-        let data = unsafe { libc::CMSG_DATA(header) };
-        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS {
-            // SAFETY: messages of this type carry a timespec, not necessarily aligned.
-            let time = unsafe { data.cast::<libc::timespec>().read_unaligned() };
-            let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-            found.received_at = seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0);
-        } else if level == libc::SOL_PACKET && kind == libc::PACKET_AUXDATA {
-            // SAFETY: messages of this type carry a tpacket_auxdata, not necessarily aligned.
-            let aux = unsafe { data.cast::<libc::tpacket_auxdata>().read_unaligned() };
-            if aux.tp_status & TP_STATUS_VLAN_VALID != 0 {
-                let has_protocol = aux.tp_status & TP_STATUS_VLAN_TPID_VALID != 0;
-                let protocol = if has_protocol { aux.tp_vlan_tpid } else { 0x8100 };
-                found.vlan = Some(VlanTag { protocol, control: aux.tp_vlan_tci });
-            }
+/// The largest ring for which there is memory.
+fn largest_ring(socket: &OwnedFd) -> io::Result<Ring> {
+    let mut result = Err(io::ErrorKind::OutOfMemory.into());
+    for slots in SLOTS {
+        result = Ring::new(socket, SLOT, slots);
+        if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::ENOMEM)) {
+            break;
         }
-        // SAFETY: header is a valid header of this message.
-        header = unsafe { libc::CMSG_NXTHDR(message, header) };
     }
-    found
-}
-
-/// A packet socket that is not bound to any protocol yet.
-pub fn packet_socket(flags: c_int) -> Result<OwnedFd, ShellError> {
-    // SAFETY: no pointers are passed.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | flags, 0) };
-    if fd >= 0 {
-        // SAFETY: the descriptor is new and nobody else owns it.
-        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => Err(ShellError::NotRoot),
-        _ => Err(ShellError::System { what: "packet socket", error }),
-    }
-}
-
-/// Sets a socket option to a plain value.
-pub fn set_option<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-    let pointer: *const T = value;
-    // SAFETY: pointer is to size_of::<T>() readable bytes that outlive the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            pointer.cast::<c_void>(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-fn bind(socket: &OwnedFd, index: c_int) -> io::Result<()> {
-    // SAFETY: sockaddr_ll is plain integers, for which zero is valid.
-    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-    address.sll_ifindex = index;
-    let pointer: *const libc::sockaddr_ll = &address;
-    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    // SAFETY: pointer is to `length` readable bytes that outlive the call.
-    if unsafe { libc::bind(socket.as_raw_fd(), pointer.cast(), length) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-fn interface_index(name: &str) -> Option<c_int> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: name is a string that ends with a zero byte and outlives the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    c_int::try_from(index).ok().filter(|index| *index > 0)
+    result
 }

@@ -70,7 +70,7 @@ impl Testbed {
         Testbed::of(switch_config(links))
     }
 
-    fn of(config: SwitchConfig) -> Testbed {
+    pub fn of(config: SwitchConfig) -> Testbed {
         let switch = Switch::new(config).unwrap();
         let mut runtime = Runtime::new(DEVICE);
         let update = MasterArbitrationUpdate {

@@ -1,0 +1,74 @@
+"""`groupflow bmv2-agent`: the rate agent beside a BMv2 switch."""
+
+import argparse
+import os
+from typing import Any
+
+from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
+from groupflow.cli.ctl import DEFAULT_API
+
+_ETH_P_ALL = 0x0003
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "bmv2-agent",
+        "ticks and queue rates for diffusion-type flow control on BMv2, until Ctrl-C",
+        example="groupflow bmv2-agent s1 --thrift 127.0.0.1:9091 --interface s1-tick",
+    )
+    parser.add_argument("switch", help="its name in the topology")
+    parser.add_argument("--thrift", required=True, metavar="HOST:PORT", help="BMv2's --thrift-port")
+    parser.add_argument(
+        "--interface", required=True, metavar="NAME", help="the far end of the veth pair at BMv2's port 0"
+    )
+    parser.add_argument(
+        "--api", default=os.environ.get("GROUPFLOW_API", DEFAULT_API), metavar="URL", help="the controller's"
+    )
+    parser.add_argument("--refresh", type=float, default=1.0, metavar="SECONDS", help="ask it so often")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import socket
+
+    from groupflow.diffusion.bmv2_agent import RateAgent
+    from groupflow.diffusion.thrift_client import ThriftClient, ThriftError
+
+    host, _, port = args.thrift.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise CommandError(f"--thrift {args.thrift!r} is no address; write HOST:PORT like 127.0.0.1:9091")
+    if args.refresh <= 0:
+        raise CommandError(f"--refresh {args.refresh:g} is no time to wait; give seconds above 0")
+    try:
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+            wire.bind((args.interface, _ETH_P_ALL))
+            switch = ThriftClient(host, int(port))
+            agent = RateAgent(switch, wire.send)
+            print(f"groupflow bmv2-agent ready switch={args.switch}", flush=True)
+            agent.run(lambda: _wanted(args), int(args.refresh * 1e9))
+    except ThriftError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        reason = (error.strerror or "cannot be used").lower()
+        raise CommandError(f"--interface {args.interface}: {reason}; name a veth, as root") from None
+    return OK
+
+
+def _wanted(args: argparse.Namespace) -> tuple[list[Any], list[Any]]:
+    """The switch's controlled queues and ticks, from the controller."""
+    import httpx
+
+    from groupflow.diffusion.bmv2_agent import Cell, Tick
+
+    try:
+        url = f"{args.api.rstrip('/')}/v1/diffusion/switches/{args.switch}"
+        answer = httpx.get(url, timeout=5.0, trust_env=False)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise CommandError(f"no controller at {args.api} ({error}); name it with --api") from None
+    if answer.is_error:
+        raise CommandError(str(answer.json().get("error", answer.status_code)), REFUSED)
+    body = answer.json()
+    cells = [Cell(cell["port"], cell["queue"], cell["line_rate"]) for cell in body["cells"]]
+    ticks = [Tick(tick["period_ns"], bytes.fromhex(tick["frame"])) for tick in body["ticks"]]
+    return cells, ticks

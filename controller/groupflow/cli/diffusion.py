@@ -1,0 +1,150 @@
+"""`groupflow ctl diffusion`: flows under diffusion-type flow control."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from groupflow.cli.command import OK, CommandError, Parser, Subparsers
+from groupflow.cli.tables import print_pairs, print_table
+
+Call = Callable[..., Any]
+Leaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
+
+FLOW_COLUMNS = ("flow", "kind", "name", "d", "alpha", "path", "warning")
+HOP_COLUMNS = ("switch", "to", "port", "queue", "delay", "delay_from", "d_i", "d_i_error", "period")
+STATE_COLUMNS = ("switch", "to", "queue", "n", "r", "next_n", "j", "share", "problem")
+
+
+def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object], int]) -> None:
+    """Adds the commands; `call` is one request to the controller."""
+    commands = _Commands(call, print_json)
+    _add_install(group, leaf, commands)
+    remove = leaf(group, "remove", "end the control of a flow", "diffusion remove 1", commands.remove)
+    leaf(group, "list", "list the controlled flows", "diffusion list", commands.list)
+    show = leaf(group, "show", "show a flow and its hops", "diffusion show 1", commands.show)
+    watch = leaf(
+        group,
+        "watch",
+        "show n, r and J of each hop, live",
+        "diffusion watch 1 --interval 0.5",
+        commands.watch,
+    )
+    for parser in (remove, show, watch):
+        parser.add_argument("flow", type=int)
+    watch.add_argument(
+        "--interval", type=float, default=1.0, metavar="SECONDS", help="(default: %(default)s)"
+    )
+    watch.add_argument("--count", type=int, metavar="N", help="end after so many (default: at Ctrl-C)")
+    leaf(group, "delays", "measure the links between switches", "diffusion delays", commands.delays)
+
+
+def _add_install(group: Subparsers, leaf: Leaf, commands: "_Commands") -> None:
+    install = leaf(
+        group,
+        "install",
+        "control a flow, a session or a link",
+        "diffusion install --flow h1 h2 --protocol tcp --dst-port 5001 --d 0.1",
+        commands.install,
+    )
+    what = install.add_mutually_exclusive_group(required=True)
+    what.add_argument("--flow", nargs=2, metavar=("SRC", "DST"), help="from one host to another")
+    what.add_argument("--session", type=int, metavar="ID", help="a session's stream, down its tree")
+    what.add_argument(
+        "--link", nargs=2, metavar=("FROM", "TO"), help="all that goes from one switch to the next"
+    )
+    add = install.add_argument
+    add("--source", type=int, help="the session's sender (default: its only one)")
+    add("--protocol", choices=("tcp", "udp"), help="of the flow (default: any)")
+    add("--src-port", type=int, metavar="N")
+    add("--dst-port", type=int, metavar="N")
+    add("--d", default="0.1", metavar="D", help="diffusion coefficient (default: %(default)s)")
+    add("--alpha", default="1", metavar="A", help="flow intensity multiplier (default: %(default)s)")
+    add("--external", action="store_true", help="the sending host shapes to what it is told")
+    add("--packet-bytes", type=int, default=1514, metavar="N", help="nominal packet (default: %(default)s)")
+    add("--no-measure", action="store_true", help="take link delays from the topology")
+
+
+class _Commands:
+    def __init__(self, call: Call, print_json: Callable[[object], int]) -> None:
+        self._call = call
+        self._print_json = print_json
+
+    def install(self, args: argparse.Namespace) -> int:
+        flow = self._call(args, "POST", "/diffusion", _request(args))
+        if flow["warning"]:
+            print(f"groupflow: warning: {flow['warning']}", file=sys.stderr)
+        return self._print(args, flow)
+
+    def remove(self, args: argparse.Namespace) -> int:
+        self._call(args, "DELETE", f"/diffusion/{args.flow}")
+        return OK
+
+    def list(self, args: argparse.Namespace) -> int:
+        flows = self._call(args, "GET", "/diffusion")
+        if args.json:
+            return self._print_json(flows)
+        for flow in flows:
+            flow["path"] = " ".join(f"{hop['switch']}>{hop['to']}" for hop in flow["hops"])
+        print_table(flows, FLOW_COLUMNS)
+        return OK
+
+    def show(self, args: argparse.Namespace) -> int:
+        return self._print(args, self._call(args, "GET", f"/diffusion/{args.flow}"))
+
+    def watch(self, args: argparse.Namespace) -> int:
+        """One JSON object a look with --json, else a table that is drawn again."""
+        if args.interval <= 0:
+            raise CommandError(f"--interval {args.interval:g} is no time to wait; give seconds above 0")
+        looks = 0
+        while args.count is None or looks < args.count:
+            if looks:
+                time.sleep(args.interval)
+            hops = self._call(args, "GET", f"/diffusion/{args.flow}/state")
+            looks += 1
+            if args.json:
+                print(json.dumps({"time": time.time(), "flow": args.flow, "hops": hops}), flush=True)
+                continue
+            if sys.stdout.isatty():
+                print("\x1b[H\x1b[2J", end="")
+            print_table(map(_rounded, hops), STATE_COLUMNS)
+            sys.stdout.flush()
+        return OK
+
+    def delays(self, args: argparse.Namespace) -> int:
+        delays = self._call(args, "GET", "/diffusion/delays")
+        if args.json:
+            return self._print_json(delays)
+        print_table([{"link": name, "delay": delay} for name, delay in delays.items()], ("link", "delay"))
+        return OK
+
+    def _print(self, args: argparse.Namespace, flow: dict[str, Any]) -> int:
+        if args.json:
+            return self._print_json(flow)
+        print_pairs({name: value for name, value in flow.items() if name != "hops"})
+        print()
+        print_table(map(_rounded, flow["hops"]), HOP_COLUMNS)
+        return OK
+
+
+def _request(args: argparse.Namespace) -> dict[str, Any]:
+    """The body of an installation. Raises CommandError for options that do not belong together."""
+    body: dict[str, Any] = {"d": args.d, "alpha": args.alpha, "external": args.external}
+    body |= {"packet_bytes": args.packet_bytes, "measure": not args.no_measure}
+    rule = {"protocol": args.protocol, "src_port": args.src_port, "dst_port": args.dst_port}
+    rule = {name: value for name, value in rule.items() if value is not None}
+    if args.flow is None and rule:
+        raise CommandError(f"--{next(iter(rule)).replace('_', '-')} belongs to --flow; leave it out")
+    if args.session is None and args.source is not None:
+        raise CommandError("--source belongs to --session; leave it out")
+    if args.session is not None:
+        source = {"source": args.source} if args.source is not None else {}
+        return body | {"kind": "session", "session": args.session} | source
+    src, dst = args.flow or args.link
+    return body | {"kind": "flow" if args.flow else "link", "src": src, "dst": dst} | rule
+
+
+def _rounded(hop: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in hop.items()}

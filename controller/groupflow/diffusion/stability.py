@@ -1,0 +1,68 @@
+"""How large D may be. Pure functions; docs/diffusion.md derives what they compute.
+
+Linear, all links of one delay d: node i sends at J_i = alpha r_i(t - d) - D/d (n_i+1(t - d) - n_i(t)) from
+one feedback to the next, and reports the same with alpha = 1. A disturbance that goes along the line as w^i,
+|w| = 1, and in time as z^k, k counting delays d, obeys
+
+    (z - 1) z^2 = D (z + (alpha - 1) w) (1/w - z)
+
+and dies out when every root z is inside the unit circle. With alpha = 1 that is z^2 - (1 - D) z - D/w = 0,
+inside for each w exactly while D < 1: beyond, an oscillation leaves a node larger than it entered, and
+beyond 2 a node oscillates by itself.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from fractions import Fraction
+
+STABLE_D = Fraction(1)
+"""With alpha = 1."""
+ANGLES = 180
+_ROUNDS = 200
+
+
+def growth(d: float, alpha: float = 1.0, angles: int = ANGLES) -> float:
+    """By which factor the worst disturbance of a long line grows in one link delay; up to 1 it does not."""
+    return max(_largest_root(d, alpha, math.pi * step / angles) for step in range(1, angles + 1))
+
+
+def warning(d: Fraction, alpha: Fraction = Fraction(1)) -> str | None:
+    """What to tell whoever asks for this D and alpha; None where the line is stable."""
+    if d == 0:
+        return "D 0 is no diffusion: queues do not even out"
+    if alpha == 1:
+        if d <= STABLE_D:
+            return None
+        return (
+            f"D {float(d):g} is beyond the stability limit of 1: oscillations grow from node to node; "
+            f"choose D below 1"
+        )
+    factor = growth(float(d), float(alpha))
+    if factor <= 1 + 1e-9:
+        return None
+    return (
+        f"D {float(d):g} with alpha {float(alpha):g} is unstable: oscillations grow by a factor of "
+        f"{factor:.4g} each link delay; choose alpha 1 and D below 1"
+    )
+
+
+def _largest_root(d: float, alpha: float, angle: float) -> float:
+    """Of z^3 - (1 - D) z^2 + D ((alpha - 1) w - 1/w) z - D (alpha - 1), by Durand and Kerner's iteration."""
+    w = cmath.exp(1j * angle)
+    coefficients = (-(1 - d) + 0j, d * ((alpha - 1) * w - 1 / w), -d * (alpha - 1) + 0j)
+    roots = [0.4 + 0.9j, (0.4 + 0.9j) ** 2, (0.4 + 0.9j) ** 3]
+    for _ in range(_ROUNDS):
+        moved = 0.0
+        for index, root in enumerate(roots):
+            value = ((root + coefficients[0]) * root + coefficients[1]) * root + coefficients[2]
+            others = 1 + 0j
+            for other, apart in enumerate(roots):
+                others *= root - apart if other != index else 1
+            step = value / others if others else 1e-9
+            roots[index] = root - step
+            moved = max(moved, abs(step))
+        if moved < 1e-14:
+            break
+    return max(map(abs, roots))

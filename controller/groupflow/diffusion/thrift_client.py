@@ -1,0 +1,126 @@
+"""The four calls of BMv2's Thrift service that the rate agent needs, in Thrift's binary protocol.
+
+Why by hand: a client made by Thrift's compiler would be BMv2's code, and a few numbers and a text in fixed
+order need no library. The service names are those of BMv2's multiplexed server: `standard`, `simple_switch`.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import NamedTuple, TypeAlias
+
+_VERSION_CALL = 0x80010001
+_REPLY = 2
+_STOP, _I32, _I64, _TEXT = 0, 8, 10, 11
+_SECONDS = 5.0
+_LONGEST = 1 << 16
+
+
+class ThriftError(Exception):
+    """BMv2 cannot be reached, or refused. One line."""
+
+
+class I32(NamedTuple):
+    value: int
+
+
+class I64(NamedTuple):
+    value: int
+
+
+Argument: TypeAlias = I32 | I64 | str
+
+
+class ThriftClient:
+    """One connection to a simple_switch. Not for use from several threads at once."""
+
+    def __init__(self, host: str, port: int) -> None:
+        try:
+            self._socket = socket.create_connection((host, port), _SECONDS)
+        except OSError as error:
+            reason = (error.strerror or "no answer").lower()
+            raise ThriftError(f"no BMv2 at {host}:{port} ({reason}); name its --thrift-port") from None
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._in = self._socket.makefile("rb")
+        self._sequence = 0
+
+    def close(self) -> None:
+        self._in.close()
+        self._socket.close()
+
+    def read_register(self, name: str, index: int) -> int:
+        """Raises ThriftError."""
+        value = self._call("standard:bm_register_read", I32(0), name, I32(index))
+        if value is None:
+            raise ThriftError(f"BMv2 did not give register {name}[{index}]")
+        return value & 0xFFFFFFFF
+
+    def write_register(self, name: str, index: int, value: int) -> None:
+        """Raises ThriftError."""
+        self._call("standard:bm_register_write", I32(0), name, I32(index), I64(value))
+
+    def set_queue_rate(self, port: int, priority: int, packets_per_second: int) -> None:
+        """0: no limit. Raises ThriftError."""
+        method = "simple_switch:set_egress_priority_queue_rate"
+        self._call(method, I32(port), I32(priority), I64(packets_per_second))
+
+    def set_queue_depth(self, port: int, priority: int, packets: int) -> None:
+        """Raises ThriftError."""
+        self._call("simple_switch:set_egress_priority_queue_depth", I32(port), I32(priority), I32(packets))
+
+    def _call(self, method: str, *arguments: Argument) -> int | None:
+        """The number that the call returns, if it returns one."""
+        self._sequence += 1
+        try:
+            self._socket.sendall(_message(method, self._sequence, arguments))
+            return self._answer(method)
+        except (OSError, EOFError) as error:
+            raise ThriftError(f"BMv2 broke off: {error or 'connection closed'}") from None
+
+    def _answer(self, method: str) -> int | None:
+        version = self._number(">I")
+        if version >> 16 != 0x8001:
+            raise ThriftError(f"{method}: BMv2 does not speak Thrift's binary protocol")
+        self._text()
+        self._number(">i")
+        if version & 0xFF != _REPLY:
+            raise ThriftError(f"{method}: BMv2 does not know the call or its arguments")
+        result: int | None = None
+        while (kind := self._number(">B")) != _STOP:
+            field = self._number(">h")
+            if field:
+                raise ThriftError(f"{method}: BMv2 refused it")
+            if kind not in (_I32, _I64):
+                raise ThriftError(f"{method}: an answer of type {kind}, which is not expected")
+            result = self._number(">i" if kind == _I32 else ">q")
+        return result
+
+    def _text(self) -> bytes:
+        length = self._number(">i")
+        if not 0 <= length <= _LONGEST:
+            raise ThriftError("BMv2 does not speak Thrift's binary protocol")
+        return self._bytes(length)
+
+    def _number(self, form: str) -> int:
+        return int(struct.unpack(form, self._bytes(struct.calcsize(form)))[0])
+
+    def _bytes(self, count: int) -> bytes:
+        data = self._in.read(count)
+        if len(data) < count:
+            raise EOFError("connection closed")
+        return data
+
+
+def _message(method: str, sequence: int, arguments: tuple[Argument, ...]) -> bytes:
+    name = method.encode()
+    data = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", sequence)
+    for number, argument in enumerate(arguments, 1):
+        if isinstance(argument, I32):
+            data += struct.pack(">Bhi", _I32, number, argument.value)
+        elif isinstance(argument, I64):
+            data += struct.pack(">Bhq", _I64, number, argument.value)
+        else:
+            text = argument.encode()
+            data += struct.pack(">Bhi", _TEXT, number, len(text)) + text
+    return data + bytes([_STOP])

@@ -1,0 +1,92 @@
+"""What gfswitch's traffic manager is told over P4Runtime: queues and packet generators, as ExternEntry.
+
+Each is a google.protobuf.Struct; docs/traffic-manager.md lists the fields. BMv2 knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from finsy.proto import p4r
+from google.protobuf import json_format, struct_pb2
+
+QUEUE_SETTINGS, GENERATORS = "queues", "generators"
+"""Stand among the table names; match values are (port, queue), and (number,)."""
+
+_TYPES = {QUEUE_SETTINGS: 0x81, GENERATORS: 0x83}
+_UPDATE = p4r.Update.Type
+_Struct: TypeAlias = Mapping[str, str | float | bool | None]
+
+
+class QueueSettings(NamedTuple):
+    """How a queue is served: the highest level first, in a level by weight."""
+
+    level: int
+    weight: int
+
+
+class Generator(NamedTuple):
+    """A frame that arrives on a port at first + n * period."""
+
+    period_ns: int
+    first_ns: int
+    port: int
+    frame: bytes
+
+
+def default_queue(queue: int) -> QueueSettings:
+    """How a queue is served that nobody set."""
+    return QueueSettings(queue, 1)
+
+
+def encode(
+    kind: _UPDATE.ValueType, table: str, match: tuple[int, ...], value: QueueSettings | Generator | None
+) -> p4r.Update:
+    """The update that makes, changes or removes one; a queue cannot go, and is as nobody set it then."""
+    if table == QUEUE_SETTINGS:
+        settings = value if isinstance(value, QueueSettings) else default_queue(match[1])
+        fields = {"port": match[0], "queue": match[1], "level": settings.level, "weight": settings.weight}
+        return p4r.Update(type=_UPDATE.MODIFY, entity=_entity(QUEUE_SETTINGS, fields))
+    fields: dict[str, str | float | bool | None] = {"id": match[0]}
+    if isinstance(value, Generator):
+        fields |= {"period_ns": value.period_ns, "first_ns": value.first_ns, "port": value.port}
+        fields |= {"frame": value.frame.hex()}
+    return p4r.Update(type=kind, entity=_entity(GENERATORS, fields))
+
+
+def wildcards() -> list[p4r.Entity]:
+    """What to read to get every queue and every generator."""
+    return [_entity(table, {}) for table in _TYPES]
+
+
+def decode(entry: p4r.ExternEntry) -> tuple[str, tuple[int, ...], QueueSettings | Generator] | None:
+    """Table, match and value; None for a queue that nobody set."""
+    struct = struct_pb2.Struct()
+    entry.entry.Unpack(struct)
+    fields: dict[str, object] = json_format.MessageToDict(struct)
+    if entry.extern_type_id == _TYPES[QUEUE_SETTINGS]:
+        port, queue = _number(fields, "port"), _number(fields, "queue")
+        settings = QueueSettings(_number(fields, "level"), _number(fields, "weight"))
+        return None if settings == default_queue(queue) else (QUEUE_SETTINGS, (port, queue), settings)
+    generator = Generator(
+        _number(fields, "period_ns"),
+        _number(fields, "first_ns"),
+        _number(fields, "port"),
+        bytes.fromhex(str(fields["frame"])),
+    )
+    return GENERATORS, (_number(fields, "id"),), generator
+
+
+def _entity(table: str, fields: _Struct) -> p4r.Entity:
+    struct = struct_pb2.Struct()
+    struct.update(fields)
+    entry = p4r.ExternEntry(extern_type_id=_TYPES[table])
+    entry.entry.Pack(struct)
+    return p4r.Entity(extern_entry=entry)
+
+
+def _number(fields: Mapping[str, object], name: str) -> int:
+    value = fields[name]
+    assert isinstance(value, float | int)
+    return int(value)

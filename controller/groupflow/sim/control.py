@@ -1,0 +1,178 @@
+"""The controller in virtual time: the very one that runs networks, over simulated switches.
+
+An event loop whose clock is the simulator's: where it would wait, time passes in the network instead.
+Sleeps and timeouts of the controller are then simulated, too, and a run is the same every time.
+"""
+
+import asyncio
+import math
+import selectors
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from finsy.proto import p4r
+
+from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
+from groupflow.p4rt.entries import DELETE, Change, Entries, encode
+from groupflow.p4rt.program import Program
+from groupflow.runtime import Controller
+from groupflow.sessions.model import Session, SessionRecord
+from groupflow.sessions.requests import Options
+from groupflow.sessions.tokens import token
+from groupflow.sim.model import Scenario
+from groupflow.store.interface import Transaction
+from groupflow.store.memory import MemoryStore
+from groupflow.topology import Switch
+
+if TYPE_CHECKING:
+    from groupflow._native import NativeSim
+
+CONTROL_STEP_NS = 10**6
+"""How often the controller looks at what switches sent it: on average, twice its distance from them."""
+_SECRET, _SALT = "00" * 32, "00" * 8
+"""Known, because nothing here is secret, and a run must repeat."""
+
+OnStep = Callable[[int], None]
+"""Told the time (ns) after each step."""
+
+
+def session_token(session: int) -> str:
+    """What members of a simulated session show."""
+    record = SessionRecord(id=session, mode="e2e", policy="strict", window=1, salt=_SALT, created=0)
+    return token(_SECRET, record, "join")
+
+
+def run_controlled(sim: "NativeSim", scenario: Scenario, program: Program, on_step: OnStep) -> None:
+    """Runs a scenario to its end with a controller."""
+    network = _Network(sim, scenario, program, on_step)
+    loop = _Loop(network)
+    try:
+        loop.run_until_complete(_serve(network, scenario, program, loop.time))
+    finally:
+        loop.close()
+
+
+async def _serve(
+    network: "_Network", scenario: Scenario, program: Program, clock: Callable[[], float]
+) -> None:
+    store = MemoryStore()
+    await store.commit(Transaction({"controller/secret": _SECRET}))
+    controller = await Controller.open(
+        scenario.topology, program, store, Options(), connector=network.connect, clock=clock, wall=clock
+    )
+    for group in scenario.sessions:
+        session = await controller.manager.create(group.id, mode=group.mode, policy=group.policy)
+        record = replace(session.record, salt=_SALT)
+        controller.manager.sessions[group.id] = Session(record, session.members)
+    serving = asyncio.create_task(controller.run())
+    await asyncio.wait([serving, asyncio.create_task(network.ended.wait())], return_when="FIRST_COMPLETED")
+    serving.cancel()
+    with suppress(asyncio.CancelledError):
+        await serving
+
+
+class _Network:
+    """The simulated switches, as the controller knows them."""
+
+    def __init__(self, sim: "NativeSim", scenario: Scenario, program: Program, on_step: OnStep) -> None:
+        self.now_ns = 0
+        self.ended = asyncio.Event()
+        self._sim = sim
+        self._program = program
+        self._end_ns = scenario.duration_ns
+        self._on_step = on_step
+        self._connections: dict[str, _Connection] = {}
+
+    async def connect(self, switch: Switch, election_id: int) -> "_Connection":
+        connection = _Connection(self._sim, switch.name, self._program)
+        self._connections[switch.name] = connection
+        return connection
+
+    def advance(self, seconds: float | None) -> None:
+        """Lets time pass, at most so long, and hands up what switches sent to the controller."""
+        if self.now_ns >= self._end_ns:
+            self.ended.set()
+            return
+        wanted_ns = CONTROL_STEP_NS if seconds is None else max(1, math.ceil(seconds * 1e9))
+        until_ns = min(self.now_ns + min(wanted_ns, CONTROL_STEP_NS), self._end_ns)
+        while self.now_ns < until_ns:
+            self.now_ns, _, _ = self._sim.step(100, until_ns)
+        for _, switch, frame, metadata in self._sim.take_packet_ins():
+            if switch in self._connections:
+                self._connections[switch].deliver(frame, dict(metadata))
+        self._on_step(self.now_ns)
+
+
+class _Connection:
+    """A simulated switch in place of a P4Runtime connection."""
+
+    def __init__(self, sim: "NativeSim", name: str, program: Program) -> None:
+        self._sim = sim
+        self._name = name
+        self._program = program
+        self._entries: Entries = {}
+        self._packets: asyncio.Queue[PacketIn] = asyncio.Queue()
+
+    async def write(self, changes: Sequence[Change]) -> list[Failure]:
+        updates = [encode(self._program, change).SerializeToString() for change in changes]
+        failures: list[Failure] = []
+        for change, result in zip(changes, self._sim.write(self._name, updates), strict=True):
+            if result is not None:
+                failures.append(Failure(change, result[1]))
+            elif change.kind == DELETE:
+                del self._entries[change.key]
+            elif change.value is not None:
+                self._entries[change.key] = change.value
+        return failures
+
+    async def read(self) -> Entries:
+        return dict(self._entries)
+
+    async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        return []  # counters, for people who look at a running network
+
+    async def send(self, packet: PacketOut) -> None:
+        values = {"egress_port": packet.port, "inject": int(packet.inject)}
+        metadata = [
+            (field.id, values.get(name, 0).to_bytes((field.bitwidth + 7) // 8, "big"))
+            for name, field in self._program.packet_out.items()
+        ]
+        self._sim.packet_out(self._name, packet.frame, metadata)
+
+    def deliver(self, frame: bytes, metadata: dict[int, bytes]) -> None:
+        def value(name: str) -> int:
+            return int.from_bytes(metadata.get(self._program.packet_in[name].id, b""), "big")
+
+        self._packets.put_nowait(PacketIn(value("ingress_port"), value("reason"), frame))
+
+    async def packets(self) -> AsyncIterator[PacketIn]:
+        while True:
+            yield await self._packets.get()
+
+    async def close(self) -> None:
+        pass
+
+
+class _Selector(selectors.DefaultSelector):
+    """Where the loop would wait, the network goes on."""
+
+    def __init__(self, network: _Network) -> None:
+        super().__init__()
+        self._network = network
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        events = super().select(0)
+        if not events and (timeout is None or timeout > 0):
+            self._network.advance(timeout)
+        return events
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self, network: _Network) -> None:
+        self._network = network
+        super().__init__(_Selector(network))
+
+    def time(self) -> float:
+        return self._network.now_ns / 1e9

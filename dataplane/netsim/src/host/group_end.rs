@@ -1,0 +1,231 @@
+//! A member of a group session at a host, or a switch's cache agent: the machines of `dataplane/protocol`.
+//!
+//! Their payload is real: caches keep it and repair from it, and a receiver checks each byte.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_protocol::cache::{CacheAgent, CacheConfig};
+use groupflow_protocol::control::StartAt;
+use groupflow_protocol::ids::GROUP_PORT;
+use groupflow_protocol::receiver::{Receiver, ReceiverConfig};
+use groupflow_protocol::sender::{Sender, SenderConfig};
+use groupflow_protocol::source::{SeekableBytes, Source, SourceError};
+use groupflow_protocol::{BitRate, Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+
+use crate::sample::FlowSample;
+use crate::spec::{MemberRole, MemberSpec};
+use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
+
+/// What a sender sends: byte n of a stream is known to everyone.
+struct Pattern(u64);
+
+fn pattern(at: u64) -> u8 {
+    (at ^ at >> 8 ^ at >> 16).wrapping_mul(167) as u8
+}
+
+impl SeekableBytes for Pattern {
+    fn len(&self) -> u64 {
+        self.0
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        (offset..).zip(into).for_each(|(at, byte)| *byte = pattern(at));
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+enum Machine {
+    Sender(Box<Sender>),
+    Receiver(Box<Receiver>),
+    Cache(Box<CacheAgent>),
+}
+
+/// A member of a session, or a cache agent.
+#[derive(Debug)]
+pub struct GroupEnd {
+    spec: MemberSpec,
+    addresses: Addresses,
+    seed: u64,
+    start: Nanos,
+    /// `None` before the start.
+    machine: Option<Machine>,
+    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    pending: Nanos,
+    /// Time must pass between two calls of its own accord.
+    not_before: Nanos,
+    sent: u64,
+    received: u64,
+    delivered: u64,
+    corrupt: u64,
+    malformed: u64,
+}
+
+impl GroupEnd {
+    /// A member that joins at its start. `addresses` are those of what it sends, but for the destination.
+    pub fn new(addresses: Addresses, spec: MemberSpec, seed: u64) -> GroupEnd {
+        GroupEnd {
+            start: Nanos(spec.start_ns),
+            spec,
+            addresses,
+            seed,
+            machine: None,
+            pending: Nanos::MAX,
+            not_before: Nanos::ZERO,
+            sent: 0,
+            received: 0,
+            delivered: 0,
+            corrupt: 0,
+            malformed: 0,
+        }
+    }
+
+    /// When it has something to do.
+    pub fn deadline(&self) -> Nanos {
+        if self.pending < Nanos::MAX {
+            return Nanos::MAX; // it will be polled
+        }
+        let deadline = match &self.machine {
+            None => return self.start,
+            Some(Machine::Sender(sender)) => sender.next_deadline(),
+            Some(Machine::Receiver(receiver)) => receiver.next_deadline(),
+            Some(Machine::Cache(cache)) => cache.next_deadline(),
+        };
+        deadline.map_or(Nanos::MAX, |time| time.max(self.not_before))
+    }
+
+    /// Since when it may have something to send.
+    pub fn wants(&self) -> Nanos {
+        self.pending
+    }
+
+    /// Its time has come.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.machine.is_none() {
+            self.machine = self.begin(now);
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    fn begin(&self, now: Nanos) -> Option<Machine> {
+        let (session, name, token) =
+            (SessionId(self.spec.session), self.spec.name.clone(), self.spec.token.clone());
+        let (seed, join_patience) = (self.seed, None);
+        Some(match self.spec.role {
+            MemberRole::Sender { bytes, receivers, rate_bps } => {
+                // A pattern can always be read.
+                let source = Source::file(Box::new(Pattern(bytes)), Seq::FIRST).ok()?;
+                let (cap, first) = (BitRate(rate_bps), Seq::FIRST);
+                let config =
+                    SenderConfig { session, name, token, receivers, cap, first, join_patience, seed };
+                Machine::Sender(Box::new(Sender::new(now, config, source)))
+            }
+            MemberRole::Receiver => {
+                let (source, start, datagrams) = (MemberId::NONE, StartAt::Now, false);
+                let config =
+                    ReceiverConfig { session, source, name, token, start, datagrams, join_patience, seed };
+                Machine::Receiver(Box::new(Receiver::new(now, config)))
+            }
+            MemberRole::Cache { max_bytes } => {
+                let config = CacheConfig { name, token, max_bytes, seed };
+                Machine::Cache(Box::new(CacheAgent::new(now, config)))
+            }
+        })
+    }
+
+    /// A datagram arrives: a UDP header and what follows.
+    pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
+        let Some(bytes) = segment.get(UDP..) else { return };
+        self.received += 1;
+        let datagram = Datagram { from, bytes };
+        let result = match &mut self.machine {
+            None => return,
+            Some(Machine::Sender(sender)) => sender.handle(now, datagram),
+            Some(Machine::Receiver(receiver)) => receiver.handle(now, datagram),
+            Some(Machine::Cache(cache)) => cache.handle(now, datagram),
+        };
+        self.malformed += u64::from(result.is_err());
+        self.pending = self.pending.min(now);
+    }
+
+    /// Writes the packet to send now, if there is one. Gives its tail.
+    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        self.not_before = now + Nanos(1);
+        self.deliver(now);
+        let transmit = match &mut self.machine {
+            None => None,
+            Some(Machine::Sender(sender)) => {
+                sender.events().for_each(drop);
+                sender.poll_transmit(now)
+            }
+            Some(Machine::Receiver(receiver)) => {
+                receiver.events().for_each(drop);
+                receiver.poll_transmit(now)
+            }
+            Some(Machine::Cache(cache)) => {
+                cache.events().for_each(drop);
+                cache.poll_transmit(now)
+            }
+        };
+        let Some(transmit) = transmit else {
+            self.pending = Nanos::MAX;
+            return None;
+        };
+        self.pending = now;
+        self.sent += 1;
+        self.write(&transmit, head);
+        Some(0)
+    }
+
+    /// Takes what a receiver has in order, and checks it.
+    fn deliver(&mut self, now: Nanos) {
+        let Some(Machine::Receiver(receiver)) = &mut self.machine else { return };
+        let mut bytes = Vec::new();
+        receiver.take(now, &mut bytes);
+        let wrong = (self.delivered..).zip(&bytes).filter(|(at, &byte)| byte != pattern(*at)).count();
+        self.corrupt += wrong as u64;
+        self.delivered += bytes.len() as u64;
+    }
+
+    fn write(&self, transmit: &Transmit, head: &mut Vec<u8>) {
+        let (address, port, mac) = match transmit.dest {
+            Dest::Group(session) => {
+                let address = session.group();
+                (address, GROUP_PORT, multicast_mac(address))
+            }
+            Dest::Host(to) => (*to.ip(), to.port(), self.addresses.destination_mac),
+        };
+        let addresses = Addresses { destination: address, destination_mac: mac, ..self.addresses };
+        let length = (UDP + transmit.bytes.len()) as u32;
+        Template::new(&addresses, PROTOCOL_UDP).begin(head, length, 0);
+        head.extend_from_slice(&self.addresses.source_port.to_be_bytes());
+        head.extend_from_slice(&port.to_be_bytes());
+        head.extend_from_slice(&(length as u16).to_be_bytes());
+        head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
+        head.extend_from_slice(&transmit.bytes);
+    }
+
+    /// Datagrams that the machine refused, and bytes that were not those that were sent.
+    pub fn malformed(&self) -> u64 {
+        self.malformed + self.corrupt
+    }
+
+    /// Measures the member.
+    pub fn sample(&self, sample: &mut FlowSample) {
+        sample.sent_packets = self.sent;
+        sample.delivered_packets = self.received;
+        sample.delivered_bytes = self.delivered;
+        sample.finished = match &self.machine {
+            Some(Machine::Sender(sender)) => Some(sender.over()),
+            Some(Machine::Receiver(receiver)) => Some(receiver.complete()),
+            _ => None,
+        };
+    }
+}
+
+/// RFC 1112: the low 23 bits of the address.
+fn multicast_mac(address: Ipv4Addr) -> [u8; 6] {
+    let [_, b, c, d] = address.octets();
+    [0x01, 0x00, 0x5E, b & 0x7F, c, d]
+}

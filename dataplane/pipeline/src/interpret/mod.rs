@@ -1,0 +1,209 @@
+//! The interpreter: runs a program as it stands, slowly, and is the reference for what is right.
+
+use std::sync::Arc;
+
+use crate::action::{Machine, Pass};
+use crate::calculation::Checksum;
+use crate::control;
+use crate::info::DigestId;
+use crate::metadata::{arrive, become_clone, depart, preserve, set};
+use crate::packet::{
+    Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
+    Preserved, Verdict,
+};
+use crate::parser::{parse, Parsed};
+use crate::pipeline::{wire_length, Parts};
+use crate::pool::{Fields, Pool};
+use crate::program::Program;
+use crate::state::Externs;
+use crate::units::{Nanos, Port};
+
+/// Parser, checksum verification and ingress control.
+pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
+    let Parts { program, externs, states, pool } = parts;
+    let mut phv = program.layout.initial.clone();
+    arrive(program, &mut phv, now, arrival, bytes.len() + arrival.tail as usize);
+    let received = wire_length(bytes, arrival.tail);
+    let pass = Pass { now, received, length: received, ..Pass::default() };
+    let mut machine = Machine { program, phv: &mut phv, externs, payload: &[], pass };
+    let parsed = parse(&mut machine, bytes);
+    let payload = &bytes[parsed.consumed..];
+    machine.payload = payload;
+    after_parsing(&mut machine, &parsed);
+    control::run(&mut machine, states, program.ingress);
+    let pass = machine.pass;
+
+    if let Some(reason) = pass.failed {
+        return Ingress { verdict: Verdict::Drop(reason), packet: None, clones: vec![], digests: vec![] };
+    }
+    let mut clones = Vec::new();
+    if let Some((session, list)) = pass.clone {
+        let preserved = preserve(program, list, &phv);
+        let (packet, _) = reparse(program, externs, pool, now, arrival, bytes, &preserved);
+        clones.push(CloneRequest { session, packet });
+    }
+    let digests = pass.digests.iter().map(|&list| digest(program, list, &phv)).collect();
+    let verdict = verdict(program, &phv, &pass, externs.options.drop_port);
+    let keep = matches!(verdict, Verdict::Unicast(_) | Verdict::Multicast(_));
+    let shape = Shape { received, length: pass.length, truncate: pass.truncate, tail: arrival.tail };
+    let packet = keep.then(|| {
+        let payload = pool.payload(payload);
+        finish(program, pool, phv, payload, shape)
+    });
+    Ingress { verdict, packet, clones, digests }
+}
+
+/// Egress control, checksum update and deparser.
+pub(crate) fn egress(
+    parts: Parts<'_>,
+    now: Nanos,
+    packet: Packet,
+    departure: &Departure,
+    frame: &mut Frame,
+) -> Outcome {
+    let Parts { program, externs, states, pool } = parts;
+    let Packet(mut body) = packet;
+    let Some(phv) = body.fields.own_slots(program.layout.initial.len()) else {
+        return Outcome { fate: Fate::Drop(DropReason::Foreign), clones: vec![] };
+    };
+    let payload = body.payload.as_deref().map_or(&[][..], |payload| payload);
+    let drop_port = externs.options.drop_port;
+    depart(program, phv, now, departure, body.length, drop_port);
+    let (received, length, truncate) = (body.received, body.length, body.truncate);
+    let pass = Pass { now, received, length, truncate, ..Pass::default() };
+    let mut machine = Machine { program, phv, externs, payload, pass };
+    control::run(&mut machine, states, program.egress);
+
+    if let Some(reason) = machine.pass.failed {
+        return Outcome { fate: Fate::Drop(reason), clones: vec![] };
+    }
+    let mut clones = Vec::new();
+    if let Some((session, list)) = machine.pass.clone {
+        let mut fields: Box<[u128]> = (*machine.phv).into();
+        let preserved = preserve(program, list, &fields);
+        become_clone(program, &mut fields, &preserved, Instance::CloneEgress);
+        let shape = Shape { received, length: machine.pass.length, truncate: None, tail: body.tail };
+        let packet = finish(program, pool, fields, body.payload.clone(), shape);
+        clones.push(CloneRequest { session, packet });
+    }
+    if program.standard.egress_spec.bits(machine.phv) == u128::from(drop_port.0) {
+        return Outcome { fate: Fate::Drop(DropReason::Marked), clones };
+    }
+    update_checksums(&mut machine);
+    machine.run(&program.deparser.ops, &[]);
+    program.deparser.emit(&program.layout, machine.phv, payload, &mut frame.bytes);
+    frame.tail = body.tail;
+    if let Some(length) = machine.pass.truncate {
+        frame.truncate(length as usize);
+    }
+    let fate = match machine.pass.recirculate {
+        Some(list) => Fate::Recirculate(Box::new(preserve(program, list, machine.phv))),
+        None => Fate::Send,
+    };
+    pool.take_back(body);
+    Outcome { fate, clones }
+}
+
+/// Sets `parser_error`, verifies the checksums and sets `checksum_error`.
+fn after_parsing(machine: &mut Machine<'_>, parsed: &Parsed) {
+    let program = machine.program;
+    if parsed.error != program.parser.errors.no_error {
+        machine.externs.stats.parser_errors += 1;
+    }
+    set(program.standard.parser_error, machine.phv, u128::from(parsed.error));
+    let wrong = program.verified.iter().any(|checksum| {
+        machine.phv[checksum.valid as usize] != 0
+            && applies(machine, checksum)
+            && u128::from(machine.calculate(checksum.calculation)) != checksum.field.bits(machine.phv)
+    });
+    set(program.standard.checksum_error, machine.phv, u128::from(wrong));
+}
+
+fn applies(machine: &Machine<'_>, checksum: &Checksum) -> bool {
+    checksum.condition.as_ref().map_or(true, |condition| machine.eval(condition, &[]) != 0)
+}
+
+fn update_checksums(machine: &mut Machine<'_>) {
+    for checksum in &machine.program.updated {
+        if applies(machine, checksum) {
+            let sum = machine.calculate(checksum.calculation);
+            checksum.field.write(machine.phv, u128::from(sum));
+        }
+    }
+}
+
+/// Where a packet goes after ingress. Of what was asked for, the first counts: resubmit, multicast, port.
+fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Verdict {
+    if let Some(list) = pass.resubmit {
+        return Verdict::Resubmit(Box::new(preserve(program, list, phv)));
+    }
+    let group = program.standard.mcast_grp.map_or(0, |field| field.bits(phv));
+    if group != 0 {
+        return Verdict::Multicast(group as u16);
+    }
+    match program.standard.egress_spec.bits(phv) {
+        port if port == u128::from(drop_port.0) => Verdict::Drop(DropReason::Marked),
+        port => Verdict::Unicast(Port(port as u16)),
+    }
+}
+
+/// A packet's lengths.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub received: u32,
+    pub length: u32,
+    pub truncate: Option<u32>,
+    pub tail: u32,
+}
+
+/// A packet ready for egress.
+pub(crate) fn finish(
+    program: &Program,
+    pool: &mut Pool,
+    fields: Box<[u128]>,
+    payload: Option<Arc<Vec<u8>>>,
+    shape: Shape,
+) -> Packet {
+    let headers = program.deparser.header_bytes(&program.layout, &fields);
+    let bytes = headers + payload.as_deref().map_or(0, Vec::len) + shape.tail as usize;
+    let mut body = pool.packet(Fields::Slots(Box::default()));
+    body.priority = program.standard.priority.map_or(0, |field| field.bits(&fields) as u8);
+    body.fields = Fields::Slots(fields);
+    body.payload = payload;
+    (body.received, body.length, body.truncate) = (shape.received, shape.length, shape.truncate);
+    body.tail = shape.tail;
+    body.wire = u32::try_from(bytes).unwrap_or(u32::MAX).min(shape.truncate.unwrap_or(u32::MAX));
+    Packet(body)
+}
+
+/// The clone of an ingress packet: as it arrived, parsed anew, only the field list kept. Also its fields.
+pub(crate) fn reparse(
+    program: &Program,
+    externs: &mut Externs,
+    pool: &mut Pool,
+    now: Nanos,
+    arrival: &Arrival,
+    bytes: &[u8],
+    preserved: &Preserved,
+) -> (Packet, Box<[u128]>) {
+    let mut phv = program.layout.initial.clone();
+    // Parsers may branch on the ingress port.
+    program.standard.ingress_port.write(&mut phv, u128::from(arrival.port.0));
+    let received = wire_length(bytes, arrival.tail);
+    let pass = Pass { now, received, length: received, ..Pass::default() };
+    let mut machine = Machine { program, phv: &mut phv, externs, payload: &[], pass };
+    let parsed = parse(&mut machine, bytes);
+    let length = machine.pass.length;
+    become_clone(program, &mut phv, preserved, Instance::CloneIngress);
+    let shape = Shape { received, length, truncate: None, tail: arrival.tail };
+    let payload = pool.payload(&bytes[parsed.consumed..]);
+    (finish(program, pool, phv.clone(), payload, shape), phv)
+}
+
+/// A digest's members.
+pub(crate) fn digest(program: &Program, list: u32, phv: &[u128]) -> Digest {
+    let env = crate::expr::Env { layout: &program.layout, phv, locals: &[] };
+    let members = program.learn_lists[list as usize].iter().zip(&program.digests[list as usize].widths);
+    let values = members.map(|(expr, &width)| expr.eval(env) & crate::phv::mask(width as u8)).collect();
+    Digest { digest: DigestId(list), values }
+}

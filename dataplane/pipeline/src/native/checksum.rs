@@ -1,0 +1,229 @@
+//! Hashes and checksums as machine code.
+
+use cranelift_codegen::ir::{InstBuilder, Value};
+
+use crate::calculation::{Calculation, Checksum, Part};
+use crate::hash::Algorithm;
+use crate::native::context::Word;
+use crate::native::expr::Locals;
+use crate::native::gen::{At, Gen, NotNative};
+use crate::native::helpers;
+use crate::native::layout::Place;
+use crate::phv::Field;
+
+/// Adjacent bits of a header, and how many bits of the sum follow them.
+struct Run {
+    bit: u32,
+    width: u32,
+    end: u32,
+}
+
+impl Gen<'_> {
+    /// Verifies the checksums; sets `checksum_error`.
+    pub fn verify(&mut self) {
+        let Some(error) = self.program.standard.checksum_error else { return };
+        let (wrong, done) = (self.b.create_block(), self.b.create_block());
+        for checksum in &self.program.verified {
+            let next = self.b.create_block();
+            let valid = self.slot_value(checksum.valid);
+            self.unless_zero(valid, next);
+            self.applies(checksum, next);
+            let sum = self.calculation(checksum.calculation);
+            match self.field_bits(checksum.field) {
+                Ok(value) => {
+                    let differ = self.b.ins().bxor(sum, value);
+                    self.b.ins().brif(differ, wrong, &[], next, &[]);
+                }
+                // No checksum has more than 64 bits.
+                Err(NotNative) => {
+                    self.b.ins().jump(wrong, &[]);
+                }
+            }
+            self.b.switch_to_block(next);
+        }
+        let zero = self.int(0);
+        let _ = self.set_field(error, zero);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(wrong);
+        let one = self.int(1);
+        let _ = self.set_field(error, one);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    /// Updates the checksums.
+    pub fn update(&mut self) {
+        for checksum in &self.program.updated {
+            let next = self.b.create_block();
+            self.applies(checksum, next);
+            let sum = self.calculation(checksum.calculation);
+            let _ = self.set_field(checksum.field, sum);
+            self.b.ins().jump(next, &[]);
+            self.b.switch_to_block(next);
+        }
+    }
+
+    /// Goes to `other` where the checksum's condition is false.
+    fn applies(&mut self, checksum: &Checksum, other: cranelift_codegen::ir::Block) {
+        if let Some(condition) = &checksum.condition {
+            let next = self.b.create_block();
+            self.branch(condition, next, other);
+            self.b.switch_to_block(next);
+        }
+    }
+
+    /// The result of a calculation.
+    pub fn calculation(&mut self, number: u32) -> Value {
+        let calculation = &self.program.calculations[number as usize];
+        match self.internet_runs(calculation) {
+            Some((valid, runs)) => self.internet(valid, &runs),
+            None => {
+                let (context, number) = (self.context, self.int(u64::from(number)));
+                self.call(helpers::calculate as *const u8, &[context, number])
+            }
+        }
+    }
+
+    /// The runs of an Internet checksum over fields of one header, and the header's validity.
+    fn internet_runs(&self, calculation: &Calculation) -> Option<(u32, Vec<Run>)> {
+        let mut fields: Vec<(Field, u32)> = Vec::new();
+        for part in &calculation.parts {
+            match part {
+                Part::Field { field, valid } => fields.push((*field, *valid)),
+                Part::Header(header) => {
+                    let header = self.program.layout.header(*header);
+                    fields.extend(header.fields.iter().map(|field| (*field, header.valid)));
+                }
+                Part::Const { .. } | Part::Payload => return None,
+            }
+        }
+        let valid = fields.first()?.1;
+        if calculation.algorithm != Algorithm::Csum16 || fields.iter().any(|(_, v)| *v != valid) {
+            return None;
+        }
+        let mut runs: Vec<Run> = Vec::new();
+        let mut end = 0;
+        for (field, _) in fields {
+            let Place::Wire { bit } = self.layout.place(field.slot) else { return None };
+            let width = u32::from(field.width);
+            end += width;
+            match runs.last_mut() {
+                Some(run) if run.bit + run.width == bit => {
+                    run.width += width;
+                    run.end = end;
+                }
+                _ => runs.push(Run { bit, width, end }),
+            }
+        }
+        Some((valid, runs))
+    }
+
+    /// The sum is one of 16-bit words in ones' complement, where 2^16 counts as 1: any part may be added as a
+    /// number, shifted to where it ends within its word.
+    fn internet(&mut self, valid: u32, runs: &[Run]) -> Value {
+        let mut sum = self.int(0);
+        for run in runs {
+            let (mut bit, mut left) = (run.bit, run.width);
+            while left > 0 {
+                // 32 bits and a shift below 16 leave room for 2^16 summands. Parts end with a byte if possible.
+                let most = 32 - bit % 8;
+                let width = left.min(most);
+                left -= width;
+                let at = At { base: self.phv, offset: bit as i32 / 8 };
+                let value = self.load_bits(at, bit % 8, width as u8);
+                bit += width;
+                let end = run.end - left;
+                let shift = (16 - end % 16) % 16;
+                let value = if shift > 0 { self.b.ins().ishl_imm(value, i64::from(shift)) } else { value };
+                sum = self.b.ins().iadd(sum, value);
+            }
+        }
+        let low = self.b.ins().band_imm(sum, 0xffff_ffff);
+        let high = self.b.ins().ushr_imm(sum, 32);
+        sum = self.b.ins().iadd(low, high);
+        for _ in 0..3 {
+            let low = self.b.ins().band_imm(sum, 0xffff);
+            let high = self.b.ins().ushr_imm(sum, 16);
+            sum = self.b.ins().iadd(low, high);
+        }
+        let sum = self.b.ins().bxor_imm(sum, 0xffff);
+        let (valid, nothing) = (self.slot_value(valid), self.int(0xffff));
+        self.b.ins().select(valid, sum, nothing)
+    }
+
+    /// The number at a slot of at most 64 bits that is not on the wire.
+    pub fn slot_value(&mut self, slot: u32) -> Value {
+        match self.layout.place(slot) {
+            Place::Host { offset, bytes } => self.host_load(offset, bytes),
+            Place::Wire { .. } => self.int(0),
+        }
+    }
+
+    /// The word of a key field that starts `shift` bits above the lowest.
+    pub fn key_word(&mut self, field: Field, shift: u32) -> Value {
+        let width = u32::from(field.width);
+        match self.layout.place(field.slot) {
+            Place::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
+            Place::Wire { bit } => {
+                let part = (width - shift).min(64);
+                let first = bit + width - shift - part;
+                let at = At { base: self.phv, offset: first as i32 / 8 };
+                self.load_bits(at, first % 8, part as u8)
+            }
+        }
+    }
+
+    /// Runs the deparser's operations, then writes the valid headers.
+    pub fn deparse(&mut self) {
+        self.update();
+        let program = self.program;
+        self.action(&program.deparser.ops, Locals::Known(&[]), None);
+        let mut at = self.get(Word::out);
+        let first = at;
+        for &header in &program.deparser.order {
+            let region = self.layout.regions[header as usize];
+            if region.metadata {
+                continue;
+            }
+            let (emit, next) = (self.b.create_block(), self.b.create_block());
+            let after = self.b.append_block_param(next, cranelift_codegen::ir::types::I64);
+            let valid = self.valid(header);
+            self.b.ins().brif(valid, emit, &[], next, &[at]);
+            self.b.switch_to_block(emit);
+            let from = At { base: self.phv, offset: region.offset as i32 };
+            self.copy(At { base: at, offset: 0 }, from, region.bytes as usize);
+            let moved = self.b.ins().iadd_imm(at, i64::from(region.bytes));
+            self.b.ins().jump(next, &[moved]);
+            self.b.switch_to_block(next);
+            at = after;
+        }
+        let length = self.b.ins().isub(at, first);
+        self.put(Word::out_len, length);
+    }
+
+    /// Puts what Rust wants to know after ingress into the context.
+    pub fn summarise(&mut self) {
+        let standard = &self.program.standard;
+        let mut bytes = self.int(0);
+        for &header in &self.program.deparser.order {
+            let region = self.layout.regions[header as usize];
+            let (valid, zero) = (self.valid(header), self.int(0));
+            let size = self.int(u64::from(region.bytes));
+            let size = self.b.ins().select(valid, size, zero);
+            bytes = self.b.ins().iadd(bytes, size);
+        }
+        self.put(Word::header_bytes, bytes);
+        let fields = [
+            (Word::group, standard.mcast_grp),
+            (Word::egress_spec, Some(standard.egress_spec)),
+            (Word::priority, standard.priority),
+        ];
+        for (word, field) in fields {
+            let value = match field.map(|field| self.field_bits(field)) {
+                Some(Ok(value)) => value,
+                _ => self.int(0),
+            };
+            self.put(word, value);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! A program as machine code.
+
+use std::mem;
+
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{types, AbiParam, Function, InstBuilder, Signature, UserFuncName};
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::Context as Compilation;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+use crate::action::Op;
+use crate::expr::Expr;
+use crate::native::code::Code;
+use crate::native::context::{Context, Word};
+use crate::native::gen::{Gen, NotNative};
+use crate::native::helpers;
+use crate::native::layout::NativeLayout;
+use crate::parser::ParserOp;
+use crate::phv::Field;
+use crate::program::Program;
+
+/// A program with more steps than this left to the interpreter is faster there altogether: each costs the
+/// conversion of all fields there and back.
+const MOST_RARE: usize = 16;
+
+/// What the interpreter does for native code, each with the action's arguments where they are known.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    pub ops: Vec<(Vec<Op>, Vec<u128>)>,
+    pub tests: Vec<(Expr, Vec<u128>)>,
+    pub parser: bool,
+}
+
+type Entry = unsafe extern "C" fn(*mut Context);
+
+/// A program's machine code.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub layout: NativeLayout,
+    pub rare: Rare,
+    code: Code,
+    ingress: usize,
+    egress: usize,
+    deparse: usize,
+}
+
+impl Compiled {
+    /// The machine code of a program; the reason if there is none.
+    pub fn new(program: &Program) -> Result<Compiled, String> {
+        let isa = isa()?;
+        unusual(program)?;
+        let layout = NativeLayout::new(&program.layout);
+        let mut rare = Rare::default();
+        let mut code = Vec::new();
+        let mut add = |rare: &mut Rare, body| {
+            let function = function(&*isa, program, &layout, rare, body)?;
+            code.resize(code.len().next_multiple_of(16), 0);
+            let at = code.len();
+            code.extend(function);
+            Ok::<usize, String>(at)
+        };
+        let ingress = match add(&mut rare, ingress) {
+            Ok(at) => at,
+            Err(_) => {
+                rare = Rare { parser: true, ..Rare::default() };
+                add(&mut rare, ingress)?
+            }
+        };
+        let egress = add(&mut rare, egress)?;
+        let deparse = add(&mut rare, deparse)?;
+        let code = Code::new(&code).map_err(|error| error.to_string())?;
+        Ok(Compiled { layout, rare, code, ingress, egress, deparse })
+    }
+
+    /// Whether it is faster than the interpreter, by guess.
+    pub fn is_worthwhile(&self) -> bool {
+        self.rare.ops.len() + self.rare.tests.len() + usize::from(self.rare.parser) <= MOST_RARE
+    }
+
+    /// # Safety
+    ///
+    /// The context's pointers must be those of a pipeline of this program that nothing else uses meanwhile,
+    /// and `out` must have room for all headers.
+    unsafe fn run(&self, at: usize, context: &mut Context) {
+        // SAFETY: a function of type `Entry` starts there.
+        let entry: Entry = unsafe { mem::transmute(self.code.address(at)) };
+        // SAFETY: the caller's promise.
+        unsafe { entry(context) }
+    }
+
+    /// Parser, checksums, ingress control. Safety: see `run`.
+    pub unsafe fn ingress(&self, context: &mut Context) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run(self.ingress, context) }
+    }
+
+    /// Egress control. Safety: see `run`.
+    pub unsafe fn egress(&self, context: &mut Context) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run(self.egress, context) }
+    }
+
+    /// Checksums and headers. Safety: see `run`.
+    pub unsafe fn deparse(&self, context: &mut Context) {
+        // SAFETY: the caller's promise.
+        unsafe { self.run(self.deparse, context) }
+    }
+}
+
+/// What native code is made for: this machine.
+fn isa() -> Result<OwnedTargetIsa, String> {
+    if !cfg!(all(target_arch = "x86_64", unix)) {
+        return Err("no native code for this kind of machine".to_owned());
+    }
+    let mut flags = settings::builder();
+    let set = |flags: &mut settings::Builder, name, value| {
+        flags.set(name, value).map_err(|error| error.to_string())
+    };
+    set(&mut flags, "opt_level", "speed")?;
+    set(&mut flags, "enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
+    let isa = cranelift_native::builder()?;
+    isa.finish(settings::Flags::new(flags)).map_err(|error| error.to_string())
+}
+
+/// Programs that native code takes for granted not to exist.
+fn unusual(program: &Program) -> Result<(), String> {
+    let emits_metadata = program.deparser.order.iter().any(|&h| program.layout.header(h).metadata);
+    let standard = &program.standard;
+    let fields = [standard.checksum_error, standard.parser_error, standard.mcast_grp, standard.priority];
+    let required = [standard.egress_spec, standard.egress_port, standard.ingress_port];
+    let wide = |field: &Field| field.width > 64;
+    let colours = program.match_tables.iter().filter_map(|table| table.metered).map(|(_, field)| field);
+    let checksums = program.verified.iter().chain(&program.updated).map(|checksum| checksum.field);
+    let mut narrow = fields.into_iter().flatten().chain(required).chain(colours).chain(checksums);
+    let steps: usize = program.bodies.iter().map(|body| body.ops.len()).sum();
+    if emits_metadata || narrow.any(|field| wide(&field)) {
+        return Err("unusual fields".to_owned());
+    }
+    let primitive =
+        |op: &ParserOp| matches!(op, ParserOp::Primitive(op) if !crate::native::parser::plain(op));
+    if program.parser.states.iter().any(|state| state.ops.iter().any(primitive)) {
+        return Err("unusual operations in the parser".to_owned());
+    }
+    // The interpreter stops a packet after this many: native code does not count.
+    if steps + program.deparser.ops.len() > 50_000 {
+        return Err("more steps than a packet may take".to_owned());
+    }
+    Ok(())
+}
+
+/// One function: what runs up to the end of the control, and what is done there.
+fn function(
+    isa: &dyn TargetIsa,
+    program: &Program,
+    layout: &NativeLayout,
+    rare: &mut Rare,
+    body: Body,
+) -> Result<Vec<u8>, String> {
+    let call_conv = isa.default_call_conv();
+    let mut signature = Signature::new(call_conv);
+    signature.params.push(AbiParam::new(types::I64));
+    let function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+    let mut compilation = Compilation::for_function(function);
+    let mut frontend = FunctionBuilderContext::new();
+    let mut b = FunctionBuilder::new(&mut compilation.func, &mut frontend);
+    let (first, end) = (b.create_block(), b.create_block());
+    b.append_block_params_for_function_params(first);
+    b.switch_to_block(first);
+    let context = b.block_params(first)[0];
+    let mut gen = Gen { b, program, layout, rare, context, phv: context, end, call_conv };
+    gen.phv = gen.get(Word::phv);
+    body(&mut gen).map_err(|NotNative| "a step that must be native is not".to_owned())?;
+    gen.b.ins().return_(&[]);
+    gen.b.seal_all_blocks();
+    gen.b.finalize();
+    let code = compilation
+        .compile(isa, &mut ControlPlane::default())
+        .map_err(|error| format!("Cranelift: {:?}", error.inner))?;
+    if !code.buffer.relocs().is_empty() {
+        return Err("code with relocations".to_owned());
+    }
+    Ok(code.code_buffer().to_vec())
+}
+
+type Body = fn(&mut Gen<'_>) -> Result<(), NotNative>;
+
+/// Sets fields from words of the context.
+fn set_all(gen: &mut Gen<'_>, fields: &[(Option<Field>, Word)]) -> Result<(), NotNative> {
+    for &(field, word) in fields {
+        if let Some(field) = field {
+            let value = gen.get(word);
+            gen.set_field(field, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn ingress(gen: &mut Gen<'_>) -> Result<(), NotNative> {
+    let standard = &gen.program.standard;
+    set_all(
+        gen,
+        &[
+            (Some(standard.ingress_port), Word::ingress_port),
+            (standard.ingress_global_timestamp, Word::now_us),
+        ],
+    )?;
+    let (restored, fresh) = (gen.get(Word::restored), gen.b.create_block());
+    gen.unless_zero(restored, fresh);
+    let context = gen.context;
+    gen.call(helpers::restore as *const u8, &[context]);
+    gen.b.ins().jump(fresh, &[]);
+    gen.b.switch_to_block(fresh);
+    set_all(
+        gen,
+        &[(Some(standard.instance_type), Word::instance), (Some(standard.packet_length), Word::received)],
+    )?;
+    if gen.rare.parser {
+        gen.call(helpers::parse as *const u8, &[context]);
+    } else {
+        gen.parser()?;
+    }
+    gen.verify();
+    gen.control(gen.program.ingress);
+    gen.b.switch_to_block(gen.end);
+    gen.summarise();
+    Ok(())
+}
+
+fn egress(gen: &mut Gen<'_>) -> Result<(), NotNative> {
+    let standard = &gen.program.standard;
+    // Anything but the drop port, as in BMv2: the program may still mark the packet.
+    let other = gen.get(Word::drop_port);
+    let other = gen.b.ins().iadd_imm(other, 1);
+    gen.set_field(standard.egress_spec, other)?;
+    set_all(
+        gen,
+        &[
+            (Some(standard.egress_port), Word::egress_port),
+            (Some(standard.instance_type), Word::instance),
+            (Some(standard.packet_length), Word::length),
+            (standard.egress_rid, Word::rid),
+            (standard.egress_global_timestamp, Word::now_us),
+            (standard.enq_timestamp, Word::enq_timestamp_us),
+            (standard.enq_qdepth, Word::enq_qdepth),
+            (standard.deq_qdepth, Word::deq_qdepth),
+            (standard.deq_timedelta, Word::deq_timedelta_us),
+        ],
+    )?;
+    gen.control(gen.program.egress);
+    gen.b.switch_to_block(gen.end);
+    let spec = gen.field_bits(standard.egress_spec)?;
+    gen.put(Word::egress_spec, spec);
+    Ok(())
+}
+
+fn deparse(gen: &mut Gen<'_>) -> Result<(), NotNative> {
+    gen.deparse();
+    let end = gen.end;
+    gen.b.ins().jump(end, &[]);
+    gen.b.switch_to_block(end);
+    Ok(())
+}

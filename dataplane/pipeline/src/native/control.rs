@@ -1,0 +1,163 @@
+//! Controls as machine code: a block for each node, and the actions within.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::ir::{Block, InstBuilder, StackSlotData, StackSlotKind, Value};
+use cranelift_frontend::Switch;
+
+use crate::control::Node;
+use crate::native::context::Word;
+use crate::native::expr::Locals;
+use crate::native::gen::Gen;
+use crate::native::helpers;
+use crate::native::table::{key_words, row, NativeTable};
+use crate::table::{Next, Table};
+
+/// Blocks of the nodes that were reached so far.
+#[derive(Default)]
+struct Nodes {
+    blocks: HashMap<u32, Block>,
+    waiting: Vec<u32>,
+}
+
+impl Nodes {
+    fn block(&mut self, gen: &mut Gen<'_>, next: Next) -> Block {
+        let Some(node) = next else { return gen.end };
+        *self.blocks.entry(node).or_insert_with(|| {
+            self.waiting.push(node);
+            gen.b.create_block()
+        })
+    }
+}
+
+impl Gen<'_> {
+    /// A control from its first node; all ways lead to `end`.
+    pub fn control(&mut self, start: Next) {
+        let mut nodes = Nodes::default();
+        let first = nodes.block(self, start);
+        self.b.ins().jump(first, &[]);
+        while let Some(node) = nodes.waiting.pop() {
+            self.b.switch_to_block(nodes.blocks[&node]);
+            match &self.program.nodes[node as usize] {
+                Node::Condition { condition, on_true, on_false } => {
+                    let (on_true, on_false) = (nodes.block(self, *on_true), nodes.block(self, *on_false));
+                    self.branch(condition, on_true, on_false);
+                }
+                Node::Call { action, next } => {
+                    let ops = &self.program.bodies[*action as usize].ops;
+                    self.action(ops, Locals::Known(&[]), None);
+                    let next = nodes.block(self, *next);
+                    self.b.ins().jump(next, &[]);
+                }
+                Node::Table(table) => self.table(*table, &mut nodes),
+            }
+        }
+    }
+
+    fn table(&mut self, number: u32, nodes: &mut Nodes) {
+        let program = self.program;
+        let (table, info) = (&program.match_tables[number as usize], &program.tables[number as usize]);
+        match &table.default {
+            Some(call) if table.key.is_empty() && info.const_default => {
+                // What p4c makes of a bare call of an action.
+                let position = info.actions.iter().position(|action| *action == call.action);
+                let next = position.map_or(table.next_default, |position| table.next[position]);
+                let ops = &program.bodies[call.action.index()].ops;
+                self.action(ops, Locals::Known(&call.arguments), None);
+                let next = nodes.block(self, table.next_miss.unwrap_or(next));
+                self.b.ins().jump(next, &[]);
+            }
+            _ => self.looked_up(number, table, nodes),
+        }
+    }
+
+    fn looked_up(&mut self, number: u32, table: &Table, nodes: &mut Nodes) {
+        let program = self.program;
+        let info = &program.tables[number as usize];
+        let found = self.find(number, table);
+        let hit = self.load(found, 8 * row::NUMBER as i32);
+        if table.counted {
+            let next = self.b.create_block();
+            self.unless_zero(hit, next);
+            self.count(found, 8 * row::PACKETS as i32);
+            self.b.ins().jump(next, &[]);
+            self.b.switch_to_block(next);
+        }
+        if let Some((_, target)) = table.metered {
+            let next = self.b.create_block();
+            self.unless_zero(hit, next);
+            let (context, table) = (self.context, self.int(u64::from(number)));
+            let colour = self.call(helpers::direct_meter as *const u8, &[context, table, hit]);
+            // A colour's field is narrow, or the program would not have been compiled.
+            let _ = self.set_field(target, colour);
+            self.b.ins().jump(next, &[]);
+            self.b.switch_to_block(next);
+        }
+        let mut switch = Switch::new();
+        let none = self.b.create_block();
+        let mut cases = Vec::new();
+        for (position, action) in info.actions.iter().enumerate() {
+            let block = self.b.create_block();
+            switch.set_entry(position as u128 + 1, block);
+            cases.push((block, *action, table.next[position]));
+        }
+        let action = self.load(found, 8 * row::ACTION as i32);
+        switch.emit(&mut self.b, action, none);
+        for (block, action, next) in cases {
+            self.b.switch_to_block(block);
+            let widths: Vec<u8> =
+                program.actions[action.index()].params.iter().map(|param| param.width as u8).collect();
+            let ops = &program.bodies[action.index()].ops;
+            self.action(ops, Locals::Row(found, &widths), Some((number, found)));
+            self.after(table, hit, next, nodes);
+        }
+        self.b.switch_to_block(none);
+        let next = nodes.block(self, table.next_miss.unwrap_or(table.next_default));
+        self.b.ins().jump(next, &[]);
+    }
+
+    /// Goes on after an action whose list entry says `next`.
+    fn after(&mut self, table: &Table, hit: Value, next: Next, nodes: &mut Nodes) {
+        let on_hit = nodes.block(self, table.next_hit.unwrap_or(next));
+        let on_miss = nodes.block(self, table.next_miss.unwrap_or(next));
+        if on_hit == on_miss {
+            self.b.ins().jump(on_hit, &[]);
+        } else {
+            self.b.ins().brif(hit, on_hit, &[], on_miss, &[]);
+        }
+    }
+
+    /// The address of the row that matches, or of the miss row.
+    fn find(&mut self, number: u32, table: &Table) -> Value {
+        let tables = self.get(Word::tables);
+        let offset = number as usize * std::mem::size_of::<NativeTable>();
+        let address = self.b.ins().iadd_imm(tables, offset as i64);
+        let words = key_words(&table.widths);
+        if words.is_empty() {
+            return self.call(helpers::miss as *const u8, &[address]);
+        }
+        let size = 8 * words.len() as u32;
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size));
+        for (word, &(field, shift)) in words.iter().enumerate() {
+            let part = table.key[field];
+            let value = self.key_word(part.field, shift);
+            let all = crate::phv::mask((u32::from(part.field.width) - shift).min(64) as u8) as u64;
+            let mask = (part.mask >> shift) as u64 & all;
+            let value = if mask == all { value } else { self.b.ins().band_imm(value, mask as i64) };
+            let value = match self.always_valid(part.valid) {
+                true => value,
+                false => {
+                    let (valid, zero) = (self.slot_value(part.valid), self.int(0));
+                    self.b.ins().select(valid, value, zero)
+                }
+            };
+            self.b.ins().stack_store(value, slot, 8 * word as i32);
+        }
+        let key = self.b.ins().stack_addr(cranelift_codegen::ir::types::I64, slot, 0);
+        self.call(NativeTable::find(table) as *const u8, &[address, key])
+    }
+
+    fn always_valid(&self, slot: u32) -> bool {
+        self.program.layout.headers.iter().any(|header| header.metadata && header.valid == slot)
+    }
+}

@@ -1,0 +1,273 @@
+//! Expressions as machine code.
+//!
+//! A value is the lowest 64 bits of what the interpreter computes, together with the range it can have. Where
+//! an operation needs more than those bits, it is left to the interpreter.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value};
+
+use crate::expr::{Binary, Expr, Unary};
+use crate::load::range::Range::{self, Signed, Unsigned};
+use crate::native::gen::{Gen, NotNative};
+use crate::native::table::row;
+
+/// What an action's arguments are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Locals<'a> {
+    /// Known when the code is made: none, or those of a constant default action.
+    Known(&'a [u128]),
+    /// In the row at the address; their widths.
+    Row(Value, &'a [u8]),
+}
+
+/// A value with its range.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Typed {
+    pub value: Value,
+    pub range: Range,
+}
+
+impl Typed {
+    /// The value, if 64 bits are all of it.
+    pub fn exact(self) -> Result<Value, NotNative> {
+        match self.range {
+            Unsigned(0..=64) | Signed(0..=64) => Ok(self.value),
+            _ => Err(NotNative),
+        }
+    }
+
+    /// The value, if 64 bits without sign are all of it.
+    pub fn natural(self) -> Result<Value, NotNative> {
+        match self.range {
+            Unsigned(0..=64) => Ok(self.value),
+            _ => Err(NotNative),
+        }
+    }
+}
+
+impl Gen<'_> {
+    /// The value of an expression.
+    pub fn expr(&mut self, expr: &Expr, locals: Locals<'_>) -> Result<Typed, NotNative> {
+        match expr {
+            Expr::Const(value) => {
+                let range = match value.leading_ones() {
+                    0 => Unsigned(128 - value.leading_zeros()),
+                    ones => Signed(129 - ones),
+                };
+                Ok(Typed { value: self.int(*value as u64), range })
+            }
+            Expr::Field(field) => {
+                let value = self.field_bits(*field)?;
+                let range = Range::of_field(*field);
+                let value = if field.signed { self.sign_extended(value, field.width) } else { value };
+                Ok(Typed { value, range })
+            }
+            Expr::Local(index) => match locals {
+                Locals::Known(values) => {
+                    let value = values.get(*index as usize).copied().unwrap_or(0);
+                    self.expr(&Expr::Const(value), locals)
+                }
+                Locals::Row(at, widths) => {
+                    let width = *widths.get(*index as usize).ok_or(NotNative)?;
+                    let value = self.load(at, 8 * (row::ARGUMENTS as i32 + *index as i32));
+                    Ok(Typed { value, range: Unsigned(u32::from(width)) })
+                }
+            },
+            Expr::Unary(op, operand) => {
+                let operand = self.expr(operand, locals)?;
+                self.unary(*op, operand)
+            }
+            Expr::Binary(op, sides) => {
+                let (a, b) = (self.expr(&sides.0, locals)?, self.expr(&sides.1, locals)?);
+                self.binary(*op, a, b, &sides.1)
+            }
+            Expr::Select(parts) => {
+                let condition = self.expr(&parts.0, locals)?.exact()?;
+                let (a, b) = (self.expr(&parts.1, locals)?, self.expr(&parts.2, locals)?);
+                let value = self.b.ins().select(condition, a.value, b.value);
+                Ok(Typed { value, range: a.range.join(b.range) })
+            }
+            Expr::StackLast { .. }
+            | Expr::StackField { .. }
+            | Expr::StackValid { .. }
+            | Expr::LastIndex(_)
+            | Expr::StackCount(_) => Err(NotNative),
+        }
+    }
+
+    fn sign_extended(&mut self, value: Value, width: u8) -> Value {
+        if width >= 64 {
+            return value;
+        }
+        let shift = i64::from(64 - width);
+        let value = self.b.ins().ishl_imm(value, shift);
+        self.b.ins().sshr_imm(value, shift)
+    }
+
+    fn unary(&mut self, op: Unary, operand: Typed) -> Result<Typed, NotNative> {
+        let bit = Unsigned(1);
+        match op {
+            Unary::Not => {
+                let value = operand.exact()?;
+                Ok(Typed { value: self.is_zero(value), range: bit })
+            }
+            Unary::IsNonZero => {
+                let value = operand.exact()?;
+                Ok(Typed { value: self.is_not_zero(value), range: bit })
+            }
+            Unary::Complement => {
+                let value = self.b.ins().bnot(operand.value);
+                Ok(Typed { value, range: Range::signed(operand.range.signed_bits()) })
+            }
+            Unary::Wrap(width) => {
+                let value = self.sign_extended(operand.value, width);
+                Ok(Typed { value, range: Signed(u32::from(width)) })
+            }
+            Unary::Clamp { width, signed } => self.clamp(operand, width, signed),
+        }
+    }
+
+    fn clamp(&mut self, operand: Typed, width: u8, signed: bool) -> Result<Typed, NotNative> {
+        let value = operand.exact()?;
+        let negative = matches!(operand.range, Signed(_));
+        let bits = u32::from(width);
+        if width > 63 || operand.range == Unsigned(64) && signed {
+            return Err(NotNative);
+        }
+        if signed {
+            let (low, high) = (self.int((-1i64 << (width - 1)) as u64), self.int((1u64 << (width - 1)) - 1));
+            let value = self.b.ins().smax(value, low);
+            return Ok(Typed { value: self.b.ins().smin(value, high), range: Signed(bits) });
+        }
+        let (zero, high) = (self.int(0), self.int((1u64 << width) - 1));
+        let value = if negative { self.b.ins().smax(value, zero) } else { value };
+        Ok(Typed { value: self.b.ins().umin(value, high), range: Unsigned(bits) })
+    }
+
+    fn binary(&mut self, op: Binary, a: Typed, b: Typed, right: &Expr) -> Result<Typed, NotNative> {
+        let signed_sum = || Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1);
+        let (x, y) = (a.value, b.value);
+        let (value, range) = match op {
+            Binary::Add => (self.b.ins().iadd(x, y), a.range.add(b.range)),
+            Binary::Sub => (self.b.ins().isub(x, y), signed_sum()),
+            Binary::Mul => (self.b.ins().imul(x, y), a.range.mul(b.range)),
+            Binary::And => (self.b.ins().band(x, y), a.range.and(b.range)),
+            Binary::Or => (self.b.ins().bor(x, y), a.range.join(b.range)),
+            Binary::Xor => (self.b.ins().bxor(x, y), a.range.join(b.range)),
+            Binary::Shl => {
+                let amount = b.natural()?;
+                let shifted = self.b.ins().ishl(x, amount);
+                (self.unless_out(amount, shifted), a.range.shl(right))
+            }
+            Binary::ShrUnsigned => {
+                let (x, amount) = (a.natural()?, b.natural()?);
+                let shifted = self.b.ins().ushr(x, amount);
+                (self.unless_out(amount, shifted), a.range)
+            }
+            Binary::ShrSigned => {
+                let (x, amount, most) = (a.exact()?, b.natural()?, self.int(63));
+                if a.range == Unsigned(64) {
+                    return Err(NotNative);
+                }
+                let amount = self.b.ins().umin(amount, most);
+                (self.b.ins().sshr(x, amount), a.range)
+            }
+            Binary::Div | Binary::Mod => {
+                let (x, y) = (a.natural()?, b.natural()?);
+                let (zero, one) = (self.int(0), self.int(1));
+                let safe = self.b.ins().umax(y, one);
+                let result = match op {
+                    Binary::Div => self.b.ins().udiv(x, safe),
+                    _ => self.b.ins().urem(x, safe),
+                };
+                (self.b.ins().select(y, result, zero), a.range)
+            }
+            Binary::LogicalAnd => {
+                let (x, y) = (a.exact()?, b.exact()?);
+                let (x, y) = (self.is_not_zero(x), self.is_not_zero(y));
+                (self.b.ins().band(x, y), Unsigned(1))
+            }
+            Binary::LogicalOr => {
+                let either = (a.exact()?, b.exact()?);
+                let either = self.b.ins().bor(either.0, either.1);
+                (self.is_not_zero(either), Unsigned(1))
+            }
+            Binary::Eq | Binary::Ne | Binary::Less { .. } | Binary::LessEq { .. } => {
+                (self.comparison(op, a, b)?, Unsigned(1))
+            }
+            Binary::SaturatingAdd { width, signed } | Binary::SaturatingSub { width, signed } => {
+                return self.saturating(op, a, b, width, signed)
+            }
+        };
+        Ok(Typed { value, range })
+    }
+
+    /// What was shifted, or 0 if the amount is 64 or more.
+    fn unless_out(&mut self, amount: Value, shifted: Value) -> Value {
+        let (zero, limit) = (self.int(0), self.int(64));
+        let within = self.b.ins().icmp(IntCC::UnsignedLessThan, amount, limit);
+        self.b.ins().select(within, shifted, zero)
+    }
+
+    fn comparison(&mut self, op: Binary, a: Typed, b: Typed) -> Result<Value, NotNative> {
+        let both = Typed { value: a.value, range: a.range.join(b.range) };
+        both.exact()?;
+        let is_signed = matches!(both.range, Signed(_));
+        let code = match op {
+            Binary::Eq => IntCC::Equal,
+            Binary::Ne => IntCC::NotEqual,
+            Binary::Less { signed: true } if is_signed => IntCC::SignedLessThan,
+            Binary::Less { signed: false } if !is_signed => IntCC::UnsignedLessThan,
+            Binary::LessEq { signed: true } if is_signed => IntCC::SignedLessThanOrEqual,
+            Binary::LessEq { signed: false } if !is_signed => IntCC::UnsignedLessThanOrEqual,
+            _ => return Err(NotNative),
+        };
+        Ok(self.test(code, a.value, b.value))
+    }
+
+    fn saturating(
+        &mut self,
+        op: Binary,
+        a: Typed,
+        b: Typed,
+        width: u8,
+        signed: bool,
+    ) -> Result<Typed, NotNative> {
+        // 62 bits leave room for the exact result.
+        if width > 62 {
+            return Err(NotNative);
+        }
+        a.exact()?;
+        b.exact()?;
+        let (value, range) = match op {
+            Binary::SaturatingAdd { .. } => (self.b.ins().iadd(a.value, b.value), a.range.add(b.range)),
+            _ => (self.b.ins().isub(a.value, b.value), Signed(64)),
+        };
+        self.clamp(Typed { value, range }, width, signed)
+    }
+
+    /// Goes to one block or the other.
+    pub fn branch(&mut self, condition: &Expr, on_true: Block, on_false: Block) {
+        match condition {
+            Expr::Binary(Binary::LogicalAnd, sides) => {
+                let second = self.b.create_block();
+                self.branch(&sides.0, second, on_false);
+                self.b.switch_to_block(second);
+                self.branch(&sides.1, on_true, on_false);
+            }
+            Expr::Binary(Binary::LogicalOr, sides) => {
+                let second = self.b.create_block();
+                self.branch(&sides.0, on_true, second);
+                self.b.switch_to_block(second);
+                self.branch(&sides.1, on_true, on_false);
+            }
+            Expr::Unary(Unary::Not, operand) => self.branch(operand, on_false, on_true),
+            Expr::Unary(Unary::IsNonZero, operand) => self.branch(operand, on_true, on_false),
+            _ => {
+                let exact = self.expr(condition, Locals::Known(&[])).and_then(Typed::exact);
+                let value = exact.unwrap_or_else(|NotNative| self.rare_test(condition));
+                self.b.ins().brif(value, on_true, &[], on_false, &[]);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The native engine: a program as machine code, made by Cranelift when the program is first used.
+//!
+//! [`compile`] turns parser, controls and deparser into three functions. Fields live in a packet's words
+//! ([`layout`]), tables in arrays of rows ([`table`]); what tables hold is looked up at run time, so the control
+//! plane's writes need no new code. Rare or wide operations are left to the interpreter, one by one
+//! ([`helpers`]).
+
+pub(crate) mod cells;
+mod checksum;
+mod code;
+pub(crate) mod compile;
+pub(crate) mod context;
+mod control;
+mod expr;
+mod gen;
+mod hash;
+mod helpers;
+mod layout;
+mod op;
+pub(crate) mod parser;
+mod run;
+pub(crate) mod table;
+
+pub(crate) use run::Native;

@@ -1,0 +1,376 @@
+//! Actions as machine code.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value};
+
+use crate::action::{HeaderRef, Op, Target};
+use crate::expr::Expr;
+use crate::native::context::Word;
+use crate::native::expr::{Locals, Typed};
+use crate::native::gen::{At, Gen, NotNative};
+use crate::native::helpers;
+use crate::native::layout::Place;
+use crate::phv::Field;
+
+/// A row from which the interpreter takes an action's arguments: the table, and the row's address.
+pub(crate) type Source = Option<(u32, Value)>;
+
+impl Gen<'_> {
+    /// An action's primitives. Goes to `end` where one of them fails or exits.
+    pub fn action(&mut self, ops: &[Op], locals: Locals<'_>, source: Source) {
+        let jumps_back = |(at, op): (usize, &Op)| match op {
+            Op::Jump(to) | Op::JumpIfZero { to, .. } => *to as usize <= at,
+            _ => false,
+        };
+        if ops.iter().enumerate().any(jumps_back) {
+            // The interpreter bounds loops.
+            self.rare_ops(ops, locals, source);
+            return;
+        }
+        let targets = |op: &Op| match op {
+            Op::Jump(to) | Op::JumpIfZero { to, .. } => Some((*to as usize).min(ops.len())),
+            _ => None,
+        };
+        let mut blocks = vec![None; ops.len() + 1];
+        for target in ops.iter().filter_map(targets) {
+            blocks[target].get_or_insert_with(|| self.b.create_block());
+        }
+        for (at, op) in ops.iter().enumerate() {
+            self.enter(blocks[at]);
+            match op {
+                Op::Jump(to) => {
+                    if let Some(block) = blocks[(*to as usize).min(ops.len())] {
+                        self.b.ins().jump(block, &[]);
+                        let unreachable = self.b.create_block();
+                        self.b.switch_to_block(unreachable);
+                    }
+                }
+                Op::JumpIfZero { condition, to } => {
+                    if let Some(block) = blocks[(*to as usize).min(ops.len())] {
+                        let next = self.b.create_block();
+                        let value = self.expr(condition, locals).and_then(Typed::exact);
+                        let value =
+                            value.unwrap_or_else(|NotNative| self.rare_test_with(condition, locals, source));
+                        self.b.ins().brif(value, next, &[], block, &[]);
+                        self.b.switch_to_block(next);
+                    }
+                }
+                _ => {
+                    if self.op(op, locals).is_err() {
+                        self.rare_ops(std::slice::from_ref(op), locals, source);
+                    }
+                }
+            }
+        }
+        self.enter(blocks[ops.len()]);
+        if ops.iter().any(|op| matches!(op, Op::Exit)) {
+            let exit = self.get(Word::exit);
+            let next = self.b.create_block();
+            self.b.ins().brif(exit, self.end, &[], next, &[]);
+            self.b.switch_to_block(next);
+        }
+    }
+
+    fn enter(&mut self, block: Option<cranelift_codegen::ir::Block>) {
+        if let Some(block) = block {
+            self.b.ins().jump(block, &[]);
+            self.b.switch_to_block(block);
+        }
+    }
+
+    /// One primitive, or nothing that has an effect and an error.
+    pub fn op(&mut self, op: &Op, locals: Locals<'_>) -> Result<(), NotNative> {
+        match op {
+            Op::Assign { target: Target::Field(field), value } => self.assign(*field, value, locals),
+            Op::AddHeader(HeaderRef::Fixed(header)) => {
+                self.add_header(*header);
+                Ok(())
+            }
+            Op::RemoveHeader(HeaderRef::Fixed(header)) => {
+                self.remove_header(*header);
+                Ok(())
+            }
+            Op::CopyHeader { target: HeaderRef::Fixed(target), source: HeaderRef::Fixed(source) } => {
+                self.copy_header(*target, *source)
+            }
+            Op::MarkToDrop => {
+                let drop_port = self.get(Word::drop_port);
+                self.set_field(self.program.standard.egress_spec, drop_port)?;
+                let zero = self.int(0);
+                self.program.standard.mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))
+            }
+            Op::RegisterRead { .. } | Op::RegisterWrite { .. } | Op::Count { .. } => self.array(op, locals),
+            Op::Hash { target: Target::Field(field), base, calculation, max } => {
+                if field.width > 64 {
+                    return Err(NotNative);
+                }
+                let (base, max) = (self.expr(base, locals)?, self.expr(max, locals)?.natural()?);
+                let one = self.int(1);
+                let max = self.b.ins().umax(max, one);
+                let hash = self.calculation(*calculation);
+                let hash = self.b.ins().urem(hash, max);
+                let value = self.b.ins().iadd(base.value, hash);
+                self.set_field(*field, value)
+            }
+            Op::Clone { session, list } => {
+                let session = self.expr(session, locals)?.value;
+                let session = self.b.ins().band_imm(session, i64::from(u32::MAX));
+                self.put(Word::clone_session, session);
+                self.put_int(Word::clone_list, u64::from(*list) + 1);
+                Ok(())
+            }
+            Op::Resubmit(list) => {
+                self.put_int(Word::resubmit, u64::from(*list) + 1);
+                Ok(())
+            }
+            Op::Recirculate(list) => {
+                self.put_int(Word::recirculate, u64::from(*list) + 1);
+                Ok(())
+            }
+            Op::Truncate(length) => {
+                let (length, most) = (self.expr(length, locals)?.natural()?, self.int(u64::from(u32::MAX)));
+                let length = self.b.ins().umin(length, most);
+                self.put(Word::truncate, length);
+                Ok(())
+            }
+            Op::Assert(condition) => {
+                let condition = self.expr(condition, locals)?.exact()?;
+                self.assert(condition);
+                Ok(())
+            }
+            Op::Exit => {
+                self.put_int(Word::exit, 1);
+                Ok(())
+            }
+            Op::Nothing => Ok(()),
+            _ => Err(NotNative),
+        }
+    }
+
+    pub fn assign(&mut self, field: Field, value: &Expr, locals: Locals<'_>) -> Result<(), NotNative> {
+        if field.width <= 64 {
+            let value = self.expr(value, locals)?;
+            return self.set_field(field, value.value);
+        }
+        // Wider fields can be copied where they start and end with a byte.
+        let Expr::Field(from) = value else { return Err(NotNative) };
+        match (self.layout.place(field.slot), self.layout.place(from.slot)) {
+            (Place::Wire { bit: to }, Place::Wire { bit })
+                if to % 8 == 0 && bit % 8 == 0 && field.width == from.width && field.width % 8 == 0 =>
+            {
+                let to = At { base: self.phv, offset: to as i32 / 8 };
+                let from = At { base: self.phv, offset: bit as i32 / 8 };
+                self.copy(to, from, usize::from(field.width) / 8);
+                Ok(())
+            }
+            _ => Err(NotNative),
+        }
+    }
+
+    fn add_header(&mut self, header: u32) {
+        let region = self.layout.regions[header as usize];
+        if region.metadata {
+            return;
+        }
+        let (absent, next) = (self.b.create_block(), self.b.create_block());
+        let valid = self.valid(header);
+        self.b.ins().brif(valid, next, &[], absent, &[]);
+        self.b.switch_to_block(absent);
+        let at = At { base: self.phv, offset: region.offset as i32 };
+        self.clear(at, region.bytes as usize);
+        self.set_valid(header, true);
+        let (length, most) = (self.get(Word::length), self.int(u64::from(u32::MAX)));
+        let length = self.b.ins().iadd_imm(length, i64::from(region.bytes));
+        let length = self.b.ins().umin(length, most);
+        self.put(Word::length, length);
+        self.b.ins().jump(next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    fn remove_header(&mut self, header: u32) {
+        let region = self.layout.regions[header as usize];
+        if region.metadata {
+            return;
+        }
+        let next = self.b.create_block();
+        let valid = self.valid(header);
+        self.unless_zero(valid, next);
+        self.set_valid(header, false);
+        let (length, least) = (self.get(Word::length), self.int(u64::from(region.bytes)));
+        // Not below 0.
+        let length = self.b.ins().umax(length, least);
+        let length = self.b.ins().isub(length, least);
+        self.put(Word::length, length);
+        self.b.ins().jump(next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    fn copy_header(&mut self, target: u32, source: u32) -> Result<(), NotNative> {
+        let to = self.layout.regions[target as usize];
+        let from = self.layout.regions[source as usize];
+        if to.metadata != from.metadata || to.bytes != from.bytes {
+            return Err(NotNative);
+        }
+        if target == source {
+            return Ok(());
+        }
+        let valid = self.valid(source);
+        self.host_store(valid, to.valid, 1);
+        let (to, from) = (to.offset as i32, from.offset as i32);
+        let bytes = self.layout.regions[target as usize].bytes as usize;
+        self.copy(At { base: self.phv, offset: to }, At { base: self.phv, offset: from }, bytes);
+        Ok(())
+    }
+
+    fn assert(&mut self, condition: Value) {
+        let (failed, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, next, &[], failed, &[]);
+        self.b.switch_to_block(failed);
+        self.bump(Word::assertions_failed);
+        self.put_int(Word::failed, 1);
+        self.b.ins().jump(self.end, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Registers and counters.
+    fn array(&mut self, op: &Op, locals: Locals<'_>) -> Result<(), NotNative> {
+        match op {
+            Op::RegisterRead { target: Target::Field(field), register, index } => {
+                if self.program.registers[*register as usize].width > 64 || field.width > 64 {
+                    return Err(NotNative);
+                }
+                let index = self.expr(index, locals)?.natural()?;
+                let (within, out) = (self.b.create_block(), self.b.create_block());
+                let done = self.b.create_block();
+                let value = self.b.append_block_param(done, cranelift_codegen::ir::types::I64);
+                let array = self.get(Word::registers);
+                let (cells, _) = self.cells(array, 24 * *register as i32, index, within, out);
+                let at = self.b.ins().ishl_imm(index, 3);
+                let at = self.b.ins().iadd(cells, at);
+                let loaded = self.load(at, 0);
+                self.b.ins().jump(done, &[loaded]);
+                self.b.switch_to_block(out);
+                self.bump(Word::register_out_of_range);
+                let zero = self.int(0);
+                self.b.ins().jump(done, &[zero]);
+                self.b.switch_to_block(done);
+                self.set_field(*field, value)
+            }
+            Op::RegisterWrite { register, index, value } => {
+                let width = self.program.registers[*register as usize].width;
+                if width > 64 {
+                    return Err(NotNative);
+                }
+                let (index, value) = (self.expr(index, locals)?.natural()?, self.expr(value, locals)?.value);
+                let value = self.masked(value, width as u8, 64);
+                self.register_write(*register, index, value);
+                Ok(())
+            }
+            Op::Count { counter, index } => {
+                let index = self.expr(index, locals)?.natural()?;
+                let (within, out) = (self.b.create_block(), self.b.create_block());
+                let done = self.b.create_block();
+                let array = self.get(Word::counters);
+                let (cells, _) = self.cells(array, 16 * *counter as i32, index, within, out);
+                let at = self.b.ins().ishl_imm(index, 4);
+                let at = self.b.ins().iadd(cells, at);
+                self.count(at, 0);
+                self.b.ins().jump(done, &[]);
+                self.b.switch_to_block(out);
+                self.bump(Word::counter_out_of_range);
+                self.b.ins().jump(done, &[]);
+                self.b.switch_to_block(done);
+                Ok(())
+            }
+            _ => Err(NotNative),
+        }
+    }
+
+    /// The first cell of the array described at `offset` of `arrays`; goes on in `within`, or at `out`.
+    fn cells(
+        &mut self,
+        arrays: Value,
+        offset: i32,
+        index: Value,
+        within: cranelift_codegen::ir::Block,
+        out: cranelift_codegen::ir::Block,
+    ) -> (Value, Value) {
+        let (cells, len) = (self.load(arrays, offset), self.load(arrays, offset + 8));
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, len);
+        self.b.ins().brif(inside, within, &[], out, &[]);
+        self.b.switch_to_block(within);
+        (cells, len)
+    }
+
+    fn register_write(&mut self, register: u32, index: Value, value: Value) {
+        let (within, out) = (self.b.create_block(), self.b.create_block());
+        let (note, done) = (self.b.create_block(), self.b.create_block());
+        let array = self.get(Word::registers);
+        let offset = 24 * register as i32;
+        let (cells, _) = self.cells(array, offset, index, within, out);
+        let at = self.b.ins().ishl_imm(index, 3);
+        let at = self.b.ins().iadd(cells, at);
+        self.store(value, at, 0);
+        let watched = self.load(array, offset + 16);
+        self.b.ins().brif(watched, note, &[], done, &[]);
+        self.b.switch_to_block(note);
+        let (context, register) = (self.context, self.int(u64::from(register)));
+        self.call(helpers::note as *const u8, &[context, register, index]);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(out);
+        self.bump(Word::register_out_of_range);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    /// Adds the packet to the counter at an address.
+    pub fn count(&mut self, at: Value, offset: i32) {
+        let packets = self.load(at, offset);
+        let packets = self.b.ins().iadd_imm(packets, 1);
+        self.store(packets, at, offset);
+        let (bytes, received) = (self.load(at, offset + 8), self.get(Word::received));
+        let bytes = self.b.ins().iadd(bytes, received);
+        self.store(bytes, at, offset + 8);
+    }
+
+    /// Leaves primitives to the interpreter, and goes to `end` where one failed or exited.
+    pub fn rare_ops(&mut self, ops: &[Op], locals: Locals<'_>, source: Source) {
+        let number = self.rare.ops.len() as u64;
+        self.rare.ops.push((ops.to_vec(), self.rare_locals(locals)));
+        let number = self.int(number);
+        let (table, row) = self.source(source);
+        let context = self.context;
+        let stop = self.call(helpers::interpret as *const u8, &[context, number, table, row]);
+        let next = self.b.create_block();
+        self.b.ins().brif(stop, self.end, &[], next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    fn rare_locals(&self, locals: Locals<'_>) -> Vec<u128> {
+        match locals {
+            Locals::Known(values) => values.to_vec(),
+            Locals::Row(..) => Vec::new(),
+        }
+    }
+
+    fn source(&mut self, source: Source) -> (Value, Value) {
+        match source {
+            Some((table, row)) => (self.int(u64::from(table) + 1), row),
+            None => (self.int(0), self.int(0)),
+        }
+    }
+
+    /// Leaves a condition without arguments to the interpreter: 0 or 1.
+    pub fn rare_test(&mut self, condition: &Expr) -> Value {
+        self.rare_test_with(condition, Locals::Known(&[]), None)
+    }
+
+    fn rare_test_with(&mut self, condition: &Expr, locals: Locals<'_>, source: Source) -> Value {
+        let number = self.rare.tests.len() as u64;
+        self.rare.tests.push((condition.clone(), self.rare_locals(locals)));
+        let number = self.int(number);
+        let (table, row) = self.source(source);
+        let context = self.context;
+        self.call(helpers::test as *const u8, &[context, number, table, row])
+    }
+}

@@ -1,0 +1,270 @@
+//! Tables as native code looks them up.
+
+use crate::entry::{CounterValue, EntryKey};
+use crate::info::MatchKind;
+use crate::matching::Test;
+use crate::native::hash::Slots;
+use crate::table::{Bound, Row, Table};
+
+/// The words of a row. Row 0 is what a miss does.
+pub(crate) mod row {
+    /// 0: no action; otherwise the position of the action in the table's list, plus 1.
+    pub const ACTION: usize = 0;
+    /// The number of the row: 0 for a miss.
+    pub const NUMBER: usize = 1;
+    pub const PACKETS: usize = 2;
+    pub const BYTES: usize = 3;
+    /// The lowest 64 bits of each argument.
+    pub const ARGUMENTS: usize = 4;
+}
+
+/// Finds the row for the key at the pointer.
+pub(crate) type Find = extern "C" fn(*mut NativeTable, *const u64) -> *mut u64;
+
+/// A table's rows in one array, and what finds them.
+#[derive(Debug)]
+pub(crate) struct NativeTable {
+    rows: Vec<u64>,
+    /// Words a row.
+    stride: usize,
+    /// The table's actions.
+    actions: Vec<u32>,
+    /// The widths of the key's fields.
+    widths: Vec<u8>,
+    /// For each word of the key: the field, and how far right it is to be shifted.
+    words: Vec<(usize, u32)>,
+    index: Index,
+}
+
+#[derive(Debug)]
+enum Index {
+    Exact(Slots),
+    /// Longest prefix first: its length, the masks of all words, the rows.
+    Lpm {
+        position: usize,
+        width: u8,
+        prefixes: Vec<(u8, Vec<u64>, Slots)>,
+    },
+    /// Highest priority first.
+    Ordered(Vec<Rule>),
+}
+
+#[derive(Debug)]
+struct Rule {
+    priority: u32,
+    row: u32,
+    tests: Vec<Test>,
+}
+
+/// The words of a key whose fields have these widths: a field, and the shift that gives the word.
+pub(crate) fn key_words(widths: &[u8]) -> Vec<(usize, u32)> {
+    let mut words = Vec::new();
+    for (field, &width) in widths.iter().enumerate() {
+        words.push((field, 0));
+        if width > 64 {
+            words.push((field, 64));
+        }
+    }
+    words
+}
+
+impl NativeTable {
+    pub fn new(table: &Table, actions: Vec<u32>, arguments: usize) -> NativeTable {
+        let words = key_words(&table.widths);
+        let stride = row::ARGUMENTS + arguments;
+        let ordered = |kind: &MatchKind| !matches!(kind, MatchKind::Exact | MatchKind::Lpm);
+        let index = if table.kinds.iter().any(ordered) {
+            Index::Ordered(Vec::new())
+        } else if let Some(position) = table.kinds.iter().position(|kind| *kind == MatchKind::Lpm) {
+            Index::Lpm { position, width: table.widths[position], prefixes: Vec::new() }
+        } else {
+            Index::Exact(Slots::new(words.len()))
+        };
+        NativeTable { rows: vec![0; stride], stride, actions, widths: table.widths.clone(), words, index }
+    }
+
+    /// What finds rows in this kind of table.
+    pub fn find(table: &Table) -> Find {
+        let exact = table.kinds.iter().all(|kind| *kind == MatchKind::Exact);
+        match key_words(&table.widths).len() {
+            1 if exact => find_exact::<1>,
+            2 if exact => find_exact::<2>,
+            3 if exact => find_exact::<3>,
+            4 if exact => find_exact::<4>,
+            1 if table.kinds == [MatchKind::Lpm] => find_prefix::<1>,
+            2 if table.kinds == [MatchKind::Lpm] => find_prefix::<2>,
+            _ => find_any,
+        }
+    }
+
+    fn number(place: u32) -> u32 {
+        place + 1
+    }
+
+    /// The words of an entry's key.
+    fn words_of(&self, key: &EntryKey) -> Vec<u64> {
+        let values = crate::matching::values(key);
+        self.words.iter().map(|&(field, shift)| (values[field] >> shift) as u64).collect()
+    }
+
+    fn set(&mut self, number: u32, bound: Option<&Bound>) {
+        let first = number as usize * self.stride;
+        if self.rows.len() < first + self.stride {
+            self.rows.resize(first + self.stride, 0);
+        }
+        let words = &mut self.rows[first..first + self.stride];
+        let action = bound.and_then(|bound| self.actions.iter().position(|&action| action == bound.action));
+        words[row::ACTION] = action.map_or(0, |position| position as u64 + 1);
+        words[row::NUMBER] = u64::from(number);
+        for (word, &value) in
+            words[row::ARGUMENTS..].iter_mut().zip(bound.iter().flat_map(|bound| &bound.arguments))
+        {
+            *word = value as u64;
+        }
+    }
+
+    /// Sets what a miss does.
+    pub fn set_miss(&mut self, bound: Option<&Bound>) {
+        self.set(0, bound);
+    }
+
+    /// Sets what an entry does.
+    pub fn modify(&mut self, place: u32, bound: &Bound) {
+        self.set(NativeTable::number(place), Some(bound));
+    }
+
+    /// Adds an entry at a free place.
+    pub fn insert(&mut self, place: u32, added: &Row) {
+        let number = NativeTable::number(place);
+        self.set(number, Some(&added.bound));
+        self.set_counter(place, CounterValue::default());
+        let (words, key) = (self.words_of(&added.entry.key), &added.entry.key);
+        match &mut self.index {
+            Index::Exact(slots) => slots.insert(&words, number),
+            Index::Lpm { position, width, prefixes } => {
+                let length = crate::matching::prefix_length(key, *position);
+                let at = prefixes.partition_point(|prefix| prefix.0 > length);
+                if prefixes.get(at).map(|prefix| prefix.0) != Some(length) {
+                    let mask = crate::matching::prefix_mask(*width, length);
+                    let masks = self.words.iter().map(|&(field, shift)| match field == *position {
+                        true => (mask >> shift) as u64,
+                        false => u64::MAX,
+                    });
+                    prefixes.insert(at, (length, masks.collect(), Slots::new(self.words.len())));
+                }
+                prefixes[at].2.insert(&words, number);
+            }
+            Index::Ordered(rules) => {
+                let at = rules.partition_point(|rule| rule.priority >= key.priority);
+                let tests = key.matches.iter().zip(&self.widths).map(|(m, &width)| Test::new(m, width));
+                let tests = tests.collect();
+                rules.insert(at, Rule { priority: key.priority, row: number, tests });
+            }
+        }
+    }
+
+    /// Removes an entry.
+    pub fn remove(&mut self, place: u32, key: &EntryKey) {
+        let words = self.words_of(key);
+        match &mut self.index {
+            Index::Exact(slots) => slots.remove(&words),
+            Index::Lpm { position, prefixes, .. } => {
+                let length = crate::matching::prefix_length(key, *position);
+                if let Some(at) = prefixes.iter().position(|prefix| prefix.0 == length) {
+                    prefixes[at].2.remove(&words);
+                    if prefixes[at].2.is_empty() {
+                        prefixes.remove(at);
+                    }
+                }
+            }
+            Index::Ordered(rules) => rules.retain(|rule| rule.row != NativeTable::number(place)),
+        }
+    }
+
+    pub fn counter(&self, place: u32) -> CounterValue {
+        let words = &self.rows[NativeTable::number(place) as usize * self.stride..];
+        CounterValue { packets: words[row::PACKETS], bytes: words[row::BYTES] }
+    }
+
+    pub fn set_counter(&mut self, place: u32, value: CounterValue) {
+        let words = &mut self.rows[NativeTable::number(place) as usize * self.stride..];
+        words[row::PACKETS] = value.packets;
+        words[row::BYTES] = value.bytes;
+    }
+
+    /// The row of a miss.
+    pub fn miss(&mut self) -> *mut u64 {
+        self.row(0)
+    }
+
+    fn row(&mut self, number: u32) -> *mut u64 {
+        self.rows[number as usize * self.stride..].as_mut_ptr()
+    }
+
+    /// The number of the row for a key; 0 for a miss.
+    fn search(&self, key: &[u64]) -> u32 {
+        match &self.index {
+            Index::Exact(slots) => slots.get(key),
+            Index::Lpm { prefixes, .. } => {
+                let mut masked = [0; 2 * crate::matching::MAX_KEY_FIELDS];
+                let masked = &mut masked[..key.len()];
+                let rows = prefixes.iter().map(|(_, masks, slots)| {
+                    for ((to, word), mask) in masked.iter_mut().zip(key).zip(masks) {
+                        *to = word & mask;
+                    }
+                    slots.get(masked)
+                });
+                rows.into_iter().find(|&row| row != 0).unwrap_or(0)
+            }
+            Index::Ordered(rules) => {
+                let value = |field| {
+                    let parts = self.words.iter().zip(key).filter(|((of, _), _)| *of == field);
+                    parts.fold(0, |value, ((_, shift), &word)| value | u128::from(word) << shift)
+                };
+                let hit = |rule: &&Rule| {
+                    rule.tests.iter().enumerate().all(|(field, test)| test.matches(value(field)))
+                };
+                rules.iter().find(hit).map_or(0, |rule| rule.row)
+            }
+        }
+    }
+}
+
+extern "C" fn find_exact<const WORDS: usize>(table: *mut NativeTable, key: *const u64) -> *mut u64 {
+    // SAFETY: native code passes a table of the pipeline that runs, which nothing else borrows meanwhile,
+    // and a key of as many words as the table has.
+    let (table, key) = unsafe { (&mut *table, &*key.cast::<[u64; WORDS]>()) };
+    let number = match &table.index {
+        Index::Exact(slots) => slots.get(key),
+        _ => 0,
+    };
+    table.row(number)
+}
+
+extern "C" fn find_prefix<const WORDS: usize>(table: *mut NativeTable, key: *const u64) -> *mut u64 {
+    // SAFETY: as in `find_exact`.
+    let (table, key) = unsafe { (&mut *table, &*key.cast::<[u64; WORDS]>()) };
+    let number = match &table.index {
+        Index::Lpm { prefixes, .. } => {
+            let row = |(_, masks, slots): &(u8, Vec<u64>, Slots)| {
+                let mut masked = *key;
+                masked.iter_mut().zip(masks).for_each(|(word, mask)| *word &= mask);
+                Some(slots.get(&masked)).filter(|&row| row != 0)
+            };
+            prefixes.iter().find_map(row).unwrap_or(0)
+        }
+        _ => 0,
+    };
+    table.row(number)
+}
+
+extern "C" fn find_any(table: *mut NativeTable, key: *const u64) -> *mut u64 {
+    // SAFETY: as in `find_exact`.
+    let (table, key) = unsafe {
+        let table = &mut *table;
+        let words = table.words.len();
+        (table, std::slice::from_raw_parts(key, words))
+    };
+    let number = table.search(key);
+    table.row(number)
+}

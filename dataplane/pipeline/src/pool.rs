@@ -1,0 +1,137 @@
+//! Packets and payloads whose memory is used again.
+
+use std::sync::Arc;
+
+use crate::packet::Packet;
+
+/// How much is kept: what a burst leaves behind.
+const KEPT: usize = 4_096;
+
+/// A packet's fields, as its engine has them.
+#[derive(Debug, Clone)]
+pub(crate) enum Fields {
+    /// The interpreter's slots.
+    Slots(Box<[u128]>),
+    /// The native engine's words.
+    Native(Box<[u64]>),
+}
+
+impl Fields {
+    /// Words that hold a new packet.
+    pub fn native(&mut self, initial: &[u64]) -> &mut [u64] {
+        match self {
+            Fields::Native(words) if words.len() == initial.len() => words.copy_from_slice(initial),
+            _ => *self = Fields::Native(initial.into()),
+        }
+        self.own_native(initial.len()).unwrap_or_default()
+    }
+
+    /// The words of a packet of this engine and program.
+    pub fn own_native(&mut self, words: usize) -> Option<&mut [u64]> {
+        match self {
+            Fields::Native(fields) if fields.len() == words => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// The slots of a packet of the interpreter and this program.
+    pub fn own_slots(&mut self, slots: usize) -> Option<&mut [u128]> {
+        match self {
+            Fields::Slots(fields) if fields.len() == slots => Some(fields),
+            _ => None,
+        }
+    }
+}
+
+/// What a packet is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    pub fields: Fields,
+    /// The bytes that no header covers; `None` where there are none.
+    pub payload: Option<Arc<Vec<u8>>>,
+    /// Bytes behind the payload that exist only as a length.
+    pub tail: u32,
+    /// Bytes on arrival.
+    pub received: u32,
+    /// BMv2's packet length: bytes on arrival, plus headers added, minus headers removed.
+    pub length: u32,
+    /// Bytes of the frame if egress changes nothing.
+    pub wire: u32,
+    pub truncate: Option<u32>,
+    pub priority: u8,
+}
+
+/// Memory that waits for the next packet.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    packets: Vec<Packet>,
+    payloads: Vec<Arc<Vec<u8>>>,
+}
+
+impl Pool {
+    /// A packet whose contents are of an earlier one, or with these fields.
+    pub fn packet(&mut self, fields: Fields) -> Box<Body> {
+        self.packets.pop().map(|packet| packet.0).unwrap_or_else(|| {
+            Box::new(Body {
+                fields,
+                payload: None,
+                tail: 0,
+                received: 0,
+                length: 0,
+                wire: 0,
+                truncate: None,
+                priority: 0,
+            })
+        })
+    }
+
+    /// A copy of these bytes, if there are any.
+    pub fn payload(&mut self, bytes: &[u8]) -> Option<Arc<Vec<u8>>> {
+        if bytes.is_empty() {
+            return None;
+        }
+        let mut payload = self.payloads.pop().unwrap_or_default();
+        // Payloads in the pool are nobody else's.
+        if let Some(own) = Arc::get_mut(&mut payload) {
+            own.clear();
+            own.extend_from_slice(bytes);
+            return Some(payload);
+        }
+        Some(Arc::new(bytes.to_vec()))
+    }
+
+    /// A copy that shares the payload.
+    pub fn copy(&mut self, body: &Body) -> Box<Body> {
+        match self.packets.pop() {
+            Some(Packet(mut copy)) => {
+                match (&mut copy.fields, &body.fields) {
+                    (Fields::Native(to), Fields::Native(from)) if to.len() == from.len() => {
+                        to.copy_from_slice(from);
+                    }
+                    (Fields::Slots(to), Fields::Slots(from)) if to.len() == from.len() => {
+                        to.copy_from_slice(from);
+                    }
+                    (to, from) => *to = from.clone(),
+                }
+                copy.payload.clone_from(&body.payload);
+                let Body { tail, received, length, wire, truncate, priority, .. } = *body;
+                (copy.tail, copy.received, copy.length) = (tail, received, length);
+                (copy.wire, copy.truncate, copy.priority) = (wire, truncate, priority);
+                copy
+            }
+            None => Box::new(body.clone()),
+        }
+    }
+
+    /// Keeps a packet's memory, and its payload's if no copy needs it.
+    pub fn take_back(&mut self, mut body: Box<Body>) {
+        if let Some(mut payload) = body.payload.take() {
+            if self.payloads.len() < KEPT && Arc::get_mut(&mut payload).is_some() {
+                self.payloads.push(payload);
+            }
+        }
+        if self.packets.len() < KEPT {
+            self.packets.push(Packet(body));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A ring of frames in memory that the kernel shares with us (PACKET_RX_RING, TPACKET_V2): to receive a frame
+//! takes no system call, and its time of arrival costs nothing.
+//!
+//! TPACKET_V3 packs frames more tightly, but shows them a block at a time, up to milliseconds late.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::socket::set_option;
+
+/// Memory of the ring is allocated in such pieces; every slot is within one.
+const BLOCK: usize = 1 << 16;
+/// The header of a slot and the address behind it (TPACKET2_HDRLEN).
+const HEADER: usize = 52;
+
+/// What the kernel says about a frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    /// `TP_STATUS_…`
+    pub status: u32,
+    /// Bytes of the frame on the wire.
+    pub length: usize,
+    /// Bytes of it in the ring.
+    pub captured: usize,
+    /// When it arrived: ns since 1970.
+    pub received_at: u64,
+    /// The tag that the kernel took off, and its ethertype, as far as `status` says that they are valid.
+    pub vlan_control: u16,
+    /// See `vlan_control`.
+    pub vlan_protocol: u16,
+    /// Where the frame begins in the ring.
+    pub start: usize,
+}
+
+/// The ring. Frames are taken in order, stay where they are, and are given back together.
+#[derive(Debug)]
+pub struct Ring {
+    memory: NonNull<u8>,
+    slot_size: usize,
+    slots: usize,
+    /// The slot to look at next.
+    next: usize,
+    /// Slots before `next` that are not given back yet.
+    taken: usize,
+}
+
+// SAFETY: the mapping is this value's alone, and may be used from any thread.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Gives a socket a ring of `slots` slots. Both numbers must be powers of two, `slot_size` no larger than
+    /// a block, the product no smaller. The socket must not be bound yet.
+    pub fn new(socket: &OwnedFd, slot_size: usize, slots: usize) -> io::Result<Ring> {
+        let size = slot_size * slots;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        let request = libc::tpacket_req {
+            tp_block_size: BLOCK as u32,
+            tp_block_nr: (size / BLOCK) as u32,
+            tp_frame_size: slot_size as u32,
+            tp_frame_nr: slots as u32,
+        };
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, of the size that was just asked for; the kernel checks it.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, socket.as_raw_fd(), 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Ring { memory, slot_size, slots, next: 0, taken: 0 })
+    }
+
+    /// Takes the next frame, if one is there.
+    pub fn take(&mut self) -> Option<Slot> {
+        if self.taken == self.slots {
+            return None;
+        }
+        let status = self.status(self.next).load(Ordering::Acquire);
+        if status & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        let at = self.next * self.slot_size;
+        // SAFETY: the slot is within the mapping, aligned for its header, and ours until it is given back.
+        let header = unsafe { self.memory.as_ptr().add(at).cast::<libc::tpacket2_hdr>().read() };
+        self.next = (self.next + 1) % self.slots;
+        self.taken += 1;
+        let offset = usize::from(header.tp_mac).clamp(HEADER, self.slot_size);
+        Some(Slot {
+            status,
+            length: header.tp_len as usize,
+            captured: (header.tp_snaplen as usize).min(self.slot_size - offset),
+            received_at: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+            vlan_control: header.tp_vlan_tci,
+            vlan_protocol: header.tp_vlan_tpid,
+            start: at + offset,
+        })
+    }
+
+    /// Bytes of a slot that was taken and not given back. `start` and `length` are those of the frame in it, or
+    /// reach over the bytes in front of it, which are free for use up to the slot's header.
+    pub fn bytes(&self, start: usize, length: usize) -> &[u8] {
+        self.check(start, length);
+        // SAFETY: within a slot that is ours, as checked; nobody writes while `self` is borrowed.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length) }
+    }
+
+    /// As [`Ring::bytes`], to change them.
+    pub fn bytes_mut(&mut self, start: usize, length: usize) -> &mut [u8] {
+        self.check(start, length);
+        // SAFETY: as above, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(start), length) }
+    }
+
+    /// Gives the slots back that were taken.
+    pub fn release(&mut self) {
+        let first = self.next + self.slots - self.taken;
+        for slot in first..first + self.taken {
+            self.status(slot % self.slots).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        }
+        self.taken = 0;
+    }
+
+    fn status(&self, slot: usize) -> &AtomicU32 {
+        // SAFETY: a slot within the mapping begins with tp_status, which is aligned; both sides only change
+        // it as a whole.
+        unsafe { &*self.memory.as_ptr().add(slot * self.slot_size).cast::<AtomicU32>() }
+    }
+
+    /// Panics where bytes are not those of one taken slot behind its header.
+    fn check(&self, start: usize, length: usize) {
+        let (slot, offset) = (start / self.slot_size, start % self.slot_size);
+        let age = (self.next + self.slots - 1 - slot % self.slots) % self.slots;
+        assert!(slot < self.slots && age < self.taken, "slot {slot} is the kernel's");
+        assert!(offset >= HEADER && offset + length <= self.slot_size, "more than a slot's frame");
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is as it was made, and nothing refers to it any more.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.slot_size * self.slots) };
+    }
+}

@@ -1,0 +1,79 @@
+//! Packet sockets: what receiving and sending have in common.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, c_void};
+
+use super::error::ShellError;
+
+/// A packet socket that is not bound yet, and receives nothing until it is.
+pub fn packet_socket() -> Result<OwnedFd, ShellError> {
+    let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no pointers are passed. Protocol 0 receives nothing: otherwise frames of all interfaces come
+    // in before bind().
+    let fd = unsafe { libc::socket(libc::AF_PACKET, flags, 0) };
+    if fd >= 0 {
+        // SAFETY: the descriptor is new and nobody else owns it.
+        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => Err(ShellError::NotRoot),
+        _ => Err(ShellError::System { what: "packet socket", error }),
+    }
+}
+
+/// Binds to the interface with an index: frames of `protocol` come in (0 for none), and what is sent goes
+/// out there.
+pub fn bind(socket: &OwnedFd, index: c_int, protocol: c_int) -> io::Result<()> {
+    // SAFETY: sockaddr_ll is plain integers, for which zero is valid.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (protocol as u16).to_be();
+    address.sll_ifindex = index;
+    let pointer: *const libc::sockaddr_ll = &address;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: pointer is to `length` readable bytes that outlive the call.
+    succeeded(unsafe { libc::bind(socket.as_raw_fd(), pointer.cast(), length) })
+}
+
+/// Sets a socket option to a plain value.
+pub fn set_option<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+    let pointer: *const T = value;
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: pointer is to `length` readable bytes that outlive the call.
+    succeeded(unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, option, pointer.cast::<c_void>(), length)
+    })
+}
+
+/// Reads a socket option whose value is plain integers, for which every pattern of bits is valid.
+pub fn option<T: Copy + Default>(socket: &OwnedFd, level: c_int, option: c_int) -> io::Result<T> {
+    let mut value = T::default();
+    let target: *mut T = &mut value;
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: target is to `length` writable bytes that outlive the call.
+    succeeded(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, target.cast::<c_void>(), &mut length)
+    })?;
+    Ok(value)
+}
+
+/// The index of an interface, if it exists.
+pub fn interface_index(name: &str) -> Option<c_int> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: name is a string that ends with a zero byte and outlives the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    c_int::try_from(index).ok().filter(|index| *index > 0)
+}
+
+fn succeeded(result: c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,278 @@
+"""Packets a second through gfswitch over veth, beside a forwarder without any P4 and simple_switch_grpc.
+
+`make bench` runs it; `python -m experiments.bench.veth` runs it alone. Each contender has veth pairs of its own
+to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else the
+machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other ports
+is read from their interfaces' counters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from finsy import P4Schema
+from finsy.p4client import P4Client
+from finsy.p4entity import encode_updates
+from finsy.proto import U128, p4r
+
+from experiments.bench.figure import Figure
+from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
+from groupflow.client.programs import find_program
+
+_ROOT = Path(__file__).parents[2]
+_TOOL = _ROOT / "dataplane" / "target" / "release" / "examples" / "veth"
+_BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
+_COPIES = (1, 4)
+_PORTS = range(1, 2 + max(_COPIES))
+_HOSTS = "hosts"  # the network namespace behind the ports
+_WARM_UP_SECONDS = 0.3
+_DEADLINE_SECONDS = 20.0
+_FIRST_GRPC_PORT = 9600
+_DEVICE_ID = 1
+
+
+class Result(NamedTuple):
+    """Packets a second that arrived at the hosts, all copies together, in the median round."""
+
+    contender: str
+    copies: int
+    received: float
+    ratio: float
+    """to the bare forwarder in the same round; again the median"""
+
+
+class _Options(NamedTuple):
+    rounds: int
+    seconds: float
+    payload: int
+    switches: Sequence[str]
+    """gfswitch programs"""
+
+
+class _Contender:
+    """Something that forwards from port 1 to the others."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name = name
+        self.number = number
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def interface(self, port: int) -> str:
+        """The end of the pair that the contender has."""
+        return f"c{self.number}p{port}"
+
+    def host(self, port: int) -> str:
+        """The end that is in the hosts' namespace."""
+        return f"c{self.number}h{port}"
+
+    def start(self, copies: int) -> None:
+        """Forwards `copies` of each packet from now on."""
+        command = [str(_TOOL), "forward", self.interface(1)]
+        command += [self.interface(port) for port in range(2, 2 + copies)]
+        self._run(command)
+
+    def stop(self) -> None:
+        """Ends the process, if it is there."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def check(self) -> None:
+        """Raises RuntimeError if the process ended."""
+        if self._process is None or self._process.poll() is not None:
+            raise RuntimeError(f"{self.name} ended: see its messages above")
+
+    def _run(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+class _Switch(_Contender):
+    """gfswitch or simple_switch_grpc."""
+
+    def __init__(self, name: str, number: int, program: str) -> None:
+        super().__init__(name, number)
+        self._program = program
+
+    def start(self, copies: int) -> None:
+        """Runs the switch and gives it program, routes and groups."""
+        address = f"127.0.0.1:{_FIRST_GRPC_PORT + self.number}"
+        command = [self._program]
+        for port in _PORTS:
+            command += ["-i", f"{port}@{self.interface(port)}"]
+        command += ["--device-id", str(_DEVICE_ID), "--no-p4"]
+        bmv2 = self.name == _BMV2
+        command += ["--thrift-port", str(_FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
+        self._run([*command, "--", "--grpc-server-addr", address, "--cpu-port", "510"])
+        asyncio.run(_set_up(address, copies))
+
+
+async def _set_up(address: str, copies: int) -> None:
+    schema = P4Schema(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
+    election = U128.encode(1)
+    client = P4Client(address, wait_for_ready=True)
+    async with asyncio.timeout(_DEADLINE_SECONDS):
+        await client.open(complete_request=None)
+        try:
+            arbitration = p4r.MasterArbitrationUpdate(device_id=_DEVICE_ID, election_id=election)
+            await client.send(p4r.StreamMessageRequest(arbitration=arbitration))
+            await client.receive()
+            config = p4r.SetForwardingPipelineConfigRequest(
+                device_id=_DEVICE_ID,
+                election_id=election,
+                action=p4r.SetForwardingPipelineConfigRequest.Action.VERIFY_AND_COMMIT,
+                config=p4r.ForwardingPipelineConfig(
+                    p4info=schema.p4info, p4_device_config=(BUILD / "groupflow.json").read_bytes()
+                ),
+            )
+            await client.request(config)
+            updates = encode_updates(forwarding_entries(copies), schema)
+            write = p4r.WriteRequest(device_id=_DEVICE_ID, election_id=election)
+            write.updates.extend(update for update in updates if isinstance(update, p4r.Update))
+            await client.request(write)
+        finally:
+            await client.close()
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)
+
+
+@contextmanager
+def _sender(interface: str, frame: bytes) -> Generator[int]:
+    """Sends from a host while the block runs; gives the process's id."""
+    command = ["ip", "netns", "exec", _HOSTS, str(_TOOL), "send", interface, frame.hex()]
+    process = subprocess.Popen(command)
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wire(contender: _Contender) -> None:
+    for port in _PORTS:
+        near, far = contender.interface(port), contender.host(port)
+        _ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", _HOSTS)
+        _ip("link", "set", near, "arp", "off", "up")
+        _ip("-n", _HOSTS, "link", "set", far, "arp", "off", "up")
+
+
+def _counters(pid: int) -> dict[str, tuple[int, int]]:
+    """Packets received and sent by each interface of the process's network namespace."""
+    lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
+    fields = {name.strip(): text.split() for name, _, text in (line.partition(":") for line in lines)}
+    return {name: (int(values[1]), int(values[9])) for name, values in fields.items()}
+
+
+def _measure(contender: _Contender, copies: int, options: _Options) -> tuple[float, float]:
+    """Packets a second that arrived at the hosts, and that were offered."""
+    ports = range(2, 2 + copies)
+    with _sender(contender.host(1), data_frame(copies, options.payload)) as pid:
+        time.sleep(_WARM_UP_SECONDS)
+        before, start = _counters(pid), time.perf_counter()
+        time.sleep(options.seconds)
+        after, end = _counters(pid), time.perf_counter()
+    contender.check()
+    hosts = [contender.host(port) for port in ports]
+    received = sum(after[host][0] - before[host][0] for host in hosts)
+    offered = after[contender.host(1)][1] - before[contender.host(1)][1]
+    return received / (end - start), offered / (end - start)
+
+
+def _inside(options: _Options) -> list[Result]:
+    """The measurement, in namespaces of its own."""
+    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    Path("/run/netns").mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/run/netns"], check=True)
+    _ip("link", "set", "lo", "up")
+    _ip("netns", "add", _HOSTS)
+    subprocess.run(
+        ["ip", "netns", "exec", _HOSTS, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"], check=True
+    )
+    contenders = [_Contender(_BARE, 0)]
+    for program in options.switches:
+        contenders.append(_Switch(program, len(contenders), program))
+    if options.payload != 1399 and (program := shutil.which(_BMV2)):
+        contenders.append(_Switch(_BMV2, len(contenders), program))
+    for contender in contenders:
+        _wire(contender)
+    return [result for copies in _COPIES for result in _compare(contenders, copies, options)]
+
+
+def _compare(contenders: Sequence[_Contender], copies: int, options: _Options) -> list[Result]:
+    rates: dict[str, list[float]] = {contender.name: [] for contender in contenders}
+    with ExitStack() as stack:
+        for contender in contenders:
+            stack.callback(contender.stop)
+            contender.start(copies)
+        for _ in range(options.rounds):
+            for contender in contenders:
+                received, offered = _measure(contender, copies, options)
+                rates[contender.name].append(received)
+                print(
+                    f"{copies} {contender.name}: {received:,.0f} of {offered:,.0f} offered",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    return [
+        Result(
+            name,
+            copies,
+            statistics.median(values),
+            statistics.median(value / bare for value, bare in zip(values, rates[_BARE], strict=True)),
+        )
+        for name, values in rates.items()
+    ]
+
+
+def _measure_apart(options: _Options) -> list[Result]:
+    """Runs this module in namespaces that vanish with it."""
+    apart = ["unshare", "-n", "-m", "-p", "--fork", "--mount-proc", "--kill-child"]
+    inside = [sys.executable, "-m", "experiments.bench.veth", "--inside", json.dumps(options)]
+    done = subprocess.run([*apart, *inside], check=True, stdout=subprocess.PIPE, cwd=_ROOT)
+    return [Result(*values) for values in json.loads(done.stdout)]
+
+
+def figures() -> list[Figure]:
+    """Needs root."""
+    options = _Options(5, 1.0, 1400, [str(find_program("gfswitch"))])
+    names = {1: "veth, unicast", 4: "veth, 4-way multicast"}
+    return [
+        Figure(f"{names[result.copies]}: {Path(result.contender).name}", round(result.received), "packets/s out",
+               f"{result.ratio:.2f} of the bare forwarder")
+        for result in _measure_apart(options)
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """For this bench alone, with other programs to compare."""
+    parser = argparse.ArgumentParser(description="gfswitch over veth, beside a forwarder without P4")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--payload", type=int, default=1400)
+    parser.add_argument("--gfswitch", action="append", default=[])
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inside:
+        json.dump(_inside(_Options(*json.loads(given.inside))), sys.stdout)
+        return 0
+    switches = [s for s in given.gfswitch if s != "none"] if given.gfswitch else [str(find_program("gfswitch"))]
+    for result in _measure_apart(_Options(given.rounds, given.seconds, given.payload, switches)):
+        print(f"{result.copies} x {result.contender}: {result.received:,.0f} packets/s, ratio {result.ratio:.3f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""A flow of an experiment: from whom to whom, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A greedy TCP flow between two hosts of a topology."""
+
+    name: str
+    sender: str
+    receiver: str
+    port: int
+    start_s: float = 0.0

@@ -1,0 +1,169 @@
+"""The chain under Mininet: gfswitches, kernel TCP, with or without diffusion-type flow control."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from experiments.common.flows import Flow
+from experiments.demo.measure import HealthCheck
+from experiments.diffusion.install import install
+from experiments.diffusion.result import Plan, Result
+from groupflow.topology import Topology
+from topologies.controller import Controller
+from topologies.network import Network, running
+
+SCRIPT = Path(__file__).with_name("tcp_flow.py")
+SEGMENT_BYTES = 1448
+_READY_SECONDS = 10.0
+
+
+class KernelRunError(Exception):
+    """A flow did not run. One line."""
+
+
+def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) -> Result:
+    """One run, from an empty network. Needs root. Raises KernelRunError and what `running` raises."""
+    with running(topology, logs) as network:
+        controller = Controller(network, logs).start()
+        if dfc:
+            install(controller, plan)
+        watch = QueueWatch(network)
+        with sinks(network, plan) as receiving:
+            health = HealthCheck(network)
+            start = time.time()
+            sending = [_Sender(network, plan, flow, control) for flow in plan.flows]
+            _follow(sending, watch, start, plan)
+            sent = {sender.flow.name: sender.samples() for sender in sending}
+            lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+        network.check()
+        received = {name: _samples(sink.communicate()[0]) for name, sink in receiving.items()}
+        return Result(
+            where="kernel",
+            control=control,
+            dfc=dfc,
+            time_s=np.array(watch.times) - start,
+            queues=np.array(watch.depths, dtype=np.float64),
+            goodput_bps={name: _goodput(samples, start, plan) for name, samples in received.items()},
+            drops=watch.drops(),
+            retransmitted={name: int(samples[-1]["retransmitted"]) for name, samples in sent.items()},
+            cpu_bound=lagging,
+        )
+
+
+class _Sender:
+    """A flow's sender: started when its time has come."""
+
+    def __init__(self, network: Network, plan: Plan, flow: Flow, control: str) -> None:
+        self.flow = flow
+        host = network.hosts[flow.sender]
+        target = str(network.topology.hosts[flow.receiver].ip)
+        seconds = str(plan.seconds - flow.start_s)
+        command = [sys.executable, str(SCRIPT), "send", target, str(flow.port), control, seconds]
+        self._command = [*host.launcher(), *command]
+        self._process: subprocess.Popen[str] | None = None
+
+    def start_if_due(self, elapsed: float) -> None:
+        if self._process is None and elapsed >= self.flow.start_s:
+            self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+
+    @property
+    def over(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
+    def samples(self) -> list[Mapping[str, float]]:
+        if self._process is None or self._process.wait() != 0:
+            raise KernelRunError(f"{self.flow.name}: the sender on {self.flow.sender} failed; see above")
+        assert self._process.stdout is not None
+        return _samples(self._process.stdout.read())
+
+    def end(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def _follow(sending: list[_Sender], watch: QueueWatch, start: float, plan: Plan) -> None:
+    try:
+        while not all(sender.over for sender in sending):
+            elapsed = time.time() - start
+            if elapsed > plan.seconds + _READY_SECONDS:
+                raise KernelRunError("a sender did not end in time")
+            for sender in sending:
+                sender.start_if_due(elapsed)
+            watch.sample()
+            time.sleep(plan.sample_s)
+    finally:
+        if not all(sender.over for sender in sending):
+            for sender in sending:
+                sender.end()
+
+
+@contextmanager
+def sinks(network: Network, plan: Plan) -> Generator[dict[str, subprocess.Popen[str]]]:
+    """A listening receiver for each flow."""
+    window = str(plan.window_packets * SEGMENT_BYTES)
+    with ExitStack() as stack:
+        started: dict[str, subprocess.Popen[str]] = {}
+        for flow in plan.flows:
+            command = [sys.executable, str(SCRIPT), "sink", str(flow.port), window]
+            launcher = network.hosts[flow.receiver].launcher()
+            sink = stack.enter_context(
+                subprocess.Popen([*launcher, *command], stdout=subprocess.PIPE, text=True)
+            )
+            stack.callback(sink.kill)
+            assert sink.stdout is not None
+            if sink.stdout.readline() != "ready\n":
+                raise KernelRunError(f"{flow.name}: the receiver on {flow.receiver} did not start")
+            started[flow.name] = sink
+        yield started
+
+
+class QueueWatch:
+    """Packets waiting in each switch of a chain, towards the next one."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        names = list(network.topology.switches)
+        self._ports = {here: network.topology.port_to(here, there) for here, there in pairwise(names)}
+        self.times: list[float] = []
+        self.depths: list[list[int]] = []
+        self._before = self._dropped()
+
+    def sample(self) -> None:
+        self.times.append(time.time())
+        self.depths.append([sum(queue["packets"] for queue in self._queues(name)) for name in self._ports])
+
+    def drops(self) -> dict[str, int]:
+        """Packets refused since the watch began."""
+        return {name: count - self._before[name] for name, count in self._dropped().items()}
+
+    def _dropped(self) -> dict[str, int]:
+        return {name: sum(queue["dropped"] for queue in self._queues(name)) for name in self._ports}
+
+    def _queues(self, name: str) -> list[Mapping[str, int]]:
+        ports = cast(list[Mapping[str, object]], self._network.gfswitch(name).stats()["ports"])
+        port = next(port for port in ports if port["port"] == self._ports[name])
+        return cast(list[Mapping[str, int]], cast(Mapping[str, object], port["out"])["queues"])
+
+
+def _samples(text: str) -> list[Mapping[str, float]]:
+    return [cast(Mapping[str, float], json.loads(line)) for line in text.splitlines()]
+
+
+def _goodput(samples: list[Mapping[str, float]], start: float, plan: Plan) -> float:
+    """Bits per second that came in from the time when all flows were there."""
+    settled = [s for s in samples if s["time"] - start >= plan.settled_s]
+    if len(settled) < 2:
+        raise KernelRunError("a flow delivered nothing while both were there")
+    first, last = settled[0], settled[-1]
+    return (last["bytes"] - first["bytes"]) * 8 / (last["time"] - first["time"])

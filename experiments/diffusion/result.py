@@ -1,0 +1,59 @@
+"""One run of the chain, on kernel TCP or in netsim: the same figures from both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.common.flows import Flow
+
+Series = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all runs have in common."""
+
+    flows: tuple[Flow, ...]
+    seconds: float
+    settled_s: float
+    """from here on both flows are there and means are taken"""
+    window_packets: int
+    """the largest TCP window"""
+    sample_s: float = 0.05
+
+
+@dataclass(frozen=True)
+class Result:
+    """Time 0 is the start of the first flow."""
+
+    where: str
+    """`kernel` or `netsim`"""
+    control: str
+    """congestion control"""
+    dfc: bool
+    time_s: Series
+    queues: NDArray[np.float64]
+    """packets stored in the data's direction, by time and switch"""
+    goodput_bps: dict[str, float]
+    """of each flow, while both are there"""
+    drops: dict[str, int]
+    """packets that a full queue refused, by switch"""
+    retransmitted: dict[str, int]
+    cpu_bound: tuple[str, ...] = ()
+    """switches that lagged behind, and what they say of it"""
+
+    @property
+    def dropped(self) -> int:
+        return sum(self.drops.values())
+
+    @property
+    def total_goodput_bps(self) -> float:
+        return sum(self.goodput_bps.values())
+
+    def mean_queues(self, settled_s: float) -> Series:
+        """Mean packets stored in each switch while both flows are there."""
+        means: Series = self.queues[self.time_s >= settled_s].mean(axis=0)
+        return means

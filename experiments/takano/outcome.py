@@ -1,0 +1,134 @@
+"""What one run measured, in the paper's terms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.takano.paper import BACKGROUND, BACKGROUND_START_S, TARGET, Case
+from groupflow.sim import Results
+
+Series = NDArray[np.float64]
+
+SETTLED_AFTER_S = 0.1
+"""from the start of the background traffic until means are taken"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One scenario, with or without diffusion-type flow control. All series have the times of `time_s`."""
+
+    case: Case
+    dfc: bool
+    time_s: Series
+    efficiency: Series
+    """packets of the target flow in transit on links over the most that can be, 0 to 1"""
+    throughput_bps: dict[str, Series]
+    """of each flow"""
+    window_packets: Series
+    """of the target flow's TCP"""
+    queues: NDArray[np.float64]
+    """packets stored, by time and node; column 0 is node 1"""
+    drops: dict[int, int]
+    """packets dropped by full queues from the start of the background traffic on, by node"""
+    early_drops: int
+    """packets dropped before"""
+    retransmissions: dict[str, int]
+    wall_s: float
+    packet_hops: int
+
+    @property
+    def settled(self) -> NDArray[np.bool_]:
+        """The samples of which means are taken."""
+        start = min(BACKGROUND_START_S + SETTLED_AFTER_S, self.time_s[-1] / 2)
+        return self.time_s >= start
+
+    @property
+    def mean_efficiency(self) -> float:
+        return float(np.mean(self.efficiency[self.settled]))
+
+    @property
+    def efficiency_spread(self) -> float:
+        """Standard deviation of the efficiency."""
+        return float(np.std(self.efficiency[self.settled]))
+
+    @property
+    def dropped(self) -> int:
+        return sum(self.drops.values())
+
+    @property
+    def fairness(self) -> float:
+        """The slower flow's mean throughput over the faster one's, 0 to 1."""
+        target, background = (
+            float(np.mean(self.throughput_bps[flow][self.settled])) for flow in (TARGET, BACKGROUND)
+        )
+        return min(target, background) / max(target, background, 1.0)
+
+    @property
+    def fullest_share(self) -> float:
+        """The largest share of all stored packets that one node holds, over the time when there are any."""
+        stored = self.queues[self.settled]
+        total = stored.sum(axis=1)
+        busy = total >= self.case.nodes
+        if not busy.any():
+            return 0.0
+        shares: Series = stored[busy].max(axis=1) / total[busy]
+        return float(shares.mean())
+
+
+def load(case: Case, dfc: bool, results: Results, joined_s: float) -> Outcome:
+    """The outcome of a run that kept its series; the background joined at `joined_s`."""
+    efficiency = results.efficiency(TARGET)
+    time_s = np.array(efficiency["time_s"])
+    drops, early = _drops(results, joined_s)
+    return Outcome(
+        case=case,
+        dfc=dfc,
+        time_s=time_s,
+        efficiency=np.array(efficiency["efficiency"]),
+        throughput_bps={
+            flow: _at(time_s, results.throughput(flow), "throughput_bps") for flow in (TARGET, BACKGROUND)
+        },
+        window_packets=_at(time_s, results.windows(TARGET), "cwnd_packets"),
+        queues=_stored(case, time_s, results),
+        drops=drops,
+        early_drops=early,
+        retransmissions={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
+        wall_s=results.wall_s,
+        packet_hops=results.packet_hops,
+    )
+
+
+def _drops(results: Results, joined_s: float) -> tuple[dict[int, int], int]:
+    """By node since the background joined, and all before."""
+    drops = Counter[int]()
+    early = 0
+    for time_s, drop in results.drops_over_time():
+        if drop.reason != "queue_full" or not drop.node.startswith("n"):
+            continue
+        if time_s <= joined_s:
+            early += drop.packets
+        else:
+            drops[int(drop.node.removeprefix("n"))] += drop.packets
+    return dict(drops), early
+
+
+def _at(time_s: Series, series: dict[str, list[float]], column: str) -> Series:
+    """The column at the times of `time_s`; 0 where it has no sample."""
+    values = dict(zip(series["time_s"], series[column], strict=True))
+    return np.array([values.get(float(t), 0.0) for t in time_s])
+
+
+def _stored(case: Case, time_s: Series, results: Results) -> NDArray[np.float64]:
+    places = {float(t): row for row, t in enumerate(time_s)}
+    queues = np.zeros((len(time_s), case.nodes))
+    for name, series in results.queue_packets().items():
+        if not name.startswith("n"):
+            continue  # a host's own queue
+        for t, packets in zip(series["time_s"], series["packets"], strict=True):
+            if (row := places.get(t)) is not None:
+                queues[row, int(name[1:]) - 1] = packets
+    return queues

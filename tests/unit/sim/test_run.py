@@ -1,0 +1,131 @@
+"""Runs in virtual time: routers and P4 switches, files, interruption, the command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from groupflow import sim
+from groupflow.cli.main import main
+from groupflow.sim.plots import plot
+from tests.unit.p4.network import JSON, P4INFO
+
+TEXT = """
+name: line
+defaults: {link: {rate: 100Mb/s, delay: 1ms, queue: 100 packets}}
+switches: {s1: {kind: KIND}, s2: {kind: KIND}, s3: {kind: KIND}}
+hosts: {h1: , h2: , h3: }
+links:
+  - {ends: [h1, s1], rate: unlimited, delay: 0}
+  - {ends: [s1, s2]}
+  - {ends: [s2, s3]}
+  - {ends: [h3, s2], rate: unlimited, delay: 0}
+  - {ends: [h2, s3], rate: unlimited, delay: 0}
+duration: 500ms
+sample: 10ms
+traffic:
+  target: {kind: tcp, from: h1, to: h2, variant: reno, window: 200 packets, profile: ns2}
+  noise: {kind: udp, from: h3, to: h2, rate: 20Mb/s, arrivals: poisson, start: 100ms}
+"""
+FILES = {
+    "flow_throughput.csv", "efficiency.csv", "queues.csv", "windows.csv", "drops.csv", "summary.json",
+    "run.json",
+}  # fmt: skip
+
+
+def line(kind: str) -> sim.Scenario:
+    return replace(sim.parse(TEXT.replace("KIND", kind)), program=JSON, p4info=P4INFO)
+
+
+def test_p4_switches_and_routers_do_the_same() -> None:
+    p4, fifo = sim.run(line("p4")), sim.run(line("fifo"))
+    assert p4.summary == fifo.summary
+    assert fifo.flows["target"].goodput_bps > 30e6
+    assert fifo.dropped(reason="queue_full") == fifo.dropped() > 0
+
+
+def test_files_say_what_happened(tmp_path: Path) -> None:
+    results = sim.run(line("fifo"), out=tmp_path / "line", threads=2)
+    assert {path.name for path in (tmp_path / "line").iterdir()} == FILES
+    assert json.loads((tmp_path / "line" / "summary.json").read_text()) == results.summary
+    throughput = results.throughput("noise")
+    assert throughput["time_s"] == [pytest.approx(0.01 * n) for n in range(1, 51)]
+    assert throughput["delivered_bytes"][-1] == results.flows["noise"].delivered_bytes
+    efficiency = results.efficiency("target")
+    assert efficiency["capacity_bytes"][0] == 25_000  # two links of 100 Mb/s and 1 ms
+    assert 0.5 < max(efficiency["efficiency"]) <= 34 / 33  # 16.5 frames fit a link; seen at an instant: 17
+    assert max(results.windows("target")["cwnd_packets"]) > 10
+    assert 50 < max(results.queue_packets()["s1"]["packets"]) <= 100
+    drawn = plot(results)
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in drawn)
+    assert len(drawn) == 4
+
+
+def test_the_files_of_a_seed_are_the_same_byte_for_byte(tmp_path: Path) -> None:
+    for name, threads in (("one", 1), ("two", 2)):
+        sim.run(replace(line("p4"), trace=True), out=tmp_path / name, threads=threads)
+    for name in (FILES | {"trace.txt"}) - {"run.json"}:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+    assert len((tmp_path / "one" / "trace.txt").read_text().splitlines()) > 10_000
+
+
+def test_an_interrupted_run_leaves_what_was_there(tmp_path: Path) -> None:
+    out = tmp_path / "line"
+    sim.run(line("fifo"), out=out)
+    before = (out / "summary.json").read_bytes()
+
+    def interrupt(_: sim.Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sim.run(replace(line("fifo"), seed=2, duration_ns=10**12), interrupt, out=out)
+    assert (out / "summary.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["line"]
+
+
+def test_a_switch_is_told_its_queues_and_generators() -> None:
+    scenario = replace(line("p4"), flows=(sim.Flow("f", "h1", "h2", sim.UdpTraffic(50_000_000)),))
+    generator = sim.Generator(0, period_ns=10**6, first_ns=0, frame=bytes(60), port=1)
+    queue = sim.QueueSetting(2, 0, "rate=1000pps")
+    setup = sim.SwitchSetup(queues=(queue,), generators=(generator,), nominal_packets={2: 1000})
+    found: list[int] = []
+    results = sim.run(
+        replace(scenario, setups={"s1": setup}),
+        inspect=lambda network: found.append(len(json.loads(network.stats("s1"))["ports"])),
+    )
+    assert found == [2]
+    # 1,000 packets/s for half a second, less 2 ms of delay; and of frames of zeros the program wants none.
+    assert results.flows["f"].delivered_packets in (498, 499)
+    assert results.dropped("s1", "ingress") == 500
+    bad = sim.SwitchSetup(queues=(sim.QueueSetting(9, 0, "rate=1000pps"),))
+    with pytest.raises(sim.ScenarioError, match=r"switches\.s1: there is no port 9"):
+        sim.run(replace(scenario, setups={"s1": bad}))
+
+
+def test_the_command_runs_scenarios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    text = TEXT.replace("KIND", "fifo")
+    one.write_text(text)
+    two.write_text(text.replace("name: line", "name: other"))
+    out = tmp_path / "out"
+    assert main(["sim", "run", str(one), str(two), "--out", str(out), "--jobs", "2", "--json"]) == 0
+    lines = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    finished = {line["scenario"] for line in lines if line["event"] == "finished"}
+    assert finished == {"line", "other"} == {path.name for path in out.iterdir()}
+    assert main(["sim", "run", str(one)]) == 0
+    assert "target" in capsys.readouterr().out
+
+
+def test_the_command_refuses_bad_scenarios_before_it_runs_any(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(TEXT.replace("KIND", "fifo"))
+    bad.write_text(TEXT.replace("KIND", "fifo").replace("variant: reno", "variant: quick"))
+    out = tmp_path / "out"
+    assert main(["sim", "run", str(good), str(bad), "--out", str(out)]) == 4
+    assert "traffic.target.variant: unknown TCP variant 'quick'" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["sim", "run", str(good), "--jobs", "0"]) == 2
+    assert main(["sim", "run", str(good), "--plots"]) == 1

@@ -1,0 +1,57 @@
+"""Group sessions in virtual time: the protocol's machines, the P4 program and the controller together."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from groupflow import sim
+from tests.unit.p4.network import JSON, P4INFO
+
+TEXT = """
+name: tree
+defaults: {link: {rate: 100Mb/s, delay: 1ms}}
+switches: {s1: {agent: c1}, s2: {agent: c2}}
+hosts: {h1: , h2: , h3: , h4: , c1: , c2: }
+links:
+  - {ends: [h1, s1]}
+  - {ends: [h2, s1]}
+  - {ends: [s1, s2], loss: LOSS}
+  - {ends: [h3, s2], loss: LOSS}
+  - {ends: [h4, s2]}
+  - {ends: [c1, s1], rate: unlimited, delay: 0, queue: 4000}
+  - {ends: [c2, s2], rate: unlimited, delay: 0, queue: 4000}
+duration: 4s
+sample: 100ms
+sessions:
+  - {id: 7, from: h1, to: [h2, h3, h4], size: 5000000 bytes, start: 100ms}
+"""
+
+
+def tree(loss: str) -> sim.Scenario:
+    return replace(sim.parse(TEXT.replace("LOSS", loss)), program=JSON, p4info=P4INFO)
+
+
+@pytest.mark.parametrize("loss", ["0", "1%"])
+def test_a_stream_arrives_at_every_receiver(loss: str) -> None:
+    results = sim.run(tree(loss))
+    for host in ("h2", "h3", "h4"):
+        member = results.flows[f"session7-{host}"]
+        assert (member.delivered_bytes, member.finished) == (5_000_000, True)
+    assert results.flows["session7-h1"].finished
+    assert results.dropped(reason="malformed") == 0
+    assert (results.dropped(reason="loss") > 0) == (loss != "0")
+
+
+def test_a_session_is_the_same_every_time(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        sim.run(replace(tree("1%"), trace=True, duration_ns=10**9), out=tmp_path / name)
+    one, two = ((tmp_path / name / "trace.txt").read_bytes() for name in ("one", "two"))
+    assert one == two
+    assert len(one.splitlines()) > 10_000
+
+
+def test_routers_do_not_know_sessions() -> None:
+    scenario = replace(tree("0"), kinds={"s1": "fifo", "s2": "p4"})
+    with pytest.raises(sim.ScenarioError, match="routers do not know sessions"):
+        sim.run(scenario)
