@@ -12,6 +12,7 @@ A scenario is a value; build one in Python, or change one with `dataclasses.repl
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import (
     Arrivals,
+    FifoOptions,
     Flow,
     Generator,
     GilbertElliott,
@@ -31,6 +32,7 @@ from groupflow.sim.runner import Progress, run
 __all__ = [
     "Arrivals",
     "Diffusion",
+    "FifoOptions",
     "Flow",
     "Generator",
     "GilbertElliott",

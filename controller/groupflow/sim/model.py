@@ -165,7 +165,20 @@ class SwitchSetup:
     """bytes of a packet where packets/s are computed from the bit rate, by port"""
 
 
+@dataclass(frozen=True)
+class FifoOptions:
+    """What a router without P4 does before a queue is full. Packets that wait."""
+
+    ecn: int | None = None
+    """a packet that finds so many is marked, if its sender understands that"""
+    xoff: int | None = None
+    """with more than this from one neighbour, that one is told to stop"""
+    xon: int | None = None
+    """with so many or fewer, to go on"""
+
+
 _NO_SETUP = SwitchSetup()
+_PLAIN = FifoOptions()
 _NO_EXTRA = LinkExtra()
 BUILD = Path("p4src/build")
 
@@ -184,6 +197,8 @@ class Scenario:
     seed: int = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
     """what each switch is; p4 where nothing is said"""
+    fifos: Mapping[str, FifoOptions] = field(default_factory=dict[str, FifoOptions])
+    """of switches that are fifos"""
     extras: Mapping[int, LinkExtra] = field(default_factory=dict[int, LinkExtra])
     """by the link's place in the topology"""
     p4info: Path = BUILD / "groupflow.p4info.txtpb"
@@ -197,6 +212,9 @@ class Scenario:
 
     def kind(self, switch: str) -> Kind:
         return self.kinds.get(switch, "p4")
+
+    def fifo(self, switch: str) -> FifoOptions:
+        return self.fifos.get(switch, _PLAIN)
 
     def setup(self, switch: str) -> SwitchSetup:
         return self.setups.get(switch, _NO_SETUP)

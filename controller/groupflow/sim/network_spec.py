@@ -4,7 +4,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-from groupflow.sim.model import Arrivals, Flow, LinkExtra, Scenario, ScenarioError, TcpTraffic, UdpTraffic
+from groupflow.sim.model import (
+    Arrivals,
+    FifoOptions,
+    Flow,
+    LinkExtra,
+    Scenario,
+    ScenarioError,
+    TcpTraffic,
+    UdpTraffic,
+)
 from groupflow.topology import CPU_PORT, DROP_PORT, End, Link
 
 ETHERNET_BYTES = 14
@@ -84,7 +93,7 @@ def _members(scenario: Scenario) -> list[dict[str, object]]:
 
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:
     if scenario.kind(name) == "fifo":
-        return {"kind": "fifo", "name": name}
+        return {"kind": "fifo", "name": name} | _fifo(name, scenario.fifo(name))
     return {
         "kind": "switch",
         "name": name,
@@ -93,6 +102,13 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
         "drop_port": DROP_PORT,
         "queues": scenario.queues,
     }
+
+
+def _fifo(name: str, options: FifoOptions) -> dict[str, object]:
+    if (options.xoff is None) != (options.xon is None):
+        raise ScenarioError(f"switches.{name}: xoff and xon go together; give both")
+    pause = None if options.xoff is None else {"xoff": options.xoff, "xon": options.xon}
+    return {"ecn": options.ecn, "pause": pause}
 
 
 def _link(link: Link, extra: LinkExtra) -> dict[str, object]:

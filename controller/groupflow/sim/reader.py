@@ -11,10 +11,12 @@ from typing import TypeVar, cast
 
 from groupflow import units
 from groupflow.forms import FormReader, Map
+from groupflow.sim.fifo_reader import FIFO_KEYS, check_fifos, fifo_options
 from groupflow.sim.model import (
     BUILD,
     VARIANTS,
     Arrivals,
+    FifoOptions,
     Flow,
     GilbertElliott,
     GroupSession,
@@ -44,8 +46,12 @@ _TCP_KEYS = (
     *_FLOW_KEYS, "variant", "window", "packet", "profile", "size", "delayed_ack", "ecn", "initial_window",
     "min_rto",
 )  # fmt: skip
+<<<<<<< HEAD
+_SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues", *FIFO_KEYS)
+=======
 _SESSION_KEYS = ("id", "from", "to", "size", "mode", "policy", "rate", "start")
 _SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues")
+>>>>>>> main
 _LINK_KEYS = ("ends", "rate", "delay", "loss", "queue", "queue_bytes", "down")
 _BURST_KEYS = ("to_bad", "to_good", "good", "bad")
 _LAST_DEVICE_ID = 0xFFFF
@@ -81,7 +87,7 @@ class _Reader(FormReader):
 
     def scenario(self, value: object) -> Scenario:
         form = self.map(value, "", _KEYS)
-        topology, kinds, extras, setups = self._network(form)
+        topology, kinds, fifos, extras, setups = self._network(form)
         traffic = self.map(form.get("traffic", {}), "traffic", None)
         duration_ns = self._required(form, "", "duration", units.parse_delay)
         flows = tuple(self._flow(f"traffic.{name}", name, topology, item) for name, item in traffic.items())
@@ -98,6 +104,7 @@ class _Reader(FormReader):
             sample_ns=sample_ns,
             seed=self.integer(form, "", "seed", 0, 2**64 - 1) if "seed" in form else 1,
             kinds=MappingProxyType(kinds),
+            fifos=MappingProxyType(fifos),
             extras=MappingProxyType(extras),
             p4info=self._file(form, "p4info", BUILD / "groupflow.p4info.txtpb"),
             program=self._file(form, "program", BUILD / "groupflow.json"),
@@ -109,9 +116,11 @@ class _Reader(FormReader):
 
     def _network(
         self, form: Map
-    ) -> tuple[Topology, dict[str, Kind], dict[int, LinkExtra], dict[str, SwitchSetup]]:
+    ) -> tuple[
+        Topology, dict[str, Kind], dict[str, FifoOptions], dict[int, LinkExtra], dict[str, SwitchSetup]
+    ]:
         if "topology" in form:
-            return self._other_file(form), {}, {}, {}
+            return self._other_file(form), {}, {}, {}, {}
         switches = {
             name: self.map(value if value is not None else {}, f"switches.{name}", _SWITCH_KEYS)
             for name, value in self.map(form.get("switches", {}), "switches", None).items()
@@ -120,6 +129,10 @@ class _Reader(FormReader):
             name: self._kind(f"switches.{name}", value) for name, value in switches.items()
         }
         setups = {name: self._setup(f"switches.{name}", value) for name, value in switches.items()}
+        fifos = {
+            name: fifo_options(self, f"switches.{name}", kinds[name], value)
+            for name, value in switches.items()
+        }
         links = form.get("links", [])
         if not isinstance(links, list):
             self.refuse("links", "not a list; write `- {ends: [h1, s1]}` for each link")
@@ -137,9 +150,11 @@ class _Reader(FormReader):
         }
         extras = {place: self._extra(f"links[{place}]", item) for place, item in enumerate(items)}
         topology = read_form(plain, self.source, last_device_id=_LAST_DEVICE_ID)
+        check_fifos(self, topology, kinds, fifos)
         return (
             topology,
             kinds,
+            {name: options for name, options in fifos.items() if options != FifoOptions()},
             {place: extra for place, extra in extras.items() if extra != LinkExtra()},
             {name: setup for name, setup in setups.items() if setup.queues},
         )
@@ -355,7 +370,7 @@ def _numbered_switches(switches: Mapping[str, Map]) -> dict[str, object]:
     free = (number for number in range(1, _LAST_DEVICE_ID + 1) if number not in taken)
     numbered: dict[str, object] = {}
     for name, form in switches.items():
-        plain = {key: value for key, value in form.items() if key not in ("kind", "queues")}
+        plain = {key: value for key, value in form.items() if key not in ("kind", "queues", *FIFO_KEYS)}
         if "device_id" not in plain:
             plain["device_id"] = next(free, _LAST_DEVICE_ID + 1)
         plain.setdefault("grpc", f"{name}:9559")

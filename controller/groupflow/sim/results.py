@@ -26,12 +26,14 @@ class FlowResult:
     """of TCP, as the following"""
     timeouts: int | None
     fast_retransmits: int | None
+    ecn_reductions: int | None
+    """of the window, for marked packets"""
     finished: bool | None
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Packets that vanished at one place for one reason."""
+    """Packets that vanished at one place for one reason; or signals, by what they say."""
 
     node: str
     port: int | None
@@ -64,6 +66,15 @@ class Results:
     @cached_property
     def drops(self) -> tuple[Drop, ...]:
         return tuple(Drop(**form) for form in self.summary["drops"])
+
+    @cached_property
+    def signals(self) -> tuple[Drop, ...]:
+        """`ecn_marked`: packets marked at a port; `pauses`: times its neighbour was told to stop."""
+        return tuple(Drop(**form) for form in self.summary["signals"])
+
+    def signalled(self, reason: str, node: str | None = None) -> int:
+        """Signals of one kind, at a node or everywhere."""
+        return sum(s.packets for s in self.signals if s.reason == reason and node in (None, s.node))
 
     def dropped(self, node: str | None = None, reason: str | None = None) -> int:
         """Packets dropped, at a node, for a reason, or both."""

@@ -8,7 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_netsim::spec::NetworkSpec;
+<<<<<<< HEAD
+use groupflow_netsim::{DropSite, Drops, Files, Network, NodeId, Observer, Recorder, Sample, TraceRecord};
+=======
 use groupflow_netsim::{Files, Network, NodeId, Observer, P4Switch, Recorder, Sample, TraceRecord};
+>>>>>>> main
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::Generator;
 use groupflow_switch::p4rt::PipelineConfig;
@@ -252,14 +256,17 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "retransmissions": flow.tcp.map(|tcp| tcp.retransmissions),
                 "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
+<<<<<<< HEAD
+                "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
+                "finished": flow.tcp.map(|tcp| tcp.finished),
+=======
                 "finished": flow.finished.or(flow.tcp.map(|tcp| tcp.finished)),
+>>>>>>> main
             })
         })
         .collect();
-    let drops: Vec<Value> = sample
-        .drops
-        .iter()
-        .map(|(site, packets)| {
+    let places = |counts: &Drops| -> Vec<Value> {
+        let place = |(site, packets): (&DropSite, &u64)| {
             json!({
                 "node": names[site.node.index()].name,
                 "port": site.port,
@@ -267,14 +274,16 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "reason": site.reason,
                 "packets": packets,
             })
-        })
-        .collect();
+        };
+        counts.iter().map(place).collect()
+    };
     json!({
         "simulated_s": seconds,
         "seed": network.spec().seed,
         "packet_hops": sample.hops,
         "flows": flows,
-        "drops": drops,
+        "drops": places(&sample.drops),
+        "signals": places(&sample.signals),
     })
 }
 

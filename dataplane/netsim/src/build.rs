@@ -20,9 +20,11 @@ use crate::loss::LossProcess;
 use crate::min_tree::MinTree;
 use crate::node::Node;
 use crate::outlet::{Destination, Outlet, OutletCounters};
+use crate::pausable::Pausable;
+use crate::pause::Thresholds;
 use crate::random::{Random, Stream};
 use crate::routes::{Routes, Step};
-use crate::spec::{LinkSpec, NetworkSpec, NodeKind};
+use crate::spec::{FifoSpec, LinkSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
 use crate::wiring::{Inlet, Wiring, UNCONNECTED};
 
@@ -174,7 +176,17 @@ impl<'a> Builder<'a> {
             }
             NodeKind::Fifo(spec) => {
                 self.check_below_queues(node, "ecn", spec.ecn)?;
-                let mut fifo = Fifo::new(node, Arc::clone(&self.routes), Marker::new(spec.ecn));
+                let (routes, marker) = (Arc::clone(&self.routes), Marker::new(spec.ecn));
+                let thresholds = self.thresholds(node)?;
+                if thresholds.is_some() || attachments.iter().any(|a| self.pauses(a.far)) {
+                    let mut router = Pausable::new(node, routes, thresholds, marker);
+                    for attachment in attachments {
+                        let rate = rate_of(attachment.link)?;
+                        router.attach(attachment.port, rate, self.limit(attachment.link));
+                    }
+                    return Ok(Node::Pausable(Box::new(router)));
+                }
+                let mut fifo = Fifo::new(node, routes, marker);
                 for attachment in attachments {
                     fifo.attach(attachment.port, rate_of(attachment.link)?, self.limit(attachment.link));
                 }
@@ -214,6 +226,34 @@ impl<'a> Builder<'a> {
                 .map(Some)
                 .ok_or_else(|| BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
         }
+    }
+
+    /// Whether a node sends pause frames.
+    fn pauses(&self, node: NodeId) -> bool {
+        matches!(&self.spec.nodes[node.index()].kind, NodeKind::Fifo(FifoSpec { pause: Some(_), .. }))
+    }
+
+    /// When a router tells its neighbours to stop, if it does. They must understand it.
+    fn thresholds(&self, node: NodeId) -> Result<Option<Thresholds>, BuildError> {
+        let NodeKind::Fifo(FifoSpec { pause: Some(pause), .. }) = &self.spec.nodes[node.index()].kind else {
+            return Ok(None);
+        };
+        let (xoff, xon) = (pause.xoff, pause.xon);
+        let refuse = |name: &str, problem: String| {
+            BuildError::new(format!("nodes.{}.{name}", self.spec.nodes[node.index()].name), problem)
+        };
+        self.check_below_queues(node, "xoff", Some(xoff))?;
+        if xon > xoff {
+            return Err(refuse("xon", format!("{xon} packets are above xoff, which is {xoff}; write less")));
+        }
+        for attachment in &self.attachments[node.index()] {
+            let far = &self.spec.nodes[attachment.far.index()];
+            if matches!(far.kind, NodeKind::Switch(_)) {
+                let problem = format!("the P4 switch {} does not obey pause frames; use a fifo", far.name);
+                return Err(refuse("xoff", problem));
+            }
+        }
+        Ok(Some(Thresholds { xoff, xon }))
     }
 
     /// A threshold counts for the queues of links that have a rate: without one nothing waits.

@@ -144,7 +144,7 @@ impl Fifo {
 
 /// The destination of an IPv4 frame.
 #[inline]
-fn destination(head: &[u8]) -> Option<u32> {
+pub fn destination(head: &[u8]) -> Option<u32> {
     let ethertype = head.get(12..14)?;
     let mut address = [0; 4];
     address.copy_from_slice(head.get(30..34)?);

@@ -24,6 +24,8 @@ mod min_tree;
 mod network;
 mod node;
 mod outlet;
+mod pausable;
+mod pause;
 mod random;
 mod record;
 mod routes;

@@ -5,6 +5,7 @@ use groupflow_pipeline::units::Nanos;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
 use crate::host::Host;
+use crate::pausable::Pausable;
 use crate::sample::{FlowSample, QueueSample};
 use crate::switch::P4Switch;
 use crate::wiring::Exit;
@@ -16,6 +17,8 @@ pub enum Node {
     Host(Box<Host>),
     /// A router without P4.
     Fifo(Box<Fifo>),
+    /// A router without P4 that neighbours can pause.
+    Pausable(Box<Pausable>),
     /// A switch that runs a P4 program.
     Switch(Box<P4Switch>),
 }
@@ -27,6 +30,7 @@ impl Node {
         match self {
             Node::Host(host) => host.deadline(),
             Node::Fifo(_) => Nanos::MAX,
+            Node::Pausable(router) => router.deadline(),
             Node::Switch(switch) => switch.deadline(),
         }
     }
@@ -36,6 +40,7 @@ impl Node {
         match self {
             Node::Host(host) => host.advance(exit),
             Node::Fifo(_) => {}
+            Node::Pausable(router) => router.advance(exit),
             Node::Switch(switch) => switch.advance(exit),
         }
     }
@@ -46,6 +51,7 @@ impl Node {
         match self {
             Node::Host(host) => host.receive(head, tail, exit),
             Node::Fifo(fifo) => fifo.receive(head, tail, exit),
+            Node::Pausable(router) => router.receive(port, head, tail, exit),
             Node::Switch(switch) => switch.receive(port, head, tail, exit),
         }
     }
@@ -68,6 +74,9 @@ impl Node {
             Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| {
                 queues.push(QueueSample { node, port, queue: 0, packets, bytes });
             }),
+            Node::Pausable(router) => router.queues(|port, packets, bytes| {
+                queues.push(QueueSample { node, port, queue: 0, packets, bytes });
+            }),
             Node::Switch(switch) => switch.queues(|port, queue, packets, bytes| {
                 queues.push(QueueSample { node, port, queue, packets, bytes });
             }),
@@ -78,6 +87,7 @@ impl Node {
     pub fn signals(&self, list: &mut DropList<'_>) {
         match self {
             Node::Fifo(fifo) => fifo.signals(list),
+            Node::Pausable(router) => router.signals(list),
             Node::Host(_) | Node::Switch(_) => {}
         }
     }
@@ -87,6 +97,7 @@ impl Node {
         match self {
             Node::Host(host) => host.drops(list),
             Node::Fifo(fifo) => fifo.drops(list),
+            Node::Pausable(router) => router.drops(list),
             Node::Switch(switch) => switch.drops(list),
         }
     }

@@ -79,7 +79,7 @@ pub struct Sample {
     pub queues: Vec<QueueSample>,
     /// What was dropped from the beginning of the run.
     pub drops: Drops,
-    /// Frames marked (`ecn_marked`), from the beginning of the run.
+    /// Frames marked (`ecn_marked`) and neighbours told to stop (`pauses`), from the beginning of the run.
     pub signals: Drops,
     /// Frames that switches and routers took from the beginning of the run.
     pub hops: u64,

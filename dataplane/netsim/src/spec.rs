@@ -113,6 +113,19 @@ pub struct FifoSpec {
     /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
     #[serde(default)]
     pub ecn: Option<u32>,
+    /// Tells neighbours to stop (IEEE 802.1Qbb, XOFF and XON).
+    #[serde(default)]
+    pub pause: Option<PauseSpec>,
+}
+
+/// When a neighbour is told to stop, and when to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PauseSpec {
+    /// Stop: more packets than this wait that came by its link.
+    pub xoff: u32,
+    /// Go on: so many wait, or fewer.
+    pub xon: u32,
 }
 
 /// A switch that runs P4.

@@ -22,6 +22,11 @@ impl Transmitter {
         Transmitter { rate, free_at: Nanos::ZERO, remainder: 0, last: (0, 0, 0) }
     }
 
+    /// The rate; `None` is unlimited.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
     /// When the next frame may begin.
     #[inline]
     pub fn free_at(&self) -> Nanos {

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use crate::pause;
 use crate::transit::FlowKey;
 
 /// Bytes of an Ethernet header.
@@ -128,6 +129,11 @@ pub enum Received<'a> {
         /// Packets that wait in the node that sent it.
         queued: u32,
     },
+    /// A pause frame.
+    Pause {
+        /// For how long.
+        quanta: u16,
+    },
     /// Something else.
     Other,
 }
@@ -137,7 +143,7 @@ pub fn read(head: &[u8], tail: u32) -> Received<'_> {
     match field16(head, 12) {
         Some(ETHERTYPE_IPV4) => read_ipv4(head, tail).unwrap_or(Received::Other),
         Some(ETHERTYPE_FEEDBACK) => read_feedback(head).unwrap_or(Received::Other),
-        _ => Received::Other,
+        _ => pause::read(head).map_or(Received::Other, |quanta| Received::Pause { quanta }),
     }
 }
 

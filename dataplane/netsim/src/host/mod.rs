@@ -20,6 +20,7 @@ pub use shaper::Shaper;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
 use crate::min_tree::MinTree;
+use crate::pause;
 use crate::sample::FlowSample;
 use crate::transmitter::Transmitter;
 use crate::wire::{read, Received};
@@ -32,6 +33,8 @@ const PORT: u16 = 0;
 #[derive(Debug)]
 pub struct Host {
     interface: Transmitter,
+    /// Until when the neighbour wants no frames.
+    paused_until: Nanos,
     ends: Vec<End>,
     /// The end of each protocol and local port.
     by_port: AddressTable,
@@ -50,6 +53,7 @@ impl Host {
             (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
         let mut host = Host {
             interface: Transmitter::new(rate),
+            paused_until: Nanos::ZERO,
             by_port: AddressTable::new(&keys),
             timers: MinTree::new(ends.len()),
             wants: MinTree::new(ends.len()),
@@ -66,8 +70,13 @@ impl Host {
     /// When it has something to do.
     pub fn deadline(&self) -> Nanos {
         let wants = self.wants.time();
-        let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.interface.free_at()) };
+        let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.ready()) };
         transmit.min(self.timers.time())
+    }
+
+    /// When the interface can take the next frame.
+    fn ready(&self) -> Nanos {
+        self.interface.free_at().max(self.paused_until)
     }
 
     /// Does what is due, and sends what can be sent.
@@ -78,7 +87,7 @@ impl Host {
                 let place = self.timers.first();
                 self.ends[place].on_timer(now);
                 self.update(place);
-            } else if self.wants.time() <= now && self.interface.free_at() <= now {
+            } else if self.wants.time() <= now && self.ready() <= now {
                 self.transmit(exit);
             } else {
                 return;
@@ -110,6 +119,9 @@ impl Host {
                 self.update(place);
             }
             Received::Feedback { flow, rate, .. } => self.reshape(flow, rate),
+            Received::Pause { quanta } => {
+                self.paused_until = exit.now + pause::span(quanta, self.interface.rate());
+            }
             Received::Other => self.unexpected += 1,
         }
         self.advance(exit);

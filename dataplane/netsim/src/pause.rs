@@ -1,0 +1,190 @@
+//! Pause frames (IEEE 802.1Qbb, one priority class): a node tells its neighbour to stop sending.
+//!
+//! A pause ends by itself after the time that the frame tells, so that a lost frame stops nobody for
+//! ever; who wants it to last repeats it in time.
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::core::Rate;
+
+const DESTINATION: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
+const ETHERTYPE: [u8; 2] = [0x88, 0x08];
+/// Priority-based flow control; the class that is meant is the lowest.
+const OPCODE: [u8; 2] = [0x01, 0x01];
+const CLASSES: [u8; 2] = [0x00, 0x01];
+/// Where the time of the class stands.
+const QUANTA: usize = 18;
+/// Bytes of a frame up to the last of the eight classes' times.
+const HEAD: usize = QUANTA + 16;
+/// Bytes that fill it up to the least size of a frame.
+const PADDING: u32 = 64 - HEAD as u32;
+/// Bit times of a quantum.
+const QUANTUM_BITS: u64 = 512;
+const NANOS: u64 = 1_000_000_000;
+/// The rate by which quanta are counted on a link that has none.
+const NOMINAL_RATE: u64 = 1_000_000_000;
+
+/// The longest pause, in quanta.
+pub const LONGEST: u16 = u16::MAX;
+/// Go on.
+pub const RESUME: u16 = 0;
+
+/// A frame, as head and tail.
+pub fn frame(quanta: u16) -> ([u8; HEAD], u32) {
+    let mut head = [0; HEAD];
+    head[..6].copy_from_slice(&DESTINATION);
+    head[12..14].copy_from_slice(&ETHERTYPE);
+    head[14..16].copy_from_slice(&OPCODE);
+    head[16..18].copy_from_slice(&CLASSES);
+    head[QUANTA..QUANTA + 2].copy_from_slice(&quanta.to_be_bytes());
+    (head, PADDING)
+}
+
+/// For how many quanta a frame pauses; `None`: it is no pause frame.
+#[inline]
+pub fn read(head: &[u8]) -> Option<u16> {
+    let fields = head.get(12..QUANTA + 2)?;
+    let is_pause = fields[..2] == ETHERTYPE && fields[2..4] == OPCODE && fields[4..6] == CLASSES;
+    is_pause.then(|| u16::from_be_bytes([fields[6], fields[7]]))
+}
+
+/// How long quanta are on a link.
+pub fn span(quanta: u16, rate: Option<Rate>) -> Nanos {
+    let rate = rate.map_or(NOMINAL_RATE, Rate::get);
+    Nanos(u64::from(quanta) * QUANTUM_BITS * NANOS / rate)
+}
+
+/// When to tell a neighbour to stop, and when to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thresholds {
+    /// With more packets of the neighbour's than this, stop.
+    pub xoff: u32,
+    /// With this many or fewer, go on.
+    pub xon: u32,
+}
+
+/// What is stored of a neighbour's packets, and what the neighbour was told of it.
+#[derive(Debug)]
+pub struct Restraint {
+    /// `None` tells nothing.
+    thresholds: Option<Thresholds>,
+    stored: u32,
+    stop: bool,
+    /// Whether the neighbour was told to stop, and when to tell it again.
+    told: Option<Nanos>,
+    rate: Option<Rate>,
+    pauses: u64,
+}
+
+impl Restraint {
+    /// For the neighbour at a link of this rate.
+    pub fn new(thresholds: Option<Thresholds>, rate: Option<Rate>) -> Restraint {
+        Restraint { thresholds, stored: 0, stop: false, told: None, rate, pauses: 0 }
+    }
+
+    /// A packet of the neighbour's is stored.
+    #[inline]
+    pub fn enter(&mut self) {
+        self.stored += 1;
+        if self.thresholds.is_some_and(|thresholds| self.stored > thresholds.xoff) {
+            self.stop = true;
+        }
+    }
+
+    /// One of them is stored no more.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.stored -= 1;
+        if self.thresholds.is_some_and(|thresholds| self.stored <= thresholds.xon) {
+            self.stop = false;
+        }
+    }
+
+    /// When the neighbour is to be told something; [`Nanos::MAX`]: it knows.
+    #[inline]
+    pub fn due(&self) -> Nanos {
+        match (self.stop, self.told) {
+            (true, Some(again)) => again,
+            (false, None) => Nanos::MAX,
+            _ => Nanos::ZERO,
+        }
+    }
+
+    /// What to tell it: a pause in quanta.
+    pub fn tell(&mut self, now: Nanos) -> u16 {
+        if !self.stop {
+            self.told = None;
+            return RESUME;
+        }
+        self.pauses += u64::from(self.told.is_none());
+        self.told = Some(now + Nanos((span(LONGEST, self.rate).0 / 2).max(1)));
+        LONGEST
+    }
+
+    /// How often it was told to stop.
+    pub fn pauses(&self) -> u64 {
+        self.pauses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_frame_has_64_bytes_and_the_standard_s_fields() {
+        let (head, tail) = frame(0x1234);
+        assert_eq!(head.len() as u32 + tail, 64);
+        assert_eq!(head[..6], [0x01, 0x80, 0xC2, 0, 0, 1]);
+        assert_eq!(head[12..20], [0x88, 0x08, 0x01, 0x01, 0, 1, 0x12, 0x34]);
+        assert_eq!(read(&head), Some(0x1234));
+        assert_eq!(read(&head[..19]), None, "cut short");
+    }
+
+    #[test]
+    fn a_quantum_is_512_bit_times() {
+        let gigabit = Rate::bits_per_second(1_000_000_000);
+        assert_eq!(span(1, gigabit), Nanos(512));
+        assert_eq!(span(LONGEST, gigabit), Nanos(33_553_920));
+        assert_eq!(span(RESUME, gigabit), Nanos::ZERO);
+        assert_eq!(span(3, None), Nanos(3 * 512));
+    }
+
+    proptest! {
+        #[test]
+        fn only_pause_frames_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let is_pause = bytes.len() >= 20 && bytes[12..18] == [0x88, 0x08, 0x01, 0x01, 0, 1];
+            prop_assert_eq!(read(&bytes).is_some(), is_pause);
+        }
+    }
+
+    #[test]
+    fn the_neighbour_is_told_above_xoff_and_again_at_xon() {
+        let mut restraint = Restraint::new(Some(Thresholds { xoff: 3, xon: 1 }), None);
+        (0..3).for_each(|_| restraint.enter());
+        assert_eq!(restraint.due(), Nanos::MAX, "xoff is not exceeded");
+        restraint.enter();
+        assert_eq!(restraint.due(), Nanos::ZERO);
+        assert_eq!(restraint.tell(Nanos(100)), LONGEST);
+        let again = Nanos(100 + 33_553_920 / 2);
+        assert_eq!(restraint.due(), again, "before the pause ends");
+        assert_eq!(restraint.tell(again), LONGEST);
+        (0..2).for_each(|_| restraint.leave());
+        assert!(restraint.due() > again, "not yet");
+        restraint.leave();
+        assert_eq!(restraint.due(), Nanos::ZERO);
+        assert_eq!(restraint.tell(again), RESUME);
+        assert_eq!((restraint.due(), restraint.pauses()), (Nanos::MAX, 1));
+    }
+
+    #[test]
+    fn what_was_not_told_yet_need_not_be_taken_back() {
+        let mut restraint = Restraint::new(Some(Thresholds { xoff: 1, xon: 1 }), None);
+        (0..2).for_each(|_| restraint.enter());
+        restraint.leave();
+        assert_eq!((restraint.due(), restraint.pauses()), (Nanos::MAX, 0));
+        let mut silent = Restraint::new(None, None);
+        (0..1000).for_each(|_| silent.enter());
+        assert_eq!(silent.due(), Nanos::MAX);
+    }
+}
