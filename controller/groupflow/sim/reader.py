@@ -46,12 +46,8 @@ _TCP_KEYS = (
     *_FLOW_KEYS, "variant", "window", "packet", "profile", "size", "delayed_ack", "ecn", "initial_window",
     "min_rto",
 )  # fmt: skip
-<<<<<<< HEAD
-_SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues", *FIFO_KEYS)
-=======
 _SESSION_KEYS = ("id", "from", "to", "size", "mode", "policy", "rate", "start")
-_SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues")
->>>>>>> main
+_SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues", *FIFO_KEYS)
 _LINK_KEYS = ("ends", "rate", "delay", "loss", "queue", "queue_bytes", "down")
 _BURST_KEYS = ("to_bad", "to_good", "good", "bad")
 _LAST_DEVICE_ID = 0xFFFF

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_netsim::spec::NetworkSpec;
-<<<<<<< HEAD
-use groupflow_netsim::{DropSite, Drops, Files, Network, NodeId, Observer, Recorder, Sample, TraceRecord};
-=======
-use groupflow_netsim::{Files, Network, NodeId, Observer, P4Switch, Recorder, Sample, TraceRecord};
->>>>>>> main
+use groupflow_netsim::{
+    DropSite, Drops, Files, Network, NodeId, Observer, P4Switch, Recorder, Sample, TraceRecord,
+};
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::Generator;
 use groupflow_switch::p4rt::PipelineConfig;
@@ -256,12 +254,8 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "retransmissions": flow.tcp.map(|tcp| tcp.retransmissions),
                 "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
-<<<<<<< HEAD
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
-                "finished": flow.tcp.map(|tcp| tcp.finished),
-=======
                 "finished": flow.finished.or(flow.tcp.map(|tcp| tcp.finished)),
->>>>>>> main
             })
         })
         .collect();
