@@ -1,9 +1,9 @@
 """Packets a second through gfswitch over veth, beside a forwarder without any P4 and simple_switch_grpc.
 
-`make bench` runs it; `python -m experiments.bench.veth` runs it alone. Each contender has veth pairs of its own
-to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else the
-machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other ports
-is read from their interfaces' counters.
+`make bench` runs it; `python -m experiments.bench.veth` runs it alone. Each contender has veth pairs of its
+own to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else
+the machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other
+ports is read from their interfaces' counters.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def figures() -> list[Figure]:
     options = _Options(5, 1.0, 1400, [str(find_program("gfswitch"))])
     names = {1: "veth, unicast", 4: "veth, 4-way multicast"}
     return [
-        Figure(f"{names[result.copies]}: {Path(result.contender).name}", round(result.received), "packets/s out",
-               f"{result.ratio:.2f} of the bare forwarder")
+        Figure(f"{names[result.copies]}: {Path(result.contender).name}", round(result.received),
+               "packets/s out", f"{result.ratio:.2f} of the bare forwarder")
         for result in _measure_apart(options)
     ]  # fmt: skip
 
@@ -268,13 +268,12 @@ def main() -> int:
     if given.inside:
         json.dump(_inside(_Options(*json.loads(given.inside))), sys.stdout)
         return 0
-    switches = (
-        [s for s in given.gfswitch if s != "none"] if given.gfswitch else [str(find_program("gfswitch"))]
-    )
+    switches = [s for s in given.gfswitch if s != "none"]
+    if not given.gfswitch:
+        switches = [str(find_program("gfswitch"))]
     for result in _measure_apart(_Options(given.rounds, given.seconds, given.payload, switches)):
-        print(
-            f"{result.copies} x {result.contender}: {result.received:,.0f} packets/s, ratio {result.ratio:.3f}"
-        )
+        received = f"{result.received:,.0f} packets/s"
+        print(f"{result.copies} x {result.contender}: {received}, ratio {result.ratio:.3f}")
     return 0
 
 

@@ -32,9 +32,7 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
                 means = result.mean_queues(plan.settled_s)
                 colour = COLOURS[result.where]
                 label = f"{result.where}: {result.dropped} dropped"
-                axis.bar(
-                    np.arange(len(means)) + offset, means, 0.36, color=colour, label=label
-                )
+                axis.bar(np.arange(len(means)) + offset, means, 0.36, color=colour, label=label)
             axis.set_xticks(range(len(switches)), switches)
             axis.set(title=f"{control}, {'with' if dfc else 'without'} DFC", ylabel="packets waiting, mean")
             axis.legend(fontsize="small")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -33,6 +34,7 @@ class KernelRunError(Exception):
 
 def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) -> Result:
     """One run, from an empty network. Needs root. Raises KernelRunError and what `running` raises."""
+    shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
     with running(topology, logs) as network:
         controller = Controller(network, logs).start()
         if dfc:
@@ -45,8 +47,8 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) 
             _follow(sending, watch, start, plan)
             sent = {sender.flow.name: sender.samples() for sender in sending}
             lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+            received = {name: _samples(sink.communicate()[0]) for name, sink in receiving.items()}
         network.check()
-        received = {name: _samples(sink.communicate()[0]) for name, sink in receiving.items()}
         return Result(
             where="kernel",
             control=control,

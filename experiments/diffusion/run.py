@@ -24,8 +24,8 @@ from topologies.daemon import DaemonError
 from topologies.network import NetworkError
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
-FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=300)
-QUICK = Plan(FLOWS, seconds=8.0, settled_s=4.0, window_packets=300)
+FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)
+QUICK = Plan(FLOWS, seconds=8.0, settled_s=4.0, window_packets=200)
 CONTROLS = ("reno", "cubic")
 WITHIN = 0.10
 """how near the real network and netsim are expected to be"""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
 from experiments.diffusion.install import FRAME_BYTES
-from experiments.diffusion.result import Plan, Result
+from experiments.diffusion.result import Plan, Result, Series
 from groupflow import sim
 from groupflow.sim.model import Variant
 from groupflow.topology import LinkSpec, Topology
@@ -49,13 +51,11 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool) -> Result:
 
 
 def _result(topology: Topology, plan: Plan, control: str, dfc: bool, scenario: sim.Scenario) -> Result:
-    import tempfile
-    from pathlib import Path
-
     with tempfile.TemporaryDirectory() as folder:
         results = sim.run(scenario, out=Path(folder) / "run")
         switches = list(topology.switches)[:-1]
-        time_s = np.arange(1, round(plan.seconds / plan.sample_s) + 1) * plan.sample_s
+        samples = round(plan.seconds / plan.sample_s)
+        time_s: Series = np.linspace(plan.sample_s, samples * plan.sample_s, samples)
         queues = np.zeros((len(time_s), len(switches)))
         for name, series in results.queue_packets().items():
             if name in switches:

@@ -60,6 +60,9 @@ def test_a_new_rate_and_a_pause_take_effect_when_they_are_set(switch: Switch) ->
 
 
 def test_the_program_sets_rates_and_reads_shares(switch: Switch) -> None:
+    for queue in (1, 2):  # eq. 13 counts flows that are there
+        switch.set_queue(2, queue, paused=True)
+        switch.inject(1, frame(2, queue))
     switch.inject(1, rate(2, 1, 600))
     switch.inject(1, rate(2, 2, 200))
     assert switch.register("share", 2 * 8 + 1) == 750 * 64
@@ -69,7 +72,7 @@ def test_the_program_sets_rates_and_reads_shares(switch: Switch) -> None:
     switch.set_link(2, "rate=unlimited,dir=out")
     assert switch.register("share", 2 * 8 + 1) == 0xFFFFFFFF
     switch.set_register("rate", 2 * 8 + 1, 0)
-    switch.inject(1, frame(2, 1))
+    switch.set_queue(2, 1, paused=False)
     assert times(switch, 1000 * MS) == []
     assert switch.register("depth", 2 * 8 + 1) == 1
 

@@ -109,6 +109,7 @@ class _Connection:
     """A simulated switch in place of a P4Runtime connection."""
 
     def __init__(self, sim: "NativeSim", name: str, program: Program) -> None:
+        self.has_traffic_manager = True
         self._sim = sim
         self._name = name
         self._program = program
