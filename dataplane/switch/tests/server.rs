@@ -12,13 +12,13 @@ use std::time::Duration;
 use common::{group, replica, update, Testbed, DEVICE, ELECTION, JSON, P4INFO};
 use groupflow_pipeline::units::Nanos;
 use groupflow_switch::core::Switch;
-use groupflow_switch::p4rt::{parse_p4info, Runtime};
+use groupflow_switch::p4rt::{parse_p4info, Runtime, GENERATOR};
 use groupflow_switch::proto::google::rpc;
 use groupflow_switch::proto::p4::v1::{
     p4_runtime_client::P4RuntimeClient, set_forwarding_pipeline_config_request::Action,
-    stream_message_request, stream_message_response, update::Type, Entity, Error, ForwardingPipelineConfig,
-    MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest,
-    StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
+    stream_message_request, stream_message_response, update::Type, Entity, Error, ExternEntry,
+    ForwardingPipelineConfig, MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest,
+    SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
     ask, render, ControlRequest, ControlSocket, Limits, Service, Shared, ToControlPlane,
@@ -148,6 +148,28 @@ async fn a_controller_takes_over_writes_reads_and_exchanges_packets() {
         other => panic!("{other:?}"),
     }
     assert_eq!(running.shared.switch().stats().cpu.packet_outs, 1);
+}
+
+#[tokio::test]
+async fn what_has_to_do_with_time_is_carried_out_at_the_time_of_the_write() {
+    let running = serve().await;
+    let mut client = connect(running.address).await;
+    let mut stream = Stream::open(&mut client).await;
+    stream.arbitrate(10).await;
+    client.set_forwarding_pipeline_config(set_config(P4INFO, JSON)).await.unwrap();
+    assert_eq!(running.shared.switch().reached(), Nanos::ZERO, "no data path runs here");
+    let number = |value: f64| prost_types::Value { kind: Some(prost_types::value::Kind::NumberValue(value)) };
+    let text = prost_types::Value { kind: Some(prost_types::value::Kind::StringValue("00ff".into())) };
+    let fields = [("id", number(1.0)), ("period_ns", number(1e6)), ("frame", text)];
+    let fields = prost_types::Struct { fields: fields.map(|(name, value)| (name.into(), value)).into() };
+    let type_url = "type.googleapis.com/google.protobuf.Struct".into();
+    let entry = Some(prost_types::Any { type_url, value: fields.encode_to_vec() });
+    let entry = ExternEntry { extern_type_id: GENERATOR, extern_id: 0, entry };
+    let before = running.shared.clock.now();
+    client.write(words().write_request(vec![update(Type::Insert, entry)])).await.unwrap();
+    let switch = running.shared.switch();
+    assert!(before <= switch.reached() && switch.reached() <= running.shared.clock.now());
+    assert_eq!(switch.deadline(), Some(switch.reached()), "the first tick is now");
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ pub use queue_settings::{
     NOMINAL_PACKET, QUEUE_BYTES_LIMIT,
 };
 pub use replication::{
-    CloneSession, Replica, ReplicationEngine, ReplicationError, GROUP_LIMIT, REPLICA_LIMIT, SESSION_LIMIT,
+    CloneSession, Replica, ReplicationEngine, ReplicationError, REPLICA_LIMIT, SESSION_LIMIT,
 };
 pub use stats::{
     CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PipelineStats, PortStats,

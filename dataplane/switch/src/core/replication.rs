@@ -6,8 +6,6 @@ use std::sync::Arc;
 use groupflow_pipeline::units::Port;
 use thiserror::Error;
 
-/// The most multicast groups.
-pub const GROUP_LIMIT: usize = 65_535;
 /// The most clone sessions.
 pub const SESSION_LIMIT: usize = 32_768;
 /// The most replicas of one group or session.
@@ -61,31 +59,45 @@ pub enum ReplicationError {
 /// Groups and sessions.
 #[derive(Debug, Default)]
 pub struct ReplicationEngine {
-    groups: HashMap<u16, Arc<[Replica]>>,
+    /// By id, as far as the highest that was ever used: every multicast packet looks here.
+    groups: Vec<Option<Arc<[Replica]>>>,
     sessions: HashMap<u32, CloneSession>,
 }
 
 impl ReplicationEngine {
     /// The replicas of a group; `None` for one that is unknown.
     pub fn group(&self, id: u16) -> Option<&Arc<[Replica]>> {
-        self.groups.get(&id)
+        self.groups.get(usize::from(id))?.as_ref()
     }
 
     /// Adds a group.
     pub fn insert_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
         check(&replicas)?;
-        insert(&mut self.groups, id, replicas.into(), GROUP_LIMIT)
+        let place = usize::from(id);
+        if self.groups.len() <= place {
+            self.groups.resize(place + 1, None);
+        }
+        match &mut self.groups[place] {
+            Some(_) => Err(ReplicationError::AlreadyExists),
+            free => {
+                *free = Some(replicas.into());
+                Ok(())
+            }
+        }
     }
 
     /// Replaces a group's replicas.
     pub fn modify_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
         check(&replicas)?;
-        modify(&mut self.groups, id, replicas.into())
+        let group = self.groups.get_mut(usize::from(id)).and_then(Option::as_mut);
+        *group.ok_or(ReplicationError::NotFound)? = replicas.into();
+        Ok(())
     }
 
     /// Removes a group.
     pub fn delete_group(&mut self, id: u16) -> Result<(), ReplicationError> {
-        self.groups.remove(&id).map(drop).ok_or(ReplicationError::NotFound)
+        let group = self.groups.get_mut(usize::from(id)).and_then(Option::take);
+        group.map(drop).ok_or(ReplicationError::NotFound)
     }
 
     /// A clone session; `None` for one that is unknown.
@@ -96,45 +108,27 @@ impl ReplicationEngine {
     /// Adds a clone session.
     pub fn insert_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
         check(&session.replicas)?;
-        insert(&mut self.sessions, id, session, SESSION_LIMIT)
+        if self.sessions.contains_key(&id) {
+            return Err(ReplicationError::AlreadyExists);
+        }
+        if self.sessions.len() >= SESSION_LIMIT {
+            return Err(ReplicationError::Full);
+        }
+        self.sessions.insert(id, session);
+        Ok(())
     }
 
     /// Replaces a clone session.
     pub fn modify_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
         check(&session.replicas)?;
-        modify(&mut self.sessions, id, session)
+        *self.sessions.get_mut(&id).ok_or(ReplicationError::NotFound)? = session;
+        Ok(())
     }
 
     /// Removes a clone session.
     pub fn delete_session(&mut self, id: u32) -> Result<(), ReplicationError> {
         self.sessions.remove(&id).map(drop).ok_or(ReplicationError::NotFound)
     }
-}
-
-fn insert<K: std::hash::Hash + Eq, V>(
-    map: &mut HashMap<K, V>,
-    id: K,
-    value: V,
-    limit: usize,
-) -> Result<(), ReplicationError> {
-    if map.contains_key(&id) {
-        return Err(ReplicationError::AlreadyExists);
-    }
-    if map.len() >= limit {
-        return Err(ReplicationError::Full);
-    }
-    map.insert(id, value);
-    Ok(())
-}
-
-fn modify<K: std::hash::Hash + Eq, V>(
-    map: &mut HashMap<K, V>,
-    id: K,
-    value: V,
-) -> Result<(), ReplicationError> {
-    let slot = map.get_mut(&id).ok_or(ReplicationError::NotFound)?;
-    *slot = value;
-    Ok(())
 }
 
 /// (port, instance) must be unique within a group or session.

@@ -1,0 +1,99 @@
+"""groupflow.Switch: queues, rates that the program writes, generators, in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupflow import Switch
+
+PROGRAM = Path(__file__).parents[2] / "dataplane" / "switch" / "tests" / "programs" / "queues.json"
+MS = 1_000_000
+
+
+def frame(port: int, queue: int, length: int = 1514) -> bytes:
+    """A frame of queues.p4 for a queue of a port."""
+    head = port.to_bytes(2, "big") + bytes([queue, 0, 0, 0]) + bytes.fromhex("020000000001 0800")
+    return head.ljust(length, b"x")
+
+
+def rate(port: int, queue: int, packets: int) -> bytes:
+    """A frame of queues.p4 that sets a queue's rate, and is dropped then."""
+    head = frame(511, 0, 14)[:12] + bytes.fromhex("88b6")
+    return head + (port * 8 + queue).to_bytes(2, "big") + (packets * 64).to_bytes(4, "big")
+
+
+@pytest.fixture
+def switch() -> Switch:
+    # 12.112 Mb/s carry 1000 packets of 1514 bytes a second.
+    links = ["2:rate=12.112mbit,dir=out,queue=1000"]
+    return Switch.load(PROGRAM, PROGRAM.with_suffix(".p4info.txtpb"), links=links)
+
+
+def times(switch: Switch, now_ns: int) -> list[int]:
+    return [output.time_ns for output in switch.advance(now_ns)]
+
+
+def test_a_queue_is_set_and_shown(switch: Switch) -> None:
+    switch.set_queue(2, 4, level=1, weight=3, rate="100pps", limit_packets=2)
+    for _ in range(5):
+        switch.inject(1, frame(2, 4))
+    assert times(switch, 100 * MS) == [MS, 11 * MS, 21 * MS]
+    shown = switch.queue(2, 4)
+    assert (shown["level"], shown["weight"], shown["rate"]) == (1, 3, "100pps")
+    assert (shown["sent"], shown["dropped"]) == (3, 2)
+    assert shown["drops"]["full_packets"] == {"packets": 2, "bytes": 2 * 1514}
+
+
+def test_a_new_rate_and_a_pause_take_effect_when_they_are_set(switch: Switch) -> None:
+    switch.set_queue(2, 4, rate="10pps")
+    for _ in range(3):
+        switch.inject(1, frame(2, 4))
+    assert times(switch, 50 * MS) == [MS]
+    switch.set_queue(2, 4, rate="100pps", now_ns=50 * MS)
+    assert times(switch, 56 * MS) == [56 * MS]
+    switch.set_queue(2, 4, paused=True)
+    assert times(switch, 1000 * MS) == []
+    switch.set_queue(2, 4, paused=False, rate="unlimited")
+    assert times(switch, 1001 * MS) == [1001 * MS]
+
+
+def test_the_program_sets_rates_and_reads_shares(switch: Switch) -> None:
+    switch.inject(1, rate(2, 1, 600))
+    switch.inject(1, rate(2, 2, 200))
+    assert switch.register("share", 2 * 8 + 1) == 750 * 64
+    assert switch.queue(2, 2)["demand"] == 200 * 64
+    switch.set_port(2, nominal_packet=757)
+    assert switch.register("share", 2 * 8 + 1) == 1500 * 64
+    switch.set_link(2, "rate=unlimited,dir=out")
+    assert switch.register("share", 2 * 8 + 1) == 0xFFFFFFFF
+    switch.set_register("rate", 2 * 8 + 1, 0)
+    switch.inject(1, frame(2, 1))
+    assert times(switch, 1000 * MS) == []
+    assert switch.register("depth", 2 * 8 + 1) == 1
+
+
+def test_a_generator_ticks_at_exact_times(switch: Switch) -> None:
+    switch.set_link(2, "rate=unlimited")
+    switch.set_generator(0, frame(2, 3, 60), period_ns=333_333, first_ns=1000)
+    assert times(switch, MS) == [1000 + n * 333_333 for n in range(3)]
+    switch.set_generator(0, frame(2, 3, 60), period_ns=MS, first_ns=0)
+    assert times(switch, 3 * MS) == [MS, 2 * MS, 3 * MS]
+    switch.delete_generator(0)
+    assert times(switch, 10 * MS) == []
+
+
+def test_what_is_wrong_is_named(switch: Switch) -> None:
+    with pytest.raises(ValueError, match="port 2 has queues 0 to 7, not 8"):
+        switch.set_queue(2, 8, level=1)
+    with pytest.raises(ValueError, match='rate: "5" is not a rate'):
+        switch.set_queue(2, 1, rate="5")
+    with pytest.raises(ValueError, match="there is no queue 1 at port 99"):
+        switch.queue(99, 1)
+    with pytest.raises(ValueError, match="period_ns: 1 is below 1000 ns"):
+        switch.set_generator(0, b"x", period_ns=1)
+    with pytest.raises(ValueError, match="generator 7: it does not exist"):
+        switch.delete_generator(7)
+    with pytest.raises(ValueError, match="rate"):
+        switch.set_register("rate", 0, 1 << 32)
