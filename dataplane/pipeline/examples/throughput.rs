@@ -1,6 +1,6 @@
 //! Measures how fast groupflow's own program runs on one core, with each engine.
 //!
-//! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json [PACKETS]`
+//! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json [PACKETS A ROUND]`
 //!
 //! A packet goes through ingress, for each copy through egress, and out as a frame, in one thread. The engines
 //! take turns in rounds, so that what else the machine does hits both; the best round of each counts.
@@ -15,7 +15,8 @@ use groupflow_pipeline::{
     Program, Verdict,
 };
 
-const ROUNDS: usize = 7;
+/// Short ones, so that some are not interrupted.
+const ROUNDS: usize = 200;
 const SWITCH_MAC: u128 = 0x0200_0000_0001;
 const COPIES: u16 = 4;
 const SESSION: u32 = 7;
@@ -156,8 +157,8 @@ fn run(pipeline: &mut Pipeline, load: &Load, packets: usize, frame: &mut Frame) 
 
 fn load_program() -> Result<(Arc<Program>, usize), String> {
     let mut args = std::env::args().skip(1);
-    let path = args.next().ok_or("usage: throughput PROGRAM.json [PACKETS]")?;
-    let packets = args.next().and_then(|n| n.parse().ok()).unwrap_or(300_000);
+    let path = args.next().ok_or("usage: throughput PROGRAM.json [PACKETS A ROUND]")?;
+    let packets = args.next().and_then(|n| n.parse().ok()).unwrap_or(10_000);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let start = Instant::now();
     let program = Program::from_json(&text).map_err(|error| format!("{path}: {error}"))?;
@@ -175,7 +176,8 @@ fn main() -> ExitCode {
     };
     let start = Instant::now();
     let engines = [Engine::Auto, Engine::Interpreter];
-    println!("compiled in {:?}: {:?}", start.elapsed(), pipeline(&program, engines[0]).engine());
+    let engine = pipeline(&program, engines[0]).engine();
+    println!("{engine:?} made in {:?}", start.elapsed());
     println!("{:32} {:>11} {:>12} {:>9} {:>6}", "", "native", "interpreter", "ratio", "out/in");
     for load in loads() {
         let mut pipelines = engines.map(|engine| pipeline(&program, engine));
@@ -188,7 +190,7 @@ fn main() -> ExitCode {
                 let start = Instant::now();
                 let left = run(pipeline, &load, packets, &mut frame);
                 best[i] = best[i].min(start.elapsed() / packets as u32);
-                out[i] = left * 100 / packets;
+                out[i] = out[i].max(left * 100 / packets);
             }
         }
         let nanos = best.map(|time| time.as_nanos());

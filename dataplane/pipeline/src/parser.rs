@@ -1,12 +1,13 @@
 //! The parser: states that extract headers and choose where to go on.
 
-use crate::action::{Machine, Op, Target};
-use crate::bits::read_bits;
+use crate::action::{Op, Target};
 use crate::expr::Expr;
-use crate::phv::Header;
 
 /// How many states one packet may pass: bounds parsers that loop without extracting.
 pub(crate) const STATE_LIMIT: usize = 1_000;
+
+/// The most parts a state's key may have.
+pub(crate) const MAX_KEY_PARTS: usize = 32;
 
 /// The program's parser.
 #[derive(Debug, Default)]
@@ -79,135 +80,4 @@ pub(crate) enum Pattern {
     /// A value and a mask for each part of the key.
     Masked(Vec<(u128, u128)>),
     ValueSet(u32),
-}
-
-/// What parsing a packet came to.
-pub(crate) struct Parsed {
-    /// Bytes taken by headers.
-    pub consumed: usize,
-    /// The number of the error; `no_error` if there was none.
-    pub error: u32,
-}
-
-/// Runs the parser. As in BMv2, an error ends parsing, and what was extracted before stays.
-pub(crate) fn parse(machine: &mut Machine<'_>, bytes: &[u8]) -> Parsed {
-    let parser = &machine.program.parser;
-    let mut cursor = Cursor { bytes, at: 0, codes: parser.errors };
-    let mut state = parser.start;
-    let mut states = 0;
-    while let Some(current) = state {
-        states += 1;
-        let outcome = match states > STATE_LIMIT {
-            true => Err(parser.errors.parser_timeout),
-            false => visit(machine, &mut cursor, &parser.states[current as usize]),
-        };
-        match outcome {
-            Ok(next) => state = next,
-            Err(error) => return Parsed { consumed: cursor.at, error },
-        }
-    }
-    Parsed { consumed: cursor.at, error: parser.errors.no_error }
-}
-
-fn visit(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, state: &State) -> Result<Option<u32>, u32> {
-    for op in &state.ops {
-        apply(machine, cursor, op)?;
-    }
-    if state.cases.is_empty() {
-        return Ok(state.default);
-    }
-    let mut key = [0; MAX_KEY_PARTS];
-    let key = &mut key[..state.key.len()];
-    for (value, part) in key.iter_mut().zip(&state.key) {
-        *value = match part {
-            KeyPart::Value(expr) => machine.eval(expr, &[]),
-            KeyPart::Lookahead { offset, width } => cursor.peek(*offset, *width)?,
-        };
-    }
-    let hit = state.cases.iter().find(|case| match &case.pattern {
-        Pattern::Masked(parts) => key.iter().zip(parts).all(|(key, (value, mask))| key & mask == *value),
-        Pattern::ValueSet(set) => {
-            machine.externs.value_sets[*set as usize].iter().any(|member| member == key)
-        }
-    });
-    Ok(hit.map_or(state.default, |case| case.next))
-}
-
-/// The most parts a state's key may have.
-pub(crate) const MAX_KEY_PARTS: usize = 32;
-
-fn apply(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, op: &ParserOp) -> Result<(), u32> {
-    let layout = &machine.program.layout;
-    match op {
-        ParserOp::Extract(header) => cursor.extract(layout.header(*header), machine.phv)?,
-        ParserOp::ExtractNext(stack) => {
-            let next = layout.stack(*stack).next as usize;
-            let element = layout.element(*stack, machine.phv[next]);
-            let header = element.ok_or(cursor.codes.stack_out_of_bounds)?;
-            cursor.extract(layout.header(header), machine.phv)?;
-            machine.phv[next] += 1;
-        }
-        ParserOp::Set { target, value } => machine.assign(target, machine.eval(value, &[]), &[]),
-        ParserOp::SetLookahead { target, offset, width } => {
-            let value = cursor.peek(*offset, *width)?;
-            machine.assign(target, value, &[]);
-        }
-        ParserOp::Verify { condition, error } => {
-            if machine.eval(condition, &[]) == 0 {
-                return Err(machine.eval(error, &[]) as u32);
-            }
-        }
-        ParserOp::Advance(bits) => cursor.advance(machine.eval(bits, &[]))?,
-        ParserOp::Primitive(op) => machine.run(std::slice::from_ref(op), &[]),
-    }
-    Ok(())
-}
-
-/// A place within the packet.
-struct Cursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    codes: ErrorCodes,
-}
-
-impl Cursor<'_> {
-    fn left(&self) -> usize {
-        self.bytes.len() - self.at
-    }
-
-    fn extract(&mut self, header: &Header, phv: &mut [u128]) -> Result<(), u32> {
-        if self.left() < header.bytes() {
-            return Err(self.codes.packet_too_short);
-        }
-        let bytes = &self.bytes[self.at..self.at + header.bytes()];
-        let mut offset = 0;
-        for field in &header.fields {
-            phv[field.slot as usize] = read_bits(bytes, offset, field.width as usize);
-            offset += field.width as usize;
-        }
-        header.set_valid(phv, true);
-        self.at += header.bytes();
-        Ok(())
-    }
-
-    fn peek(&self, offset: u32, width: u8) -> Result<u128, u32> {
-        let end = offset as usize + width as usize;
-        if self.left() < end.div_ceil(8) {
-            return Err(self.codes.packet_too_short);
-        }
-        Ok(read_bits(&self.bytes[self.at..], offset as usize, width as usize))
-    }
-
-    fn advance(&mut self, bits: u128) -> Result<(), u32> {
-        if bits % 8 != 0 {
-            return Err(self.codes.parser_invalid_argument);
-        }
-        match usize::try_from(bits / 8) {
-            Ok(bytes) if bytes <= self.left() => {
-                self.at += bytes;
-                Ok(())
-            }
-            _ => Err(self.codes.packet_too_short),
-        }
-    }
 }

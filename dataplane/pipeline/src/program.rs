@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::action::Action;
 use crate::calculation::{Calculation, Checksum};
-use crate::control::{Action, Node};
+use crate::control::Node;
 use crate::deparser::Deparser;
 use crate::error::LoadError;
 use crate::expr::Expr;

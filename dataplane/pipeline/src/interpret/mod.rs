@@ -1,17 +1,20 @@
 //! The interpreter: runs a program as it stands, slowly, and is the reference for what is right.
 
+pub(crate) mod control;
+pub(crate) mod machine;
+pub(crate) mod parser;
+
 use std::sync::Arc;
 
-use crate::action::{Machine, Pass};
+use self::machine::{Machine, Pass};
+use self::parser::{parse, Parsed};
 use crate::calculation::Checksum;
-use crate::control;
 use crate::info::DigestId;
 use crate::metadata::{arrive, become_clone, depart, preserve, set};
 use crate::packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
     Preserved, Verdict,
 };
-use crate::parser::{parse, Parsed};
 use crate::pipeline::{wire_length, Parts};
 use crate::pool::{Fields, Pool};
 use crate::program::Program;

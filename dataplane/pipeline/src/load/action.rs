@@ -3,8 +3,7 @@
 use super::expr::{accessed, exact, expression, header_target, HeaderTarget, Params};
 use super::json::Node;
 use super::scope::Scope;
-use crate::action::{HeaderRef, Op, Target};
-use crate::control::Action;
+use crate::action::{Action, HeaderRef, Op, Target};
 use crate::error::LoadError;
 use crate::expr::Expr;
 use crate::info::{ActionId, ActionInfo, ParamInfo};

@@ -4,12 +4,12 @@
 //! All take words and return one. The context is that of the pipeline that runs; each pointer in it is to a
 //! part of its own, and no reference to such a part lives while native code runs, so a helper may make one.
 
-use crate::action::{Machine, Pass};
 use crate::expr::Env;
+use crate::interpret::machine::{Machine, Pass};
+use crate::interpret::parser;
 use crate::native::context::Context;
 use crate::native::table::{row, NativeTable};
 use crate::packet::DropReason;
-use crate::parser;
 use crate::state::meter_amount;
 use crate::units::Nanos;
 

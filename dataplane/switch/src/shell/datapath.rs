@@ -52,7 +52,6 @@ pub struct Datapath {
 /// State of the loop.
 struct Loop {
     datapath: Datapath,
-    max: usize,
     /// What was taken in this turn.
     frames: Vec<Frame>,
     emitted: Emitted,
@@ -80,7 +79,6 @@ impl Datapath {
         let waker = std::iter::once(self.shared.waker.fd());
         let polls = waker.chain(self.ports.iter().map(|p| p.receiver.fd())).map(poll_entry).collect();
         let mut state = Loop {
-            max: std::env::var("TURN").ok().and_then(|s| s.parse().ok()).unwrap_or(TURN),
             frames: Vec::with_capacity(TURN),
             emitted: Emitted::default(),
             outgoing: vec![Vec::new(); self.ports.len()],
@@ -131,7 +129,7 @@ impl Loop {
             for n in 0..ports {
                 more |= self.read_batch((n + self.first_port) % ports);
             }
-            if !more || self.frames.len() >= self.max {
+            if !more || self.frames.len() >= TURN {
                 return more;
             }
         }
@@ -139,7 +137,7 @@ impl Loop {
 
     /// Takes a batch from one port; says whether there may be more.
     fn read_batch(&mut self, place: usize) -> bool {
-        let most = BATCH.min(self.max.saturating_sub(self.frames.len()));
+        let most = BATCH.min(TURN.saturating_sub(self.frames.len()));
         let read = self.datapath.ports[place].receiver.read(place, most, &mut self.frames);
         if read.frames > 0 {
             self.down[place] = false;

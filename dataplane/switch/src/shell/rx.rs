@@ -208,7 +208,7 @@ fn vlan_tag(slot: &Slot) -> Option<VlanTag> {
 fn largest_ring(socket: &OwnedFd) -> io::Result<Ring> {
     let mut result = Err(io::ErrorKind::OutOfMemory.into());
     for slots in SLOTS {
-        result = Ring::new(socket, std::env::var("SLOTS").ok().and_then(|s| s.parse().ok()).unwrap_or(slots));
+        result = Ring::new(socket, slots);
         if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::ENOMEM)) {
             break;
         }

@@ -1,0 +1,235 @@
+//! The machine that runs primitives on one packet.
+
+use crate::action::{HeaderRef, Op, Target};
+use crate::calculation::Calculation;
+use crate::expr::{Env, Expr};
+use crate::packet::DropReason;
+use crate::program::Program;
+use crate::state::Externs;
+use crate::units::Nanos;
+
+/// How many primitives one packet may run in a pipeline: bounds loops within actions.
+const STEP_LIMIT: u32 = 100_000;
+
+/// What a pass through a pipeline asks for, besides what is in the fields.
+#[derive(Debug, Default)]
+pub(crate) struct Pass {
+    pub now: Nanos,
+    /// Bytes on arrival: what counters and meters count.
+    pub received: u32,
+    /// BMv2's packet length: changes with `setValid` and `setInvalid`.
+    pub length: u32,
+    /// Session and field list.
+    pub clone: Option<(u32, u32)>,
+    pub digests: Vec<u32>,
+    pub resubmit: Option<u32>,
+    pub recirculate: Option<u32>,
+    pub truncate: Option<u32>,
+    pub exit: bool,
+    pub failed: Option<DropReason>,
+    /// Primitives run so far.
+    pub steps: u32,
+}
+
+/// Runs primitives on one packet.
+pub(crate) struct Machine<'a> {
+    pub program: &'a Program,
+    pub phv: &'a mut [u128],
+    pub externs: &'a mut Externs,
+    /// The bytes that no header covers.
+    pub payload: &'a [u8],
+    pub pass: Pass,
+}
+
+impl Machine<'_> {
+    /// Runs an action with its arguments.
+    pub fn run(&mut self, ops: &[Op], locals: &[u128]) {
+        let mut at = 0;
+        while let Some(op) = ops.get(at) {
+            self.pass.steps += 1;
+            if self.pass.steps > STEP_LIMIT {
+                self.externs.stats.step_limit += 1;
+                self.fail(DropReason::StepLimit);
+                return;
+            }
+            at = match op {
+                Op::Jump(to) => *to as usize,
+                Op::JumpIfZero { condition, to } if self.eval(condition, locals) == 0 => *to as usize,
+                _ => at + 1,
+            };
+            self.step(op, locals);
+            if self.pass.failed.is_some() {
+                return;
+            }
+        }
+    }
+
+    pub fn eval(&self, expr: &Expr, locals: &[u128]) -> u128 {
+        expr.eval(Env { layout: &self.program.layout, phv: self.phv, locals })
+    }
+
+    fn step(&mut self, op: &Op, locals: &[u128]) {
+        match op {
+            Op::Assign { target, value } => self.assign(target, self.eval(value, locals), locals),
+            Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeader { .. } | Op::CopyStack { .. } => {
+                self.header_step(op, locals)
+            }
+            Op::Push { stack, count } => {
+                let count = self.eval(count, locals);
+                self.program.layout.push(*stack, count, self.phv);
+            }
+            Op::Pop { stack, count } => {
+                let count = self.eval(count, locals);
+                self.program.layout.pop(*stack, count, self.phv);
+            }
+            Op::MarkToDrop => {
+                let drop_port = u128::from(self.externs.options.drop_port.0);
+                self.program.standard.egress_spec.write(self.phv, drop_port);
+                if let Some(group) = self.program.standard.mcast_grp {
+                    group.write(self.phv, 0);
+                }
+            }
+            Op::Random { target, low, high } => {
+                let (low, high) = (self.eval(low, locals), self.eval(high, locals));
+                if low <= high {
+                    let value = self.externs.random.within(low, high);
+                    self.assign(target, value, locals);
+                }
+            }
+            Op::Hash { target, base, calculation, max } => {
+                let max = self.eval(max, locals).max(1);
+                let hash = u128::from(self.calculate(*calculation)) % max;
+                let value = self.eval(base, locals).wrapping_add(hash);
+                self.assign(target, value, locals);
+            }
+            Op::Log { pieces, values } => {
+                let values = values.iter().map(|value| self.eval(value, locals)).collect::<Vec<_>>();
+                self.externs.log_line(pieces, &values);
+            }
+            Op::Assert(condition) => {
+                if self.eval(condition, locals) == 0 {
+                    self.externs.stats.assertions_failed += 1;
+                    self.fail(DropReason::Assertion);
+                }
+            }
+            Op::Exit => self.pass.exit = true,
+            Op::Nothing | Op::Jump(_) | Op::JumpIfZero { .. } => {}
+            Op::Clone { session, list } => self.pass.clone = Some((self.eval(session, locals) as u32, *list)),
+            Op::Digest(list) if self.pass.digests.contains(list) => {}
+            Op::Digest(list) => self.pass.digests.push(*list),
+            Op::Resubmit(list) => self.pass.resubmit = Some(*list),
+            Op::Recirculate(list) => self.pass.recirculate = Some(*list),
+            Op::Truncate(length) => {
+                self.pass.truncate = Some(u32::try_from(self.eval(length, locals)).unwrap_or(u32::MAX));
+            }
+            Op::RegisterRead { .. }
+            | Op::RegisterWrite { .. }
+            | Op::Count { .. }
+            | Op::ExecuteMeter { .. } => self.extern_step(op, locals),
+        }
+    }
+
+    fn header_step(&mut self, op: &Op, locals: &[u128]) {
+        let layout = &self.program.layout;
+        match op {
+            Op::AddHeader(header) => {
+                let Some(header) = self.header(header, locals) else {
+                    return;
+                };
+                let header = layout.header(header);
+                if !header.is_valid(self.phv) {
+                    header.clear(self.phv);
+                    header.set_valid(self.phv, true);
+                    self.pass.length = self.pass.length.saturating_add(header.bytes() as u32);
+                }
+            }
+            Op::RemoveHeader(header) => {
+                let Some(header) = self.header(header, locals) else {
+                    return;
+                };
+                let header = layout.header(header);
+                if header.is_valid(self.phv) && !header.metadata {
+                    header.set_valid(self.phv, false);
+                    self.pass.length = self.pass.length.saturating_sub(header.bytes() as u32);
+                }
+            }
+            Op::CopyHeader { target, source } => {
+                if let (Some(target), Some(source)) =
+                    (self.header(target, locals), self.header(source, locals))
+                {
+                    layout.header(target).copy_from(layout.header(source), self.phv);
+                }
+            }
+            Op::CopyStack { target, source } => {
+                let (target, source) = (layout.stack(*target), layout.stack(*source));
+                for (&to, &from) in target.headers.iter().zip(&source.headers) {
+                    layout.header(to).copy_from(layout.header(from), self.phv);
+                }
+                self.phv[target.next as usize] = self.phv[source.next as usize];
+            }
+            _ => {}
+        }
+    }
+
+    fn extern_step(&mut self, op: &Op, locals: &[u128]) {
+        match op {
+            Op::RegisterRead { target, register, index } => {
+                let index = self.eval(index, locals);
+                let value = self.externs.register_load(*register, index);
+                self.assign(target, value, locals);
+            }
+            Op::RegisterWrite { register, index, value } => {
+                let (index, value) = (self.eval(index, locals), self.eval(value, locals));
+                self.externs.register_store(*register, index, value);
+            }
+            Op::Count { counter, index } => {
+                let index = self.eval(index, locals);
+                self.externs.count(*counter, index, self.pass.received);
+            }
+            Op::ExecuteMeter { meter, index, target } => {
+                let index = self.eval(index, locals);
+                let colour = self.externs.meter_colour(*meter, index, self.pass.now, self.pass.received);
+                if let Some(colour) = colour {
+                    self.assign(target, colour, locals);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub fn assign(&mut self, target: &Target, value: u128, locals: &[u128]) {
+        let layout = &self.program.layout;
+        let (element, offset) = match target {
+            Target::Field(field) => return field.write(self.phv, value),
+            Target::Element { stack, index, offset } => {
+                (layout.element(*stack, self.eval(index, locals)), offset)
+            }
+            Target::Last { stack, offset } => (layout.last(*stack, self.phv), offset),
+        };
+        if let Some(header) = element {
+            layout.header(header).fields[*offset as usize].write(self.phv, value);
+        }
+    }
+
+    fn header(&self, header: &HeaderRef, locals: &[u128]) -> Option<u32> {
+        match header {
+            HeaderRef::Fixed(header) => Some(*header),
+            HeaderRef::Element { stack, index } => {
+                self.program.layout.element(*stack, self.eval(index, locals))
+            }
+        }
+    }
+
+    /// The result of a hash or checksum over fields and payload.
+    pub fn calculate(&mut self, calculation: u32) -> u64 {
+        let calculation: &Calculation = &self.program.calculations[calculation as usize];
+        let buffer = &mut self.externs.scratch;
+        calculation.gather(&self.program.layout, self.phv, self.payload, buffer);
+        calculation.algorithm.apply(buffer)
+    }
+
+    fn fail(&mut self, reason: DropReason) {
+        self.pass.failed.get_or_insert(reason);
+        self.pass.exit = true;
+    }
+}
