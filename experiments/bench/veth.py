@@ -1,9 +1,9 @@
 """Packets a second through gfswitch over veth, beside a forwarder without any P4 and simple_switch_grpc.
 
-`make bench` runs it; `python -m experiments.bench.veth` runs it alone. Each contender has veth pairs of its own
-to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else the
-machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other ports
-is read from their interfaces' counters.
+`make bench` runs it; `python -m experiments.bench.veth` runs it alone. Each contender has veth pairs of its
+own to the hosts' network namespace, and all are there for the whole run; they take turns, so that what else
+the machine does falls on all of them. A sender saturates port 1; what arrives at the hosts behind the other
+ports is read from their interfaces' counters.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
 _COPIES = (1, 4)
 _PORTS = range(1, 2 + max(_COPIES))
 _HOSTS = "hosts"  # the network namespace behind the ports
+_ROUNDS = 7
+_SECONDS = 1.0
 _WARM_UP_SECONDS = 0.3
+_PAYLOAD = 1400  # as the agents send it
 _DEADLINE_SECONDS = 20.0
 _FIRST_GRPC_PORT = 9600
 _DEVICE_ID = 1
@@ -53,7 +56,7 @@ class Result(NamedTuple):
     ratio: float
     """to the bare forwarder in the same round; again the median"""
     cost_ns: float
-    """processor time of the contender for a packet that arrived, again the median; the kernel's part for it in"""
+    """processor time of the contender, the kernel's part in it, for a packet that arrived; the median"""
 
 
 class _Options(NamedTuple):
@@ -62,6 +65,8 @@ class _Options(NamedTuple):
     payload: int
     switches: Sequence[str]
     """gfswitch programs"""
+    bmv2: bool
+    """measure simple_switch_grpc, too, where it is installed"""
 
 
 class _Contender:
@@ -250,7 +255,7 @@ def _inside(options: _Options) -> list[Result]:
     contenders = [_Contender(_BARE, 0)]
     for program in options.switches:
         contenders.append(_Switch(program, len(contenders), program))
-    if options.payload != 1399 and (program := shutil.which(_BMV2)):
+    if options.bmv2 and (program := shutil.which(_BMV2)):
         contenders.append(_Switch(_BMV2, len(contenders), program))
     for contender in contenders:
         _wire(contender)
@@ -289,29 +294,38 @@ def _measure_apart(options: _Options) -> list[Result]:
 
 def figures() -> list[Figure]:
     """Needs root."""
-    options = _Options(5, 1.0, 1400, [str(find_program("gfswitch"))])
+    options = _Options(_ROUNDS, _SECONDS, _PAYLOAD, [str(find_program("gfswitch"))], True)
     names = {1: "veth, unicast", 4: "veth, 4-way multicast"}
     return [
-        Figure(f"{names[result.copies]}: {Path(result.contender).name}", round(result.received), "packets/s out",
-               f"{result.ratio:.2f} of the bare forwarder")
+        Figure(
+            f"{names[result.copies]}: {Path(result.contender).name}",
+            round(result.received),
+            "packets/s out",
+            f"{result.ratio:.2f} of the bare forwarder; {result.cost_ns:,.0f} ns of a processor each",
+        )
         for result in _measure_apart(options)
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:
     """For this bench alone, with other programs to compare."""
     parser = argparse.ArgumentParser(description="gfswitch over veth, beside a forwarder without P4")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--payload", type=int, default=1400)
-    parser.add_argument("--gfswitch", action="append", default=[])
+    parser.add_argument("--rounds", type=int, default=_ROUNDS)
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of each round")
+    parser.add_argument("--payload", type=int, default=_PAYLOAD, help="bytes behind the group header")
+    parser.add_argument(
+        "--gfswitch", action="append", default=[], help="another one than that of .venv (repeat)"
+    )
+    parser.add_argument("--no-bmv2", action="store_true", help="leave simple_switch_grpc out")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inside:
         json.dump(_inside(_Options(*json.loads(given.inside))), sys.stdout)
         return 0
-    switches = [s for s in given.gfswitch if s != "none"] if given.gfswitch else [str(find_program("gfswitch"))]
-    for result in _measure_apart(_Options(given.rounds, given.seconds, given.payload, switches)):
+    switches = given.gfswitch or [str(find_program("gfswitch"))]
+    for result in _measure_apart(
+        _Options(given.rounds, given.seconds, given.payload, switches, not given.no_bmv2)
+    ):
         print(
             f"{result.copies} x {result.contender}: {result.received:,.0f} packets/s, "
             f"{result.ratio:.2f} of the bare forwarder, {result.cost_ns:,.0f} ns of a processor each"

@@ -1,4 +1,4 @@
-"""What a gfswitch takes from its interfaces is what was on the wire: lengths, VLAN tags, checksums, down and up."""
+"""What a gfswitch takes from its interfaces is what was on the wire: lengths, tags, checksums, after down."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_frames_of_every_length_come_in_order(listener: Listener) -> None:
         link(end, "mtu", str(MTU))
     lengths = [60, 1514, 1966, 1967, 1968, 1990, 2048, 2049, 4096, 60, LONGEST, 61]
     frames = [plain(length, n) for n, length in enumerate(lengths)]
-    for frame in frames[:6] + [plain(LONGEST + 1)] + frames[6:]:
+    for frame in [*frames[:6], plain(LONGEST + 1), *frames[6:]]:
         listener.wire.send(1, frame)
     listener.wait_for(*frames)
     assert listener.port()["in"]["drops"]["oversize"] == 1
