@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import pipeline, sessions, transfer
+from experiments.bench import pipeline, sessions, transfer, veth
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -25,6 +25,8 @@ def main() -> int:
     console.print("1,000 sessions ...")
     figures += sessions.figures()
     if root := os.geteuid() == 0:
+        console.print("packets over veth ...")
+        figures += veth.figures()
         console.print("transfers ...")
         figures += transfer.figures(_OUT / "transfer")
     table = Table("figure", "value", "unit", "note")
@@ -34,7 +36,7 @@ def main() -> int:
     _OUT.mkdir(parents=True, exist_ok=True)
     (_OUT / "results.json").write_text(json.dumps([f._asdict() for f in figures], indent=2) + "\n")
     if not root:
-        print("bench: the transfers need root: run `sudo make bench`", file=sys.stderr)
+        print("bench: transfers and packets over veth need root: run `sudo make bench`", file=sys.stderr)
     return 0 if root else 1
 
 

@@ -52,7 +52,7 @@ def forwarding_entries(copies: int) -> list[Any]:
 
 
 def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
-    """What `forwarding_entries` sends to `copies` hosts: to the group, or a repair to the first host."""
+    """What `forwarding_entries` sends to `copies` hosts: a packet to the group, or one to the first host."""
     return _native.build_frame(
         2 if copies == 1 else 1,
         eth_src="02:00:0a:00:00:01",

@@ -30,13 +30,14 @@ class Wires:
         """The interface that the switch is given."""
         return f"{self._tag}s{port}"
 
-    def _test_end(self, port: int) -> str:
+    def far_end(self, port: int) -> str:
+        """The interface that the test has."""
         return f"{self._tag}t{port}"
 
     def open(self) -> None:
         """Creates the pairs and the sockets. No IPv6 and no ARP: the only frames are the test's."""
         for port in self.ports:
-            pair = (self.switch_end(port), self._test_end(port))
+            pair = (self.switch_end(port), self.far_end(port))
             _ip("link", "add", pair[0], "type", "veth", "peer", "name", pair[1])
             for end in pair:
                 Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")

@@ -1,7 +1,8 @@
-//! The two ends of the bench over veth, and what gfswitch is compared with.
+//! The sender of the bench over veth (experiments/bench/veth.py), and what gfswitch is compared with.
 //!
-//! `veth send INTERFACE FRAME`: sends a frame (in hexadecimal) as fast as it can, or `--rate` a second.
-//! `veth forward IN OUT...`: a forwarder without any P4: what comes in goes out of every OUT.
+//! `veth send INTERFACE FRAME [RATE]` sends a frame, given in hexadecimal, as fast as it can or RATE times a
+//! second. `veth forward IN OUT...` is a forwarder without any P4: what comes in goes out of every OUT. It has
+//! the fastest mode that was found: a receive ring, and a batch of messages for each interface it sends to.
 
 mod ring;
 mod socket;
@@ -53,14 +54,10 @@ fn send(interface: &str, frame: &str, rate: u64) -> std::io::Result<()> {
     }
 }
 
+/// Copies at most a batch at a time, as far as it is there: waiting for more would only add delay.
 fn forward(input: &str, outputs: &[&str]) -> std::io::Result<()> {
-    let slots = std::env::var("SLOTS").ok().and_then(|s| s.parse().ok()).unwrap_or(2048);
-    let mode = std::env::var("MODE").unwrap_or_default();
     let mut senders: Vec<Sender> = outputs.iter().map(|name| Sender::open(name)).collect::<Result<_, _>>()?;
-    if mode == "mmsg" {
-        return forward_mmsg(input, &mut senders);
-    }
-    let mut ring = Ring::open(input, slots)?;
+    let mut ring = Ring::open(input)?;
     loop {
         let count = ring.ready(BATCH);
         if count == 0 {
@@ -71,41 +68,5 @@ fn forward(input: &str, outputs: &[&str]) -> std::io::Result<()> {
             sender.send((0..count).map(|n| ring.frame(n)));
         }
         ring.release(count);
-    }
-}
-
-fn forward_mmsg(input: &str, senders: &mut [Sender]) -> std::io::Result<()> {
-    use std::os::fd::AsRawFd;
-    let socket = socket::open()?;
-    socket::set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
-    let value: libc::c_int = 8 << 20;
-    let p: *const libc::c_int = &value;
-    unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, p.cast(), 4) };
-    socket::bind(&socket, input, libc::ETH_P_ALL)?;
-    let mut bytes = vec![[0u8; 2048]; BATCH];
-    let mut vectors: Vec<libc::iovec> =
-        bytes.iter_mut().map(|b| libc::iovec { iov_base: b.as_mut_ptr().cast(), iov_len: 2048 }).collect();
-    let mut messages: Vec<libc::mmsghdr> = vectors
-        .iter_mut()
-        .map(|v| {
-            let mut m: libc::mmsghdr = unsafe { std::mem::zeroed() };
-            m.msg_hdr.msg_iov = v;
-            m.msg_hdr.msg_iovlen = 1;
-            m
-        })
-        .collect();
-    loop {
-        let n = socket::check(unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                messages.as_mut_ptr(),
-                BATCH as u32,
-                libc::MSG_WAITFORONE as _,
-                std::ptr::null_mut(),
-            )
-        })?;
-        for sender in senders.iter_mut() {
-            sender.send((0..n as usize).map(|i| &bytes[i][..messages[i].msg_len as usize]));
-        }
     }
 }

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::socket::set_option;
 
+/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for what the kernel puts in front
+/// of it. Of a longer frame the ring has the beginning.
+const SLOT: usize = 2048;
 /// Memory of the ring is allocated in such pieces; every slot is within one.
 const BLOCK: usize = 1 << 16;
 /// The header of a slot and the address behind it (TPACKET2_HDRLEN).
@@ -38,28 +41,27 @@ pub struct Slot {
 #[derive(Debug)]
 pub struct Ring {
     memory: NonNull<u8>,
-    slot_size: usize,
-    slots: usize,
+    /// How many slots there are, less one: slots are numbered on for ever, and this masks the place of one.
+    mask: usize,
+    /// The oldest slot that was taken and is not given back yet.
+    first: usize,
     /// The slot to look at next.
     next: usize,
-    /// Slots before `next` that are not given back yet.
-    taken: usize,
 }
 
 // SAFETY: the mapping is this value's alone, and may be used from any thread.
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Gives a socket a ring of `slots` slots. Both numbers must be powers of two, `slot_size` no larger than
-    /// a block, the product no smaller. The socket must not be bound yet.
-    pub fn new(socket: &OwnedFd, slot_size: usize, slots: usize) -> io::Result<Ring> {
-        let size = slot_size * slots;
+    /// Gives a socket, which must not be bound yet, a ring of `slots` slots: a power of two, at least a block.
+    pub fn new(socket: &OwnedFd, slots: usize) -> io::Result<Ring> {
+        let size = SLOT * slots;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK as u32,
             tp_block_nr: (size / BLOCK) as u32,
-            tp_frame_size: slot_size as u32,
+            tp_frame_size: SLOT as u32,
             tp_frame_nr: slots as u32,
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
@@ -72,28 +74,25 @@ impl Ring {
             return Err(io::Error::last_os_error());
         }
         let memory = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Ring { memory, slot_size, slots, next: 0, taken: 0 })
+        Ok(Ring { memory, mask: slots - 1, first: 0, next: 0 })
     }
 
     /// Takes the next frame, if one is there.
     pub fn take(&mut self) -> Option<Slot> {
-        if self.taken == self.slots {
-            return None;
-        }
         let status = self.status(self.next).load(Ordering::Acquire);
-        if status & libc::TP_STATUS_USER == 0 {
+        // A slot that was taken still has the status with which it came.
+        if status & libc::TP_STATUS_USER == 0 || self.next - self.first > self.mask {
             return None;
         }
-        let at = self.next * self.slot_size;
+        let at = (self.next & self.mask) * SLOT;
         // SAFETY: the slot is within the mapping, aligned for its header, and ours until it is given back.
         let header = unsafe { self.memory.as_ptr().add(at).cast::<libc::tpacket2_hdr>().read() };
-        self.next = (self.next + 1) % self.slots;
-        self.taken += 1;
-        let offset = usize::from(header.tp_mac).clamp(HEADER, self.slot_size);
+        self.next += 1;
+        let offset = usize::from(header.tp_mac).clamp(HEADER, SLOT);
         Some(Slot {
             status,
             length: header.tp_len as usize,
-            captured: (header.tp_snaplen as usize).min(self.slot_size - offset),
+            captured: (header.tp_snaplen as usize).min(SLOT - offset),
             received_at: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
             vlan_control: header.tp_vlan_tci,
             vlan_protocol: header.tp_vlan_tpid,
@@ -118,31 +117,30 @@ impl Ring {
 
     /// Gives the slots back that were taken.
     pub fn release(&mut self) {
-        let first = self.next + self.slots - self.taken;
-        for slot in first..first + self.taken {
-            self.status(slot % self.slots).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        for slot in self.first..self.next {
+            self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
         }
-        self.taken = 0;
+        self.first = self.next;
     }
 
     fn status(&self, slot: usize) -> &AtomicU32 {
         // SAFETY: a slot within the mapping begins with tp_status, which is aligned; both sides only change
         // it as a whole.
-        unsafe { &*self.memory.as_ptr().add(slot * self.slot_size).cast::<AtomicU32>() }
+        unsafe { &*self.memory.as_ptr().add((slot & self.mask) * SLOT).cast::<AtomicU32>() }
     }
 
     /// Panics where bytes are not those of one taken slot behind its header.
     fn check(&self, start: usize, length: usize) {
-        let (slot, offset) = (start / self.slot_size, start % self.slot_size);
-        let age = (self.next + self.slots - 1 - slot % self.slots) % self.slots;
-        assert!(slot < self.slots && age < self.taken, "slot {slot} is the kernel's");
-        assert!(offset >= HEADER && offset + length <= self.slot_size, "more than a slot's frame");
+        let (slot, offset) = (start / SLOT, start % SLOT);
+        let age = slot.wrapping_sub(self.first) & self.mask;
+        assert!(slot <= self.mask && age < self.next - self.first, "slot {slot} is the kernel's");
+        assert!(offset >= HEADER && offset + length <= SLOT, "more than a slot's frame");
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is as it was made, and nothing refers to it any more.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.slot_size * self.slots) };
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), SLOT * (self.mask + 1)) };
     }
 }

@@ -12,9 +12,6 @@ use super::ring::{Ring, Slot};
 use super::socket::{bind, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
 
-/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for what the kernel puts in front
-/// of it. Longer frames come by the socket.
-const SLOT: usize = 2048;
 /// Frames that wait in the ring before the kernel drops, at most and at least.
 const SLOTS: [usize; 3] = [4096, 1024, 256];
 /// struct virtio_net_hdr
@@ -211,7 +208,7 @@ fn vlan_tag(slot: &Slot) -> Option<VlanTag> {
 fn largest_ring(socket: &OwnedFd) -> io::Result<Ring> {
     let mut result = Err(io::ErrorKind::OutOfMemory.into());
     for slots in SLOTS {
-        result = Ring::new(socket, SLOT, slots);
+        result = Ring::new(socket, slots);
         if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::ENOMEM)) {
             break;
         }
