@@ -85,6 +85,8 @@ def _load(paths: Sequence[Path]) -> "list[Scenario]":
         if scenario.name in scenarios:
             problems.append(f"{path}: name: another scenario is called {scenario.name!r}, too; rename one")
         scenarios[scenario.name] = scenario
+        for warning in scenario.warnings:
+            print(f"groupflow: warning: {path}: {warning}", file=sys.stderr)
     if problems:
         raise CommandError("; ".join(problems), REFUSED)
     return list(scenarios.values())

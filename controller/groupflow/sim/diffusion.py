@@ -44,6 +44,7 @@ class Diffusion:
 
 def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     """The scenario under control. Raises ScenarioError and CoefficientError."""
+    from groupflow.diffusion import stability
     from groupflow.diffusion.plan import FLOW_QUEUES, QUEUES, part_entries
 
     flows = {flow.name: flow for flow in scenario.flows}
@@ -71,7 +72,14 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
         ports = {(port, queue) for name, port, queue in limits if name == switch}
         setups[switch] = _setup(scenario, switch, held, ports, control)
     queues = max(scenario.queues, QUEUES)
-    return replace(scenario, flows=tuple(flows.values()), setups=setups, queues=queues)
+    warning = stability.warning(control.d, control.alpha)
+    return replace(
+        scenario,
+        flows=tuple(flows.values()),
+        setups=setups,
+        queues=queues,
+        warnings=(*scenario.warnings, f"diffusion.d: {warning}") if warning else scenario.warnings,
+    )
 
 
 def _rule(scenario: Scenario, flow: Flow) -> Rule:

@@ -209,6 +209,8 @@ class Scenario:
     """queues a port"""
     setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
     trace: bool = False
+    warnings: tuple[str, ...] = ()
+    """what is allowed and likely not meant"""
 
     def kind(self, switch: str) -> Kind:
         return self.kinds.get(switch, "p4")

@@ -10,7 +10,9 @@ from types import MappingProxyType
 from typing import TypeVar, cast
 
 from groupflow import units
+from groupflow.diffusion.coefficients import CoefficientError, parse_number
 from groupflow.forms import FormReader, Map
+from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.fifo_reader import FIFO_KEYS, check_fifos, fifo_options
 from groupflow.sim.model import (
     BUILD,
@@ -38,7 +40,7 @@ from groupflow.topology_reader import read_form
 _TOPOLOGY_KEYS = ("name", "description", "defaults", "switches", "hosts", "links")
 _KEYS = (
     *_TOPOLOGY_KEYS, "topology", "traffic", "duration", "sample", "seed", "program", "p4info", "routes",
-    "queues", "trace", "sessions",
+    "queues", "trace", "diffusion", "sessions",
 )  # fmt: skip
 _FLOW_KEYS = ("kind", "from", "to", "start", "stop", "shaped_as")
 _UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on_for", "off_for", "random", "sizes")
@@ -50,6 +52,7 @@ _SESSION_KEYS = ("id", "from", "to", "size", "mode", "policy", "rate", "start")
 _SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues", *FIFO_KEYS)
 _LINK_KEYS = ("ends", "rate", "delay", "loss", "queue", "queue_bytes", "down")
 _BURST_KEYS = ("to_bad", "to_good", "good", "bad")
+_DIFFUSION_KEYS = ("d", "alpha", "flows", "packet", "hosts")
 _LAST_DEVICE_ID = 0xFFFF
 
 _T = TypeVar("_T", bound=str)
@@ -91,7 +94,7 @@ class _Reader(FormReader):
         for key, span in (("duration", duration_ns), ("sample", sample_ns)):
             if span == 0:
                 self.refuse(key, "is zero; write a time such as 1ms")
-        return Scenario(
+        scenario = Scenario(
             name=self.text(form, "name", Path(self.source).stem),
             topology=topology,
             flows=flows,
@@ -109,6 +112,36 @@ class _Reader(FormReader):
             setups=MappingProxyType(setups),
             trace=self._flag(form, "", "trace", otherwise=False),
         )
+        return self._controlled(form, scenario)
+
+    def _controlled(self, form: Map, scenario: Scenario) -> Scenario:
+        """The scenario under diffusion-type flow control, where the file asks for it."""
+        if "diffusion" not in form:
+            return scenario
+        key = "diffusion"
+        asked = self.map(form[key], key, _DIFFUSION_KEYS)
+        flows = asked.get("flows", [flow.name for flow in scenario.flows])
+        if not isinstance(flows, list) or not all(
+            isinstance(name, str) for name in cast(list[object], flows)
+        ):
+            self.refuse(f"{key}.flows", "not a list of names; write [target, other]")
+        if "d" not in asked:
+            self.refuse(f"{key}.d", "missing; write a number such as 0.1")
+        packet_bytes = self.integer(asked, key, "packet", 64, 9216) if "packet" in asked else 1514
+        host_delay_ns = self.quantity(asked, key, "hosts", units.parse_delay, None)
+        try:
+            control = Diffusion(
+                d=parse_number(str(asked["d"]), "D"),
+                flows=tuple(cast(list[str], flows)),
+                alpha=parse_number(str(asked.get("alpha", 1)), "alpha"),
+                packet_bytes=packet_bytes,
+                host_delay_ns=host_delay_ns,
+            )
+            return with_diffusion(scenario, control)
+        except CoefficientError as error:
+            self.refuse(key, str(error))
+        except ScenarioError as error:
+            raise ScenarioError(f"{self.source}: {error}") from None
 
     def _network(
         self, form: Map
