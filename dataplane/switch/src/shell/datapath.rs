@@ -301,14 +301,11 @@ impl Loop {
     /// Says why poll reports an error; once for an interface that is down.
     fn note_error(&mut self, place: usize) {
         let (interface, _) = &self.datapath.shared.interfaces[place];
-        match self.datapath.ports[place].receiver.take_error() {
-            Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
-                if !std::mem::replace(&mut self.down[place], true) {
-                    tracing::warn!(interface, "interface is down; it is used again when it comes up");
-                }
-            }
-            Some(error) => tracing::warn!(interface, %error, "reading failed"),
-            None => {}
+        let Some(error) = self.datapath.ports[place].receiver.take_error() else { return };
+        if error.raw_os_error() != Some(libc::ENETDOWN) {
+            tracing::warn!(interface, %error, "reading failed");
+        } else if !std::mem::replace(&mut self.down[place], true) {
+            tracing::warn!(interface, "interface is down; it is used again when it comes up");
         }
     }
 }
