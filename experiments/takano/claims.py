@@ -20,7 +20,7 @@ NEAR = 0.05
 LOW = 0.45
 FAIR = 0.9
 FEW_SHARE = 0.25
-"""spread along the path: no node holds more than this share of what is stored"""
+"""spread along the path: when most packets are stored, no node holds more than this share of them"""
 PILED = 0.9
 """piled up at a node: it holds at least this share"""
 
@@ -165,7 +165,7 @@ def _where_packets_are(outcomes: Outcomes) -> list[Claim]:
         Claim(
             "4-dfc-spread", "Fig. 13", "with DFC stored packets spread along the path", "spread",
             dfc.fullest_share, "largest node's share", 0 < dfc.fullest_share <= FEW_SHARE,
-            f"spread: no node holds more than {FEW_SHARE:.0%}",
+            f"spread: when most are stored no node holds more than {FEW_SHARE:.0%}",
         ),
         Claim(
             "4-dfc-below-buffer", "Fig. 13", "with DFC no node's buffer fills", f"< {buffer}",

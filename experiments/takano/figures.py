@@ -15,6 +15,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from experiments.takano.outcome import Outcome
+from experiments.takano.paper import BACKGROUND_START_S
 
 SNAPSHOTS = 5
 """instants in figures 12 and 13"""
@@ -52,11 +53,12 @@ def stored(path: Path, tcp: Outcome, dfc: Outcome) -> None:
 
 
 def _instants(tcp: Outcome) -> list[float]:
-    """When TCP alone has most at the bottleneck, and times around that."""
+    """Soon after the background has joined, when TCP alone has most at the bottleneck, and later."""
     column = tcp.queues[:, tcp.case.background_at - 1]
     peak = float(tcp.time_s[int(np.argmax(column))])
-    end = float(tcp.time_s[-1])
-    return sorted({0.05, peak, *np.linspace(peak, end, SNAPSHOTS)[1:-1].tolist()})[:SNAPSHOTS]
+    joined = BACKGROUND_START_S
+    later = np.linspace(joined, float(tcp.time_s[-1]), 4).tolist()
+    return sorted({joined + 0.01, joined + 0.02, peak, *later[1:]})[:SNAPSHOTS]
 
 
 def _snapshot(axis: Axes, outcome: Outcome, at: float) -> None:

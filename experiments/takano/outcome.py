@@ -69,14 +69,10 @@ class Outcome:
 
     @property
     def fullest_share(self) -> float:
-        """The largest share of all stored packets that one node holds, over the time when there are any."""
-        stored = self.queues[self.settled]
-        total = stored.sum(axis=1)
-        busy = total >= self.case.nodes
-        if not busy.any():
-            return 0.0
-        shares: Series = stored[busy].max(axis=1) / total[busy]
-        return float(shares.mean())
+        """The largest share of all stored packets that one node holds, when most are stored; 0: none ever."""
+        stored = self.queues[int(self.queues.sum(axis=1).argmax())]
+        total = float(stored.sum())
+        return float(stored.max()) / total if total > 0 else 0.0
 
 
 def load(case: Case, dfc: bool, results: Results, joined_s: float) -> Outcome:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
+_numbers = itertools.count()
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263
 _PACKET_IGNORE_OUTGOING = 23
@@ -24,7 +26,7 @@ class Wires:
     def __init__(self, ports: list[int]) -> None:
         self.ports = ports
         self._sockets: dict[int, socket.socket] = {}
-        self._tag = f"gf{os.getpid() % 100000}"
+        self._tag = f"gf{os.getpid() % 100000}{chr(ord('a') + next(_numbers) % 26)}"
 
     def switch_end(self, port: int) -> str:
         """The interface that the switch is given."""

@@ -1,14 +1,13 @@
 //! The sender of the bench over veth (experiments/bench/veth.py), and what gfswitch is compared with.
 //!
-//! `veth send INTERFACE FRAME [RATE]` sends a frame, given in hexadecimal, as fast as it can or RATE times a
-//! second. `veth forward IN OUT...` is a forwarder without any P4: what comes in goes out of every OUT. It has
-//! the fastest mode that was found: a receive ring, and a batch of messages for each interface it sends to.
+//! `veth send INTERFACE FRAME` sends a frame, given in hexadecimal, as fast as it can. `veth forward IN OUT...`
+//! is a forwarder without any P4: what comes in goes out of every OUT. It has the fastest mode that was found: a
+//! receive ring, and a batch of messages for each interface it sends to (docs/performance.md).
 
 mod ring;
 mod socket;
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use ring::Ring;
 use socket::{Sender, BATCH};
@@ -17,11 +16,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["send", interface, frame] => send(interface, frame, u64::MAX),
-        ["send", interface, frame, rate] => send(interface, frame, rate.parse().unwrap_or(u64::MAX)),
+        ["send", interface, frame] => send(interface, frame),
         ["forward", input, ref outputs @ ..] => forward(input, outputs),
         _ => {
-            eprintln!("usage: veth send INTERFACE FRAME [RATE] | veth forward IN OUT...");
+            eprintln!("usage: veth send INTERFACE FRAME | veth forward IN OUT...");
             return ExitCode::from(2);
         }
     };
@@ -34,23 +32,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn send(interface: &str, frame: &str, rate: u64) -> std::io::Result<()> {
+fn send(interface: &str, frame: &str) -> std::io::Result<()> {
     let frame: Vec<u8> = (0..frame.len() / 2)
         .map(|n| u8::from_str_radix(&frame[2 * n..2 * n + 2], 16))
         .collect::<Result<_, _>>()
         .map_err(std::io::Error::other)?;
     let mut sender = Sender::open(interface)?;
-    let start = Instant::now();
-    let mut sent = 0u128;
     loop {
         sender.send(std::iter::repeat(&frame[..]));
-        sent += BATCH as u128;
-        if rate != u64::MAX {
-            let due = Duration::from_nanos((sent * 1_000_000_000 / u128::from(rate)) as u64);
-            if let Some(left) = due.checked_sub(start.elapsed()) {
-                std::thread::sleep(left);
-            }
-        }
     }
 }
 
