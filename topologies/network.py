@@ -36,7 +36,7 @@ class NetworkError(Exception):
 class Network:
     """A running network. Made by `running`."""
 
-    def __init__(self, topology: Topology, mininet: Any, claim: Claim) -> None:
+    def __init__(self, topology: Topology, mininet: Any, claim: Claim, kind: SwitchKind) -> None:
         self.topology = topology
         self.mininet = mininet
         """for Mininet's own tools, e.g. `mininet.cli.CLI(network.mininet)`"""
@@ -44,6 +44,7 @@ class Network:
         self.switches: dict[str, P4Switch] = {}
         self.daemons: list[Daemon] = []
         self._claim = claim
+        self._kind: SwitchKind = kind
 
     def gfswitch(self, name: str) -> GfSwitch:
         switch = self.switches[name]
@@ -102,7 +103,7 @@ class Network:
                 steps.callback(host.terminate)
             for switch in self.switches.values():
                 steps.callback(switch.terminate)
-            steps.callback(delete_interfaces, interfaces(self.topology))
+            steps.callback(delete_interfaces, interfaces(self.topology, self._kind))
             for switch in self.switches.values():
                 steps.callback(switch.daemon.stop)
             for host in self.hosts.values():
@@ -122,9 +123,9 @@ def running(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> 
     # Mininet's own preparation raises limits of the whole machine for good; networks of this size need none.
     Mininet.inited = True
     folder.mkdir(parents=True, exist_ok=True)
-    with Claim(interfaces(topology)) as claim:
+    with Claim(interfaces(topology, kind)) as claim:
         mininet = Mininet(controller=None, build=False)
-        network = Network(topology, mininet, claim)
+        network = Network(topology, mininet, claim, kind)
         try:
             network.build(folder, KINDS[kind])
             log.info("network started name=%s switch=%s", topology.name, kind)
@@ -134,11 +135,12 @@ def running(topology: Topology, folder: Path, kind: SwitchKind = "gfswitch") -> 
                 network.tear_down()
 
 
-def interfaces(topology: Topology) -> list[str]:
+def interfaces(topology: Topology, kind: SwitchKind) -> list[str]:
     """The network's interfaces in the root namespace: those of the switches, and BMv2's for ticks."""
     switches = topology.switches.values()
     wires = [switch.interface(port) for switch in switches for port in switch.ports]
-    return wires + [tick_interfaces(switch)[0] for switch in switches]
+    ticks = [tick_interfaces(switch)[0] for switch in switches] if kind == "bmv2" else []
+    return wires + ticks
 
 
 def processes_in(namespace: int) -> Sequence[int]:

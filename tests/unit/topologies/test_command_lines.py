@@ -83,7 +83,8 @@ def test_hosts_get_the_topologys_address_and_route_groups_to_their_switch() -> N
 
 
 def test_only_switches_have_interfaces_in_the_root_namespace() -> None:
-    assert interfaces(variants.named("star")) == [
-        *(f"s1-eth{port}" for port in range(1, 7)),
-        "s1-gen",
-    ]
+    ports = [f"s1-eth{port}" for port in range(1, 7)]
+    assert interfaces(variants.named("star"), "gfswitch") == ports
+    assert interfaces(variants.named("star"), "bmv2") == [*ports, "s1-gen"], (
+        "ticks come in by a port of their own"
+    )
