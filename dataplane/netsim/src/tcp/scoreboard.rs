@@ -89,11 +89,13 @@ impl Scoreboard {
         self.sacked.last().map_or(0, |range| range.end)
     }
 
-    /// `packet`, which `next_hole` named, is sent again.
+    /// `packet` is sent again: the one that `next_hole` named, or the first of all, which a receiver that breaks
+    /// the rules may have acknowledged selectively.
     pub fn mark_repeated(&mut self, una: u64, packet: u64) {
         let from = self.repeated.max(una);
         // Between the two lie acknowledged packets only.
         self.count_below_repeated += packet.saturating_sub(from);
+        self.count_below_repeated += u64::from(self.sacked.containing(packet).is_some());
         self.repeated = packet + 1;
     }
 
@@ -141,6 +143,17 @@ mod tests {
             (una.max(self.repeated)..max)
                 .find(|packet| !self.sacked[*packet as usize] && self.is_lost(*packet))
         }
+    }
+
+    #[test]
+    fn a_receiver_may_claim_the_first_packet_itself() {
+        let mut board = Scoreboard::default();
+        board.add(5, 9);
+        board.restart(5);
+        board.mark_repeated(5, 5);
+        assert_eq!(board.pipe(5, 9, 3), 0);
+        board.advance(9);
+        assert!(board.is_empty());
     }
 
     proptest! {
