@@ -61,9 +61,9 @@ impl Switch {
 
     /// Looks at a cell that the controller wrote; what the program writes is seen by itself.
     pub fn register_written(&mut self, register: RegisterId, index: usize) {
-        let rate = self.forwarding.as_ref().and_then(|f| f.registers.rate);
-        if rate.is_some_and(|rate| rate.register == register) {
-            self.obey(self.reached, index);
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.pipeline.note_written(register, index);
+            self.obey_registers(self.reached);
         }
     }
 
@@ -73,21 +73,12 @@ impl Switch {
         }
     }
 
-    /// Gives queues the rates that the program wrote since the last call.
+    /// Gives queues the rates that were written since the last call.
     pub(super) fn obey_registers(&mut self, now: Nanos) {
         // Only the register of rates is watched.
         while let Some((_, index)) = self.forwarding.as_mut().and_then(|f| f.pipeline.pop_written()) {
             self.obey(now, index);
         }
-    }
-
-    /// Gives queues the rates that the controller wrote before the program was installed.
-    pub(super) fn obey_all(&mut self) {
-        let rate = self.forwarding.as_ref().and_then(|f| Some((f, f.registers.rate?)));
-        let Some((forwarding, rate)) = rate else { return };
-        let written = |index: &usize| forwarding.pipeline.register_get(rate.register, *index) != Some(0);
-        let cells: Vec<usize> = (0..rate.size).filter(written).collect();
-        cells.into_iter().for_each(|index| self.obey(self.reached, index));
     }
 
     fn obey(&mut self, now: Nanos, index: usize) {
