@@ -18,7 +18,7 @@ impl Switch {
         let (place, old) = self.queue(port, queue)?;
         let queues = &mut self.ports[usize::from(place)].out_queues;
         queues.configure(self.reached, queue, change.applied_to(old));
-        self.look_again(place, self.reached);
+        self.schedule_transmit(self.reached, place);
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl Switch {
         // Also without a change: a flow may have come to another queue of the port, or gone.
         self.reshare(place);
         if changed {
-            self.look_again(place, now);
+            self.schedule_transmit(now, place);
         }
     }
 
@@ -116,14 +116,6 @@ impl Switch {
         let Some(depth) = forwarding.registers.depth else { return };
         if let Some(index) = depth.cell(self.ports[usize::from(place)].port, queue) {
             forwarding.pipeline.register_set(depth.register, index, packets.into());
-        }
-    }
-
-    /// A queue's rate changed: its head may leave earlier.
-    fn look_again(&mut self, place: u16, now: Nanos) {
-        let state = &self.ports[usize::from(place)];
-        if !state.out_queues.is_empty() {
-            self.agenda.schedule(state.out_wire.ready().max(now), place, Stage::Transmit);
         }
     }
 
