@@ -1,9 +1,10 @@
 //! Tables as native code looks them up.
 
 use crate::entry::{CounterValue, EntryKey};
-use crate::info::MatchKind;
+use crate::info::{MatchKind, TableInfo};
 use crate::matching::Test;
 use crate::native::hash::Slots;
+use crate::program::Program;
 use crate::table::{Bound, Row, Table};
 
 /// The words of a row. Row 0 is what a miss does.
@@ -85,10 +86,17 @@ pub(crate) fn key_words(widths: &[u8]) -> Vec<(usize, u32)> {
     words
 }
 
+/// Words a row of a table: room for the arguments of any of its actions.
+pub(crate) fn stride(program: &Program, table: &TableInfo) -> usize {
+    let arguments = table.actions.iter().map(|action| program.actions[action.index()].params.len());
+    row::ARGUMENTS + arguments.max().unwrap_or(0)
+}
+
 impl NativeTable {
-    pub fn new(table: &Table, actions: Vec<u32>, arguments: usize) -> NativeTable {
+    pub fn new(program: &Program, table: &Table, info: &TableInfo) -> NativeTable {
         let words = key_words(&table.widths);
-        let stride = row::ARGUMENTS + arguments;
+        let stride = stride(program, info);
+        let actions = info.actions.iter().map(|action| action.0).collect();
         let ordered = |kind: &MatchKind| !matches!(kind, MatchKind::Exact | MatchKind::Lpm);
         let index = if table.kinds.iter().any(ordered) {
             Index::Ordered(Vec::new())
