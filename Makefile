@@ -16,7 +16,7 @@ OUT ?= out/demo
 demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POLICY) --switch $(SWITCH) --out $(OUT) \
 	$(if $(FILE),--file "$(FILE)") $(if $(RATE),--rate $(RATE)) $(if $(DELAY),--delay $(DELAY))
 
-.PHONY: help setup demo test test-rust test-unit test-network lint sanitize p4 p4-check bench validate clean
+.PHONY: help setup demo test test-rust test-unit test-network lint sanitize p4 p4-check bench placement validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,9 @@ p4-check:  ## fail when p4src/build is older than the sources
 bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
 	$(PYTHON) -m experiments.bench
+
+placement: setup  ## draw what session agents cost against their number: out/placement
+	$(PYTHON) -m experiments.placement
 
 validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)
 	$(PYTHON) -m experiments.validate

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from groupflow.api.diffusion import diffusion_routes
+from groupflow.api.placement import placement_routes
 from groupflow.api.schemas import (
     AgentView,
     CountView,
@@ -44,6 +45,7 @@ from groupflow.p4rt.connection import ConnectionFailedError
 from groupflow.p4rt.counters import read_counter
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.entries import TABLE_ORDER, UnknownEntityError, decode, wildcards
+from groupflow.placement import PlacementError
 from groupflow.runtime import Controller
 from groupflow.sessions.model import RefusalError
 from groupflow.store.interface import StoreError
@@ -65,6 +67,7 @@ def make_app(controller: Controller) -> FastAPI:
         _sessions(controller),
         _switches(controller),
         diffusion_routes(controller),
+        placement_routes(controller),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")
@@ -239,7 +242,7 @@ def _answer_errors_in_one_line(app: FastAPI) -> None:
     async def uncontrolled(_: Request, error: Exception) -> JSONResponse:
         return problem(error.status if isinstance(error, DiffusionError) else 400, str(error))
 
-    for kind in (DiffusionError, CoefficientError):
+    for kind in (DiffusionError, CoefficientError, PlacementError):
         app.add_exception_handler(kind, uncontrolled)
     app.add_exception_handler(RefusalError, refused)
     app.add_exception_handler(StarletteHTTPException, http)

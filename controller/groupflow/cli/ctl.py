@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli import diffusion
+from groupflow.cli import diffusion, placement
 from groupflow.cli.command import OK, REFUSED, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -53,6 +53,7 @@ def register(subparsers: Subparsers) -> None:
     _switches(groups)
     controlled = _group(groups, "diffusion", "flows under diffusion-type flow control")
     diffusion.add(controlled, _leaf, _call, _print_json)
+    placement.add(groups, _leaf, _call, _print_json)
     agents = _group(groups, "agents", "the cache agents")
     _leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)
     counters = _leaf(

@@ -164,6 +164,22 @@ async def ctl(url: str, *words: str) -> int:
     return await asyncio.to_thread(main, ["ctl", "--api", url, *words])
 
 
+async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    async with served() as (_, client, url):
+        found = (await client.get("/sessions/7/placement", params={"agents": 1})).json()
+        assert (found["agents"], found["exact"]) == (["s1"], True)
+        assert found["connections"][1:] == [
+            {"sender": "h1", "start": "s1", "end": "h2"},
+            {"sender": "h1", "start": "s1", "end": "h3"},
+        ]
+        assert await ctl(url, "place", "--session", "7", "--agents", "1", "--candidates", "s2", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["agents"] == []
+        assert await ctl(url, "place", "--session", "7", "--agents", "9") == 4
+        assert capsys.readouterr().err.startswith("groupflow: 9 agents are more than the 3 switches")
+        assert await ctl(url, "place", "--session", "8", "--agents", "1") == 4
+        assert capsys.readouterr().err.count("\n") == 1
+
+
 async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, _, url):
         assert await ctl(url, "sessions", "create", "8", "--mode", "n2n") == 0

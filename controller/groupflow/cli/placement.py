@@ -1,0 +1,101 @@
+"""`groupflow ctl place`: where to put a session's agents."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from groupflow import units
+from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
+from groupflow.cli.tables import print_pairs, print_table
+
+if TYPE_CHECKING:
+    from groupflow.placement import Placement
+
+Call = Callable[..., Any]
+Leaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
+
+EXAMPLE = "place --topology topologies/fig5.yaml --sender ma1 --members mb1,mc1,md1 --agents 2"
+
+
+def add(groups: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object], int]) -> None:
+    """Adds the command; `call` is one request to the controller."""
+
+    def run(args: argparse.Namespace) -> int:
+        found = _ask(args, call) if args.session is not None else _compute(args)
+        return print_json(found) if args.json else _print(found)
+
+    parser = leaf(groups, "place", "choose the switches where a session's agents cost least", EXAMPLE, run)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--topology", metavar="FILE", help="of this network; no controller is needed")
+    where.add_argument(
+        "--session", type=int, metavar="ID", help="of a running controller, as its members are"
+    )
+    add = parser.add_argument
+    add("--sender", action="append", metavar="HOST", help="may be repeated: each sends to all members")
+    add("--members", type=_names, metavar="HOST,HOST,..", help="who receives")
+    add("--agents", type=int, required=True, metavar="K", help="at most so many agents")
+    add(
+        "--objective",
+        choices=("bytes", "time"),
+        default="bytes",
+        help="fewest bytes on links, or shortest completion time (default: %(default)s)",
+    )
+    add("--candidates", type=_names, metavar="SWITCH,..", help="where agents may be (default: anywhere)")
+    add("--size", default="5000000 bytes", metavar="SIZE", help="of the transfer (default: %(default)s)")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _ask(args: argparse.Namespace, call: Call) -> dict[str, Any]:
+    if args.sender or args.members:
+        raise CommandError("--sender and --members belong to --topology; leave them out", USAGE)
+    params = {"agents": args.agents, "objective": args.objective, "size_bytes": _size(args.size)}
+    if args.candidates:
+        params["candidates"] = args.candidates
+    return call(args, "GET", f"/sessions/{args.session}/placement", params=params)
+
+
+def _compute(args: argparse.Namespace) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from groupflow.placement import PlacementError, choose
+    from groupflow.topology import TopologyError, load
+
+    if not args.sender or not args.members:
+        raise CommandError("--topology needs --sender and --members; give both", USAGE)
+    try:
+        found: Placement = choose(
+            load(args.topology),
+            args.sender,
+            args.members,
+            args.agents,
+            objective=args.objective,
+            candidates=args.candidates,
+            size_bytes=_size(args.size),
+        )
+    except (TopologyError, PlacementError) as error:
+        raise CommandError(str(error)) from None
+    return asdict(found)
+
+
+def _size(text: str) -> int:
+    try:
+        return units.parse_bytes(text)
+    except units.UnitError as error:
+        raise CommandError(f"--size: {error}", USAGE) from None
+
+
+def _print(found: dict[str, Any]) -> int:
+    print_pairs(
+        {
+            "agents": list(found["agents"]),
+            "link bytes": found["link_bytes"],
+            "completion time": f"{found['seconds']:.6g} s",
+            "exact": found["exact"],
+        }
+    )
+    print()
+    print_table(found["connections"], ("sender", "start", "end"))
+    return OK

@@ -1,0 +1,66 @@
+"""Draws the study: three panels of cost against agents, one of the method against the best there is."""
+
+# matplotlib does not type its keyword arguments.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+
+from experiments.placement.study import Curve, Ratios
+
+COLOURS = {"bytes": "#1f4e79", "time": "#b03030"}
+LABELS = {"bytes": "link bytes", "time": "completion time"}
+
+
+def draw(path: Path, curves: Sequence[Curve], ratios: Sequence[Ratios]) -> None:
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    names = list(dict.fromkeys(curve.network for curve in curves))
+    for axis, name in zip(axes.flat, names, strict=False):
+        _curves(axis, name, [curve for curve in curves if curve.network == name])
+    _ratios(axes.flat[3], ratios)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def _curves(axis: Axes, name: str, curves: Sequence[Curve]) -> None:
+    for curve in curves:
+        agents = range(len(curve.mean))
+        axis.plot(
+            agents, curve.mean, marker=".", color=COLOURS[curve.objective], label=LABELS[curve.objective]
+        )
+        if curve.draws > 1:
+            axis.fill_between(agents, curve.low, curve.high, color=COLOURS[curve.objective], alpha=0.15)
+    axis.set(title=name, xlabel="agents at most", ylabel="cost / cost of unicast", ylim=(0, 1.05))
+    axis.grid(alpha=0.25)
+    axis.legend()
+
+
+def _ratios(axis: Axes, all_ratios: Sequence[Ratios]) -> None:
+    styles = {"links alike": "-", "links of several rates": "--"}
+    for ratios in all_ratios:
+        count = len(ratios.ratios)
+        axis.plot(
+            [1, *ratios.ratios],
+            [0, *((number + 1) / count for number in range(count))],
+            styles[ratios.kind],
+            drawstyle="steps-post",
+            color=COLOURS[ratios.objective],
+            label=f"{LABELS[ratios.objective]}, {ratios.kind}",
+        )
+    axis.set(
+        title="small random graphs, against trying all",
+        xlabel="cost / least cost",
+        ylabel="part of the graphs",
+        ylim=(0.8, 1.005),
+    )
+    axis.grid(alpha=0.25)
+    axis.legend(loc="lower right")
