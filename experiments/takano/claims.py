@@ -1,18 +1,18 @@
 """What the paper says of each figure, and how it is decided whether a run agrees.
 
 "Low", "unstable" and "almost the same" are the paper's words; the bounds that stand for them are all here.
+judge.py says what follows from several runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from experiments.common.claims import Claim
+from experiments.takano.judge import Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES
-
-Outcomes = Mapping[tuple[str, bool], Outcome]
-"""by the scenario's name and whether diffusion-type flow control was on"""
+from experiments.takano.plan import Control, label
 
 HALF = 0.5
 NEAR = 0.05
@@ -23,21 +23,11 @@ FEW_SHARE = 0.25
 """spread along the path: when most packets are stored, no node holds more than this share of them"""
 PILED = 0.9
 """piled up at a node: it holds at least this share"""
+COLLAPSED = 0.8
+"""degraded remarkably: below this part of what it is with DFC"""
 
 
-def evaluate(outcomes: Outcomes) -> list[Claim]:
-    """All claims of the scenarios that were run, both with and without diffusion-type flow control."""
-    claims: list[Claim] = []
-    ran = [name for name in CASES if (name, False) in outcomes and (name, True) in outcomes]
-    for name in ran:
-        claims += _ABOUT[name](outcomes[name, False], outcomes[name, True])
-    for needed, compare in _COMPARISONS:
-        if all(name in ran for name in needed):
-            claims += compare(outcomes)
-    return claims
-
-
-def _tcp_is_low_and_unstable(tcp: Outcome) -> list[Claim]:
+def _low_and_unstable(tcp: Outcome) -> list[Claim]:
     case = tcp.case
     at = case.background_at
     there = tcp.drops.get(at, 0)
@@ -58,7 +48,7 @@ def _tcp_is_low_and_unstable(tcp: Outcome) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _dfc_is_high_and_stable(dfc: Outcome) -> list[Claim]:
+def _high_and_stable(dfc: Outcome) -> list[Claim]:
     case = dfc.case
     near_half = abs(dfc.mean_efficiency - HALF) <= NEAR
     return [
@@ -81,35 +71,35 @@ def _dfc_is_high_and_stable(dfc: Outcome) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _complementary(tcp: Outcome, dfc: Outcome) -> list[Claim]:
-    return _tcp_is_low_and_unstable(tcp) + _dfc_is_high_and_stable(dfc)
+def _buffer_too_small(outcome: Outcome) -> list[Claim]:
+    case, control = outcome.case, outcome.run.control
+    words = "TCP alone" if control == "tcp" else "with DFC"
+    return [
+        Claim(
+            f"{case.name}-{control}-unstable", case.figure, f"{words}: the efficiency is unstable",
+            "unstable", outcome.efficiency_spread, "standard deviation", outcome.efficiency_spread > NEAR,
+        ),
+        Claim(
+            f"{case.name}-{control}-loss", case.figure, f"{words}: the buffer is too small", "losses",
+            outcome.dropped, "packets", outcome.dropped > 0,
+        ),
+    ]  # fmt: skip
 
 
-def _buffer_too_small(tcp: Outcome, dfc: Outcome) -> list[Claim]:
+def _vegas_oscillates(tcp: Outcome) -> list[Claim]:
     case = tcp.case
-    claims: list[Claim] = []
-    for outcome, name, words in ((tcp, "tcp", "TCP alone"), (dfc, "dfc", "with DFC")):
-        claims += [
-            Claim(
-                f"{case.name}-{name}-unstable", case.figure, f"{words}: the efficiency is unstable",
-                "unstable", outcome.efficiency_spread, "standard deviation", outcome.efficiency_spread > NEAR,
-            ),
-            Claim(
-                f"{case.name}-{name}-loss", case.figure, f"{words}: the buffer is too small", "losses",
-                outcome.dropped, "packets", outcome.dropped > 0,
-            ),
-        ]  # fmt: skip
-    return claims
-
-
-def _vegas(tcp: Outcome, dfc: Outcome) -> list[Claim]:
-    case = tcp.case
-    difference = abs(tcp.mean_efficiency - dfc.mean_efficiency)
     return [
         Claim(
             f"{case.name}-oscillation", case.figure, "Vegas: strong oscillation of the efficiency",
             "oscillates", tcp.efficiency_spread, "standard deviation", tcp.efficiency_spread > NEAR,
         ),
+    ]  # fmt: skip
+
+
+def _vegas_is_the_same(tcp: Outcome, dfc: Outcome) -> list[Claim]:
+    case = tcp.case
+    difference = abs(tcp.mean_efficiency - dfc.mean_efficiency)
+    return [
         Claim(
             f"{case.name}-no-loss", case.figure, "Vegas: no packet is lost, with and without DFC", 0,
             tcp.dropped + dfc.dropped, "packets", tcp.dropped + dfc.dropped == 0,
@@ -121,37 +111,33 @@ def _vegas(tcp: Outcome, dfc: Outcome) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _vegas_small_buffer(tcp: Outcome, dfc: Outcome) -> list[Claim]:
+def _vegas_loses(tcp: Outcome) -> list[Claim]:
     case = tcp.case
     return [
         Claim(
             f"{case.name}-tcp-loss", case.figure, "Vegas, 400 packets, alone: packets are lost", "losses",
             tcp.dropped, "packets", tcp.dropped > 0,
         ),
+    ]  # fmt: skip
+
+
+def _vegas_collapses(tcp: Outcome, dfc: Outcome) -> list[Claim]:
+    case = tcp.case
+    return [
         Claim(
             f"{case.name}-tcp-collapse", case.figure, "Vegas, 400 packets, alone: the efficiency collapses",
             "degraded remarkably", tcp.mean_efficiency / max(dfc.mean_efficiency, 1e-9), "of that with DFC",
-            tcp.mean_efficiency < 0.8 * dfc.mean_efficiency,
+            tcp.mean_efficiency < COLLAPSED * dfc.mean_efficiency, f"collapse: below {COLLAPSED} of it",
         ),
     ]  # fmt: skip
 
 
-_ABOUT: dict[str, Callable[[Outcome, Outcome], list[Claim]]] = {
-    **dict.fromkeys(("1", "2", "3", "4", "5", "4S", "4L", "4R", "4N"), _complementary),
-    "6": _buffer_too_small,
-    "4V": _vegas,
-    "4V2": _vegas_small_buffer,
-}
-
-
-def _where_packets_are(outcomes: Outcomes) -> list[Claim]:
-    tcp, dfc = outcomes["4", False], outcomes["4", True]
+def _where_tcp_s_packets_are(tcp: Outcome) -> list[Claim]:
     at = tcp.case.background_at
     column = tcp.queues[:, at - 1]
     peak = float(column.max())
     stored = tcp.queues[int(column.argmax())]
     share = float(stored[at - 1] / max(stored.sum(), 1.0))
-    highest = float(dfc.queues.max())
     buffer = tcp.case.buffer
     return [
         Claim(
@@ -162,6 +148,12 @@ def _where_packets_are(outcomes: Outcomes) -> list[Claim]:
             "4-tcp-pile-share", "Fig. 12", f"TCP alone: all stored packets are at node {at}", 1.0,
             share, "share at the peak", share >= PILED,
         ),
+    ]  # fmt: skip
+
+
+def _where_dfc_s_packets_are(dfc: Outcome) -> list[Claim]:
+    buffer = dfc.case.buffer
+    return [
         Claim(
             "4-dfc-spread", "Fig. 13", "with DFC stored packets spread along the path", "spread",
             dfc.fullest_share, "largest node's share", 0 < dfc.fullest_share <= FEW_SHARE,
@@ -169,21 +161,26 @@ def _where_packets_are(outcomes: Outcomes) -> list[Claim]:
         ),
         Claim(
             "4-dfc-below-buffer", "Fig. 13", "with DFC no node's buffer fills", f"< {buffer}",
-            highest, "packets", highest < buffer,
+            dfc.fullest_queue, "packets", dfc.fullest_queue < buffer,
         ),
     ]  # fmt: skip
 
 
-def _network_size(outcomes: Outcomes) -> list[Claim]:
-    names = ("4S", "4", "4L")
-    small, medium, large = (outcomes[name, False].mean_efficiency for name in names)
-    with_dfc = [outcomes[name, True].mean_efficiency for name in names]
-    spread = max(with_dfc) - min(with_dfc)
+def _size_matters(small: Outcome, medium: Outcome, large: Outcome) -> list[Claim]:
+    means = [outcome.mean_efficiency for outcome in (small, medium, large)]
     return [
         Claim(
             "size-tcp", "Figs. 14, 9, 15", "TCP alone: the larger the network, the worse", "4S > 4 > 4L",
-            small - large, "4S less 4L", small > medium > large, f"{small:.2f}, {medium:.2f}, {large:.2f}",
+            means[0] - means[2], "4S less 4L", means[0] > means[1] > means[2],
+            ", ".join(f"{mean:.2f}" for mean in means),
         ),
+    ]  # fmt: skip
+
+
+def _size_does_not_matter(*sizes: Outcome) -> list[Claim]:
+    means = [outcome.mean_efficiency for outcome in sizes]
+    spread = max(means) - min(means)
+    return [
         Claim(
             "size-dfc", "Figs. 14, 9, 15", "with DFC the network's size makes no difference", 0,
             spread, "largest difference", spread <= NEAR,
@@ -191,27 +188,35 @@ def _network_size(outcomes: Outcomes) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _implementation(outcomes: Outcomes) -> list[Claim]:
-    tahoe = outcomes["4", False].mean_efficiency
-    claims: list[Claim] = []
-    for name, label in (("4R", "Reno"), ("4N", "NewReno")):
-        alone, dfc = outcomes[name, False], outcomes[name, True]
-        claims += [
-            Claim(
-                f"{name}-better-than-tahoe", alone.case.figure, f"{label} alone does better than Tahoe alone",
-                "better", alone.mean_efficiency - tahoe, "difference of means", alone.mean_efficiency > tahoe,
-            ),
-            Claim(
-                f"{name}-worse-than-dfc", alone.case.figure, f"{label} alone does worse than with DFC",
-                "worse", dfc.mean_efficiency - alone.mean_efficiency, "difference of means",
-                alone.mean_efficiency < dfc.mean_efficiency,
-            ),
-        ]  # fmt: skip
-    return claims
+def _better_than_tahoe(tahoe: Outcome, other: Outcome) -> list[Claim]:
+    case = other.case
+    better = other.mean_efficiency - tahoe.mean_efficiency
+    return [
+        Claim(
+            f"{case.name}-better-than-tahoe", case.figure,
+            f"{_said(case.tcp)} alone does better than Tahoe alone", "better",
+            better, "difference of means", better > 0,
+        ),
+    ]  # fmt: skip
 
 
-def _vegas_with_dfc(outcomes: Outcomes) -> list[Claim]:
-    large, small = outcomes["4V", True], outcomes["4V2", True]
+def _worse_than_dfc(alone: Outcome, dfc: Outcome) -> list[Claim]:
+    case = alone.case
+    better = dfc.mean_efficiency - alone.mean_efficiency
+    return [
+        Claim(
+            f"{case.name}-worse-than-dfc", case.figure, f"{_said(case.tcp)} alone does worse than with DFC",
+            "worse", better, "difference of means", better > 0,
+        ),
+    ]  # fmt: skip
+
+
+def _said(tcp: str) -> str:
+    """A TCP's name as people write it."""
+    return {"newreno": "NewReno"}.get(tcp, tcp.capitalize())
+
+
+def _small_buffer_is_enough(large: Outcome, small: Outcome) -> list[Claim]:
     difference = abs(large.mean_efficiency - small.mean_efficiency)
     return [
         Claim(
@@ -221,9 +226,36 @@ def _vegas_with_dfc(outcomes: Outcomes) -> list[Claim]:
     ]  # fmt: skip
 
 
-_COMPARISONS: tuple[tuple[tuple[str, ...], Callable[[Outcomes], list[Claim]]], ...] = (
-    (("4",), _where_packets_are),
-    (("4S", "4", "4L"), _network_size),
-    (("4", "4R", "4N"), _implementation),
-    (("4V", "4V2"), _vegas_with_dfc),
+_Judge = Callable[..., list[Claim]]
+_COMPLEMENTARY: tuple[tuple[tuple[Control, ...], _Judge], ...] = (
+    (("tcp",), _low_and_unstable),
+    (("dfc",), _high_and_stable),
 )
+_ABOUT: dict[str, tuple[tuple[tuple[Control, ...], _Judge], ...]] = {
+    **dict.fromkeys(CASES, _COMPLEMENTARY),
+    "6": ((("tcp",), _buffer_too_small), (("dfc",), _buffer_too_small)),
+    "4V": ((("tcp",), _vegas_oscillates), (("tcp", "dfc"), _vegas_is_the_same)),
+    "4V2": ((("tcp",), _vegas_loses), (("tcp", "dfc"), _vegas_collapses)),
+}
+
+
+def _between(judge: _Judge, control: Control, *names: str) -> Rule:
+    """Of scenarios under the same control."""
+    return Rule(tuple(label(name, control) for name in names), judge)
+
+
+RULES: tuple[Rule, ...] = (
+    *(
+        Rule(tuple(label(name, control) for control in controls), judge)
+        for name, parts in _ABOUT.items()
+        for controls, judge in parts
+    ),
+    _between(_where_tcp_s_packets_are, "tcp", "4"),
+    _between(_where_dfc_s_packets_are, "dfc", "4"),
+    _between(_size_matters, "tcp", "4S", "4", "4L"),
+    _between(_size_does_not_matter, "dfc", "4S", "4", "4L"),
+    *(_between(_better_than_tahoe, "tcp", "4", name) for name in ("4R", "4N")),
+    *(Rule((label(name, "tcp"), label(name, "dfc")), _worse_than_dfc) for name in ("4R", "4N")),
+    _between(_small_buffer_is_enough, "dfc", "4V", "4V2"),
+)
+"""All that the paper claims."""

@@ -5,35 +5,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
 import numpy as np
-
-matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from experiments.takano.drawing import COLOURS, PALE, save
 from experiments.takano.outcome import Outcome
-from experiments.takano.paper import BACKGROUND_START_S
 
 SNAPSHOTS = 5
 """instants in figures 12 and 13"""
 SIDES = ("TCP without DFC", "TCP with DFC")
 
 
-def efficiency(path: Path, tcp: Outcome, dfc: Outcome) -> None:
-    """Figures 6 to 11 and 14 to 19: network efficiency over time."""
+def efficiency(path: Path, tcp: Sequence[Outcome], dfc: Sequence[Outcome]) -> None:
+    """Figures 6 to 11 and 14 to 19: network efficiency over time, the first run before its repetitions."""
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), sharey=True, layout="constrained")
-    for axis, outcome, side in zip(axes, (tcp, dfc), SIDES, strict=True):
-        axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.7, color="#1f4e79")
+    for axis, runs, side in zip(axes, (tcp, dfc), SIDES, strict=True):
+        for outcome in runs[1:]:
+            axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.5, color=PALE)
+        first = runs[0]
+        axis.plot(first.time_s, first.efficiency, linewidth=0.8, color=COLOURS[0])
         axis.axhline(0.5, linewidth=0.6, color="#888888", linestyle=":")
-        axis.set(title=side, xlabel="time (s)", ylim=(0, 1), xlim=(0, outcome.case.seconds))
+        more = f", {len(runs)} runs" if len(runs) > 1 else ""
+        axis.set(title=side + more, xlabel="time (s)", ylim=(0, 1), xlim=(0, first.case.seconds))
         axis.grid(alpha=0.25)
     axes[0].set_ylabel("efficiency of the network")
-    figure.suptitle(f"{tcp.case.figure}: scenario {tcp.case.name}")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    case = tcp[0].case
+    figure.suptitle(f"{case.figure}: scenario {case.name}")
+    save(figure, path)
 
 
 def stored(path: Path, tcp: Outcome, dfc: Outcome) -> None:
@@ -48,21 +50,20 @@ def stored(path: Path, tcp: Outcome, dfc: Outcome) -> None:
         column[0].set_title(title)
         column[-1].set_xlabel("node")
     figure.supylabel("packets stored in the node")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _instants(tcp: Outcome) -> list[float]:
     """Soon after the background has joined, when TCP alone has most at the bottleneck, and later."""
     column = tcp.queues[:, tcp.case.background_at - 1]
     peak = float(tcp.time_s[int(np.argmax(column))])
-    joined = BACKGROUND_START_S
+    joined = tcp.case.background_start_s
     later = np.linspace(joined, float(tcp.time_s[-1]), 4).tolist()
     return sorted({joined + 0.01, joined + 0.02, peak, *later[1:]})[:SNAPSHOTS]
 
 
 def _snapshot(axis: Axes, outcome: Outcome, at: float) -> None:
     row = outcome.queues[int(np.searchsorted(outcome.time_s, at).clip(max=len(outcome.time_s) - 1))]
-    axis.bar(np.arange(1, len(row) + 1), row, width=0.8, color="#1f4e79")
+    axis.bar(np.arange(1, len(row) + 1), row, width=0.8, color=COLOURS[0])
     axis.axhline(outcome.case.buffer, linewidth=0.6, color="#b03030", linestyle=":")
     axis.text(0.98, 0.8, f"{at:.3f} s", transform=axis.transAxes, ha="right")

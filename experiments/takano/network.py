@@ -1,4 +1,4 @@
-"""The paper's network (Fig. 5) as a netsim scenario: a line of P4 switches and the two flows.
+"""The paper's network (Fig. 5) as a netsim scenario: a line of P4 switches and the flows.
 
 What the paper leaves open, and what is chosen here:
 
@@ -9,6 +9,7 @@ What the paper leaves open, and what is chosen here:
 - With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
 - 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.
 - TCP has ns-2's parameters: an initial window of 2, an acknowledgement for each packet, timeouts from 0.2 s.
+- The background starts at 0.1 s in one run, and less than a millisecond later in its repetitions (plan.py).
 """
 
 from __future__ import annotations
@@ -17,15 +18,8 @@ from fractions import Fraction
 
 import yaml
 
-from experiments.takano.paper import (
-    ALPHA,
-    BACKGROUND,
-    BACKGROUND_START_S,
-    LINK_DELAY_NS,
-    PACKET_BYTES,
-    TARGET,
-    Case,
-)
+from experiments.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case
+from experiments.takano.plan import Run
 from groupflow import sim
 from groupflow.sim.model import VARIANTS, Variant
 from groupflow.topology import parse
@@ -34,47 +28,42 @@ NANOSECONDS = 10**9
 ETHERNET_BYTES = 14
 HOST_QUEUE = 1_000_000
 """packets: a host keeps what its TCP sends until the link takes it"""
-FLOW_NUMBERS = {TARGET: 1, BACKGROUND: 2}
+
+
+def scenario(run: Run) -> sim.Scenario:
+    """The run on P4 switches, with or without the control."""
+    case = run.case
+    base = sim.Scenario(
+        name=f"takano-{run.label}",
+        topology=parse(topology_text(case, paced=run.paced), f"takano-{case.name}"),
+        flows=tuple(
+            sim.Flow(
+                name=source.flow,
+                source=source_host(number),
+                destination=sink_host(number),
+                traffic=traffic(case),
+                start_ns=round(source.start_s * NANOSECONDS),
+            )
+            for number, source in enumerate(case.sources, 1)
+        ),
+        duration_ns=round(case.seconds * NANOSECONDS),
+        sample_ns=run.sample_ns,
+        seed=run.seed,
+    )
+    return sim.with_diffusion(base, control(case, shaped=run.shaped)) if run.control == "dfc" else base
 
 
 def switch(number: int) -> str:
     return f"n{number}"
 
 
-def scenario(case: Case, *, dfc: bool, seconds: float | None = None, seed: int = 1) -> sim.Scenario:
-    """One run of the case. `seconds` shortens it, and lets the background join after a quarter of that."""
-    duration = case.seconds if seconds is None else seconds
-    starts = {TARGET: 0.0, BACKGROUND: joins_s(seconds)}
-    base = sim.Scenario(
-        name=f"takano-{case.name}-{'dfc' if dfc else 'tcp'}",
-        topology=parse(topology_text(case), f"takano-{case.name}"),
-        flows=tuple(
-            sim.Flow(
-                name=name,
-                source=source_of(name),
-                destination=sink_of(name),
-                traffic=traffic(case),
-                start_ns=round(start * NANOSECONDS),
-            )
-            for name, start in starts.items()
-        ),
-        duration_ns=round(duration * NANOSECONDS),
-        seed=seed,
-    )
-    return sim.with_diffusion(base, control(case)) if dfc else base
+def source_host(number: int) -> str:
+    """Of the case's flow with this number, from 1; its number in feedback, too."""
+    return f"source{number}"
 
 
-def joins_s(seconds: float | None) -> float:
-    """When the background traffic starts, in a run shortened to `seconds`."""
-    return BACKGROUND_START_S if seconds is None else min(BACKGROUND_START_S, seconds / 4)
-
-
-def source_of(flow: str) -> str:
-    return f"source{FLOW_NUMBERS[flow]}"
-
-
-def sink_of(flow: str) -> str:
-    return f"sink{FLOW_NUMBERS[flow]}"
+def sink_host(number: int) -> str:
+    return f"sink{number}"
 
 
 def traffic(case: Case) -> sim.TcpTraffic:
@@ -84,28 +73,32 @@ def traffic(case: Case) -> sim.TcpTraffic:
     return sim.TcpTraffic(variant, case.window, packet=PACKET_BYTES - ETHERNET_BYTES, profile="ns2")
 
 
-def control(case: Case) -> sim.Diffusion:
+def control(case: Case, *, shaped: bool = True) -> sim.Diffusion:
     return sim.Diffusion(
         d=Fraction(str(case.diffusion)),
-        alpha=Fraction(str(ALPHA)),
-        flows=tuple(FLOW_NUMBERS),
+        alpha=Fraction(str(case.alpha)),
+        flows=tuple(source.flow for source in case.sources),
         packet_bytes=PACKET_BYTES,
         queue_packets=case.buffer,
-        host_delay_ns=LINK_DELAY_NS,
+        host_delay_ns=LINK_DELAY_NS if shaped else None,
     )
 
 
-def topology_text(case: Case) -> str:
+def topology_text(case: Case, *, paced: bool = False) -> str:
     """The line, with a source and a sink for each flow."""
-    at = {TARGET: 1, BACKGROUND: case.background_at}
     rate = f"{case.bandwidth_bps}bit"
-    line: dict[str, object] = {"rate": rate, "delay": f"{LINK_DELAY_NS}ns", "queue": case.buffer}
     inside: dict[str, object] = {"rate": "unlimited", "delay": 0, "queue": HOST_QUEUE}
-    links = [{"ends": [switch(n), switch(n + 1)]} | line for n in range(1, case.nodes)]
-    for name, node in at.items():
-        links.append({"ends": [source_of(name), switch(node)]} | inside)
-        links.append({"ends": [sink_of(name), switch(case.nodes)]} | inside)
-    hosts = [end(name) for name in at for end in (source_of, sink_of)]
+    links: list[dict[str, object]] = [
+        {"ends": [switch(n), switch(n + 1)], "rate": f"{bps}bit", "delay": f"{ns}ns", "queue": case.buffer}
+        for n, (bps, ns) in enumerate(zip(case.link_rates_bps, case.link_delays_ns, strict=True), 1)
+    ]
+    hosts: list[str] = []
+    for number, source in enumerate(case.sources, 1):
+        ends = source_host(number), sink_host(number)
+        hosts += ends
+        pace = {"rate": rate} if paced else {}
+        links.append({"ends": [ends[0], switch(source.node)]} | inside | pace)
+        links.append({"ends": [ends[1], switch(case.nodes)]} | inside)
     return yaml.safe_dump(
         {
             "name": f"takano-{case.name}",

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.takano.paper import BACKGROUND, BACKGROUND_START_S, TARGET, Case
+from experiments.takano.paper import TARGET, Case
+from experiments.takano.plan import Run
 from groupflow.sim import Results
 
 Series = NDArray[np.float64]
 
 SETTLED_AFTER_S = 0.1
-"""from the start of the background traffic until means are taken"""
+"""from the start of the last flow until means are taken"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One scenario, with or without diffusion-type flow control. All series have the times of `time_s`."""
+    """What a run measured. All series have the times of `time_s`."""
 
-    case: Case
-    dfc: bool
+    run: Run
     time_s: Series
     efficiency: Series
     """packets of the target flow in transit on links over the most that can be, 0 to 1"""
@@ -39,12 +39,18 @@ class Outcome:
     retransmissions: dict[str, int]
     wall_s: float
     packet_hops: int
+    marks: int = 0
+    pauses: int = 0
+
+    @property
+    def case(self) -> Case:
+        return self.run.case
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """The samples of which means are taken."""
-        start = min(BACKGROUND_START_S + SETTLED_AFTER_S, self.time_s[-1] / 2)
-        return self.time_s >= start
+        """The samples of which means are taken: the second half, or more of a long run."""
+        joined_s = max(source.start_s for source in self.case.sources)
+        return self.time_s >= min(joined_s + SETTLED_AFTER_S, self.time_s[-1] / 2)
 
     @property
     def mean_efficiency(self) -> float:
@@ -60,12 +66,40 @@ class Outcome:
         return sum(self.drops.values())
 
     @property
+    def mean_throughput_bps(self) -> dict[str, float]:
+        """Of each flow."""
+        return {flow: float(np.mean(series[self.settled])) for flow, series in self.throughput_bps.items()}
+
+    @property
     def fairness(self) -> float:
-        """The slower flow's mean throughput over the faster one's, 0 to 1."""
-        target, background = (
-            float(np.mean(self.throughput_bps[flow][self.settled])) for flow in (TARGET, BACKGROUND)
-        )
-        return min(target, background) / max(target, background, 1.0)
+        """The slowest flow's mean throughput over the fastest one's, 0 to 1."""
+        means = self.mean_throughput_bps.values()
+        return min(means) / max(*means, 1.0)
+
+    @property
+    def link_use(self) -> float:
+        """What all flows get together of what the line's rate allows, about 1 at most."""
+        return sum(self.mean_throughput_bps.values()) / self.case.goodput_bps
+
+    @property
+    def fullest_queue(self) -> float:
+        """The most packets stored in any node at any sample."""
+        return float(self.queues.max())
+
+    @property
+    def fullest_node(self) -> int:
+        """The node that had them."""
+        return int(np.argmax(self.queues.max(axis=0))) + 1
+
+    @property
+    def swings(self) -> Series:
+        """Standard deviation over time of each node's queue, packets."""
+        return self.queues[self.settled].std(axis=0)
+
+    @property
+    def swing(self) -> float:
+        """The largest of them."""
+        return float(self.swings.max())
 
     @property
     def fullest_share(self) -> float:
@@ -75,26 +109,26 @@ class Outcome:
         return float(stored.max()) / total if total > 0 else 0.0
 
 
-def load(case: Case, dfc: bool, results: Results, joined_s: float) -> Outcome:
-    """The outcome of a run that kept its series; the background joined at `joined_s`."""
+def load(run: Run, results: Results) -> Outcome:
+    """The outcome of a run that kept its series."""
     efficiency = results.efficiency(TARGET)
     time_s = np.array(efficiency["time_s"])
-    drops, early = _drops(results, joined_s)
+    drops, early = _drops(results, run.case.background_start_s)
+    flows = [source.flow for source in run.case.sources]
     return Outcome(
-        case=case,
-        dfc=dfc,
+        run=run,
         time_s=time_s,
         efficiency=np.array(efficiency["efficiency"]),
-        throughput_bps={
-            flow: _at(time_s, results.throughput(flow), "throughput_bps") for flow in (TARGET, BACKGROUND)
-        },
+        throughput_bps={flow: _at(time_s, results.throughput(flow), "throughput_bps") for flow in flows},
         window_packets=_at(time_s, results.windows(TARGET), "cwnd_packets"),
-        queues=_stored(case, time_s, results),
+        queues=_stored(run.case, time_s, results),
         drops=drops,
         early_drops=early,
         retransmissions={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
         wall_s=results.wall_s,
         packet_hops=results.packet_hops,
+        marks=results.signalled("ecn_marked"),
+        pauses=results.signalled("pauses"),
     )
 
 

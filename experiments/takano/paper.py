@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 MEGABIT = 10**6
 PACKET_BYTES = 1500
+HEADER_BYTES = 54
+"""of them, Ethernet, IPv4 and TCP"""
 LINK_DELAY_NS = 100_000
 ALPHA = 1.0
 BACKGROUND_START_S = 0.1
 TARGET, BACKGROUND = "target", "background"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A flow of the line: the node where it enters, and when. All leave at the last node."""
+
+    flow: str
+    node: int
+    start_s: float
 
 
 @dataclass(frozen=True)
@@ -30,12 +42,46 @@ class Case:
     seconds: float = 3.0
     diffusion: float = 0.1
     """D of eq. 3"""
+    alpha: float = ALPHA
+    background_start_s: float = BACKGROUND_START_S
+    """infinite: there is no background"""
+    delays_ns: tuple[int, ...] = ()
+    """of the links in their order; empty: the paper's, all alike"""
+    rates_bps: tuple[int, ...] = ()
+    """of the links in their order; empty: all `bandwidth_bps`"""
+    joining: tuple[Source, ...] = ()
+    """flows beyond the paper's two"""
 
     @property
-    def path_packets(self) -> float:
-        """The most packets of the target flow that can be in transit on links at once."""
-        bits = self.bandwidth_bps * LINK_DELAY_NS / 1e9 * (self.nodes - 1)
-        return bits / (8 * PACKET_BYTES)
+    def sources(self) -> tuple[Source, ...]:
+        background = Source(BACKGROUND, self.background_at, self.background_start_s)
+        there = (background,) if math.isfinite(self.background_start_s) else ()
+        return (Source(TARGET, 1, 0.0), *there, *self.joining)
+
+    @property
+    def link_delays_ns(self) -> tuple[int, ...]:
+        return self.delays_ns or (LINK_DELAY_NS,) * (self.nodes - 1)
+
+    @property
+    def link_rates_bps(self) -> tuple[int, ...]:
+        return self.rates_bps or (self.bandwidth_bps,) * (self.nodes - 1)
+
+    @property
+    def link_packets(self) -> float:
+        """The most packets that can be in transit on one of the paper's links at once."""
+        return self.bandwidth_bps * LINK_DELAY_NS / 1e9 / (8 * PACKET_BYTES)
+
+    @property
+    def goodput_bps(self) -> float:
+        """Payload that a full link carries."""
+        return self.bandwidth_bps * (PACKET_BYTES - HEADER_BYTES) / PACKET_BYTES
+
+    def shortened(self, seconds: float) -> Case:
+        """A shorter run, in which a background joins after a quarter at the latest."""
+        start_s = self.background_start_s
+        if math.isfinite(start_s):
+            start_s = min(start_s, seconds / 4)
+        return replace(self, seconds=seconds, background_start_s=start_s)
 
 
 _FOUR = Case("4", "Fig. 9", 12_300 * MEGABIT, 10_000)
@@ -59,5 +105,5 @@ CASES: dict[str, Case] = {
 }
 
 QUICK_SECONDS = 0.4
-"""simulated by `--quick`: the background joins after a quarter of it"""
+"""simulated by `--quick`"""
 QUICK_CASES = ("2", "4S")

@@ -1,102 +1,88 @@
-"""`groupflow reproduce takano`: runs the scenarios, writes data, figures and claims, prints the table."""
+"""`groupflow reproduce takano`: runs scenarios, writes data, figures and claims, prints them."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.common.claims import RunSummary, print_claims, write_claims
-from experiments.takano import figures, network
-from experiments.takano.claims import evaluate
-from experiments.takano.outcome import Outcome, load
-from experiments.takano.paper import CASES, QUICK_CASES, QUICK_SECONDS, Case
-from groupflow import sim
-from groupflow.cli.command import OK, REFUSED, CommandError
+from experiments.takano import claims, parts
+from experiments.takano.execute import execute
+from experiments.takano.judge import Outcomes, evaluate
+from experiments.takano.outcome import Outcome
+from experiments.takano.paper import CASES, QUICK_CASES
+from experiments.takano.parts import Part
+from experiments.takano.plan import Run
+from groupflow.cli.command import INTERRUPTED, OK, REFUSED, CommandError
 from groupflow.cli.experiments import ExperimentOptions
-
-Job = tuple[Case, bool]
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured."""
-    cases = _chosen(options)
-    seconds = QUICK_SECONDS if options.quick else None
-    jobs: list[Job] = [(case, dfc) for case in cases for dfc in (False, True)]
-    # The longest first: no core waits for one of them at the end.
-    jobs.sort(key=lambda job: job[0].bandwidth_bps * job[0].nodes * job[0].seconds, reverse=True)
+    """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured.
+
+    Interrupted (130), it writes and prints the claims of what is finished.
+    """
+    chosen = _chosen(options)
+    owners = {each: part for part in chosen for each in part.runs}
     started = time.monotonic()
     console = Console(stderr=options.json)
-    outcomes = {(o.case.name, o.dfc): o for o in _all(jobs, options, seconds, console)}
-    for case in cases:
-        _draw(options.out, outcomes[case.name, False], outcomes[case.name, True])
-    claims = evaluate(outcomes)
-    summary = RunSummary(
-        wall_s=round(time.monotonic() - started, 3),
-        simulated_s=round(sum(float(o.time_s[-1]) for o in outcomes.values()), 6),
-        packet_hops=sum(o.packet_hops for o in outcomes.values()),
-        seed=options.seed,
-    )
-    write_claims(options.out, claims, summary)
-    if options.json:
-        json.dump({"claims": [asdict(c) for c in claims], "run": asdict(summary)}, sys.stdout, indent=2)
-        print()
-    else:
-        print_claims(console, claims)
-        console.print(
-            f"{summary.packet_hops / 1e6:.0f} million packet hops in {summary.wall_s:.0f} s; {options.out}"
-        )
-    return OK
+    interrupted = False
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        runs = execute(_in_order(chosen), options.out / "data", options.jobs, console)
+        with closing(runs):
+            for outcome in runs:
+                owners[outcome.run].add(outcome, options.out)
+    except KeyboardInterrupt:
+        interrupted = True
+    except OSError as error:
+        raise CommandError(
+            f"{error.filename or options.out}: {error.strerror}; choose another --out"
+        ) from None
+    _report(options, chosen, time.monotonic() - started, console)
+    if interrupted:
+        done = sum(len(part.measured) for part in chosen)
+        print(f"groupflow: interrupted after {done} of {len(owners)} runs", file=sys.stderr)
+    return INTERRUPTED if interrupted else OK
 
 
-def _chosen(options: ExperimentOptions) -> list[Case]:
+def _chosen(options: ExperimentOptions) -> list[Part]:
     names = options.scenarios or (QUICK_CASES if options.quick else tuple(CASES))
     for name in names:
         if name not in CASES:
             raise CommandError(f"--scenario {name}: the paper has {', '.join(CASES)}", REFUSED)
-    return [CASES[name] for name in names]
+    return [parts.scenario(name, quick=options.quick, seed=options.seed) for name in dict.fromkeys(names)]
 
 
-def _all(
-    jobs: Sequence[Job], options: ExperimentOptions, seconds: float | None, console: Console
-) -> Iterable[Outcome]:
-    """Runs the jobs on `options.jobs` cores. What is finished stays in `out` when the rest is interrupted."""
-    one = partial(run_one, out=options.out / "data", seconds=seconds, seed=options.seed)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with (
-        Progress(*columns, TimeElapsedColumn(), console=console) as bar,
-        ProcessPoolExecutor(options.jobs) as pool,
-    ):
-        task = bar.add_task("scenarios", total=len(jobs))
-        pending = [pool.submit(one, case, dfc=dfc) for case, dfc in jobs]
-        try:
-            for done in as_completed(pending):
-                outcome = done.result()
-                bar.update(task, advance=1, description=f"scenario {outcome.case.name}")
-                yield outcome
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def _in_order(chosen: Sequence[Part]) -> list[Run]:
+    """The longest first: no core waits for one of them at the end."""
+    return sorted((run for part in chosen for run in part.runs), key=lambda run: run.cost, reverse=True)
 
 
-def run_one(case: Case, *, dfc: bool, out: Path, seconds: float | None, seed: int) -> Outcome:
-    """Runs one scenario; its data is in a folder of its own, complete or not there."""
-    scenario = network.scenario(case, dfc=dfc, seconds=seconds, seed=seed)
-    out.mkdir(parents=True, exist_ok=True)
-    results = sim.run(scenario, out=out / scenario.name)
-    return load(case, dfc, results, network.joins_s(seconds))
-
-
-def _draw(out: Path, tcp: Outcome, dfc: Outcome) -> None:
-    figure = tcp.case.figure.removeprefix("Fig. ")
-    figures.efficiency(out / f"figure-{figure}-scenario-{tcp.case.name}.png", tcp, dfc)
-    if tcp.case.name == "4":
-        figures.stored(out / "figure-12-13.png", tcp, dfc)
+def _report(options: ExperimentOptions, chosen: Sequence[Part], wall_s: float, console: Console) -> None:
+    outcomes: Outcomes = {label: runs for part in chosen for label, runs in part.outcomes.items()}
+    found = evaluate(claims.RULES, outcomes)
+    ran: list[Outcome] = [outcome for part in chosen for outcome in part.measured.values()]
+    summary = RunSummary(
+        wall_s=round(wall_s, 3),
+        simulated_s=round(sum(float(outcome.time_s[-1]) for outcome in ran), 6),
+        packet_hops=sum(outcome.packet_hops for outcome in ran),
+        seed=options.seed,
+    )
+    write_claims(options.out, found, summary)
+    if options.json:
+        json.dump(
+            {"claims": [asdict(claim) for claim in found], "run": asdict(summary)}, sys.stdout, indent=2
+        )
+        print()
+    else:
+        print_claims(console, found)
+        console.print(
+            f"{summary.packet_hops / 1e6:.0f} million packet hops in {summary.wall_s:.0f} s; {options.out}"
+        )

@@ -1,0 +1,95 @@
+"""One simulation of the line as a value, and its repetitions.
+
+What TCP alone does after the first losses is decided by ties between packets of the same instant. A run is
+therefore repeated with the background's start moved by less than a millisecond, which no claim depends on.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from experiments.takano.paper import CASES, Case
+
+Control: TypeAlias = Literal["tcp", "dfc", "drop-tail", "ecn", "xoff"]
+"""tcp: P4 switches with one queue a port; dfc: with diffusion-type flow control; others: routers.py"""
+
+MOVED_NS = 10**6
+"""by less than this is the background's start moved"""
+
+REPEATS = 5
+"""runs of TCP alone"""
+FEWER_REPEATS = {"4L": 3, "4V": 3, "4V2": 3, "5": 3, "6": 3}
+"""of the scenarios in which TCP alone keeps the most packets moving, and which cost most"""
+CONTROLLED_REPEATS = {"1": 5, "2": 5, "3": 3}
+"""runs with control, where they are cheap; one of the others"""
+QUICK_REPEATS = 2
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation."""
+
+    label: str
+    """what is run; repetitions share it"""
+    case: Case
+    control: Control
+    number: int = 1
+    """of the repetition"""
+    seed: int = 1
+    paced: bool = False
+    """a source's link has the line's rate, instead of none"""
+    shaped: bool = True
+    """with control: hosts shape to r_0 (eq. 9)"""
+    ecn: int | None = None
+    """of routers that mark: packets that a marked packet finds waiting; None: a ninth of the buffer"""
+    sample_ns: int = 10**6
+
+    @property
+    def folder(self) -> str:
+        """Of its data."""
+        return f"{self.label}/run-{self.number}"
+
+    @property
+    def cost(self) -> float:
+        """Proportional to the packet hops of a full line."""
+        return self.case.bandwidth_bps * self.case.nodes * self.case.seconds
+
+
+def repeated(run: Run, times: int) -> list[Run]:
+    """The run as it is, and others whose background starts a seeded amount later: the same for all runs."""
+    return [run] + [
+        replace(
+            run,
+            number=number,
+            case=replace(
+                run.case,
+                background_start_s=run.case.background_start_s + _moved_s(run.seed, number),
+            ),
+        )
+        for number in range(2, times + 1)
+    ]
+
+
+def _moved_s(seed: int, number: int) -> float:
+    return random.Random(f"{seed}/{number}").randrange(1, MOVED_NS) / 1e9
+
+
+def label(name: str, control: Control) -> str:
+    """Of the paper's scenario."""
+    return f"scenario-{name}-{control}"
+
+
+def scenario_runs(name: str, *, seconds: float | None = None, seed: int = 1) -> list[Run]:
+    """All runs of a scenario of the paper, in full or shortened to `seconds`."""
+    case = CASES[name] if seconds is None else CASES[name].shortened(seconds)
+    times: dict[Control, int] = {
+        "tcp": FEWER_REPEATS.get(name, REPEATS) if seconds is None else QUICK_REPEATS,
+        "dfc": CONTROLLED_REPEATS.get(name, 1) if seconds is None else 1,
+    }
+    return [
+        run
+        for control, count in times.items()
+        for run in repeated(Run(label(name, control), case, control, seed=seed), count)
+    ]
