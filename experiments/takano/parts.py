@@ -1,4 +1,4 @@
-"""What the command can run: scenarios of the paper, each with its simulations and its files."""
+"""What the command can run: scenarios of the paper and studies, each with its simulations and its files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from functools import partial
 from pathlib import Path
 
 from experiments.takano import figures
-from experiments.takano.judge import Outcomes
+from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES, QUICK_SECONDS
 from experiments.takano.plan import Run, label, scenario_runs
+from experiments.takano.studies import STUDIES
+from experiments.takano.studies.study import Study
 from experiments.takano.table import write_table
 
 
 @dataclass(frozen=True)
 class Part:
-    """A scenario. Its files are written when the last of its runs is over."""
+    """A scenario or a study. Its files are written when the last of its runs is over."""
 
     name: str
     runs: list[Run]
+    rules: list[Rule]
+    """of a study; claims of the paper compare scenarios"""
     draw: Callable[[Path, Outcomes], None]
     """into a folder"""
     measured: dict[Run, Outcome] = field(default_factory=dict[Run, Outcome])
@@ -45,7 +49,13 @@ class Part:
 def scenario(name: str, *, quick: bool, seed: int) -> Part:
     """Of the paper."""
     runs = scenario_runs(name, seconds=QUICK_SECONDS if quick else None, seed=seed)
-    return Part(f"scenario-{name}", runs, partial(_draw_scenario, name))
+    return Part(f"scenario-{name}", runs, [], partial(_draw_scenario, name))
+
+
+def study(name: str, *, quick: bool, seed: int) -> Part:
+    chosen = STUDIES[name]
+    runs = chosen.runs(quick, seed)
+    return Part(f"study-{name}", runs, chosen.rules(runs), partial(_draw_study, chosen))
 
 
 def _draw_scenario(name: str, out: Path, outcomes: Outcomes) -> None:
@@ -54,3 +64,7 @@ def _draw_scenario(name: str, out: Path, outcomes: Outcomes) -> None:
     figures.efficiency(out / f"figure-{figure}-scenario-{name}.png", tcp, dfc)
     if name == "4":
         figures.stored(out / "figure-12-13.png", tcp[0], dfc[0])
+
+
+def _draw_study(chosen: Study, out: Path, outcomes: Outcomes) -> None:
+    chosen.draw(out / f"study-{chosen.name}.png", outcomes)

@@ -1,4 +1,4 @@
-"""`groupflow reproduce takano`: runs scenarios, writes data, figures and claims, prints them."""
+"""`groupflow reproduce takano`: runs scenarios and studies, writes data, figures and claims, prints them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES, QUICK_CASES
 from experiments.takano.parts import Part
 from experiments.takano.plan import Run
+from experiments.takano.studies import STUDIES
 from groupflow.cli.command import INTERRUPTED, OK, REFUSED, CommandError
 from groupflow.cli.experiments import ExperimentOptions
 
@@ -53,11 +54,25 @@ def run(options: ExperimentOptions) -> int:
 
 
 def _chosen(options: ExperimentOptions) -> list[Part]:
-    names = options.scenarios or (QUICK_CASES if options.quick else tuple(CASES))
-    for name in names:
+    scenarios, studies = options.scenarios, options.studies
+    if scenarios and studies:
+        raise CommandError(
+            f"--study {studies[0]}: studies choose their scenarios; give --scenario or --study, not both",
+            REFUSED,
+        )
+    if not scenarios and not studies:
+        scenarios, studies = QUICK_CASES if options.quick else tuple(CASES), tuple(STUDIES)
+    for name in scenarios:
         if name not in CASES:
             raise CommandError(f"--scenario {name}: the paper has {', '.join(CASES)}", REFUSED)
-    return [parts.scenario(name, quick=options.quick, seed=options.seed) for name in dict.fromkeys(names)]
+    for name in studies:
+        if name not in STUDIES:
+            raise CommandError(f"--study {name}: there are {', '.join(STUDIES)}", REFUSED)
+    quick, seed = options.quick, options.seed
+    return [
+        *(parts.scenario(name, quick=quick, seed=seed) for name in dict.fromkeys(scenarios)),
+        *(parts.study(name, quick=quick, seed=seed) for name in dict.fromkeys(studies)),
+    ]
 
 
 def _in_order(chosen: Sequence[Part]) -> list[Run]:
@@ -67,7 +82,8 @@ def _in_order(chosen: Sequence[Part]) -> list[Run]:
 
 def _report(options: ExperimentOptions, chosen: Sequence[Part], wall_s: float, console: Console) -> None:
     outcomes: Outcomes = {label: runs for part in chosen for label, runs in part.outcomes.items()}
-    found = evaluate(claims.RULES, outcomes)
+    rules = [*claims.RULES, *(rule for part in chosen for rule in part.rules)]
+    found = evaluate(rules, outcomes)
     ran: list[Outcome] = [outcome for part in chosen for outcome in part.measured.values()]
     summary = RunSummary(
         wall_s=round(wall_s, 3),

@@ -26,7 +26,9 @@ class ExperimentOptions:
     name: str
     out: Path
     scenarios: tuple[str, ...] = ()
-    """of the paper; empty: all"""
+    """of the paper"""
+    studies: tuple[str, ...] = ()
+    """beyond the paper; neither scenarios nor studies: all of both"""
     quick: bool = False
     """the short variant that shows the same, for tests"""
     jobs: int = 1
@@ -50,6 +52,9 @@ def register(subparsers: Subparsers) -> None:
     reproduce.add_argument(
         "--scenario", action="append", default=[], metavar="NAME", help="one of the paper's; may be repeated"
     )
+    reproduce.add_argument(
+        "--study", action="append", default=[], metavar="NAME", help="one beyond the paper; may be repeated"
+    )
     _add_common(reproduce)
     reproduce.set_defaults(run=_run_reproduction)
     experiment = add_command(
@@ -59,7 +64,7 @@ def register(subparsers: Subparsers) -> None:
         example="sudo groupflow experiment diffusion --quick",
     )
     _add_name(experiment, "EXPERIMENT", EXPERIMENTS)
-    experiment.set_defaults(scenario=[], run=_run_experiment)
+    experiment.set_defaults(scenario=[], study=[], run=_run_experiment)
     _add_common(experiment)
 
 
@@ -91,6 +96,7 @@ def _run(module: str, out: Path, args: argparse.Namespace) -> int:
         name=args.name,
         out=args.out or out,
         scenarios=tuple(args.scenario),
+        studies=tuple(args.study),
         quick=args.quick,
         jobs=args.jobs,
         seed=args.seed,

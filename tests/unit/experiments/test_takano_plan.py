@@ -2,9 +2,10 @@
 
 from collections import Counter
 
-from experiments.takano import network
+from experiments.takano import network, parts
 from experiments.takano.paper import CASES, QUICK_SECONDS
 from experiments.takano.plan import MOVED_NS, REPEATS, Run, label, repeated, scenario_runs
+from experiments.takano.studies import STUDIES
 
 
 def test_repetitions_differ_in_the_background_s_start_alone() -> None:
@@ -33,3 +34,27 @@ def test_every_scenario_is_run_with_and_without_control() -> None:
         assert counts.keys() == {label(name, "tcp"), label(name, "dfc")}
         assert 3 <= counts[label(name, "tcp")] <= REPEATS
     assert {run.case.seconds for run in scenario_runs("2", seconds=QUICK_SECONDS)} == {QUICK_SECONDS}
+
+
+def test_every_run_has_a_folder_of_its_own() -> None:
+    for quick in (False, True):
+        runs = [run for name in STUDIES for run in parts.study(name, quick=quick, seed=1).runs]
+        runs += [run for name in CASES for run in scenario_runs(name)]
+        assert len({run.folder for run in runs}) == len(runs) == len(set(runs))
+
+
+def test_a_case_is_built_as_it_says() -> None:
+    case = CASES["4S"]
+    flows = STUDIES["flows"].runs(False, 1)
+    six = network.scenario(next(run for run in flows if len(run.case.sources) == 6))
+    assert len(six.flows) == 6 and all(flow.shaped_as is None for flow in six.flows)
+    ends = {host: six.topology.hosts[host].switch for host in ("source1", "source2", "source6", "sink6")}
+    assert ends == {"source1": "n1", "source2": "n4", "source6": "n14", "sink6": "n16"}
+    slow = next(run for run in STUDIES["stability"].runs(False, 1) if not run.shaped)
+    built = network.scenario(slow)
+    assert [flow.name for flow in built.flows] == ["target"] and built.flows[0].shaped_as is None
+    line = [link.spec for link in built.topology.links[: case.nodes - 1]]
+    assert [spec.rate for spec in line] == [case.bandwidth_bps] * 14 + [case.bandwidth_bps // 2]
+    unequal = next(run for run in STUDIES["delays"].runs(False, 1) if run.case.name == "rising")
+    delays = [link.spec.delay_ns for link in network.scenario(unequal).topology.links[: case.nodes - 1]]
+    assert delays == list(range(30_000, 180_000, 10_000))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from experiments.takano.studies import STUDIES
 from groupflow.cli.main import main
 
 WITH_CONTROL = {"dfc-half", "dfc-stable", "dfc-fair", "dfc-no-loss"}
@@ -26,19 +27,23 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {"id", "figure", "claim", "paper", "measured", "unit", "holds", "note"} == claims[0].keys()
     held = {claim["id"] for claim in claims if claim["holds"]}
     assert {f"{case}-{name}" for case in ("2", "4S") for name in WITH_CONTROL} <= held
+    assert {f"study-{name}-dfc-no-loss" for name in ("delays", "flows", "tcps", "rivals")} <= held
+    assert {"study-stability-one-below", "study-stability-one-beyond", "study-rivals-xoff-no-loss"} <= held
     found = {claim["id"]: claim for claim in claims}
     for case in ("2-tcp-loss", "4S-tcp-loss"):
         assert found[case]["measured"] > 0
         assert found[case]["note"].startswith("in 2 of 2 runs, ")
     run = json.loads((tmp_path / "run.json").read_text())
-    assert run["packet_hops"] > 10_000_000 and run["seed"] == 1
+    assert run["packet_hops"] > 50_000_000 and run["seed"] == 1
     assert {path.name for path in tmp_path.glob("*.png")} == {
         "figure-7-scenario-2.png",
         "figure-14-scenario-4S.png",
+        *(f"study-{name}.png" for name in STUDIES),
     }
     assert {path.name for path in tmp_path.glob("*.csv")} == {
         "scenario-2.csv",
         "scenario-4S.csv",
+        *(f"study-{name}.csv" for name in STUDIES),
     }
     assert (tmp_path / "data/scenario-2-tcp/run-2/queues.csv").stat().st_size > 0
     assert not list(tmp_path.rglob(".*")), "no partial data is left"
@@ -48,7 +53,9 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("arguments", "said"),
     [
         (["--scenario", "9"], "--scenario 9: the paper has 1, 2, 3, 4"),
-        (["--jobs", "0"], "--jobs 0: at least 1"),
+        (["--study", "tea"], "--study tea: there are stability, delays, flows, tcps, rivals"),
+        (["--study", "flows", "--scenario", "2"], "give --scenario or --study, not both"),
+        (["--study", "flows", "--jobs", "0"], "--jobs 0: at least 1"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
@@ -62,7 +69,7 @@ def test_bad_input_is_refused_in_one_line(
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     out = tmp_path / "file" / "out"
-    assert main(["reproduce", "takano", "--quick", "--out", str(out)]) == 1
+    assert main(["reproduce", "takano", "--study", "flows", "--quick", "--out", str(out)]) == 1
     error = capsys.readouterr().err
     assert str(out) in error and "choose another --out" in error
 
