@@ -9,7 +9,8 @@ What the paper leaves open, and what is chosen here:
 - With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
 - 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.
 - TCP has ns-2's parameters: an initial window of 2, an acknowledgement for each packet, timeouts from 0.2 s.
-- The background starts at 0.1 s in one run, and less than a millisecond later in its repetitions (plan.py).
+- The background starts at 0.1 s and links are alike in one run; in its repetitions it starts less than a
+  millisecond later, and each link is longer by less than a microsecond (plan.py).
 """
 
 from __future__ import annotations

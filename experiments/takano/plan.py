@@ -1,7 +1,9 @@
 """One simulation of the line as a value, and its repetitions.
 
-What TCP alone does after the first losses is decided by ties between packets of the same instant. A run is
-therefore repeated with the background's start moved by less than a millisecond, which no claim depends on.
+What TCP alone does after the first losses is decided by ties between packets of the same instant. They come
+from links that are alike to the nanosecond and hold a round number of packets (205 there and back at 12.3
+Gb/s), so that moving a start does not undo them. A run is therefore repeated with the background's start
+moved by less than a millisecond and each link longer by less than a microsecond, which no claim depends on.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ Control: TypeAlias = Literal["tcp", "dfc", "drop-tail", "ecn", "xoff"]
 
 MOVED_NS = 10**6
 """by less than this is the background's start moved"""
+LONGER_NS = 10**3
+"""by less than this is a link longer: at most 1 % of its delay"""
 
 REPEATS = 5
 """runs of TCP alone"""
@@ -58,22 +62,19 @@ class Run:
 
 
 def repeated(run: Run, times: int) -> list[Run]:
-    """The run as it is, and others whose background starts a seeded amount later: the same for all runs."""
-    return [run] + [
-        replace(
-            run,
-            number=number,
-            case=replace(
-                run.case,
-                background_start_s=run.case.background_start_s + _moved_s(run.seed, number),
-            ),
-        )
-        for number in range(2, times + 1)
+    """The run as it is, and others that differ by seeded amounts: the same for all runs of these links."""
+    numbers = range(2, times + 1)
+    return [
+        run,
+        *(replace(run, number=number, case=_varied(run.case, run.seed, number)) for number in numbers),
     ]
 
 
-def _moved_s(seed: int, number: int) -> float:
-    return random.Random(f"{seed}/{number}").randrange(1, MOVED_NS) / 1e9
+def _varied(case: Case, seed: int, number: int) -> Case:
+    draw = random.Random(f"{seed}/{number}")
+    moved_s = draw.randrange(1, MOVED_NS) / 1e9
+    delays_ns = tuple(delay_ns + draw.randrange(LONGER_NS) for delay_ns in case.link_delays_ns)
+    return replace(case, background_start_s=case.background_start_s + moved_s, delays_ns=delays_ns)
 
 
 def label(name: str, control: Control) -> str:

@@ -26,7 +26,7 @@ from experiments.takano.drawing import COLOURS, save
 from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES
-from experiments.takano.plan import Control, Run
+from experiments.takano.plan import Control, Run, repeated
 from experiments.takano.studies.study import Study, finding, label, labels
 
 NAME = "rivals"
@@ -37,6 +37,8 @@ THRESHOLDS = (50, 100, 200, 400, 900)
 """packets waiting, from which on ECN marks; the buffer has 1800, and 297 are on the line's links"""
 QUICK_THRESHOLDS = (200,)
 QUICK_SECONDS = 0.4
+REPEATS = 3
+"""of routers, which are cheap"""
 SHOWN_THRESHOLD = 200
 SHOWN_TCP = "newreno"
 
@@ -54,9 +56,13 @@ def methods(thresholds: Sequence[int]) -> list[tuple[Control, int | None]]:
 def _runs(quick: bool, seed: int) -> list[Run]:
     case = CASES[SCENARIO].shortened(QUICK_SECONDS) if quick else CASES[SCENARIO]
     return [
-        Run(_label(tcp, control, ecn), replace(case, tcp=tcp), control, seed=seed, paced=True, ecn=ecn)
+        run
         for tcp in (QUICK_TCPS if quick else TCPS)
         for control, ecn in methods(QUICK_THRESHOLDS if quick else THRESHOLDS)
+        for run in repeated(
+            Run(_label(tcp, control, ecn), replace(case, tcp=tcp), control, seed=seed, paced=True, ecn=ecn),
+            1 if quick or control == "dfc" else REPEATS,
+        )
     ]
 
 

@@ -191,7 +191,7 @@ def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     axis.set(xlabel="node", ylabel="standard deviation (packets)", yscale="log")
     axis.set_title("one flow, alpha = 1: deviation of each queue")
     axis.grid(alpha=0.25)
-    axis.legend(fontsize="x-small", ncols=3)
+    axis.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
 STUDY = Study(NAME, "D and alpha against the stability limits", _runs, _rules, _draw)

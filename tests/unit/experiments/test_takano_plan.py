@@ -4,11 +4,11 @@ from collections import Counter
 
 from experiments.takano import network, parts
 from experiments.takano.paper import CASES, QUICK_SECONDS
-from experiments.takano.plan import MOVED_NS, REPEATS, Run, label, repeated, scenario_runs
+from experiments.takano.plan import LONGER_NS, MOVED_NS, REPEATS, Run, label, repeated, scenario_runs
 from experiments.takano.studies import STUDIES
 
 
-def test_repetitions_differ_in_the_background_s_start_alone() -> None:
+def test_repetitions_differ_in_start_and_delays_by_very_little() -> None:
     first, *more = repeated(Run("x", CASES["2"], "tcp", seed=3), 4)
     assert first == Run("x", CASES["2"], "tcp", seed=3), "the first run is the paper's"
     starts = [run.case.background_start_s for run in more]
@@ -17,6 +17,9 @@ def test_repetitions_differ_in_the_background_s_start_alone() -> None:
     assert [run.folder for run in (first, *more)] == [f"x/run-{number}" for number in (1, 2, 3, 4)]
     described = [network.scenario(run) for run in (first, more[0])]
     assert described[0].flows[0] == described[1].flows[0]
+    delays = [link.spec.delay_ns for link in described[1].topology.links[: CASES["2"].nodes - 1]]
+    assert len(set(delays)) > 20 and all(100_000 <= delay < 100_000 + LONGER_NS for delay in delays)
+    assert len({run.case.delays_ns for run in more}) == 3
     assert described[0].flows[1].start_ns == 100_000_000 < described[1].flows[1].start_ns
 
 
