@@ -48,9 +48,9 @@ class Outcome:
 
     @property
     def settled(self) -> NDArray[np.bool_]:
-        """The samples of which means are taken: the second half, or more of a long run."""
+        """The samples of which means are taken: some time after the last flow has joined."""
         joined_s = max(source.start_s for source in self.case.sources)
-        return self.time_s >= min(joined_s + SETTLED_AFTER_S, self.time_s[-1] / 2)
+        return self.time_s >= joined_s + min(SETTLED_AFTER_S, (self.time_s[-1] - joined_s) / 2)
 
     @property
     def mean_efficiency(self) -> float:
@@ -93,8 +93,8 @@ class Outcome:
 
     @property
     def swings(self) -> Series:
-        """Standard deviation over time of each node's queue, packets."""
-        return self.queues[self.settled].std(axis=0)
+        """Standard deviation of each node's queue over the second half of the run, packets."""
+        return self.queues[self.time_s >= self.time_s[-1] / 2].std(axis=0)
 
     @property
     def swing(self) -> float:
