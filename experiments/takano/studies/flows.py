@@ -85,7 +85,7 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     ran = [runs[0] for runs in outcomes.values()]
     names = list(dict.fromkeys(outcome.case.name for outcome in ran))
     figure, axes = plt.subplots(
-        2, len(names), figsize=(2 + 3.2 * len(names), 5.4), sharey=True, layout="constrained", squeeze=False
+        2, len(names), figsize=(1.4 + 2.6 * len(names), 4.6), sharey=True, layout="constrained", squeeze=False
     )
     for outcome in ran:
         axis = axes[int(outcome.run.control == "dfc"), names.index(outcome.case.name)]
@@ -113,7 +113,8 @@ def _shares(axis: Axes, outcome: Outcome) -> None:
     axis.axhline(1 / len(outcome.case.sources), linewidth=0.7, color="#888888", linestyle=":")
     axis.set_ylim(0, 1.02)
     axis.grid(alpha=0.25)
-    axis.legend(fontsize="x-small", loc="upper right")
+    if outcome.run.control == "dfc":  # of the panel above, too
+        axis.legend(fontsize="x-small", loc="upper right")
 
 
 STUDY = Study(NAME, "three and more flows that join at different nodes", _runs, _rules, _draw)

@@ -170,41 +170,55 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    ran = [runs[0] for runs in outcomes.values()]
-    tcps = list(dict.fromkeys(outcome.case.tcp for outcome in ran))
+    ran = list(outcomes.values())
+    tcps = tuple(dict.fromkeys(runs[0].case.tcp for runs in ran))
     figure = plt.figure(figsize=(11, 7.5), layout="constrained")
     upper, lower = cast(tuple[SubFigure, SubFigure], figure.subfigures(2, 1, height_ratios=(2, 3)))
-    shown = [
-        o
-        for o in ran
-        if o.case.tcp == (SHOWN_TCP if SHOWN_TCP in tcps else tcps[0])
-        and o.run.ecn in (None, SHOWN_THRESHOLD)
-    ]
+    tcp = SHOWN_TCP if SHOWN_TCP in tcps else tcps[0]
+    firsts = [runs[0] for runs in ran if runs[0].case.tcp == tcp]
+    shown = [outcome for outcome in firsts if outcome.run.ecn in (None, SHOWN_THRESHOLD)]
     axes = list(upper.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0])
-    for place, (axis, outcome) in enumerate(zip(axes, shown, strict=True)):
-        _stored(axis, outcome, COLOURS[place])
+    for axis, outcome, colour in zip(axes, shown, COLOURS, strict=False):
+        _stored(axis, outcome, colour)
     axes[0].set_ylabel("packets stored")
-    upper.suptitle(
-        f"{shown[0].case.tcp}: mean (bars) and most (line) stored in each node; buffer 1800",
-        fontsize="medium",
-    )
-    names = list(dict.fromkeys(_method(outcome) for outcome in ran))
+    upper.suptitle(f"{tcp}: mean (bars) and most (line) stored in each node; buffer 1800", fontsize="medium")
     below = list(lower.subplots(1, len(_BARS), sharey=True, squeeze=False)[0])
     for axis, (title, value, scale) in zip(below, _BARS, strict=True):
-        height = 0.8 / len(tcps)
-        for place, tcp in enumerate(tcps):
-            rows = [o for o in ran if o.case.tcp == tcp]
-            where = [names.index(_method(o)) + (place - (len(tcps) - 1) / 2) * height for o in rows]
-            axis.barh(where, [value(o) for o in rows], height=height, color=COLOURS[place], label=tcp)
-        axis.set_yticks(range(len(names)), names)
+        _bars(axis, ran, tcps, value)
         axis.set_title(title, fontsize="medium")
         if scale == "symlog":
             axis.set_xscale("symlog", linthresh=1)
-        axis.grid(alpha=0.25, axis="x")
-    lower.axes[0].axvline(HALF, linewidth=0.7, color="#222222", linestyle=":")
-    lower.axes[0].invert_yaxis()
-    lower.axes[-1].legend(fontsize="small")
+    below[0].axvline(HALF, linewidth=0.7, color="#222222", linestyle=":")
+    below[0].invert_yaxis()
+    below[-1].legend(fontsize="small")
     save(figure, path)
+
+
+def _bars(
+    axis: Axes, ran: Sequence[Sequence[Outcome]], tcps: Sequence[str], value: Callable[[Outcome], float]
+) -> None:
+    """Means over the runs, with their range."""
+    names = list(dict.fromkeys(_method(runs[0]) for runs in ran))
+    height = 0.8 / len(tcps)
+    for place, tcp in enumerate(tcps):
+        rows = [runs for runs in ran if runs[0].case.tcp == tcp]
+        where = [names.index(_method(runs[0])) + (place - (len(tcps) - 1) / 2) * height for runs in rows]
+        values = [[value(outcome) for outcome in runs] for runs in rows]
+        means = [sum(each) / len(each) for each in values]
+        ends = [[mean - min(v), max(v) - mean] for mean, v in zip(means, values, strict=True)]
+        errors = np.maximum(np.array(ends).T, 0)
+        axis.barh(
+            where,
+            means,
+            height=height,
+            color=COLOURS[place],
+            label=tcp,
+            xerr=errors,
+            ecolor="#333333",
+            capsize=2,
+        )
+    axis.set_yticks(range(len(names)), names)
+    axis.grid(alpha=0.25, axis="x")
 
 
 _BARS: tuple[tuple[str, Callable[[Outcome], float], str], ...] = (

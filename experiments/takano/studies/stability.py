@@ -42,7 +42,7 @@ from groupflow.diffusion.stability import growth
 
 NAME = "stability"
 DS = (0.1, 0.2, 0.28, 0.4, 0.55, 0.7, 0.85, 1.15, 1.5)
-ALPHAS = (1.0, 1.125, 1.5)
+ALPHAS = (1.0, 1.125)
 POINTS = {"one": tuple((d, alpha) for alpha in ALPHAS for d in DS), "two": tuple((d, 1.0) for d in DS)}
 QUICK_POINTS = {"one": ((0.1, 1.0), (1.5, 1.0)), "two": ((0.1, 1.0), (1.5, 1.0))}
 SECONDS, QUICK_SECONDS = 0.3, 0.2
@@ -170,12 +170,12 @@ def _map(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     swings = np.maximum([relative_swing(outcome) for outcome in outcomes], 1e-3)
     norm = LogNorm(SWINGS / 10, SWINGS * 10)  # the bound is in the middle of the colours
     dots = axis.scatter(ds, heights, c=swings, norm=norm, cmap="coolwarm", s=80, edgecolor="#333333")
-    lines = [1 + step / 50 for step in range(31)]
+    lines = [1 + step / 100 for step in range(21)]
     axis.plot([limit(alpha) for alpha in lines], lines, color="#222222", label="limit, r not bounded")
     axis.axvline(limit(0.0), color="#222222", linestyle=":", label="limit, r bounded")
     axis.set(xlabel="D", ylabel="alpha", xscale="log", title="swing of the queues, in packets of a link")
-    axis.text(0.085, 0.955, "two flows", fontsize="x-small")
-    axis.text(0.085, 1.03, "one flow", fontsize="x-small")
+    axis.text(0.085, 0.935, "two flows", fontsize="x-small")
+    axis.text(0.085, 1.015, "one flow", fontsize="x-small")
     axis.set_xticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
     axis.legend(loc="upper right", fontsize="small")
     axis.figure.colorbar(dots, ax=axis, extend="both")
