@@ -9,6 +9,9 @@ one feedback to the next, and reports the same with alpha = 1. A disturbance tha
 and dies out when every root z is inside the unit circle. With alpha = 1 that is z^2 - (1 - D) z - D/w = 0,
 inside for each w exactly while D < 1: beyond, an oscillation leaves a node larger than it entered, and
 beyond 2 a node oscillates by itself.
+
+Where a bound of eq. 1 cuts J off, a report of J tells nothing of n, as with alpha = 0 above: an oscillation
+that is large enough to reach the bounds need not die out beyond D = 1/3.
 """
 
 from __future__ import annotations
@@ -18,7 +21,9 @@ import math
 from fractions import Fraction
 
 STABLE_D = Fraction(1)
-"""With alpha = 1."""
+"""With alpha = 1, of small disturbances."""
+BOUNDED_D = Fraction(1, 3)
+"""With alpha = 1, of disturbances that reach the bounds of eq. 1, too."""
 ANGLES = 180
 _ROUNDS = 200
 
@@ -33,8 +38,13 @@ def warning(d: Fraction, alpha: Fraction = Fraction(1)) -> str | None:
     if d == 0:
         return "D 0 is no diffusion: queues do not even out"
     if alpha == 1:
-        if d <= STABLE_D:
+        if d <= BOUNDED_D:
             return None
+        if d <= STABLE_D:
+            return (
+                f"D {float(d):g} is beyond 1/3: oscillations that reach the limits of rates may not die out; "
+                f"choose D below 1/3"
+            )
         return (
             f"D {float(d):g} is beyond the stability limit of 1: oscillations grow from node to node; "
             f"choose D below 1"

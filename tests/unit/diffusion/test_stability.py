@@ -20,6 +20,11 @@ def test_beyond_1_the_worst_grows(d: float) -> None:
     assert growth(d) == pytest.approx(d, rel=1e-3)
 
 
+@pytest.mark.parametrize(("d", "dies_out"), [(0.1, True), (0.333, True), (0.34, False), (0.9, False)])
+def test_where_bounds_cut_rates_off_the_limit_is_a_third(d: float, dies_out: bool) -> None:
+    assert (growth(d, 0.0) <= 1 + 1e-9) == dies_out
+
+
 def test_alpha_above_1_lowers_the_limit() -> None:
     assert growth(0.9) <= 1 + 1e-9 < growth(0.9, 1.1)
 
@@ -55,7 +60,9 @@ def test_a_ring_of_nodes_agrees(d: float, stable: bool) -> None:
     ("d", "alpha", "text"),
     [
         ("1/10", "1", None),
-        ("1", "1", None),
+        ("1/3", "1", None),
+        ("0.4", "1", "D 0.4 is beyond 1/3: oscillations that reach the limits of rates may not die out"),
+        ("1", "1", "D 1 is beyond 1/3"),
         ("1.2", "1", "D 1.2 is beyond the stability limit of 1: oscillations grow"),
         ("0", "1", "D 0 is no diffusion"),
         ("0.1", "1.01", None),
