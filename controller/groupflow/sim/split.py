@@ -27,18 +27,19 @@ def split_flows(scenario: Scenario) -> tuple[list[Flow], list[dict[str, object]]
         for sender, receivers in tree.items():
             flows += [_hop(session, sender, receiver) for receiver in receivers]
         upstream = {receiver: sender for sender, receivers in tree.items() for receiver in receivers}
-        relays += [
-            {
-                "agent": agent,
-                "upstream": session.hop(upstream[agent], agent),
-                "branches": [session.hop(agent, receiver) for receiver in receivers],
-                "mode": session.mode,
-                "cache_bytes": session.cache_bytes,
-            }
-            for agent, receivers in tree.items()
-            if agent != session.source
-        ]
+        agents = (agent for agent in tree if agent != session.source)
+        relays += [_relay(session, upstream[agent], agent, tree[agent]) for agent in agents]
     return flows, relays
+
+
+def _relay(session: SplitSession, sender: str, agent: str, receivers: list[str]) -> dict[str, object]:
+    return {
+        "agent": agent,
+        "upstream": session.hop(sender, agent),
+        "branches": [session.hop(agent, receiver) for receiver in receivers],
+        "mode": session.mode,
+        "cache_bytes": session.cache_bytes,
+    }
 
 
 def _hop(session: SplitSession, sender: str, receiver: str) -> Flow:
