@@ -16,7 +16,7 @@ OUT ?= out/demo
 demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POLICY) --switch $(SWITCH) --out $(OUT) \
 	$(if $(FILE),--file "$(FILE)") $(if $(RATE),--rate $(RATE)) $(if $(DELAY),--delay $(DELAY))
 
-.PHONY: help setup demo test test-rust test-unit test-network lint p4 p4-check bench validate clean
+.PHONY: help setup demo test test-rust test-unit test-network lint sanitize p4 p4-check bench validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,13 @@ lint: setup  ## ruff, pyright, rustfmt, clippy, stale P4 artefacts
 	cd dataplane && cargo fmt --check && cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	$(PYTHON) scripts/p4_artefacts.py check
 
+# Cargo runs tests under what is named here. Few cases: valgrind is some fifty times slower.
+sanitize: export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER := valgrind --quiet --error-exitcode=1
+sanitize: export PROPTEST_CASES := 8
+sanitize: setup  ## the pipeline's machine code under valgrind: every load and store of it (needs valgrind)
+	@command -v valgrind >/dev/null || { echo "sanitize: valgrind is not on PATH: apt-get install valgrind" >&2; exit 1; }
+	cd dataplane && cargo test --locked --quiet -p groupflow-pipeline --test engines --test engines_groupflow
+
 p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }
 	$(P4C) --std p4-16 --Werror -o p4src/build/groupflow.json \
@@ -54,7 +61,7 @@ p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 p4-check:  ## fail when p4src/build is older than the sources
 	python3 scripts/p4_artefacts.py check
 
-bench: setup  ## measure: throughput in process and over veth, join time, 1,000 sessions
+bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
 	$(PYTHON) -m experiments.bench
 

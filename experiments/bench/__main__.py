@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import pipeline, sessions, transfer, veth
+from experiments.bench import line, pipeline, sessions, transfer, veth
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -22,6 +22,8 @@ def main() -> int:
     figures: list[Figure] = []
     console.print("pipeline in process ...")
     figures += pipeline.figures()
+    console.print("netsim ...")
+    figures += line.figures()
     console.print("1,000 sessions ...")
     figures += sessions.figures()
     if root := os.geteuid() == 0:

@@ -35,6 +35,7 @@ def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Resu
                 axis.bar(np.arange(len(means)) + offset, means, 0.36, color=colour, label=label)
             axis.set_xticks(range(len(switches)), switches)
             axis.set(title=f"{control}, {'with' if dfc else 'without'} DFC", ylabel="packets waiting, mean")
-            axis.legend(fontsize="small")
+            if shown:
+                axis.legend(fontsize="small")
     figure.savefig(path, dpi=120)
     plt.close(figure)

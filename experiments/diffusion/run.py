@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -15,8 +15,9 @@ from rich.table import Table
 from experiments.common.claims import write_json
 from experiments.common.flows import Flow
 from experiments.diffusion import figure, kernel, simulated
+from experiments.diffusion.compare import WITHIN, Comparison, compare
 from experiments.diffusion.result import Plan, Result
-from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
 from groupflow.cli.experiments import ExperimentOptions
 from topologies import variants
 from topologies.controller import ControllerError
@@ -27,30 +28,18 @@ FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, 
 FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)
 QUICK = Plan(FLOWS, seconds=8.0, settled_s=4.0, window_packets=200)
 CONTROLS = ("reno", "cubic")
-WITHIN = 0.10
-"""how near the real network and netsim are expected to be"""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Goodput of both flows together, on the real network and in netsim."""
-
-    control: str
-    dfc: bool
-    kernel_bps: float
-    netsim_bps: float
-
-    @property
-    def difference(self) -> float:
-        return self.netsim_bps / self.kernel_bps - 1
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 1 where a switch lagged behind: the figures would be about the machine."""
+    """Exit code 1 where a switch lagged behind: the figures would be about the machine.
+
+    An interrupt keeps the runs that are finished: their table, figure and files.
+    """
     plan = QUICK if options.quick else FULL
     topology = variants.named("chain")
     console = Console(stderr=options.json)
     results: list[Result] = []
+    interrupted = False
     try:
         for control in CONTROLS[:1] if options.quick else CONTROLS:
             for dfc in (False, True):
@@ -60,7 +49,11 @@ def run(options: ExperimentOptions) -> int:
                 results.append(simulated.run(topology, plan, control, dfc=dfc))
     except (kernel.KernelRunError, NetworkError, DaemonError, ControllerError) as error:
         raise CommandError(str(error)) from None
-    comparisons = compare(results)
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        interrupted = True
+    comparisons = compare(plan, results)
     write(options.out, plan, results, comparisons)
     figure.draw(options.out / "diffusion.png", plan, list(topology.switches)[:-1], results)
     if options.json:
@@ -72,18 +65,9 @@ def run(options: ExperimentOptions) -> int:
     lagging = [line for result in results for line in result.cpu_bound]
     for line in lagging:
         print(f"groupflow: CPU-bound, do not trust the figures: {line}", file=sys.stderr)
+    if interrupted:
+        return INTERRUPTED
     return FAILURE if lagging else OK
-
-
-def compare(results: Sequence[Result]) -> list[Comparison]:
-    """Pairs of the same run on the real network and in netsim."""
-    real = {(r.control, r.dfc): r for r in results if r.where == "kernel"}
-    simulated_runs = {(r.control, r.dfc): r for r in results if r.where == "netsim"}
-    return [
-        Comparison(*key, real[key].total_goodput_bps, simulated_runs[key].total_goodput_bps)
-        for key in real
-        if key in simulated_runs
-    ]
 
 
 def write(out: Path, plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> None:
@@ -101,7 +85,7 @@ def write(out: Path, plan: Plan, results: Sequence[Result], comparisons: Sequenc
         }
         for result in results
     ]
-    compared = [asdict(c) | {"difference": c.difference, "within": WITHIN} for c in comparisons]
+    compared = [asdict(c) | {"difference": c.difference, "within": c.within} for c in comparisons]
     write_json(out / "summary.json", {"runs": rows, "comparison": compared})
     with (out / "queues.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
@@ -127,7 +111,10 @@ def report(
         control = "DFC" if result.dfc else "-"
         table.add_row(result.where, result.control, control, *goodput, str(result.dropped), again, queues)
     console.print(table)
+    beside = Table("TCP", "DFC", "quantity", "kernel", "netsim", "differs by")
     for c in comparisons:
-        verdict = "within" if abs(c.difference) <= WITHIN else "not within"
-        name = f"{c.control}{' with DFC' if c.dfc else ''}"
-        console.print(f"{name}: netsim's goodput differs by {c.difference:+.1%}, {verdict} {WITHIN:.0%}")
+        figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}" if not c.within else "")
+        beside.add_row(c.control, "yes" if c.dfc else "no", f"{c.quantity}, {c.unit}", *figures)
+    console.print(beside)
+    near = sum(c.within for c in comparisons)
+    console.print(f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}")

@@ -3,7 +3,8 @@
     tcp_flow.py sink PORT WINDOW                    one connection; prints {"time", "bytes"} now and then
     tcp_flow.py send HOST PORT CONTROL SECONDS      prints {"time", "cwnd", "retransmitted"} now and then
 
-WINDOW is the largest window in bytes, as the receiver advertises it. Times are seconds since the epoch.
+WINDOW is the largest window in bytes, as the receiver advertises it; a sink needs root for it. Times are
+seconds since the epoch.
 """
 
 import json
@@ -18,6 +19,7 @@ SAMPLE_SECONDS = 0.05
 CONNECT_SECONDS = 20.0
 _CHUNK = 1 << 16
 TCP_WINDOW_CLAMP = 10  # linux/tcp.h
+SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 # struct tcp_info: snd_cwnd and total_retrans are 32-bit words behind 8 bytes of state and options.
 _INFO = struct.Struct("8x24I")
 _CWND, _TOTAL_RETRANSMITTED = 18, 23
@@ -26,8 +28,8 @@ _CWND, _TOTAL_RETRANSMITTED = 18, 23
 def sink(port: int, window: int) -> None:
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # The kernel advertises half of the buffer as window; the clamp makes it exact.
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2 * window)
+        # Room for the packets' own memory, too: what limits the window is the clamp.
+        server.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 * window)
         server.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, window)
         server.bind(("", port))
         server.listen(1)
@@ -37,6 +39,9 @@ def sink(port: int, window: int) -> None:
     with connection:
         while chunk := connection.recv(_CHUNK):
             received += len(chunk)
+            # Since Linux 6.10 the kernel sets the clamp anew when it learns how much memory a segment takes.
+            if connection.getsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP) != window:
+                connection.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, window)
             if (now := time.time()) >= due:
                 due = now + SAMPLE_SECONDS
                 print(json.dumps({"time": now, "bytes": received}), flush=True)

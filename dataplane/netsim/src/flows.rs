@@ -251,22 +251,9 @@ fn resolve(
             return Err(BuildError::new(field("to"), problem));
         }
     }
-    let addresses = Addresses {
-        source_mac: source.mac.0,
-        destination_mac: source.gateway_mac.0,
-        source: source.ip,
-        destination: destination.ip,
-        source_port: flow.source_port,
-        destination_port: flow.destination_port,
-    };
-    let back = Addresses {
-        source_mac: destination.mac.0,
-        destination_mac: destination.gateway_mac.0,
-        source: destination.ip,
-        destination: source.ip,
-        source_port: flow.destination_port,
-        destination_port: flow.source_port,
-    };
+    let sender = (source, flow.source_port);
+    let receiver = (destination, flow.destination_port);
+    let (addresses, back) = (addresses(sender, receiver), addresses(receiver, sender));
     let bytes = |link: &LinkId| {
         let link = &spec.links[link.index() / 2];
         link.rate_bps.map_or(0.0, |rate| rate as f64 * link.delay_ns as f64 / 8e9)
@@ -304,15 +291,20 @@ fn resolve_member(
     };
     let node = *nodes.get(member.host.as_str()).ok_or_else(unknown)?;
     let NodeKind::Host(host) = &spec.nodes[node.index()].kind else { return Err(unknown()) };
-    let addresses = Addresses {
-        source_mac: host.mac.0,
-        destination_mac: host.gateway_mac.0,
-        source: host.ip,
-        destination: host.ip,
-        source_port: member.udp_port,
-        destination_port: member.udp_port,
-    };
-    Ok(Member { spec: member.clone(), host: node, addresses })
+    let end = (host, member.udp_port);
+    Ok(Member { spec: member.clone(), host: node, addresses: addresses(end, end) })
+}
+
+/// Those of what one end sends to another, by way of its gateway.
+fn addresses((from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16)) -> Addresses {
+    Addresses {
+        source_mac: from.mac.0,
+        destination_mac: from.gateway_mac.0,
+        source: from.ip,
+        destination: to.ip,
+        source_port,
+        destination_port,
+    }
 }
 
 fn check_udp(udp: &UdpSpec, field: impl Fn(&str) -> String) -> Result<(), BuildError> {

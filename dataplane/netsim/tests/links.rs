@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Lab, Recorder};
-use groupflow_netsim::{LossSpec, NodeId, Sample, TraceKind};
+use common::{count, Lab};
+use groupflow_netsim::{LossSpec, NodeId, TraceKind};
 
 /// h1 - r1 - h2.
 fn one_router(rate: u64, delay: u64, queue: u32, duration: u64) -> Lab {
@@ -15,25 +15,12 @@ fn one_router(rate: u64, delay: u64, queue: u32, duration: u64) -> Lab {
     lab
 }
 
-fn run(lab: &Lab) -> (Recorder, Sample) {
-    let mut network = lab.network();
-    network.set_trace(true);
-    let mut recorder = Recorder::default();
-    network.run(&mut recorder).expect("it runs");
-    let last = recorder.samples.last().expect("a sample").clone();
-    (recorder, last)
-}
-
-fn dropped(sample: &Sample, reason: &str) -> u64 {
-    sample.drops.iter().filter(|(site, _)| site.reason == reason).map(|(_, packets)| packets).sum()
-}
-
 #[test]
 fn a_frame_takes_its_serialisation_and_the_delay() {
     // 1250 bytes at 12.3 Gb/s: 813.008 ns; back to back the total is rounded once.
     let mut lab = one_router(12_300_000_000, 100_000, 1000, 1_000_000);
     lab.udp("f", "h1", "h2", 100_000_000_000, 1250).stop_ns = Some(1_000);
-    let (recorder, last) = run(&lab);
+    let (recorder, last) = lab.traced();
     let at = |node| {
         let here = recorder.trace.iter().filter(move |record| record.node == NodeId(node));
         here.map(|record| record.time.0).collect::<Vec<_>>()
@@ -52,13 +39,13 @@ fn a_full_queue_drops_at_the_tail() {
     // 100 frames at once: one is being sent, ten wait.
     let mut lab = one_router(8_000_000, 1000, 10, 100_000_000);
     lab.udp("f", "h1", "h2", 1_000_000_000_000, 1000).stop_ns = Some(800);
-    let (_, last) = run(&lab);
+    let (_, last) = lab.traced();
     assert_eq!((last.flows[0].sent_packets, last.flows[0].delivered_packets), (100, 11));
-    assert_eq!(dropped(&last, "queue_full"), 89);
+    assert_eq!(count(&last, "queue_full"), 89);
     let mut lab = one_router(8_000_000, 1000, 1000, 100_000_000);
     lab.spec.links[1].queue_bytes = Some(5500);
     lab.udp("f", "h1", "h2", 1_000_000_000_000, 1000).stop_ns = Some(800);
-    assert_eq!(run(&lab).1.flows[0].delivered_packets, 6, "limited in bytes");
+    assert_eq!(lab.traced().1.flows[0].delivered_packets, 6, "limited in bytes");
 }
 
 #[test]
@@ -72,14 +59,14 @@ fn every_frame_is_somewhere() {
     };
     lab.spec.links[1].down_ns = vec![(100_000_000, 150_000_000)];
     lab.udp("f", "h1", "h2", 150_000_000, 1250).stop_ns = Some(350_000_000);
-    let (recorder, last) = run(&lab);
+    let (recorder, last) = lab.traced();
     let flow = last.flows[0];
-    let lost = dropped(&last, "loss") + dropped(&last, "down");
-    assert_eq!(flow.sent_packets, flow.delivered_packets + dropped(&last, "queue_full") + lost);
-    assert!(dropped(&last, "loss") > 50 && dropped(&last, "queue_full") > 1000);
+    let lost = count(&last, "loss") + count(&last, "down");
+    assert_eq!(flow.sent_packets, flow.delivered_packets + count(&last, "queue_full") + lost);
+    assert!(count(&last, "loss") > 50 && count(&last, "queue_full") > 1000);
     // The link was down for 50 ms of full load, and lost what was on it: 5 ms more.
     let expected = 55_000_000 / 100_000;
-    assert!(dropped(&last, "down").abs_diff(expected) < 5, "{}", dropped(&last, "down"));
+    assert!(count(&last, "down").abs_diff(expected) < 5, "{}", count(&last, "down"));
     assert_eq!(flow.reordered, 0);
     let traced = recorder.trace.iter().filter(|record| record.kind == TraceKind::Lost).count() as u64;
     assert_eq!(traced, lost);
@@ -93,7 +80,7 @@ fn what_is_on_the_links_of_a_path_is_measured() {
     lab.udp("other", "h1", "h2", 250_000_000, 1250);
     let network = lab.network();
     assert_eq!(network.paths()[0].capacity_bytes, 125_000.0);
-    let (recorder, _) = run(&lab);
+    let (recorder, _) = lab.traced();
     for sample in &recorder.samples[2..] {
         assert!((49..=51).contains(&sample.flows[0].in_transit_packets), "{:?}", sample.flows[0]);
         assert!((24..=26).contains(&sample.flows[1].in_transit_packets), "{:?}", sample.flows[1]);

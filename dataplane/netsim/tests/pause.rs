@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{udp, Lab, Recorder};
+use common::{count, udp, Lab, Recorder};
 use groupflow_netsim::spec::{Arrivals, FifoSpec, PauseSpec, Sizes, SourceSpec, TcpProfile, TcpSpec};
-use groupflow_netsim::{LossSpec, Network, NodeId, Sample, TraceRecord};
+use groupflow_netsim::{LossSpec, Network, NodeId, TraceRecord};
 
 const GIGABIT: u64 = 1_000_000_000;
 /// Pause frames, in a trace.
@@ -12,20 +12,6 @@ const PAUSE_BYTES: u32 = 64;
 
 fn pausing(xoff: u32, xon: u32) -> FifoSpec {
     FifoSpec { ecn: None, pause: Some(PauseSpec { xoff, xon }) }
-}
-
-fn run(lab: &Lab) -> (Recorder, Sample) {
-    let mut network = lab.network();
-    network.set_trace(true);
-    let mut recorder = Recorder::default();
-    network.run(&mut recorder).expect("it runs");
-    let last = recorder.samples.last().expect("a sample").clone();
-    (recorder, last)
-}
-
-fn count(sample: &Sample, reason: &str) -> u64 {
-    let sites = sample.drops.iter().chain(&sample.signals);
-    sites.filter(|(site, _)| site.reason == reason).map(|(_, packets)| packets).sum()
 }
 
 /// h1 - r1 - r2 - h2: each link a gigabit, but the last is a tenth. 1250 bytes take 10 us on it.
@@ -50,7 +36,7 @@ fn a_pause_takes_effect_when_it_arrives_and_ends_at_xon() {
     let delay = 30_000;
     let mut lab = line(FifoSpec::default(), pausing(5, 2), delay, 100, 5_000_000);
     lab.udp("f", "h1", "h2", GIGABIT, 1250).stop_ns = Some(200_000);
-    let (recorder, last) = run(&lab);
+    let (recorder, last) = lab.traced();
     let at = |node, pause: bool| {
         let here = move |r: &&TraceRecord| r.node == NodeId(node) && (r.bytes == PAUSE_BYTES) == pause;
         recorder.trace.iter().filter(here).map(|record| record.time.0).collect::<Vec<_>>()
@@ -82,7 +68,7 @@ fn headroom_of_two_delays_and_two_frames_is_enough_and_less_is_not() {
             lab.udp("f", "h1", "h2", GIGABIT, 1250);
             // On the way back, so that pause frames wait for a frame that is being sent.
             lab.udp("back", "h2", "h1", GIGABIT / 10, 1250);
-            let (recorder, last) = run(&lab);
+            let (recorder, last) = lab.traced();
             let queues = recorder.samples.iter().flat_map(|sample| &sample.queues);
             let here = queues.filter(|queue| queue.node == NodeId(3) && queue.port == 1);
             let dropped = last.drops.iter().filter(|(site, _)| site.node == NodeId(3));
@@ -102,7 +88,7 @@ fn headroom_of_two_delays_and_two_frames_is_enough_and_less_is_not() {
 fn pauses_travel_up_to_the_host() {
     let mut lab = line(pausing(20, 10), pausing(20, 10), 1_000, 40, 50_000_000);
     lab.udp("f", "h1", "h2", GIGABIT, 1250).stop_ns = Some(20_000_000);
-    let (_, last) = run(&lab);
+    let (_, last) = lab.traced();
     assert_eq!(last.drops.keys().filter(|site| site.node != NodeId(0)).count(), 0, "{:?}", last.drops);
     assert!(last.flows[0].sent_packets < 600, "what is in the network, and what was delivered");
     let pauses =
@@ -122,7 +108,7 @@ fn without_a_pause_it_is_a_plain_router_to_the_nanosecond() {
         lab.flow("f", "h1", "h2", random(GIGABIT / 18, 700));
         lab.flow("g", "h1", "h2", random(GIGABIT / 15, 1250));
         lab.flow("back", "h2", "h1", random(GIGABIT / 11, 900));
-        let (recorder, last) = run(&lab);
+        let (recorder, last) = lab.traced();
         assert!(last.signals.is_empty(), "{:?}", last.signals);
         assert!(count(&last, "queue_full") > 10, "{:?}", last.drops);
         (recorder.trace, recorder.samples)
@@ -136,7 +122,7 @@ fn a_lost_frame_stops_nobody_for_ever() {
     let mut lab = line(FifoSpec::default(), pausing(20, 10), 30_000, 1000, 4_000_000_000);
     lab.spec.links[1].loss = LossSpec::Bernoulli { loss_ppb: 333_000_000 };
     lab.udp("f", "h1", "h2", GIGABIT, 1250);
-    let (recorder, _) = run(&lab);
+    let (recorder, _) = lab.traced();
     let delivered: Vec<u64> = recorder.samples.iter().map(|s| s.flows[0].delivered_packets).collect();
     // 80 ms a sample: a pause lasts for 34 ms at most.
     assert!(delivered.windows(2).all(|pair| pair[1] > pair[0]), "{delivered:?}");
@@ -148,7 +134,7 @@ fn a_longer_stop_than_a_pause_lasts_is_told_again() {
     let mut lab = line(FifoSpec::default(), pausing(20, 10), 30_000, 20 + headroom(30_000), 500_000_000);
     lab.spec.links[2].rate_bps = Some(GIGABIT / 1000);
     lab.udp("f", "h1", "h2", GIGABIT, 1250);
-    let (recorder, last) = run(&lab);
+    let (recorder, last) = lab.traced();
     assert!(last.drops.keys().all(|site| site.node != NodeId(3)), "{:?}", last.drops);
     let frames =
         recorder.trace.iter().filter(|r| r.node == NodeId(2) && r.bytes == PAUSE_BYTES).count() as u64;

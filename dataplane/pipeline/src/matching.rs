@@ -253,6 +253,11 @@ impl Test {
         }
     }
 
+    /// Whether every value matches.
+    pub fn is_open(&self) -> bool {
+        self.low == 0 && self.high >= self.mask
+    }
+
     pub fn matches(&self, value: u128) -> bool {
         let value = value & self.mask;
         self.low <= value && value <= self.high

@@ -9,7 +9,8 @@ use groupflow_pipeline::units::Port;
 use groupflow_switch::core::PacketRate;
 use groupflow_switch::p4rt::PipelineConfig;
 use groupflow_switch::proto::p4::v1::{
-    entity::Entity as Kinds, p4_data::Data, update::Type, Index, P4Data, RegisterEntry,
+    entity::Entity as Kinds, p4_data::Data, set_forwarding_pipeline_config_request::Action, update::Type,
+    Index, P4Data, RegisterEntry,
 };
 use proptest::prelude::*;
 
@@ -241,6 +242,24 @@ fn a_new_program_starts_without_rates() {
     assert_eq!((depth(&bed, 1), share(&bed, 1)), (0, NONE));
     send(&mut bed, SECOND, 1, 3);
     assert_eq!(times(&mut bed, 2 * SECOND).len(), 1 + 3, "one was on the wire");
+}
+
+#[test]
+fn a_rate_that_is_written_to_a_saved_configuration_holds_from_the_commit_on() {
+    for (units, left_within_a_second) in [(&[0][..], 0), (&[64 * 2], 3), (&[0xff; 4], 10)] {
+        let mut bed = Testbed::of_queues(&[]);
+        let saved = PipelineConfig::from_files(common::QUEUES_JSON, common::QUEUES_P4INFO).unwrap();
+        bed.runtime.set_config(&mut bed.switch, Action::VerifyAndSave, Some(saved)).unwrap();
+        let data = Some(P4Data { data: Some(Data::Bitstring(units.to_vec())) });
+        let register_id = bed.register("QueueIngress.rate");
+        let entry = RegisterEntry { register_id, index: Some(Index { index: 2 * 8 + 4 }), data };
+        bed.apply(Type::Modify, entry).unwrap();
+        send(&mut bed, 0, 4, 10);
+        assert_eq!(times(&mut bed, 0).len(), 10, "the configuration in effect has no rates");
+        bed.runtime.set_config(&mut bed.switch, Action::Commit, None).unwrap();
+        send(&mut bed, SECOND, 4, 10);
+        assert_eq!(times(&mut bed, 2 * SECOND).len(), left_within_a_second, "{units:?}");
+    }
 }
 
 #[test]

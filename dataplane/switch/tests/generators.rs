@@ -43,6 +43,31 @@ fn a_tick_may_set_rates() {
     assert_eq!(bed.left(100 * MS), [(5 * MS, 2), (6 * MS, 2)]);
 }
 
+/// What happens in one nanosecond: queues first, then ticks by their numbers, then what arrives.
+#[test]
+fn a_tick_comes_before_a_frame_that_arrives_in_the_same_nanosecond() {
+    let mut bed = Testbed::of_queues(&[]);
+    bed.inject(0, 1, &set_rate(2, 4, 64_000));
+    add(&mut bed, 3, MS, 1000 * MS, request(2, 0, 13, 60));
+    add(&mut bed, 1, MS, 1000 * MS, request(2, 0, 11, 60));
+    (0..2).for_each(|n| bed.inject(0, 1, &request(2, 4, n, 60)));
+    bed.inject(MS, 1, &request(2, 0, 20, 60));
+    let left = bed.advance(MS);
+    let order: Vec<(u64, u8)> = left.iter().map(|output| (output.time.0, output.bytes[5])).collect();
+    assert_eq!(order, [(0, 0), (MS, 1), (MS, 11), (MS, 13), (MS, 20)]);
+}
+
+/// At the end of an emulated link a frame is an event of its port, and ports come before generators.
+#[test]
+fn a_tick_comes_after_a_frame_from_an_emulated_link() {
+    let mut bed = Testbed::of_queues(&["1:delay=1ms,dir=in"]);
+    add(&mut bed, 0, MS, 1000 * MS, request(2, 0, 10, 60));
+    bed.inject(0, 1, &request(2, 0, 20, 60));
+    bed.inject(MS, 3, &request(2, 0, 30, 60));
+    let order: Vec<u8> = bed.advance(MS).iter().map(|output| output.bytes[5]).collect();
+    assert_eq!(order, [20, 10, 30]);
+}
+
 #[test]
 fn the_next_tick_is_a_deadline_and_without_a_program_there_are_none() {
     let mut bed = Testbed::of_queues(&[]);

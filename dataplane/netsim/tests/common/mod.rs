@@ -122,6 +122,22 @@ impl Lab {
     pub fn network(&self) -> Network {
         Network::new(self.spec.clone(), &[]).expect("a valid network")
     }
+
+    /// Runs to the end; gives the trace with all samples, and the last of these.
+    pub fn traced(&self) -> (Recorder, Sample) {
+        let mut network = self.network();
+        network.set_trace(true);
+        let mut recorder = Recorder::default();
+        network.run(&mut recorder).expect("it runs");
+        let last = recorder.samples.last().expect("a sample").clone();
+        (recorder, last)
+    }
+}
+
+/// Packets that were dropped, or signals that were sent, for a reason.
+pub fn count(sample: &Sample, reason: &str) -> u64 {
+    let sites = sample.drops.iter().chain(&sample.signals);
+    sites.filter(|(site, _)| site.reason == reason).map(|(_, packets)| packets).sum()
 }
 
 pub fn udp(rate_bps: u64, frame_bytes: u32, sizes: Sizes, arrivals: Arrivals) -> SourceSpec {

@@ -191,7 +191,9 @@ impl Gen<'_> {
             self.b.ins().brif(valid, emit, &[], next, &[at]);
             self.b.switch_to_block(emit);
             let from = At { base: self.phv, offset: region.offset as i32 };
-            self.copy(At { base: at, offset: 0 }, from, region.bytes as usize);
+            // `out` has room for all headers.
+            let to = At { base: self.extents.within(at, region.bytes as usize), offset: 0 };
+            self.copy(to, from, region.bytes as usize);
             let moved = self.b.ins().iadd_imm(at, i64::from(region.bytes));
             self.b.ins().jump(next, &[moved]);
             self.b.switch_to_block(next);

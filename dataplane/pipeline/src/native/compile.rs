@@ -11,6 +11,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use crate::action::Op;
 use crate::expr::Expr;
+use crate::native::bounds::Extents;
 use crate::native::code::Code;
 use crate::native::context::{Context, Word};
 use crate::native::gen::{Gen, NotNative};
@@ -168,12 +169,19 @@ fn function(
     b.append_block_params_for_function_params(first);
     b.switch_to_block(first);
     let context = b.block_params(first)[0];
-    let mut gen = Gen { b, program, layout, rare, context, phv: context, end, call_conv };
-    gen.phv = gen.get(Word::phv);
+    let mut extents = Extents::default();
+    extents.within(context, mem::size_of::<Context>());
+    let mut gen = Gen { b, program, layout, rare, context, phv: context, extents, end, call_conv };
+    let phv = gen.get(Word::phv);
+    gen.phv = gen.extents.within(phv, mem::size_of_val(&*layout.initial));
     body(&mut gen).map_err(|NotNative| "a step that must be native is not".to_owned())?;
-    gen.b.ins().return_(&[]);
-    gen.b.seal_all_blocks();
-    gen.b.finalize();
+    let Gen { mut b, extents, .. } = gen;
+    b.ins().return_(&[]);
+    b.seal_all_blocks();
+    b.finalize();
+    let within = extents.check(&compilation.func);
+    debug_assert!(within.is_ok(), "{within:?}");
+    within?;
     let code = compilation
         .compile(isa, &mut ControlPlane::default())
         .map_err(|error| format!("Cranelift: {:?}", error.inner))?;

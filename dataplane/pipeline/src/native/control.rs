@@ -10,7 +10,7 @@ use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::Gen;
 use crate::native::helpers;
-use crate::native::table::{key_words, row, NativeTable};
+use crate::native::table::{key_words, row, stride, NativeTable};
 use crate::table::{Next, Table};
 
 /// Blocks of the nodes that were reached so far.
@@ -75,6 +75,7 @@ impl Gen<'_> {
         let program = self.program;
         let info = &program.tables[number as usize];
         let found = self.find(number, table);
+        self.extents.within(found, 8 * stride(program, info));
         let hit = self.load(found, 8 * row::NUMBER as i32);
         if table.counted {
             let next = self.b.create_block();

@@ -5,6 +5,7 @@ use cranelift_codegen::ir::{types, AbiParam, Block, InstBuilder, MemFlags, SigRe
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
 
+use crate::native::bounds::Extents;
 use crate::native::compile::Rare;
 use crate::native::context::Word;
 use crate::native::layout::{NativeLayout, Place};
@@ -24,6 +25,8 @@ pub(crate) struct Gen<'a> {
     pub rare: &'a mut Rare,
     pub context: Value,
     pub phv: Value,
+    /// How much memory there is at each address that is used.
+    pub extents: Extents,
     /// Where the function goes when the packet's way through the control ends.
     pub end: Block,
     pub call_conv: CallConv,

@@ -3,8 +3,9 @@
 //! [`compile`] turns parser, controls and deparser into three functions. Fields live in a packet's words
 //! ([`layout`]), tables in arrays of rows ([`table`]); what tables hold is looked up at run time, so the control
 //! plane's writes need no new code. Rare or wide operations are left to the interpreter, one by one
-//! ([`helpers`]).
+//! ([`helpers`]). No access of generated code is compiled that could leave its memory ([`bounds`]).
 
+mod bounds;
 pub(crate) mod cells;
 mod checksum;
 mod code;

@@ -1,16 +1,22 @@
 //! Actions as machine code.
 
+use std::mem::size_of;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 use crate::action::{HeaderRef, Op, Target};
 use crate::expr::Expr;
-use crate::native::context::Word;
+use crate::native::context::{CounterCells, RegisterCells, Word};
 use crate::native::expr::{Locals, Typed};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::Place;
 use crate::phv::Field;
+
+/// Bytes of a cell of a register array, and of a counter array: a power of two.
+const REGISTER_BYTES: usize = 8;
+const COUNTER_BYTES: usize = 16;
 
 /// A row from which the interpreter takes an action's arguments: the table, and the row's address.
 pub(crate) type Source = Option<(u32, Value)>;
@@ -243,10 +249,8 @@ impl Gen<'_> {
                 let (within, out) = (self.b.create_block(), self.b.create_block());
                 let done = self.b.create_block();
                 let value = self.b.append_block_param(done, cranelift_codegen::ir::types::I64);
-                let array = self.get(Word::registers);
-                let (cells, _) = self.cells(array, 24 * *register as i32, index, within, out);
-                let at = self.b.ins().ishl_imm(index, 3);
-                let at = self.b.ins().iadd(cells, at);
+                let array = self.register(*register);
+                let at = self.cell(array, index, REGISTER_BYTES, within, out);
                 let loaded = self.load(at, 0);
                 self.b.ins().jump(done, &[loaded]);
                 self.b.switch_to_block(out);
@@ -270,10 +274,11 @@ impl Gen<'_> {
                 let index = self.expr(index, locals)?.natural()?;
                 let (within, out) = (self.b.create_block(), self.b.create_block());
                 let done = self.b.create_block();
-                let array = self.get(Word::counters);
-                let (cells, _) = self.cells(array, 16 * *counter as i32, index, within, out);
-                let at = self.b.ins().ishl_imm(index, 4);
-                let at = self.b.ins().iadd(cells, at);
+                let arrays = self.get(Word::counters);
+                self.extents.within(arrays, size_of::<CounterCells>() * self.program.counters.len());
+                let array =
+                    At { base: arrays, offset: 0 }.plus(size_of::<CounterCells>() * *counter as usize);
+                let at = self.cell(array, index, COUNTER_BYTES, within, out);
                 self.count(at, 0);
                 self.b.ins().jump(done, &[]);
                 self.b.switch_to_block(out);
@@ -286,32 +291,39 @@ impl Gen<'_> {
         }
     }
 
-    /// The first cell of the array described at `offset` of `arrays`; goes on in `within`, or at `out`.
-    fn cells(
+    /// Where a register is described, as [`RegisterCells`].
+    fn register(&mut self, register: u32) -> At {
+        let base = self.get(Word::registers);
+        self.extents.within(base, size_of::<RegisterCells>() * self.program.registers.len());
+        At { base, offset: 0 }.plus(size_of::<RegisterCells>() * register as usize)
+    }
+
+    /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at `out`.
+    fn cell(
         &mut self,
-        arrays: Value,
-        offset: i32,
+        array: At,
         index: Value,
+        bytes: usize,
         within: cranelift_codegen::ir::Block,
         out: cranelift_codegen::ir::Block,
-    ) -> (Value, Value) {
-        let (cells, len) = (self.load(arrays, offset), self.load(arrays, offset + 8));
+    ) -> Value {
+        let cells = self.load(array.base, array.offset);
+        let len = self.load(array.base, array.offset + 8);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, len);
         self.b.ins().brif(inside, within, &[], out, &[]);
         self.b.switch_to_block(within);
-        (cells, len)
+        let at = self.b.ins().ishl_imm(index, i64::from(bytes.ilog2()));
+        let at = self.b.ins().iadd(cells, at);
+        self.extents.within(at, bytes)
     }
 
     fn register_write(&mut self, register: u32, index: Value, value: Value) {
         let (within, out) = (self.b.create_block(), self.b.create_block());
         let (note, done) = (self.b.create_block(), self.b.create_block());
-        let array = self.get(Word::registers);
-        let offset = 24 * register as i32;
-        let (cells, _) = self.cells(array, offset, index, within, out);
-        let at = self.b.ins().ishl_imm(index, 3);
-        let at = self.b.ins().iadd(cells, at);
+        let array = self.register(register);
+        let at = self.cell(array, index, REGISTER_BYTES, within, out);
         self.store(value, at, 0);
-        let watched = self.load(array, offset + 16);
+        let watched = self.load(array.base, array.offset + 16);
         self.b.ins().brif(watched, note, &[], done, &[]);
         self.b.switch_to_block(note);
         let (context, register) = (self.context, self.int(u64::from(register)));

@@ -278,7 +278,8 @@ impl Gen<'_> {
         self.fails_if(short, self.program.parser.errors.packet_too_short, parsing);
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         let frame = self.get(Word::bytes);
-        At { base: self.b.ins().iadd(frame, consumed), offset: 0 }
+        let next = self.b.ins().iadd(frame, consumed);
+        At { base: self.extents.within(next, bytes as usize), offset: 0 }
     }
 
     fn advance(&mut self, bytes: u64) {

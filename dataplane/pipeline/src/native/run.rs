@@ -46,15 +46,10 @@ impl std::fmt::Debug for Native {
 impl Native {
     /// `externs` must stay with the pipeline: its arrays are used by their addresses.
     pub fn new(compiled: Arc<Compiled>, program: &Program, externs: &Externs) -> Native {
-        let table = |(table, info): (&crate::table::Table, &crate::info::TableInfo)| {
-            let actions: Vec<u32> = info.actions.iter().map(|action| action.0).collect();
-            let arguments = |&action: &u32| program.actions[action as usize].params.len();
-            let most = actions.iter().map(arguments).max().unwrap_or(0);
-            NativeTable::new(table, actions, most)
-        };
+        let tables = program.match_tables.iter().zip(&program.tables);
         let order = program.deparser.order.iter();
         Native {
-            tables: program.match_tables.iter().zip(&program.tables).map(table).collect(),
+            tables: tables.map(|(table, info)| NativeTable::new(program, table, info)).collect(),
             registers: externs.registers.iter().map(|register| register.native()).collect(),
             counters: externs
                 .counters

@@ -1,9 +1,10 @@
 //! Tables as native code looks them up.
 
 use crate::entry::{CounterValue, EntryKey};
-use crate::info::MatchKind;
+use crate::info::{MatchKind, TableInfo};
 use crate::matching::Test;
 use crate::native::hash::Slots;
+use crate::program::Program;
 use crate::table::{Bound, Row, Table};
 
 /// The words of a row. Row 0 is what a miss does.
@@ -53,7 +54,24 @@ enum Index {
 struct Rule {
     priority: u32,
     row: u32,
-    tests: Vec<Test>,
+    /// Of the fields that it does not leave open.
+    tests: Vec<FieldTest>,
+}
+
+/// The test of one field, and where the field is in the key's words.
+#[derive(Debug)]
+struct FieldTest {
+    first: usize,
+    /// Whether the field has a second word.
+    wide: bool,
+    test: Test,
+}
+
+impl FieldTest {
+    fn matches(&self, key: &[u64]) -> bool {
+        let high = if self.wide { u128::from(key[self.first + 1]) << 64 } else { 0 };
+        self.test.matches(high | u128::from(key[self.first]))
+    }
 }
 
 /// The words of a key whose fields have these widths: a field, and the shift that gives the word.
@@ -68,10 +86,17 @@ pub(crate) fn key_words(widths: &[u8]) -> Vec<(usize, u32)> {
     words
 }
 
+/// Words a row of a table: room for the arguments of any of its actions.
+pub(crate) fn stride(program: &Program, table: &TableInfo) -> usize {
+    let arguments = table.actions.iter().map(|action| program.actions[action.index()].params.len());
+    row::ARGUMENTS + arguments.max().unwrap_or(0)
+}
+
 impl NativeTable {
-    pub fn new(table: &Table, actions: Vec<u32>, arguments: usize) -> NativeTable {
+    pub fn new(program: &Program, table: &Table, info: &TableInfo) -> NativeTable {
         let words = key_words(&table.widths);
-        let stride = row::ARGUMENTS + arguments;
+        let stride = stride(program, info);
+        let actions = info.actions.iter().map(|action| action.0).collect();
         let ordered = |kind: &MatchKind| !matches!(kind, MatchKind::Exact | MatchKind::Lpm);
         let index = if table.kinds.iter().any(ordered) {
             Index::Ordered(Vec::new())
@@ -156,8 +181,14 @@ impl NativeTable {
             }
             Index::Ordered(rules) => {
                 let at = rules.partition_point(|rule| rule.priority >= key.priority);
-                let tests = key.matches.iter().zip(&self.widths).map(|(m, &width)| Test::new(m, width));
-                let tests = tests.collect();
+                let firsts = self.words.iter().enumerate().filter(|(_, (_, shift))| *shift == 0);
+                let fields = key.matches.iter().zip(&self.widths).zip(firsts);
+                let tests = fields.map(|((m, &width), (first, _))| FieldTest {
+                    first,
+                    wide: width > 64,
+                    test: Test::new(m, width),
+                });
+                let tests = tests.filter(|field| !field.test.is_open()).collect();
                 rules.insert(at, Rule { priority: key.priority, row: number, tests });
             }
         }
@@ -217,13 +248,7 @@ impl NativeTable {
                 rows.into_iter().find(|&row| row != 0).unwrap_or(0)
             }
             Index::Ordered(rules) => {
-                let value = |field| {
-                    let parts = self.words.iter().zip(key).filter(|((of, _), _)| *of == field);
-                    parts.fold(0, |value, ((_, shift), &word)| value | u128::from(word) << shift)
-                };
-                let hit = |rule: &&Rule| {
-                    rule.tests.iter().enumerate().all(|(field, test)| test.matches(value(field)))
-                };
+                let hit = |rule: &&Rule| rule.tests.iter().all(|field| field.matches(key));
                 rules.iter().find(hit).map_or(0, |rule| rule.row)
             }
         }

@@ -14,10 +14,11 @@ use groupflow_pipeline::{
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
 
-/// Property tests that draw the same cases in every run.
+/// Property tests that draw the same cases in every run: so many, or as few as PROPTEST_CASES says.
 pub fn seeded(cases: u32) -> ProptestConfig {
+    let most = std::env::var("PROPTEST_CASES").ok().and_then(|most| most.parse().ok());
     ProptestConfig {
-        cases,
+        cases: cases.min(most.unwrap_or(u32::MAX)),
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()

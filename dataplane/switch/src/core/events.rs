@@ -192,7 +192,7 @@ impl Switch {
         if ready <= now {
             self.transmit(now, place);
         } else {
-            self.agenda.schedule(ready, place, Stage::Transmit);
+            self.schedule_transmit(now, place);
         }
     }
 
@@ -203,10 +203,7 @@ impl Switch {
             let state = &mut self.ports[usize::from(place)];
             let ready = state.out_wire.ready();
             if ready > now {
-                if !state.out_queues.is_empty() {
-                    self.agenda.schedule(ready, place, Stage::Transmit);
-                }
-                return;
+                return self.schedule_transmit(now, place);
             }
             match state.out_queues.pop(now, ready < now) {
                 Next::Packet(served) => {
@@ -216,6 +213,15 @@ impl Switch {
                 Next::At(time) => return self.agenda.schedule(time, place, Stage::Transmit),
                 Next::Nothing => return,
             }
+        }
+    }
+
+    /// Comes back to a port when its wire is free and a queue's rate lets something leave.
+    pub(super) fn schedule_transmit(&mut self, now: Nanos, place: u16) {
+        let state = &self.ports[usize::from(place)];
+        if let Some(eligible) = state.out_queues.eligible() {
+            let due = state.out_wire.ready().max(eligible).max(now);
+            self.agenda.schedule(due, place, Stage::Transmit);
         }
     }
 

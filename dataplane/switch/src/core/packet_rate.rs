@@ -30,11 +30,11 @@ impl PacketRate {
     /// The packets of `bytes` that a bit rate carries in a second, rounded down, at most the largest rate.
     pub fn carried(rate: Rate, bytes: u32) -> PacketRate {
         let units = u128::from(rate.get()) * u128::from(PacketRate::ONE) / (u128::from(bytes.max(1)) * 8);
-        PacketRate::saturating(units)
+        PacketRate::saturating(u64::try_from(units).unwrap_or(u64::MAX))
     }
 
     /// The largest rate below [`PacketRate::UNLIMITED`] that is at most `units`.
-    pub fn saturating(units: u128) -> PacketRate {
+    pub fn saturating(units: u64) -> PacketRate {
         PacketRate(u32::try_from(units).unwrap_or(u32::MAX).min(u32::MAX - 1))
     }
 }

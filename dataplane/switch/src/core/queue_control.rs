@@ -18,7 +18,7 @@ impl Switch {
         let (place, old) = self.queue(port, queue)?;
         let queues = &mut self.ports[usize::from(place)].out_queues;
         queues.configure(self.reached, queue, change.applied_to(old));
-        self.look_again(place, self.reached);
+        self.schedule_transmit(self.reached, place);
         Ok(())
     }
 
@@ -61,9 +61,9 @@ impl Switch {
 
     /// Looks at a cell that the controller wrote; what the program writes is seen by itself.
     pub fn register_written(&mut self, register: RegisterId, index: usize) {
-        let rate = self.forwarding.as_ref().and_then(|f| f.registers.rate);
-        if rate.is_some_and(|rate| rate.register == register) {
-            self.obey(self.reached, index);
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.pipeline.note_written(register, index);
+            self.obey_registers(self.reached);
         }
     }
 
@@ -73,21 +73,12 @@ impl Switch {
         }
     }
 
-    /// Gives queues the rates that the program wrote since the last call.
+    /// Gives queues the rates that were written since the last call.
     pub(super) fn obey_registers(&mut self, now: Nanos) {
         // Only the register of rates is watched.
         while let Some((_, index)) = self.forwarding.as_mut().and_then(|f| f.pipeline.pop_written()) {
             self.obey(now, index);
         }
-    }
-
-    /// Gives queues the rates that the controller wrote before the program was installed.
-    pub(super) fn obey_all(&mut self) {
-        let rate = self.forwarding.as_ref().and_then(|f| Some((f, f.registers.rate?)));
-        let Some((forwarding, rate)) = rate else { return };
-        let written = |index: &usize| forwarding.pipeline.register_get(rate.register, *index) != Some(0);
-        let cells: Vec<usize> = (0..rate.size).filter(written).collect();
-        cells.into_iter().for_each(|index| self.obey(self.reached, index));
     }
 
     fn obey(&mut self, now: Nanos, index: usize) {
@@ -101,7 +92,7 @@ impl Switch {
         // Also without a change: a flow may have come to another queue of the port, or gone.
         self.reshare(place);
         if changed {
-            self.look_again(place, now);
+            self.schedule_transmit(now, place);
         }
     }
 
@@ -125,14 +116,6 @@ impl Switch {
         let Some(depth) = forwarding.registers.depth else { return };
         if let Some(index) = depth.cell(self.ports[usize::from(place)].port, queue) {
             forwarding.pipeline.register_set(depth.register, index, packets.into());
-        }
-    }
-
-    /// A queue's rate changed: its head may leave earlier.
-    fn look_again(&mut self, place: u16, now: Nanos) {
-        let state = &self.ports[usize::from(place)];
-        if !state.out_queues.is_empty() {
-            self.agenda.schedule(state.out_wire.ready().max(now), place, Stage::Transmit);
         }
     }
 

@@ -163,7 +163,8 @@ impl Switch {
         let reached = self.reached;
         self.forwarding = Some(forwarding);
         self.change_generators(|generators, _| generators.start(reached));
-        self.obey_all();
+        // What the controller wrote before the program was installed.
+        self.obey_registers(reached);
     }
 
     /// The program and its state, if there is one.

@@ -188,22 +188,32 @@ impl PortQueues {
             self.scheduler.restart();
         }
         let mut ready = self.waiting & !self.limited;
-        let mut limited = self.waiting & self.limited;
-        let mut earliest = Nanos::MAX;
-        while limited != 0 {
-            let number = limited.trailing_zeros() as usize;
-            limited &= limited - 1;
-            let eligible = self.queues[number].shaper.eligible();
-            if eligible <= now {
-                ready |= 1 << number;
-            }
-            earliest = earliest.min(eligible);
+        for (number, eligible) in self.shaped() {
+            ready |= Mask::from(eligible <= now) << number;
         }
         match self.scheduler.choose(ready) {
             Some(number) => self.take(now, number),
-            None if earliest < Nanos::MAX => Next::At(earliest),
-            None => Next::Nothing,
+            None => self.eligible().map_or(Next::Nothing, Next::At),
         }
+    }
+
+    /// When the first of what waits may leave, as far as its queue's rate is concerned; `None`: nothing waits, or
+    /// nothing of it may leave before something changes.
+    pub fn eligible(&self) -> Option<Nanos> {
+        if self.waiting & !self.limited != 0 {
+            return Some(Nanos::ZERO);
+        }
+        self.shaped().map(|(_, eligible)| eligible).min().filter(|eligible| *eligible < Nanos::MAX)
+    }
+
+    /// The queues whose head may have to wait for its queue's rate, and until when it has to.
+    fn shaped(&self) -> impl Iterator<Item = (usize, Nanos)> + '_ {
+        let mut limited = self.waiting & self.limited;
+        std::iter::from_fn(move || {
+            let number = (limited != 0).then(|| limited.trailing_zeros() as usize)?;
+            limited &= limited - 1;
+            Some((number, self.queues[number].shaper.eligible()))
+        })
     }
 
     fn take(&mut self, now: Nanos, number: usize) -> Next {
@@ -219,11 +229,6 @@ impl PortQueues {
         self.scheduler.serve(number, bytes);
         let depth = queue.packets.packets();
         Next::Packet(Served { queued, queue: number as u8, bytes, depth })
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.waiting == 0
     }
 
     /// How many queues there are.
@@ -281,14 +286,15 @@ impl PortQueues {
     /// would get with one.
     pub fn reshare(&mut self, port: Option<PacketRate>, mut changed: impl FnMut(u8, PacketRate)) {
         let present = self.queues.iter().filter(|queue| queue.is_present()).filter_map(|queue| queue.demand);
-        let present: u128 = present.map(|demand| u128::from(demand.units())).sum();
+        // Rates have 32 bits, so that products have 64, and so have sums over 64 queues.
+        let present: u64 = present.map(|demand| u64::from(demand.units())).sum();
         for (number, queue) in (0..).zip(&mut self.queues) {
             let own = queue.demand.filter(|_| !queue.is_present()).map_or(0, |demand| demand.units());
-            let sum = present + u128::from(own);
+            let sum = present + u64::from(own);
             let share = match (port, queue.demand) {
                 (Some(port), Some(_)) if sum == 0 => port,
                 (Some(port), Some(demand)) => {
-                    PacketRate::saturating(u128::from(port.units()) * u128::from(demand.units()) / sum)
+                    PacketRate::saturating(u64::from(port.units()) * u64::from(demand.units()) / sum)
                 }
                 _ => PacketRate::UNLIMITED,
             };

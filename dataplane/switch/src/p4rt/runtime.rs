@@ -223,7 +223,12 @@ impl Runtime {
         }
         let priorities = switch.config().priorities;
         if let Some(saved) = &mut self.saved {
-            return update::write(&mut saved.state, &mut saved.forwarding, update, priorities);
+            let Saved { state, forwarding } = &mut **saved;
+            update::write(state, forwarding, update, priorities)?;
+            // Queues get the rates when it is committed.
+            let written = update::registers_written(state, update);
+            written.for_each(|(register, cell)| forwarding.pipeline.note_written(register, cell));
+            return Ok(());
         }
         match (&mut self.committed, switch.forwarding_mut()) {
             (Some(state), Some(forwarding)) => {

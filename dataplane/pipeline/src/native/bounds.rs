@@ -1,0 +1,145 @@
+//! Where generated code may load and store.
+//!
+//! Nothing checks an address when the code runs. So whoever generates an access says how much memory there is
+//! behind the address ([`Extents::within`]), and no function is compiled before each of its accesses was found to
+//! lie within that.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value};
+
+/// How many bytes of memory there are at an address: always, or wherever the address is computed.
+#[derive(Debug, Default)]
+pub(crate) struct Extents(HashMap<Value, usize>);
+
+impl Extents {
+    /// Says that there are so many bytes at this address. Gives the address.
+    pub fn within(&mut self, address: Value, bytes: usize) -> Value {
+        self.0.insert(address, bytes);
+        address
+    }
+
+    /// An error for a load or store that may be outside.
+    pub fn check(&self, function: &Function) -> Result<(), String> {
+        let blocks = function.layout.blocks();
+        blocks.flat_map(|block| function.layout.block_insts(block)).try_for_each(|inst| {
+            let (offset, bytes, room) = match self.access(function, inst) {
+                None => return Ok(()),
+                Some(Err(())) => {
+                    return Err(format!("{}: memory of unknown size", function.dfg.display_inst(inst)))
+                }
+                Some(Ok(access)) => access,
+            };
+            let end = usize::try_from(offset).ok().and_then(|offset| offset.checked_add(bytes));
+            match end {
+                Some(end) if end <= room => Ok(()),
+                _ => Err(format!("{}: outside of {room} bytes", function.dfg.display_inst(inst))),
+            }
+        })
+    }
+
+    /// Where an instruction accesses memory, how many bytes, and how many are there.
+    fn access(&self, function: &Function, inst: Inst) -> Option<Result<(i32, usize, usize), ()>> {
+        let size = |value: Value| function.dfg.value_type(value).bytes() as usize;
+        let room = |base| self.0.get(&function.dfg.resolve_aliases(base)).copied();
+        let slot = |slot| function.sized_stack_slots[slot].size as usize;
+        let access = match function.dfg.insts[inst] {
+            InstructionData::Load { opcode: Opcode::Load, arg, offset, .. } => {
+                room(arg).map(|room| (offset.into(), size(function.dfg.first_result(inst)), room))
+            }
+            InstructionData::Store { opcode: Opcode::Store, args: [value, base], offset, .. } => {
+                room(base).map(|room| (offset.into(), size(value), room))
+            }
+            InstructionData::StackStore { arg, stack_slot, offset, .. } => {
+                Some((offset.into(), size(arg), slot(stack_slot)))
+            }
+            data if data.opcode().can_load() || data.opcode().can_store() => None,
+            _ => return None,
+        };
+        Some(access.ok_or(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cranelift_codegen::ir::{
+        types, AbiParam, InstBuilder, MemFlags, Signature, StackSlotData, StackSlotKind,
+    };
+    use cranelift_codegen::isa::CallConv;
+    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+    use super::*;
+
+    /// What the check says of a function of one address, with 24 bytes behind it.
+    fn checked(body: impl FnOnce(&mut FunctionBuilder<'_>, Value)) -> Result<(), String> {
+        let mut function = Function::new();
+        function.signature = Signature::new(CallConv::SystemV);
+        function.signature.params.push(AbiParam::new(types::I64));
+        let mut frontend = FunctionBuilderContext::new();
+        let mut b = FunctionBuilder::new(&mut function, &mut frontend);
+        let block = b.create_block();
+        b.append_block_params_for_function_params(block);
+        b.switch_to_block(block);
+        let address = b.block_params(block)[0];
+        let mut extents = Extents::default();
+        extents.within(address, 24);
+        body(&mut b, address);
+        b.ins().return_(&[]);
+        b.seal_all_blocks();
+        b.finalize();
+        extents.check(&function)
+    }
+
+    #[test]
+    fn accesses_end_where_memory_ends() {
+        for (kind, last) in [(types::I8, 23), (types::I16, 22), (types::I64, 16), (types::I8X16, 8)] {
+            for (offset, fits) in [(0, true), (last, true), (last + 1, false), (-1, false), (i32::MAX, false)]
+            {
+                let load = checked(|b, at| {
+                    b.ins().load(kind, MemFlags::new(), at, offset);
+                });
+                let store = checked(|b, at| {
+                    let zero = b.ins().iconst(types::I8, 0);
+                    let value = match kind {
+                        types::I8X16 => b.ins().splat(kind, zero),
+                        kind => b.ins().iconst(kind, 0),
+                    };
+                    b.ins().store(MemFlags::new(), value, at, offset);
+                });
+                assert_eq!(
+                    (load.is_ok(), store.is_ok()),
+                    (fits, fits),
+                    "{kind} at {offset}: {load:?} {store:?}"
+                );
+            }
+        }
+        let error = checked(|b, at| {
+            b.ins().load(types::I64, MemFlags::new(), at, 20);
+        });
+        assert_eq!(error, Err("v1 = load.i64 v0+20: outside of 24 bytes".to_owned()));
+    }
+
+    #[test]
+    fn memory_of_unknown_size_is_refused() {
+        let elsewhere = checked(|b, at| {
+            let moved = b.ins().iadd_imm(at, 8);
+            b.ins().load(types::I8, MemFlags::new(), moved, 0);
+        });
+        assert!(elsewhere.expect_err("refused").ends_with("memory of unknown size"));
+        let unusual = checked(|b, at| {
+            b.ins().uload8(types::I64, MemFlags::new(), at, 0);
+        });
+        assert!(unusual.expect_err("refused").ends_with("memory of unknown size"));
+    }
+
+    #[test]
+    fn stack_slots_have_bounds_too() {
+        for (offset, fits) in [(0, true), (8, true), (9, false)] {
+            let stored = checked(|b, at| {
+                let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 16));
+                b.ins().stack_store(at, slot, offset);
+            });
+            assert_eq!(stored.is_ok(), fits, "{offset}");
+        }
+    }
+}

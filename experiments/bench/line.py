@@ -1,0 +1,73 @@
+"""How many packet hops a second netsim does on the line of Takano et al., without and with their control.
+
+`python -m experiments.bench.line [CASE] [SECONDS]` measures one scenario alone, e.g. `4 0.5`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from experiments.bench.figure import Figure
+from experiments.takano.network import scenario
+from experiments.takano.paper import CASES, Case
+from groupflow.diffusion.plan import QUEUES
+from groupflow.sim.model import Scenario
+from groupflow.sim.runner import build
+
+if TYPE_CHECKING:
+    from groupflow._native import NativeSim
+
+_CASE, _SECONDS = "4", 0.3
+_ROUNDS = 3
+_STEP_MS = 1000
+_FEEDBACK_QUEUE = QUEUES - 1
+
+
+def main() -> None:
+    case = CASES[sys.argv[1] if len(sys.argv) > 1 else _CASE]
+    for figure in figures(case, float(sys.argv[2]) if len(sys.argv) > 2 else _SECONDS):
+        print(f"{figure.name}: {figure.value:,} {figure.unit} ({figure.note})")
+
+
+def figures(case: Case = CASES[_CASE], seconds: float = _SECONDS) -> list[Figure]:
+    """Both in turns, on one core; the least processor time of each counts."""
+    best: dict[bool, float] = {}
+    notes: dict[bool, str] = {}
+    for _ in range(_ROUNDS):
+        for dfc in (False, True):
+            rate, notes[dfc] = _measure(scenario(case, dfc=dfc, seconds=seconds))
+            best[dfc] = max(best.get(dfc, 0), rate)
+    name = f"netsim, scenario {case.name} of Takano"
+    return [
+        Figure(f"{name}{', with control' if dfc else ''}", round(rate), "packet hops/s", notes[dfc])
+        for dfc, rate in best.items()
+    ]
+
+
+def _measure(what: Scenario) -> tuple[float, str]:
+    """Hops for each second of processor time, and which part of them is feedback."""
+    sim = build(what)
+    start = time.process_time()
+    hops, finished = 0, False
+    while not finished:
+        _, hops, finished = sim.step(_STEP_MS)
+    cpu_s = time.process_time() - start
+    return hops / cpu_s, f"{hops:,} hops, {_feedback(sim, what) / hops:.1%} of them feedback; {cpu_s:.1f} s"
+
+
+def _feedback(sim: NativeSim, what: Scenario) -> int:
+    """Feedback packets from switch to switch; each took a tick of a packet generator, which is no hop."""
+    sent = 0
+    for name in what.topology.switches:
+        outbound = {port["port"]: port["out"] for port in json.loads(sim.stats(name))["ports"]}
+        for far in what.topology.neighbours(name):
+            queues = outbound[what.topology.port_to(name, far)]["queues"]
+            sent += sum(q["sent"] for q in queues if q["priority"] == _FEEDBACK_QUEUE)
+    return sent
+
+
+if __name__ == "__main__":
+    main()

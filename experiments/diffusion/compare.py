@@ -1,0 +1,60 @@
+"""How near netsim is to the real network: what both measured of the same run, quantity by quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from experiments.diffusion.result import Plan, Result
+
+WITHIN = 0.10
+"""how near they are expected to be, of the real network's figure"""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity of one run, on the real network and in netsim."""
+
+    control: str
+    """congestion control"""
+    dfc: bool
+    quantity: str
+    unit: str
+    kernel: float
+    netsim: float
+
+    @property
+    def difference(self) -> float:
+        """Of the real network's figure; infinite where that is 0 and netsim's is not."""
+        if self.kernel == 0:
+            return 0.0 if self.netsim == 0 else float("inf")
+        return self.netsim / self.kernel - 1
+
+    @property
+    def within(self) -> bool:
+        return abs(self.netsim - self.kernel) <= WITHIN * self.kernel
+
+
+def compare(plan: Plan, results: Sequence[Result]) -> list[Comparison]:
+    """All quantities of the runs that there are on the real network and in netsim."""
+    simulated = {(r.control, r.dfc): r for r in results if r.where == "netsim"}
+    return [
+        Comparison(run.control, run.dfc, quantity, unit, here, there)
+        for run in results
+        if run.where == "kernel" and (other := simulated.get((run.control, run.dfc)))
+        for (quantity, unit, here), (_, _, there) in zip(
+            _quantities(plan, run), _quantities(plan, other), strict=True
+        )
+    ]
+
+
+def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float]]:
+    """Name, unit and value; the same names in the same order for every run."""
+    yield "goodput of all flows", "Mb/s", result.total_goodput_bps / 1e6
+    for flow in plan.flows:
+        yield f"goodput of {flow.name}", "Mb/s", result.goodput_bps[flow.name] / 1e6
+    waiting = result.mean_queues(plan.settled_s)
+    yield "waiting in all switches", "packets", float(waiting.sum())
+    for number, packets in enumerate(waiting, 1):
+        yield f"waiting in s{number}", "packets", float(packets)
+    yield "dropped", "packets", float(result.dropped)
