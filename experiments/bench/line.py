@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from experiments.bench.figure import Figure
 from experiments.takano.network import scenario
 from experiments.takano.paper import CASES, Case
+from experiments.takano.plan import Run
 from groupflow.diffusion.plan import QUEUES
 from groupflow.sim.model import Scenario
 from groupflow.sim.runner import build
@@ -38,7 +39,8 @@ def figures(case: Case = CASES[_CASE], seconds: float = _SECONDS) -> list[Figure
     notes: dict[bool, str] = {}
     for _ in range(_ROUNDS):
         for dfc in (False, True):
-            rate, notes[dfc] = _measure(scenario(case, dfc=dfc, seconds=seconds))
+            run = Run("bench", case.shortened(seconds), "dfc" if dfc else "tcp")
+            rate, notes[dfc] = _measure(scenario(run))
             best[dfc] = max(best.get(dfc, 0), rate)
     name = f"netsim, scenario {case.name} of Takano"
     return [

@@ -24,7 +24,7 @@ LONGER_NS = 10**3
 
 REPEATS = 5
 """runs of TCP alone"""
-FEWER_REPEATS = {"4L": 3, "4V": 3, "4V2": 3, "5": 3, "6": 3}
+FEWER_REPEATS = {"4L": 3, "4V": 3, "4V2": 3, "5": 2, "6": 2}
 """of the scenarios in which TCP alone keeps the most packets moving, and which cost most"""
 CONTROLLED_REPEATS = {"1": 5, "2": 5, "3": 3}
 """runs with control, where they are cheap; one of the others"""

@@ -13,7 +13,10 @@ from typing import Protocol, cast
 
 from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers, add_command
 
-PAPERS = {"takano": "diffusion-type flow control and TCP (Takano et al. 2006)"}
+PAPERS = {
+    "icn2011": "split connections for group communication (Emina et al. 2011)",
+    "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",
+}
 EXPERIMENTS = {"diffusion": "diffusion-type flow control and kernel TCP on six switches in a line"}
 
 _CHECKOUT = Path(__file__).resolve().parents[3]

@@ -11,6 +11,7 @@ A scenario is a value; build one in Python, or change one with `dataclasses.repl
 
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import (
+    AgentOptions,
     Arrivals,
     FifoOptions,
     Flow,
@@ -18,9 +19,11 @@ from groupflow.sim.model import (
     GilbertElliott,
     GroupSession,
     LinkExtra,
+    Messages,
     QueueSetting,
     Scenario,
     ScenarioError,
+    SplitSession,
     SwitchSetup,
     TcpTraffic,
     UdpTraffic,
@@ -30,6 +33,7 @@ from groupflow.sim.results import Results
 from groupflow.sim.runner import Progress, run
 
 __all__ = [
+    "AgentOptions",
     "Arrivals",
     "Diffusion",
     "FifoOptions",
@@ -38,11 +42,13 @@ __all__ = [
     "GilbertElliott",
     "GroupSession",
     "LinkExtra",
+    "Messages",
     "Progress",
     "QueueSetting",
     "Results",
     "Scenario",
     "ScenarioError",
+    "SplitSession",
     "SwitchSetup",
     "TcpTraffic",
     "UdpTraffic",

@@ -13,7 +13,7 @@ from groupflow.topology import Topology
 if TYPE_CHECKING:
     from finsy.proto import p4r
 
-Kind: TypeAlias = Literal["p4", "fifo"]
+Kind: TypeAlias = Literal["p4", "fifo", "agent"]
 Variant: TypeAlias = Literal["tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound"]
 VARIANTS: tuple[Variant, ...] = ("tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound")
 Pattern: TypeAlias = Literal["constant", "poisson", "on_off"]
@@ -71,6 +71,19 @@ class UdpTraffic:
 
 
 @dataclass(frozen=True)
+class Messages:
+    """What an application writes again and again: message i = 1, 2, ... at `period * (x + i)`.
+
+    x is uniform in -0.5 to 0.5. The flows of one host have the same x, whatever their number: it tells
+    everyone the same. (Emina et al., ICN 2011, section IV.A)
+    """
+
+    size: int
+    """bytes; rounded up to whole packets"""
+    period_ns: int
+
+
+@dataclass(frozen=True)
 class TcpTraffic:
     """A TCP connection, one way."""
 
@@ -83,6 +96,8 @@ class TcpTraffic:
     """whose defaults: the RFCs' and Linux's, or ns-2's"""
     size: int | None = None
     """bytes to send; None: without end"""
+    messages: Messages | None = None
+    """what is sent instead"""
     delayed_ack_ns: int | None = None
     """acknowledge every other segment, or after this long; None: each at once"""
     ecn: bool = False
@@ -132,6 +147,30 @@ class GroupSession:
 
 
 @dataclass(frozen=True)
+class SplitSession:
+    """A TCP stream from one host to several, split at the session agents on the way (docs/icn2011.md).
+
+    Between the source, the agents and the members there is a TCP connection each; they carry the same bytes.
+    """
+
+    name: str
+    source: str
+    destinations: tuple[str, ...]
+    traffic: TcpTraffic
+    """what the source sends; all connections are alike"""
+    mode: Literal["e2e", "n2n"] = "n2n"
+    """n2n: an agent acknowledges what it has cached; e2e: what all its branches have acknowledged"""
+    start_ns: int = 0
+    cache_bytes: int | None = None
+    """n2n: an agent acknowledges so many bytes more than all its branches have, and caches besides what is in
+    flight then; None: all that come"""
+
+    def hop(self, sender: str, receiver: str) -> str:
+        """The name under which one of its connections is measured."""
+        return f"{self.name}-{sender}-{receiver}"
+
+
+@dataclass(frozen=True)
 class QueueSetting:
     """A queue of a switch, as gfswitch's command line sets it: `level=3,rate=1000pps`."""
 
@@ -177,7 +216,16 @@ class FifoOptions:
     """with so many or fewer, to go on"""
 
 
+@dataclass(frozen=True)
+class AgentOptions:
+    """What a session agent can do."""
+
+    packets_per_second: int | None = None
+    """it handles so many, those it takes and those it sends; None: any number at once"""
+
+
 _NO_SETUP = SwitchSetup()
+_ANY_AGENT = AgentOptions()
 _PLAIN = FifoOptions()
 _NO_EXTRA = LinkExtra()
 BUILD = Path("p4src/build")
@@ -193,12 +241,16 @@ class Scenario:
     duration_ns: int
     sessions: tuple[GroupSession, ...] = ()
     """run by the controller; cache agents are where the topology has them"""
+    splits: tuple[SplitSession, ...] = ()
     sample_ns: int = 10**6
     seed: int = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
-    """what each switch is; p4 where nothing is said"""
+    """what each switch is; p4 where nothing is said. An agent is a switch and its agent host in one: what
+    joins the two is no link. TCP connections of `splits` end at it; nothing passes it otherwise."""
     fifos: Mapping[str, FifoOptions] = field(default_factory=dict[str, FifoOptions])
     """of switches that are fifos"""
+    agents: Mapping[str, AgentOptions] = field(default_factory=dict[str, AgentOptions])
+    """of switches that are agents"""
     extras: Mapping[int, LinkExtra] = field(default_factory=dict[int, LinkExtra])
     """by the link's place in the topology"""
     p4info: Path = BUILD / "groupflow.p4info.txtpb"
@@ -217,6 +269,9 @@ class Scenario:
 
     def fifo(self, switch: str) -> FifoOptions:
         return self.fifos.get(switch, _PLAIN)
+
+    def agent(self, switch: str) -> AgentOptions:
+        return self.agents.get(switch, _ANY_AGENT)
 
     def setup(self, switch: str) -> SwitchSetup:
         return self.setups.get(switch, _NO_SETUP)

@@ -9,12 +9,14 @@ from groupflow.sim.model import (
     FifoOptions,
     Flow,
     LinkExtra,
+    Messages,
     Scenario,
     ScenarioError,
     TcpTraffic,
     UdpTraffic,
 )
-from groupflow.topology import CPU_PORT, DROP_PORT, End, Link
+from groupflow.sim.split import agent_hosts, split_flows
+from groupflow.topology import CPU_PORT, DROP_PORT, End, Host, Link
 
 ETHERNET_BYTES = 14
 _FIRST_MEMBER_PORT = 5_000
@@ -25,25 +27,23 @@ _FIRST_SOURCE_PORT, _FIRST_DESTINATION_PORT = 10_000, 40_000
 def network_spec(scenario: Scenario) -> str:
     """The JSON text. Raises ScenarioError for flows that cannot be."""
     topology = scenario.topology
+    inside = agent_hosts(scenario)
     nodes = [_switch(scenario, name) for name in topology.switches]
-    nodes += [
-        {
-            "kind": "host",
-            "name": host.name,
-            "ip": str(host.ip),
-            "mac": host.mac,
-            "gateway_mac": host.gateway_mac,
-        }
-        for host in topology.hosts.values()
-    ]
+    nodes += [_host("host", host.name, host) for host in topology.hosts.values() if host.name not in inside]
+    hops, relays = split_flows(scenario)
     return json.dumps(
         {
             "seed": scenario.seed,
             "duration_ns": scenario.duration_ns,
             "sample_ns": scenario.sample_ns,
             "nodes": nodes,
-            "links": [_link(link, scenario.extra(place)) for place, link in enumerate(topology.links)],
-            "flows": _flows(scenario.flows),
+            "links": [
+                _link(link, scenario.extra(place))
+                for place, link in enumerate(topology.links)
+                if not inside & {link.a.node, link.b.node}
+            ],
+            "flows": _flows((*scenario.flows, *hops)),
+            "relays": relays,
             "members": _members(scenario) if scenario.sessions else [],
         }
     )
@@ -91,7 +91,21 @@ def _members(scenario: Scenario) -> list[dict[str, object]]:
     return specs
 
 
+def _host(kind: str, name: str, host: Host) -> dict[str, object]:
+    return {
+        "kind": kind,
+        "name": name,
+        "ip": str(host.ip),
+        "mac": host.mac,
+        "gateway_mac": host.gateway_mac,
+    }
+
+
 def _switch(scenario: Scenario, name: str) -> dict[str, object]:
+    if scenario.kind(name) == "agent":
+        agent = scenario.topology.switches[name].agent
+        rate = scenario.agent(name).packets_per_second
+        return _host("agent", name, scenario.topology.hosts[agent or ""]) | {"packets_per_second": rate}
     if scenario.kind(name) == "fifo":
         return {"kind": "fifo", "name": name} | _fifo(name, scenario.fifo(name))
     return {
@@ -188,6 +202,10 @@ def _arrivals(arrivals: Arrivals) -> dict[str, object]:
     }
 
 
+def _messages(messages: Messages) -> dict[str, int]:
+    return {"bytes": messages.size, "period_ns": messages.period_ns}
+
+
 def _tcp(traffic: TcpTraffic) -> dict[str, object]:
     return {
         "kind": "tcp",
@@ -196,6 +214,7 @@ def _tcp(traffic: TcpTraffic) -> dict[str, object]:
         "mss": traffic.mss,
         "profile": traffic.profile,
         "bytes": traffic.size,
+        "messages": None if traffic.messages is None else _messages(traffic.messages),
         "delayed_ack_ns": traffic.delayed_ack_ns,
         "ecn": traffic.ecn,
         "initial_window": traffic.initial_window,

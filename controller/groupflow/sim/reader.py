@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from groupflow import units
 from groupflow.diffusion.coefficients import CoefficientError, parse_number
@@ -24,11 +24,13 @@ from groupflow.sim.model import (
     GroupSession,
     Kind,
     LinkExtra,
+    Messages,
     Pattern,
     Profile,
     QueueSetting,
     Scenario,
     ScenarioError,
+    SplitSession,
     SwitchSetup,
     TcpTraffic,
     UdpTraffic,
@@ -40,15 +42,19 @@ from groupflow.topology_reader import read_form
 _TOPOLOGY_KEYS = ("name", "description", "defaults", "switches", "hosts", "links")
 _KEYS = (
     *_TOPOLOGY_KEYS, "topology", "traffic", "duration", "sample", "seed", "program", "p4info", "routes",
-    "queues", "trace", "diffusion", "sessions",
+    "queues", "trace", "diffusion", "sessions", "splits",
 )  # fmt: skip
 _FLOW_KEYS = ("kind", "from", "to", "start", "stop", "shaped_as")
 _UDP_KEYS = (*_FLOW_KEYS, "rate", "packet", "arrivals", "on_for", "off_for", "random", "sizes")
 _TCP_KEYS = (
     *_FLOW_KEYS, "variant", "window", "packet", "profile", "size", "delayed_ack", "ecn", "initial_window",
-    "min_rto",
+    "min_rto", "messages",
 )  # fmt: skip
 _SESSION_KEYS = ("id", "from", "to", "size", "mode", "policy", "rate", "start")
+_SPLIT_KEYS = (
+    "name", "from", "to", "mode", "start", "cache", "variant", "window", "packet", "profile", "size",
+    "messages", "delayed_ack", "ecn", "initial_window", "min_rto",
+)  # fmt: skip
 _SWITCH_KEYS = ("kind", "device_id", "grpc", "agent", "queues", *FIFO_KEYS)
 _LINK_KEYS = ("ends", "rate", "delay", "loss", "queue", "queue_bytes", "down")
 _BURST_KEYS = ("to_bad", "to_good", "good", "bad")
@@ -100,6 +106,7 @@ class _Reader(FormReader):
             flows=flows,
             duration_ns=duration_ns,
             sessions=self._sessions(form, topology),
+            splits=self._splits(form, topology, kinds),
             sample_ns=sample_ns,
             seed=self.integer(form, "", "seed", 0, 2**64 - 1) if "seed" in form else 1,
             kinds=MappingProxyType(kinds),
@@ -200,7 +207,10 @@ class _Reader(FormReader):
         return {"link": self._plain_link("defaults.link", link)}
 
     def _kind(self, key: str, form: Map) -> Kind:
-        return self._choice(form, key, "kind", ("p4", "fifo"), "p4")
+        kind: Kind = self._choice(form, key, "kind", ("p4", "fifo", "agent"), "p4")
+        if kind == "agent" and "agent" not in form:
+            self.refuse(f"{key}.agent", "missing; name the host whose address a session agent has")
+        return kind
 
     def _setup(self, key: str, form: Map) -> SwitchSetup:
         value = form.get("queues", [])
@@ -302,20 +312,53 @@ class _Reader(FormReader):
 
     def _session(self, key: str, value: object, topology: Topology) -> GroupSession:
         form = self.map(value, key, _SESSION_KEYS)
-        receivers = form.get("to")
-        names = cast(list[object], receivers) if isinstance(receivers, list) else []
-        if not names:
-            self.refuse(f"{key}.to", f"{receivers!r} is no list of hosts; write `to: [h2, h3]`")
+        source, members = self._ends(form, key, topology)
         return GroupSession(
             id=self.integer(form, key, "id", 1, 0x7FFF),
-            source=self._host(form, key, "from", topology),
-            destinations=tuple(self._host({"to": name}, key, "to", topology) for name in names),
+            source=source,
+            destinations=members,
             size=self._required(form, key, "size", units.parse_bytes),
             mode=self._choice(form, key, "mode", ("e2e", "n2n"), "e2e"),
             policy=self._choice(form, key, "policy", ("strict", "isolate"), "strict"),
             rate=self.quantity(form, key, "rate", units.parse_rate, None) or 0,
             start_ns=self.quantity(form, key, "start", units.parse_delay, 0),
         )
+
+    def _splits(self, form: Map, topology: Topology, kinds: Mapping[str, Kind]) -> tuple[SplitSession, ...]:
+        value = form.get("splits", [])
+        if not isinstance(value, list):
+            self.refuse("splits", "not a list; write `- {name: a, from: h1, to: [h2, h3], variant: sack}`")
+        sessions: list[SplitSession] = []
+        for place, item in enumerate(cast(list[object], value)):
+            key = f"splits[{place}]"
+            asked = self.map(item, key, _SPLIT_KEYS)
+            source, members = self._ends(asked, key, topology)
+            mode: Literal["e2e", "n2n"] = self._choice(asked, key, "mode", ("e2e", "n2n"), "n2n")
+            cache_bytes = self.quantity(asked, key, "cache", units.parse_bytes, None)
+            if mode == "e2e" and cache_bytes is not None:
+                self.refuse(f"{key}.cache", "only n2n has a bound; leave it out")
+            if "agent" not in kinds.values():
+                self.refuse(key, "no switch is an agent; write kind: agent for one on the way")
+            sessions.append(
+                SplitSession(
+                    name=self.text(asked, "name", f"split{place + 1}"),
+                    source=source,
+                    destinations=members,
+                    traffic=self._tcp(key, asked),
+                    mode=mode,
+                    start_ns=self.quantity(asked, key, "start", units.parse_delay, 0),
+                    cache_bytes=cache_bytes,
+                )
+            )
+        return tuple(sessions)
+
+    def _ends(self, form: Map, key: str, topology: Topology) -> tuple[str, tuple[str, ...]]:
+        receivers = form.get("to")
+        names = cast(list[object], receivers) if isinstance(receivers, list) else []
+        if not names:
+            self.refuse(f"{key}.to", f"{receivers!r} is no list of hosts; write `to: [h2, h3]`")
+        members = tuple(self._host({"to": name}, key, "to", topology) for name in names)
+        return self._host(form, key, "from", topology), members
 
     def _udp(self, key: str, form: Map) -> UdpTraffic:
         rate = self._required(form, key, "rate", units.parse_rate)
@@ -356,11 +399,25 @@ class _Reader(FormReader):
             packet=self._packet(form, key, 100),
             profile=profile,
             size=self.quantity(form, key, "size", units.parse_bytes, None),
+            messages=self._messages(form, key),
             delayed_ack_ns=self.quantity(form, key, "delayed_ack", units.parse_delay, None),
             ecn=self._flag(form, key, "ecn", otherwise=False),
             initial_window=self.quantity(form, key, initial, units.parse_packets, None),
             min_rto_ns=self.quantity(form, key, "min_rto", units.parse_delay, None),
         )
+
+    def _messages(self, form: Map, key: str) -> Messages | None:
+        if "messages" not in form:
+            return None
+        if "size" in form:
+            self.refuse(f"{key}.size", "goes without messages, which have a size of their own; leave out one")
+        where = f"{key}.messages"
+        messages = self.map(form["messages"], where, ("size", "period"))
+        size = self._required(messages, where, "size", units.parse_bytes)
+        period_ns = self._required(messages, where, "period", units.parse_delay)
+        if period_ns == 0:
+            self.refuse(f"{where}.period", "is zero; write a time such as 1s")
+        return Messages(size, period_ns)
 
     def _packet(self, form: Map, key: str, least: int) -> int:
         size = self.quantity(form, key, "packet", units.parse_bytes, 1500)

@@ -17,6 +17,8 @@ class FlowResult:
 
     flow: str
     sent_packets: int
+    offered_bytes: int | None
+    """what an application handed over, of TCP with messages"""
     delivered_packets: int
     delivered_bytes: int
     goodput_bps: float
@@ -71,6 +73,20 @@ class Results:
     def signals(self) -> tuple[Drop, ...]:
         """`ecn_marked`: packets marked at a port; `pauses`: times its neighbour was told to stop."""
         return tuple(Drop(**form) for form in self.summary["signals"])
+
+    @cached_property
+    def link_bytes(self) -> dict[tuple[str, str], int]:
+        """Bytes of the frames that a node sent to its neighbour, by both; lost frames count."""
+        sent: dict[tuple[str, str], int] = {}
+        for form in self.summary["links"]:
+            ends = form["from"], form["to"]
+            sent[ends] = sent.get(ends, 0) + form["bytes"]
+        return sent
+
+    @cached_property
+    def peak_cached_bytes(self) -> dict[str, int]:
+        """By session agent: the most it held because some branch had not acknowledged it."""
+        return {form["node"]: form["peak_bytes"] for form in self.summary["caches"]}
 
     def signalled(self, reason: str, node: str | None = None) -> int:
         """Signals of one kind, at a node or everywhere."""

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use groupflow_netsim::spec::NetworkSpec;
 use groupflow_netsim::{
-    DropSite, Drops, Files, Network, NodeId, Observer, P4Switch, Recorder, Sample, TraceRecord,
+    CacheSample, DropSite, Drops, Files, LinkSample, Network, NodeId, Observer, P4Switch, Recorder, Sample,
+    TraceRecord,
 };
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::Generator;
@@ -247,6 +248,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
             json!({
                 "flow": name,
                 "sent_packets": flow.sent_packets,
+                "offered_bytes": flow.offered_bytes,
                 "delivered_packets": flow.delivered_packets,
                 "delivered_bytes": flow.delivered_bytes,
                 "goodput_bps": if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 },
@@ -276,9 +278,36 @@ fn summary(network: &Network, sample: &Sample) -> Value {
         "seed": network.spec().seed,
         "packet_hops": sample.hops,
         "flows": flows,
+        "links": links(network, sample),
+        "caches": caches(network, sample),
         "drops": places(&sample.drops),
         "signals": places(&sample.signals),
     })
+}
+
+/// What each node sent out of each port, and to whom.
+fn links(network: &Network, sample: &Sample) -> Vec<Value> {
+    let nodes = &network.spec().nodes;
+    let far = |link: &LinkSample| {
+        let near = (nodes[link.node.index()].name.as_str(), link.port);
+        let ends = network.spec().links.iter().flat_map(|link| [(&link.a, &link.b), (&link.b, &link.a)]);
+        let mut found = ends.filter(|(a, _)| (a.node.as_str(), a.port) == near);
+        found.next().map(|(_, b)| b.node.as_str())
+    };
+    let value = |link: &LinkSample| {
+        let from = &nodes[link.node.index()].name;
+        json!({"from": from, "to": far(link), "frames": link.frames, "bytes": link.bytes})
+    };
+    sample.links.iter().map(value).collect()
+}
+
+/// What session agents hold.
+fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
+    let value = |cache: &CacheSample| {
+        let node = &network.spec().nodes[cache.node.index()].name;
+        json!({"node": node, "bytes": cache.bytes, "peak_bytes": cache.peak_bytes})
+    };
+    sample.caches.iter().map(value).collect()
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> PyErr {

@@ -72,6 +72,7 @@ fn main() {
         nodes,
         links,
         flows,
+        relays: vec![],
         members: vec![],
     };
     let mut network = Network::new(spec, &[]).expect("a valid network");

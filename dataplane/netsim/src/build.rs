@@ -7,6 +7,7 @@ use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::{Rate, SwitchConfig};
 use groupflow_switch::p4rt::PipelineConfig;
 
+use crate::agent::Agent;
 use crate::ecn::Marker;
 use crate::engine::{Cell, Simulation};
 use crate::error::BuildError;
@@ -24,7 +25,7 @@ use crate::pausable::Pausable;
 use crate::pause::Thresholds;
 use crate::random::{Random, Stream};
 use crate::routes::{Routes, Step};
-use crate::spec::{FifoSpec, LinkSpec, NetworkSpec, NodeKind};
+use crate::spec::{AgentSpec, FifoSpec, LinkSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
 use crate::wiring::{Inlet, Wiring, UNCONNECTED};
 
@@ -172,7 +173,18 @@ impl<'a> Builder<'a> {
                 let first = attachments.first();
                 let rate = first.map_or(Ok(None), |attachment| rate_of(attachment.link))?;
                 let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
-                Ok(Node::Host(Box::new(Host::new(rate, self.flows.ends(node, limit)?))))
+                Ok(Node::Host(Box::new(Host::new(0, rate, self.flows.ends(node, limit)?))))
+            }
+            NodeKind::Agent(spec) => {
+                let mut agent = Agent::new(self.service(node, spec)?);
+                for attachment in attachments {
+                    let ends = self.flows.ends_at(node, attachment.link)?;
+                    agent.attach(attachment.port, rate_of(attachment.link)?, ends);
+                }
+                for relay in self.flows.relays_at(node) {
+                    agent.relay(relay);
+                }
+                Ok(Node::Agent(Box::new(agent)))
             }
             NodeKind::Fifo(spec) => {
                 self.check_below_queues(node, "ecn", spec.ecn)?;
@@ -225,6 +237,18 @@ impl<'a> Builder<'a> {
             Some(bits) => Rate::bits_per_second(bits)
                 .map(Some)
                 .ok_or_else(|| BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
+        }
+    }
+
+    /// How long an agent is busy with a packet.
+    fn service(&self, node: NodeId, spec: &AgentSpec) -> Result<Nanos, BuildError> {
+        match spec.packets_per_second {
+            None => Ok(Nanos::ZERO),
+            Some(rate @ 1..=1_000_000_000) => Ok(Nanos(1_000_000_000 / rate)),
+            Some(rate) => {
+                let field = format!("nodes.{}.packets_per_second", self.spec.nodes[node.index()].name);
+                Err(BuildError::new(field, format!("{rate} will not do; write 1 to 1000000000")))
+            }
         }
     }
 
@@ -294,7 +318,7 @@ fn node_numbers(spec: &NetworkSpec) -> Result<HashMap<&str, NodeId>, BuildError>
         if nodes.insert(node.name.as_str(), NodeId(number)).is_some() {
             return Err(BuildError::new(format!("nodes.{}", node.name), "there are two of this name"));
         }
-        if let NodeKind::Host(host) = &node.kind {
+        if let NodeKind::Host(host) | NodeKind::Agent(AgentSpec { host, .. }) = &node.kind {
             if !addresses.insert(host.ip) {
                 let field = format!("nodes.{}.ip", node.name);
                 return Err(BuildError::new(field, format!("another host has {}", host.ip)));
@@ -348,7 +372,9 @@ fn steps(spec: &NetworkSpec, attachments: &[Vec<Attachment>]) -> Vec<Vec<Step>> 
 
 fn host_addresses(spec: &NetworkSpec) -> Vec<(u32, NodeId)> {
     let address = |(number, node): (u32, &crate::spec::NodeSpec)| match &node.kind {
-        NodeKind::Host(host) => Some((u32::from(host.ip), NodeId(number))),
+        NodeKind::Host(host) | NodeKind::Agent(AgentSpec { host, .. }) => {
+            Some((u32::from(host.ip), NodeId(number)))
+        }
         _ => None,
     };
     (0..).zip(&spec.nodes).filter_map(address).collect()

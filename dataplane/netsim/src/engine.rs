@@ -194,12 +194,16 @@ impl Simulation {
         sample.flows.clear();
         sample.flows.resize(self.flows, FlowSample::default());
         sample.queues.clear();
+        sample.links.clear();
+        sample.caches.clear();
         sample.drops.clear();
         sample.signals.clear();
         for cell in &self.cells {
             lock(cell).island.sample(now, sample);
         }
         sample.queues.sort_by_key(|queue| (queue.node, queue.port, queue.queue));
+        sample.caches.sort_by_key(|cache| cache.node);
+        sample.links.sort_by_key(|link| (link.node, link.port));
     }
 }
 

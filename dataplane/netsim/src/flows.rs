@@ -8,20 +8,24 @@ use crate::error::BuildError;
 use crate::host::group_end::GroupEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
-use crate::host::{End, EndKind, Shaper};
+use crate::host::{End, EndKind, Messages, Shaper};
 use crate::ids::{FlowId, LinkId, NodeId};
 use crate::random::{Random, Stream};
+use crate::relays::{self, Relay};
 use crate::routes::{Routes, Step};
-use crate::spec::{FlowSpec, HostSpec, MemberSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec};
+use crate::spec::{
+    AgentSpec, FlowSpec, HostSpec, LinkSpec, MemberSpec, NetworkSpec, NodeKind, SourceSpec, UdpSpec,
+};
+use crate::tcp::Data;
 use crate::transit::Transit;
 use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
 
 /// A flow, resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
-    spec: FlowSpec,
-    from: NodeId,
-    to: NodeId,
+    pub(crate) spec: FlowSpec,
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
     addresses: Addresses,
     /// Those of what the receiver sends.
     back: Addresses,
@@ -51,6 +55,7 @@ struct Member {
 pub(crate) struct Flows {
     pub(crate) flows: Vec<Flow>,
     members: Vec<Member>,
+    relays: Vec<Relay>,
     seed: u64,
     /// The flows on each link, by number.
     on_link: HashMap<LinkId, Vec<FlowId>>,
@@ -87,6 +92,7 @@ impl Flows {
             }
             flows.members.push(resolved);
         }
+        flows.relays = relays::resolve(spec, nodes, &flows.flows)?;
         Ok(flows)
     }
 
@@ -111,7 +117,7 @@ impl Flows {
                 ends.push(self.sending_end(FlowId(number), flow, limit)?);
             }
             if flow.to == node {
-                ends.push(receiving_end(FlowId(number), flow)?);
+                ends.push(self.receiving_end(FlowId(number), flow)?);
             }
         }
         for (number, member) in (self.flows.len() as u32..).zip(&self.members) {
@@ -120,6 +126,25 @@ impl Flows {
             }
         }
         Ok(ends)
+    }
+
+    /// The ends at an agent whose packets leave by this link.
+    pub(crate) fn ends_at(&self, agent: NodeId, link: LinkId) -> Result<Vec<End>, BuildError> {
+        let mut ends = Vec::new();
+        for (number, flow) in (0..).zip(&self.flows) {
+            if flow.from == agent && flow.path.first() == Some(&link) {
+                ends.push(self.sending_end(FlowId(number), flow, 0)?);
+            }
+            if flow.to == agent && flow.path.last() == Some(&reverse(link)) {
+                ends.push(self.receiving_end(FlowId(number), flow)?);
+            }
+        }
+        Ok(ends)
+    }
+
+    /// The streams that an agent passes on.
+    pub(crate) fn relays_at(&self, agent: NodeId) -> impl Iterator<Item = &Relay> {
+        self.relays.iter().filter(move |relay| relay.agent == agent)
     }
 
     fn member_end(&self, flow: FlowId, member: &Member) -> End {
@@ -139,8 +164,16 @@ impl Flows {
                 EndKind::UdpSource { source: Box::new(source), waiting: VecDeque::new(), limit, dropped: 0 }
             }
             SourceSpec::Tcp(tcp) => {
-                let (sender, _) = configure(&flow.spec, tcp)?;
-                let end = TcpEnd::sender(&flow.addresses, sender);
+                let (mut sender, _) = configure(&flow.spec, tcp)?;
+                if self.relays.iter().any(|relay| relay.branches.contains(&number)) {
+                    sender.data = Data::Supplied;
+                    sender.start = Nanos::MAX; // when the stream has come to the agent
+                }
+                let messages = tcp.messages.map(|spec| {
+                    let random = Random::new(self.seed, Stream::Messages(flow.from.0));
+                    Messages::new(spec, tcp.mss, random, start, stop)
+                });
+                let end = TcpEnd::sender(&flow.addresses, sender, messages);
                 EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
             }
         };
@@ -154,19 +187,20 @@ impl Flows {
             shaper: Shaper::new(),
         })
     }
-}
 
-fn receiving_end(number: FlowId, flow: &Flow) -> Result<End, BuildError> {
-    let kind = match &flow.spec.source {
-        SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
-        SourceSpec::Tcp(tcp) => {
-            let (_, receiver) = configure(&flow.spec, tcp)?;
-            let end = TcpEnd::receiver(&flow.back, receiver);
-            EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
-        }
-    };
-    let (protocol, port) = (protocol(&flow.spec.source), flow.spec.destination_port);
-    Ok(End { flow: number, protocol, port, kind, shaped_as: None, shaper: Shaper::new() })
+    fn receiving_end(&self, number: FlowId, flow: &Flow) -> Result<End, BuildError> {
+        let kind = match &flow.spec.source {
+            SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
+            SourceSpec::Tcp(tcp) => {
+                let (_, mut receiver) = configure(&flow.spec, tcp)?;
+                receiver.held = self.relays.iter().any(|relay| relay.holds(number));
+                let end = TcpEnd::receiver(&flow.back, receiver);
+                EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+            }
+        };
+        let (protocol, port) = (protocol(&flow.spec.source), flow.spec.destination_port);
+        Ok(End { flow: number, protocol, port, kind, shaped_as: None, shaper: Shaper::new() })
+    }
 }
 
 fn protocol(source: &SourceSpec) -> u8 {
@@ -188,8 +222,8 @@ fn resolve(
         let unknown = || BuildError::new(field(end), format!("unknown host {name:?}"));
         let node = *nodes.get(name).ok_or_else(unknown)?;
         match &spec.nodes[node.index()].kind {
-            NodeKind::Host(host) => Ok((node, host)),
-            _ => Err(BuildError::new(field(end), format!("{name:?} is not a host"))),
+            NodeKind::Host(host) | NodeKind::Agent(AgentSpec { host, .. }) => Ok((node, host)),
+            _ => Err(BuildError::new(field(end), format!("{name:?} is neither a host nor an agent"))),
         }
     };
     let ((from, source), (to, destination)) = (find("from", &flow.from)?, find("to", &flow.to)?);
@@ -209,6 +243,14 @@ fn resolve(
     let path = path.ok_or_else(|| {
         BuildError::new(field("to"), format!("there is no way from {:?} to {:?}", flow.from, flow.to))
     })?;
+    for link in path.iter().rev().skip(1) {
+        let between = far_end(spec, *link);
+        if nodes.get(between).is_some_and(|node| is_agent(spec, *node)) {
+            let problem =
+                format!("the way leads through {between:?}, and an agent passes nothing on but streams");
+            return Err(BuildError::new(field("to"), problem));
+        }
+    }
     let sender = (source, flow.source_port);
     let receiver = (destination, flow.destination_port);
     let (addresses, back) = (addresses(sender, receiver), addresses(receiver, sender));
@@ -218,6 +260,25 @@ fn resolve(
     };
     let capacity_bytes = path.iter().map(bytes).sum();
     Ok(Flow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
+}
+
+/// The node that a link leads to.
+fn far_end(spec: &NetworkSpec, link: LinkId) -> &str {
+    let LinkSpec { a, b, .. } = &spec.links[link.index() / 2];
+    if link.0 % 2 == 0 {
+        &b.node
+    } else {
+        &a.node
+    }
+}
+
+fn is_agent(spec: &NetworkSpec, node: NodeId) -> bool {
+    matches!(spec.nodes[node.index()].kind, NodeKind::Agent(_))
+}
+
+/// The other direction of a link.
+fn reverse(link: LinkId) -> LinkId {
+    LinkId(link.0 ^ 1)
 }
 
 fn resolve_member(

@@ -6,7 +6,8 @@ use crate::drops::{DropList, Drops};
 use crate::error::RunError;
 use crate::ids::NodeId;
 use crate::node::Node;
-use crate::sample::Sample;
+use crate::outlet::OutletCounters;
+use crate::sample::{LinkSample, Sample};
 use crate::trace::TraceKind;
 use crate::wiring::{Exit, Wiring};
 
@@ -127,6 +128,7 @@ impl Island {
     pub fn sample(&mut self, now: Nanos, sample: &mut Sample) {
         for slot in &mut self.slots {
             slot.node.sample(now, slot.id, &mut sample.flows, &mut sample.queues);
+            slot.node.caches(slot.id, &mut sample.caches);
             slot.node.signals(&mut DropList { node: slot.id, drops: &mut sample.signals });
         }
         for outlet in &mut self.wiring.outlets {
@@ -137,8 +139,20 @@ impl Island {
                 flow.in_transit_bytes += bytes;
             }
         }
+        self.links(&mut sample.links);
         self.drops(&mut sample.drops);
         sample.hops += self.hops;
+    }
+
+    fn links(&self, links: &mut Vec<LinkSample>) {
+        for slot in &self.slots {
+            for (port, &outlet) in (0..).zip(&slot.outlets) {
+                if let Some(outlet) = self.wiring.outlets.get(outlet as usize) {
+                    let OutletCounters { frames, bytes, .. } = outlet.counters;
+                    links.push(LinkSample { node: slot.id, port, frames, bytes });
+                }
+            }
+        }
     }
 
     fn drops(&self, drops: &mut Drops) {

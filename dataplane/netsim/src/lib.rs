@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod address_table;
+mod agent;
 mod barrier;
 mod build;
 mod drops;
@@ -28,6 +29,7 @@ mod pausable;
 mod pause;
 mod random;
 mod record;
+mod relays;
 mod routes;
 mod sample;
 pub mod spec;
@@ -46,6 +48,6 @@ pub use ids::{FlowId, LinkId, NodeId};
 pub use loss::LossSpec;
 pub use network::{FlowPath, Network};
 pub use record::{Files, Recorder};
-pub use sample::{FlowSample, QueueSample, Sample, TcpSample};
+pub use sample::{CacheSample, FlowSample, LinkSample, QueueSample, Sample, TcpSample};
 pub use switch::P4Switch;
 pub use trace::{TraceKind, TraceRecord};

@@ -2,11 +2,12 @@
 
 use groupflow_pipeline::units::Nanos;
 
+use crate::agent::Agent;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
 use crate::host::Host;
 use crate::pausable::Pausable;
-use crate::sample::{FlowSample, QueueSample};
+use crate::sample::{CacheSample, FlowSample, QueueSample};
 use crate::switch::P4Switch;
 use crate::wiring::Exit;
 
@@ -21,6 +22,8 @@ pub enum Node {
     Pausable(Box<Pausable>),
     /// A switch that runs a P4 program.
     Switch(Box<P4Switch>),
+    /// A session agent.
+    Agent(Box<Agent>),
 }
 
 impl Node {
@@ -32,6 +35,7 @@ impl Node {
             Node::Fifo(_) => Nanos::MAX,
             Node::Pausable(router) => router.deadline(),
             Node::Switch(switch) => switch.deadline(),
+            Node::Agent(agent) => agent.deadline(),
         }
     }
 
@@ -42,6 +46,7 @@ impl Node {
             Node::Fifo(_) => {}
             Node::Pausable(router) => router.advance(exit),
             Node::Switch(switch) => switch.advance(exit),
+            Node::Agent(agent) => agent.advance(exit),
         }
     }
 
@@ -53,6 +58,7 @@ impl Node {
             Node::Fifo(fifo) => fifo.receive(head, tail, exit),
             Node::Pausable(router) => router.receive(port, head, tail, exit),
             Node::Switch(switch) => switch.receive(port, head, tail, exit),
+            Node::Agent(agent) => agent.receive(port, head, tail, exit),
         }
     }
 
@@ -71,6 +77,7 @@ impl Node {
     ) {
         match self {
             Node::Host(host) => host.sample(flows),
+            Node::Agent(agent) => agent.sample(flows),
             Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| {
                 queues.push(QueueSample { node, port, queue: 0, packets, bytes });
             }),
@@ -83,12 +90,19 @@ impl Node {
         }
     }
 
+    /// Measures the caches of an agent.
+    pub fn caches(&self, node: crate::ids::NodeId, caches: &mut Vec<CacheSample>) {
+        if let Node::Agent(agent) = self {
+            caches.push(agent.cache(node));
+        }
+    }
+
     /// Lists what it told senders and neighbours.
     pub fn signals(&self, list: &mut DropList<'_>) {
         match self {
             Node::Fifo(fifo) => fifo.signals(list),
             Node::Pausable(router) => router.signals(list),
-            Node::Host(_) | Node::Switch(_) => {}
+            Node::Host(_) | Node::Switch(_) | Node::Agent(_) => {}
         }
     }
 
@@ -99,6 +113,7 @@ impl Node {
             Node::Fifo(fifo) => fifo.drops(list),
             Node::Pausable(router) => router.drops(list),
             Node::Switch(switch) => switch.drops(list),
+            Node::Agent(agent) => agent.drops(list),
         }
     }
 }

@@ -12,6 +12,8 @@ pub enum Stream {
     Link(u32),
     /// The arrivals of a flow's source.
     Flow(u32),
+    /// When a host has messages to send.
+    Messages(u32),
 }
 
 /// A stream of random numbers.
@@ -25,6 +27,7 @@ impl Random {
         rng.set_stream(match stream {
             Stream::Link(link) => u64::from(link) * 2,
             Stream::Flow(flow) => u64::from(flow) * 2 + 1,
+            Stream::Messages(host) => 1 << 40 | u64::from(host),
         });
         Random(rng)
     }
@@ -32,6 +35,12 @@ impl Random {
     /// Uniform over all 32-bit numbers.
     pub fn next_u32(&mut self) -> u32 {
         self.0.next_u32()
+    }
+
+    /// Uniform over `0..bound`; 0, where that is empty.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // Off by less than bound / 2^64 of being uniform.
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Exponentially distributed with this mean, in whole nanoseconds.

@@ -8,7 +8,7 @@ use groupflow_pipeline::units::Nanos;
 use crate::address_table::AddressTable;
 use crate::ids::{LinkId, NodeId};
 
-/// No way.
+/// No way; and the port of a node towards itself.
 const NOWHERE: u16 = u16::MAX;
 
 /// A step to a neighbour.
@@ -31,7 +31,7 @@ pub struct Step {
 pub struct Routes {
     /// Place of each host among the attachments, by the host's address.
     hosts: AddressTable,
-    /// The node beside each host, and the host's port there.
+    /// The node beside each host, and the host's port there. A session agent has an address of its own.
     attachments: Vec<(NodeId, u16)>,
     /// For each node that forwards, its port towards each node.
     ports: Vec<Vec<u16>>,
@@ -43,6 +43,11 @@ impl Routes {
     pub fn new(hosts: &[(u32, NodeId)], steps: &[Vec<Step>], names: &[String]) -> Routes {
         let (mut table, mut attachments) = (Vec::new(), Vec::new());
         for &(address, host) in hosts {
+            if steps.iter().flatten().any(|step| step.to == host && step.forwards) {
+                table.push((address, attachments.len() as u32));
+                attachments.push((host, NOWHERE));
+                continue;
+            }
             let Some(up) = steps[host.index()].first() else { continue };
             if let Some(back) = steps[up.to.index()].iter().find(|step| step.to == host) {
                 table.push((address, attachments.len() as u32));
@@ -64,20 +69,23 @@ impl Routes {
     pub fn port(&self, node: NodeId, address: u32) -> Option<u16> {
         let (goal, port) = self.attachments[self.hosts.get(address)? as usize];
         if goal == node {
-            return Some(port);
+            return Some(port).filter(|&port| port != NOWHERE);
         }
         self.ports[node.index()].get(goal.index()).copied().filter(|&port| port != NOWHERE)
     }
 
     /// The links from a host to an address, in order. `None`: there is no way.
     pub fn path(&self, from: NodeId, address: u32, steps: &[Vec<Step>]) -> Option<Vec<LinkId>> {
-        let first = steps[from.index()].first()?;
-        let (mut links, mut at) = (vec![first.link], first.to);
+        let (goal, last) = self.attachments[self.hosts.get(address)? as usize];
+        let (mut links, mut at) = (Vec::new(), from);
         while links.len() <= steps.len() {
-            let port = self.port(at, address)?;
-            let step = steps[at.index()].iter().find(|step| step.port == port)?;
+            let here = &steps[at.index()];
+            let step = match &here[..] {
+                [only] if at == from => only,
+                _ => here.iter().find(|step| Some(step.port) == self.port(at, address))?,
+            };
             links.push(step.link);
-            if !step.forwards {
+            if !step.forwards || step.to == goal && last == NOWHERE {
                 return Some(links);
             }
             at = step.to;

@@ -10,6 +10,8 @@ use crate::ids::NodeId;
 pub struct FlowSample {
     /// Packets the sender sent, repeated ones included.
     pub sent_packets: u64,
+    /// Payload bytes an application handed over (of TCP with messages).
+    pub offered_bytes: Option<u64>,
     /// Packets the receiver took (of TCP: that arrived).
     pub delivered_packets: u64,
     /// Payload bytes the receiver delivered (of TCP: in order).
@@ -68,6 +70,30 @@ pub struct QueueSample {
     pub bytes: u64,
 }
 
+/// What a node has sent out of a port, lost frames included, from the beginning of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkSample {
+    /// The node.
+    pub node: NodeId,
+    /// The port.
+    pub port: u16,
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a session agent holds because some branch has not acknowledged it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheSample {
+    /// The agent.
+    pub node: NodeId,
+    /// Bytes of all its streams.
+    pub bytes: u64,
+    /// The most there ever were.
+    pub peak_bytes: u64,
+}
+
 /// The state of everything at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
@@ -77,6 +103,10 @@ pub struct Sample {
     pub flows: Vec<FlowSample>,
     /// All queues, in the order of nodes, ports and queues.
     pub queues: Vec<QueueSample>,
+    /// Both directions of all links, in the order of nodes and ports.
+    pub links: Vec<LinkSample>,
+    /// The caches of all session agents, in the order of nodes.
+    pub caches: Vec<CacheSample>,
     /// What was dropped from the beginning of the run.
     pub drops: Drops,
     /// Frames marked (`ecn_marked`) and neighbours told to stop (`pauses`), from the beginning of the run.

@@ -25,9 +25,41 @@ pub struct NetworkSpec {
     /// The traffic.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
+    /// Where agents pass on what they receive.
+    #[serde(default)]
+    pub relays: Vec<RelaySpec>,
     /// Members of group sessions, and cache agents. They are measured as flows, after the flows.
     #[serde(default)]
     pub members: Vec<MemberSpec>,
+}
+
+/// A stream at a session agent: what comes by one TCP connection goes on by others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelaySpec {
+    /// The agent.
+    pub agent: String,
+    /// The flow that ends there.
+    pub upstream: String,
+    /// The flows that begin there and carry the same bytes.
+    pub branches: Vec<String>,
+    /// When it acknowledges.
+    pub mode: RelayMode,
+    /// Node-to-node: acknowledges what lies so far beyond what every branch has acknowledged, and no more. What upstream has in
+    /// flight then is cached, too. `None` has no bound.
+    #[serde(default)]
+    pub cache_bytes: Option<u64>,
+}
+
+/// When an agent acknowledges (Emina et al., ICN 2011, section III).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RelayMode {
+    /// When it has cached.
+    #[serde(rename = "n2n")]
+    NodeToNode,
+    /// When every branch has acknowledged.
+    #[serde(rename = "e2e")]
+    EndToEnd,
 }
 
 /// A member of a group session, or a cache agent.
@@ -94,6 +126,8 @@ pub enum NodeKind {
     Fifo(FifoSpec),
     /// A switch that runs a P4 program.
     Switch(SwitchSpec),
+    /// A session agent: TCP connections end at it, none pass.
+    Agent(AgentSpec),
 }
 
 /// A host's addresses.
@@ -105,6 +139,17 @@ pub struct HostSpec {
     pub mac: Mac,
     /// Whom it addresses frames to.
     pub gateway_mac: Mac,
+}
+
+/// A session agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentSpec {
+    /// Its addresses.
+    #[serde(flatten)]
+    pub host: HostSpec,
+    /// Packets, in and out, that it handles a second; `None` is as many as there are.
+    #[serde(default)]
+    pub packets_per_second: Option<u64>,
 }
 
 /// What a router without P4 does before a queue is full.
@@ -305,6 +350,9 @@ pub struct TcpSpec {
     /// How much to send; `None` is without end.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// What the application writes into the connection from time to time, instead of sending without end.
+    #[serde(default)]
+    pub messages: Option<MessagesSpec>,
     /// Acknowledge every other segment, or after this long. `None` acknowledges each.
     #[serde(default)]
     pub delayed_ack_ns: Option<u64>,
@@ -317,6 +365,19 @@ pub struct TcpSpec {
     /// The least retransmission timeout, if not the profile's.
     #[serde(default)]
     pub min_rto_ns: Option<u64>,
+}
+
+/// Messages that an application writes again and again (Emina et al., ICN 2011, section IV.A).
+///
+/// Message i = 1, 2, ... is written at `period * (x + i)`, x uniform in -0.5 to 0.5. All flows of a host have the same x:
+/// what it has to say is the same to everyone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSpec {
+    /// Bytes of a message; they are rounded up to whole packets, as ns-2 does.
+    pub bytes: u64,
+    /// The mean time from one to the next.
+    pub period_ns: u64,
 }
 
 /// Whose TCP defaults.

@@ -20,6 +20,7 @@ fn tcp(variant: &str, profile: TcpProfile, ecn: bool) -> SourceSpec {
         mss: 1460,
         profile,
         bytes: None,
+        messages: None,
         delayed_ack_ns: None,
         ecn,
         initial_window: None,

@@ -160,6 +160,7 @@ fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
             mss: 1446,
             profile: TcpProfile::Ns2,
             bytes: None,
+            messages: None,
             delayed_ack_ns: None,
             ecn: false,
             initial_window: None,

@@ -13,6 +13,7 @@ fn tcp(variant: &str, window_packets: u32, bytes: Option<u64>) -> SourceSpec {
         mss: 1460,
         profile: TcpProfile::Ns2,
         bytes,
+        messages: None,
         delayed_ack_ns: None,
         ecn: false,
         initial_window: None,

@@ -87,6 +87,7 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
                 mss: 1446,
                 profile: TcpProfile::Ns2,
                 bytes: None,
+                messages: None,
                 delayed_ack_ns: delayed.then_some(DELAYED_ACK),
                 ecn: false,
                 initial_window: None,
@@ -101,6 +102,7 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
         nodes,
         links: wires,
         flows: traffic,
+        relays: vec![],
         members: vec![],
     }
 }

@@ -5,6 +5,7 @@
 
 mod end;
 pub mod group_end;
+mod messages;
 mod shaper;
 pub mod tcp_end;
 pub mod udp;
@@ -15,8 +16,10 @@ use groupflow_pipeline::units::Nanos;
 use groupflow_switch::core::Rate;
 
 pub use end::{End, EndKind};
+pub use messages::Messages;
 pub use shaper::Shaper;
 
+use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
 use crate::min_tree::MinTree;
@@ -26,12 +29,10 @@ use crate::transmitter::Transmitter;
 use crate::wire::{read, Received};
 use crate::wiring::Exit;
 
-/// A host's only port.
-const PORT: u16 = 0;
-
-/// A host.
+/// A host, or one port of a session agent.
 #[derive(Debug)]
 pub struct Host {
+    port: u16,
     interface: Transmitter,
     /// Until when the neighbour wants no frames.
     paused_until: Nanos,
@@ -47,11 +48,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host whose interface has this rate.
-    pub fn new(rate: Option<Rate>, ends: Vec<End>) -> Host {
+    /// A host whose interface is the node's `port` and has this rate.
+    pub fn new(port: u16, rate: Option<Rate>, ends: Vec<End>) -> Host {
         let keys: Vec<_> =
             (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
         let mut host = Host {
+            port,
             interface: Transmitter::new(rate),
             paused_until: Nanos::ZERO,
             by_port: AddressTable::new(&keys),
@@ -81,50 +83,70 @@ impl Host {
 
     /// Does what is due, and sends what can be sent.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
-        let now = exit.now;
-        loop {
-            if self.timers.time() <= now {
-                let place = self.timers.first();
-                self.ends[place].on_timer(now);
-                self.update(place);
-            } else if self.wants.time() <= now && self.ready() <= now {
-                self.transmit(exit);
-            } else {
-                return;
-            }
+        while self.deadline() <= exit.now {
+            self.step(exit);
         }
     }
 
-    /// Sends a packet of whoever has waited longest.
-    fn transmit(&mut self, exit: &mut Exit<'_>) {
+    /// Does one thing that is due. Gives whether it sent a packet.
+    pub fn step(&mut self, exit: &mut Exit<'_>) -> bool {
+        let now = exit.now;
+        if self.timers.time() <= now {
+            let place = self.timers.first();
+            self.ends[place].on_timer(now);
+            self.update(place);
+            return false;
+        }
+        self.wants.time() <= now && self.ready() <= now && self.transmit(exit)
+    }
+
+    /// Sends a packet of whoever has waited longest, if there is one after all.
+    fn transmit(&mut self, exit: &mut Exit<'_>) -> bool {
         let place = self.wants.first();
-        if let Some(tail) = self.ends[place].poll(exit.now, &mut self.head) {
+        let tail = self.ends[place].poll(exit.now, &mut self.head);
+        if let Some(tail) = tail {
             let (_, sent) = self.interface.send(exit.now, self.head.len() as u32 + tail);
-            exit.send(PORT, sent, &self.head, tail);
+            exit.send(self.port, sent, &self.head, tail);
         }
         self.update(place);
+        tail.is_some()
     }
 
-    /// A frame arrives.
+    /// A frame arrives, and what it brings about is sent.
     pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
+        self.take_in(exit.now, head, tail);
+        self.advance(exit);
+    }
+
+    /// A frame arrives. Gives the place of the end that took it.
+    pub fn take_in(&mut self, now: Nanos, head: &[u8], tail: u32) -> Option<usize> {
         match read(head, tail) {
             Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
                 let Some(place) = self.by_port.get(key(protocol, destination_port)) else {
                     self.unexpected += 1;
-                    return;
+                    return None;
                 };
                 let place = place as usize;
                 let from = SocketAddrV4::new(source, source_port);
-                self.ends[place].receive(exit.now, from, segment, length, ecn);
+                self.ends[place].receive(now, from, segment, length, ecn);
                 self.update(place);
+                return Some(place);
             }
             Received::Feedback { flow, rate, .. } => self.reshape(flow, rate),
             Received::Pause { quanta } => {
-                self.paused_until = exit.now + pause::span(quanta, self.interface.rate());
+                self.paused_until = now + pause::span(quanta, self.interface.rate());
             }
             Received::Other => self.unexpected += 1,
         }
-        self.advance(exit);
+        None
+    }
+
+    /// Does something with the TCP endpoint at this place, which may have something to send then.
+    pub fn with_tcp<R>(&mut self, place: usize, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
+        let EndKind::Tcp(tcp) = &mut self.ends.get_mut(place)?.kind else { return None };
+        let result = act(tcp);
+        self.update(place);
+        Some(result)
     }
 
     /// A node tells a flow's rate.
@@ -155,7 +177,7 @@ impl Host {
         list.at_node("unexpected", self.unexpected);
         list.at_node("malformed", self.ends.iter().map(End::malformed).sum());
         let full = self.ends.iter().map(End::dropped).sum();
-        list.at_queue(PORT, 0, full);
+        list.at_queue(self.port, 0, full);
     }
 }
 
@@ -240,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_flow_keeps_to_the_rate_that_feedback_tells() {
-        let mut host = Host::new(None, vec![source(1, 800_000_000_000, Some(7))]);
+        let mut host = Host::new(0, None, vec![source(1, 800_000_000_000, Some(7))]);
         let mut wiring = wiring();
         let tell = |host: &mut Host, wiring: &mut Wiring, now, rate| {
             let mut exit = Exit { wiring, outlets: &[0], now: Nanos(now), node: NodeId(0), place: 0 };
@@ -263,7 +285,7 @@ mod tests {
     #[test]
     fn flows_take_turns_at_the_interface() {
         let ends = vec![source(1, 800_000_000_000, None), source(2, 800_000_000_000, None)];
-        let mut host = Host::new(Rate::bits_per_second(8_000_000_000), ends);
+        let mut host = Host::new(0, Rate::bits_per_second(8_000_000_000), ends);
         let sent = run(&mut host, &mut wiring(), 8_500);
         let times: Vec<u64> = sent.iter().map(|(time, _)| *time).collect();
         assert_eq!(times, (1..=9).map(|n| n * 1000).collect::<Vec<_>>());

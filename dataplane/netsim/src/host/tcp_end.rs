@@ -2,9 +2,10 @@
 
 use groupflow_pipeline::units::Nanos;
 
+use super::messages::Messages;
 use crate::error::BuildError;
 use crate::sample::{FlowSample, TcpSample};
-use crate::spec::{FlowSpec, TcpProfile, TcpSpec};
+use crate::spec::{FlowSpec, MessagesSpec, TcpProfile, TcpSpec};
 use crate::tcp::{
     decode, encode, Data, DelayedAck, Ecn, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
 };
@@ -21,6 +22,8 @@ enum Machine {
 #[derive(Debug)]
 pub struct TcpEnd {
     machine: Machine,
+    /// What the application hands over to a sender.
+    messages: Option<Messages>,
     template: Template,
     /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
@@ -29,9 +32,14 @@ pub struct TcpEnd {
 }
 
 impl TcpEnd {
-    /// The end that sends.
-    pub fn sender(addresses: &Addresses, config: SenderConfig) -> Result<TcpEnd, crate::tcp::ConfigError> {
-        Ok(TcpEnd::new(addresses, Machine::Sender(Box::new(Sender::new(config)?))))
+    /// The end that sends; where there are messages, `config.data` is [`Data::Supplied`].
+    pub fn sender(
+        addresses: &Addresses,
+        config: SenderConfig,
+        messages: Option<Messages>,
+    ) -> Result<TcpEnd, crate::tcp::ConfigError> {
+        let sender = Machine::Sender(Box::new(Sender::new(config)?));
+        Ok(TcpEnd { messages, ..TcpEnd::new(addresses, sender) })
     }
 
     /// The end that receives; `addresses` are those of what it sends.
@@ -44,7 +52,7 @@ impl TcpEnd {
 
     fn new(addresses: &Addresses, machine: Machine) -> TcpEnd {
         let template = Template::new(addresses, PROTOCOL_TCP);
-        TcpEnd { machine, template, pending: Nanos::MAX, malformed: 0 }
+        TcpEnd { machine, messages: None, template, pending: Nanos::MAX, malformed: 0 }
     }
 
     /// When it has something to do.
@@ -53,7 +61,8 @@ impl TcpEnd {
             Machine::Sender(sender) => sender.deadline(),
             Machine::Receiver(receiver) => receiver.deadline(),
         };
-        deadline.unwrap_or(Nanos::MAX)
+        let message = self.messages.as_ref().map_or(Nanos::MAX, Messages::due);
+        deadline.unwrap_or(Nanos::MAX).min(message)
     }
 
     /// Since when it may have something to send.
@@ -64,7 +73,12 @@ impl TcpEnd {
     /// Does what is due.
     pub fn on_timer(&mut self, now: Nanos) {
         match &mut self.machine {
-            Machine::Sender(sender) => sender.on_timer(now),
+            Machine::Sender(sender) => {
+                if let Some(messages) = &mut self.messages {
+                    sender.supply(messages.take(now));
+                }
+                sender.on_timer(now);
+            }
             Machine::Receiver(receiver) => receiver.on_timer(now),
         }
         self.pending = self.pending.min(now);
@@ -104,6 +118,63 @@ impl TcpEnd {
         Some(segment.payload)
     }
 
+    /// Whether the connection stands: a sender's SYN is acknowledged, a receiver's has come.
+    pub fn connected(&self) -> bool {
+        match &self.machine {
+            Machine::Receiver(receiver) => receiver.connected(),
+            Machine::Sender(sender) => sender.connected(),
+        }
+    }
+
+    /// A sender begins, a receiver that is held back answers the SYN.
+    pub fn open(&mut self, now: Nanos) {
+        match &mut self.machine {
+            Machine::Receiver(receiver) => receiver.open(),
+            Machine::Sender(sender) => sender.begin(now),
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    /// Of a receiver: payload bytes that came in sequence.
+    pub fn delivered(&self) -> u64 {
+        match &self.machine {
+            Machine::Receiver(receiver) => receiver.delivered(),
+            Machine::Sender(_) => 0,
+        }
+    }
+
+    /// Of a sender: payload bytes acknowledged.
+    pub fn acked(&self) -> u64 {
+        match &self.machine {
+            Machine::Sender(sender) => sender.acked(),
+            Machine::Receiver(_) => 0,
+        }
+    }
+
+    /// A sender has so many bytes more to send.
+    pub fn supply(&mut self, now: Nanos, bytes: u64) {
+        if let Machine::Sender(sender) = &mut self.machine {
+            sender.supply(bytes);
+            self.pending = self.pending.min(now);
+        }
+    }
+
+    /// A sender has all there is to send.
+    pub fn close(&mut self, now: Nanos) {
+        if let Machine::Sender(sender) = &mut self.machine {
+            sender.close();
+            self.pending = self.pending.min(now);
+        }
+    }
+
+    /// A receiver that is held back may acknowledge the first so many bytes.
+    pub fn release(&mut self, now: Nanos, bytes: u64) {
+        if let Machine::Receiver(receiver) = &mut self.machine {
+            receiver.release(bytes);
+            self.pending = self.pending.min(now);
+        }
+    }
+
     /// Segments that could not be read.
     pub fn malformed(&self) -> u64 {
         self.malformed
@@ -115,6 +186,7 @@ impl TcpEnd {
             Machine::Sender(sender) => {
                 let stats = sender.stats();
                 sample.sent_packets = stats.packets_sent;
+                sample.offered_bytes = self.messages.as_ref().map(Messages::offered);
                 sample.tcp = Some(TcpSample {
                     window: stats.cwnd,
                     threshold: stats.ssthresh,
@@ -136,6 +208,14 @@ impl TcpEnd {
     }
 }
 
+fn data(tcp: &TcpSpec) -> Data {
+    match (tcp.bytes, tcp.messages) {
+        (_, Some(_)) => Data::Supplied,
+        (Some(bytes), None) => Data::Bytes(bytes),
+        (None, None) => Data::Greedy,
+    }
+}
+
 /// The configuration of both ends.
 pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, ReceiverConfig), BuildError> {
     let refuse = |field: &str, error: crate::tcp::ConfigError| {
@@ -150,7 +230,7 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, Receiv
         source_port: flow.source_port,
         destination_port: flow.destination_port,
         mss: tcp.mss,
-        data: tcp.bytes.map_or(Data::Greedy, Data::Bytes),
+        data: data(tcp),
         start: Nanos(flow.start_ns),
         stop: flow.stop_ns.map(Nanos),
         ecn: tcp.ecn,
@@ -165,6 +245,17 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, Receiv
     let mut receiver = ReceiverConfig::for_sender(&sender);
     if let Some(delay) = tcp.delayed_ack_ns {
         receiver.delayed_ack = DelayedAck::After(Nanos(delay));
+    }
+    if let Some(messages) = tcp.messages {
+        let problem = match (tcp.bytes, messages) {
+            (Some(_), _) => "go with a connection without end; leave out one of messages and bytes",
+            (_, MessagesSpec { bytes: 0, .. }) => "of no bytes say nothing; write how large they are",
+            (_, MessagesSpec { period_ns: 0, .. }) => "need time between them; write a period above zero",
+            _ => "",
+        };
+        if !problem.is_empty() {
+            return Err(BuildError::new(format!("flows.{}.messages", flow.name), problem));
+        }
     }
     // The endpoints have the rest of the rules.
     Sender::new(sender).map_err(|error| refuse("tcp", error))?;

@@ -78,6 +78,8 @@ pub enum Data {
     Greedy,
     /// So many bytes.
     Bytes(u64),
+    /// What [`Sender::supply`](super::Sender::supply) hands over, in whole packets.
+    Supplied,
 }
 
 /// Retransmission timer: RFC 6298 with the clock's granularity.
@@ -241,6 +243,9 @@ pub struct ReceiverConfig {
     pub delayed_ack: DelayedAck,
     /// SACK blocks in an acknowledgement: 0 to 4, or 3 with timestamps.
     pub sack_blocks: u8,
+    /// Acknowledge no more than [`Receiver::open`](super::Receiver::open) and
+    /// [`Receiver::release`](super::Receiver::release) allow.
+    pub held: bool,
 }
 
 impl ReceiverConfig {
@@ -253,6 +258,7 @@ impl ReceiverConfig {
             syn: sender.syn,
             delayed_ack: DelayedAck::Off,
             sack_blocks: if sender.variant.uses_sack() { 3 } else { 0 },
+            held: false,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The receiver: puts packets in order, acknowledges.
 
+use std::collections::VecDeque;
+
 use groupflow_pipeline::units::Nanos;
 
 use super::config::{ConfigError, DelayedAck, ReceiverConfig};
@@ -31,7 +33,21 @@ pub struct Receiver {
     /// A SYN is to be answered, and whether it asked for ECN: the answer says yes.
     answer: Option<bool>,
     timestamp: Option<u32>,
+    held: Option<Held>,
     stats: ReceiverStats,
+}
+
+/// What holds a receiver's acknowledgements back.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    /// Whether the SYN may be answered.
+    open: bool,
+    /// Payload bytes that may be acknowledged.
+    released: u64,
+    /// The timestamp of each segment that is not acknowledged yet, with the payload bytes up to its end.
+    stamps: VecDeque<(u64, u32)>,
+    /// The next acknowledgement is not for a release: it tells what has arrived, released or not.
+    telling: bool,
 }
 
 impl Receiver {
@@ -55,6 +71,7 @@ impl Receiver {
             echo_congestion: false,
             answer: None,
             timestamp: None,
+            held: config.held.then(Held::default),
             stats: ReceiverStats::default(),
             config,
         })
@@ -73,7 +90,7 @@ impl Receiver {
         }
         self.stats.packets += 1;
         self.note_congestion(segment, syn);
-        if let Some(timestamps) = segment.timestamps {
+        if let (Some(timestamps), None) = (segment.timestamps, &self.held) {
             // RFC 7323, section 4.3: the segment that the next acknowledgement answers, not one after a gap.
             if packet <= self.next || self.timestamp.is_none() {
                 self.timestamp = Some(timestamps.value);
@@ -85,6 +102,9 @@ impl Receiver {
         let had_gap = !self.above.is_empty();
         let in_order = packet == self.next;
         self.place(packet);
+        if let (Some(held), Some(timestamps), true) = (&mut self.held, segment.timestamps, in_order) {
+            held.stamps.push_back((self.stats.bytes_delivered, timestamps.value));
+        }
         // The first packet tells that the connection stands: its sender waits for the answer.
         let at_once = !in_order || had_gap || packet == 0;
         self.schedule(now, at_once);
@@ -103,6 +123,35 @@ impl Receiver {
         }
     }
 
+    /// The SYN, which has come, may be answered; nothing happens where the receiver is not held back.
+    pub fn open(&mut self) {
+        if let Some(held) = self.held.as_mut().filter(|held| !held.open) {
+            held.open = true;
+            self.due += 1;
+        }
+    }
+
+    /// Whether the connection's first packet has come.
+    pub fn connected(&self) -> bool {
+        self.next > 0
+    }
+
+    /// The first so many payload bytes may be acknowledged; nothing happens where the receiver is not held back.
+    pub fn release(&mut self, bytes: u64) {
+        let Some(held) = self.held.as_mut().filter(|held| bytes > held.released) else { return };
+        held.released = bytes;
+        while let Some((_, stamp)) = held.stamps.front().filter(|(end, _)| *end <= bytes) {
+            self.timestamp = Some(*stamp);
+            held.stamps.pop_front();
+        }
+        self.due += 1;
+    }
+
+    /// Payload bytes received in sequence.
+    pub fn delivered(&self) -> u64 {
+        self.stats.bytes_delivered
+    }
+
     /// The next acknowledgement that is due.
     pub fn poll(&mut self, now: Nanos) -> Option<Segment> {
         self.due = self.due.checked_sub(1)?;
@@ -117,23 +166,32 @@ impl Receiver {
         }
         let timestamps = self.timestamp.map(|echo| Timestamps { value: (now.0 / 1_000) as u32, echo });
         let room = if timestamps.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+        let sack = self.sack(room.min(usize::from(self.config.sack_blocks)));
         Some(Segment {
             source_port: self.config.source_port,
             destination_port: self.config.destination_port,
             seq: u32::from(!flags.has(Flags::SYN)),
-            ack: self.next_byte,
+            ack: self.acknowledged(),
             flags,
             window: u16::MAX,
             payload: 0,
             ecn: Ecn::NotEct,
             timestamps,
-            sack: self.sack(room.min(usize::from(self.config.sack_blocks))),
+            sack,
         })
     }
 
     /// Figures so far.
     pub fn stats(&self) -> ReceiverStats {
         self.stats
+    }
+
+    /// The number after the last byte that is acknowledged.
+    fn acknowledged(&self) -> u32 {
+        match &self.held {
+            Some(held) if self.next > 0 => (held.released + u64::from(self.config.syn)) as u32,
+            _ => self.next_byte,
+        }
     }
 
     /// RFC 3168, section 6.1.3: echo until the sender says it has reacted.
@@ -202,11 +260,15 @@ impl Receiver {
         self.recent = recent;
     }
 
-    fn sack(&self, room: usize) -> Sack {
+    fn sack(&mut self, mut room: usize) -> Sack {
         let mut sack = Sack::default();
-        if self.above.is_empty() {
+        let telling = self.held.as_mut().is_some_and(|held| std::mem::take(&mut held.telling));
+        let arrived = SackBlock { left: self.acknowledged(), right: self.next_byte };
+        let told = telling && arrived.left != arrived.right && room > 0;
+        if self.above.is_empty() && !told {
             return sack;
         }
+        room -= usize::from(told);
         for range in self.recent.iter().flatten().filter(|range| range.start > self.next).take(room) {
             let right = match self.short {
                 Some((packet, end)) if packet + 1 == range.end => end,
@@ -214,10 +276,21 @@ impl Receiver {
             };
             sack.push(SackBlock { left: self.numbers.wire(range.start), right });
         }
+        if told {
+            sack.push(arrived);
+        }
         sack
     }
 
     fn schedule(&mut self, now: Nanos, at_once: bool) {
+        if let Some(held) = &mut self.held {
+            // What is in order waits for its release; what tells of a loss does not.
+            if at_once && held.open {
+                held.telling = true;
+                self.due += 1;
+            }
+            return;
+        }
         match (self.config.delayed_ack, self.delayed_until) {
             (DelayedAck::After(span), None) if !at_once => self.delayed_until = Some(now + span),
             _ => {

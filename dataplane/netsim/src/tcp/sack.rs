@@ -7,6 +7,9 @@
 //! - After a timeout, RFC 6675 repeats what is not on the scoreboard; Sack1 forgets it, goes back and repeats everything.
 //! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until new data is
 //!   acknowledged.
+//!
+//! A session agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them selectively when it
+//! tells of a loss, so that what is missing is the first hole, and not always the lowest packet not acknowledged.
 
 use groupflow_pipeline::units::Nanos;
 
@@ -64,7 +67,8 @@ impl Sender {
             self.board().advance(acked);
         }
         let told = self.note_blocks(segment);
-        if news == 0 && told && self.una < self.max {
+        let una = self.una;
+        if news == 0 && told && una < self.max && self.board().has_hole(una) {
             self.dupacks += 1;
         }
         self.detect_loss(now);
@@ -78,15 +82,16 @@ impl Sender {
             return;
         }
         let lost_below = self.board().lost_below(u64::from(threshold));
-        if una < lost_below || self.dupacks >= threshold {
+        let first = self.board().first_missing(una);
+        if first < lost_below || self.dupacks >= threshold && self.board().has_hole(una) {
             self.stats.fast_retransmits += 1;
             self.recovering = true;
             self.recover = self.max;
             self.reduce(Reduction::Duplicates);
             self.forget_timing(now);
             self.board().restart(una);
-            self.board().mark_repeated(una, una);
-            self.resend = Some(una);
+            self.board().mark_repeated(una, first);
+            self.resend = Some(first);
         } else if self.dupacks > 0 && !self.config.limited_transmit {
             self.burst = 0;
         }
@@ -139,8 +144,9 @@ impl Sender {
 
     fn on_duplicate_sack1(&mut self, now: Nanos, segment: &Segment) {
         let told = self.note_blocks(segment);
+        let una = self.una;
         self.burst = 0;
-        if !told {
+        if !told || !self.board().has_hole(una) {
             return;
         }
         self.dupacks += 1;
@@ -167,11 +173,12 @@ impl Sender {
         }
         self.last_reduction = Reduction::Duplicates;
         self.recovering = true;
-        self.resend = Some(una);
+        let first = self.board().first_missing(una);
+        self.resend = Some(first);
         // ns-2 counts from the last packet sent, less those that the duplicates told of.
         let in_network = (self.max - una) as i64 - gone;
         if let Recovery::Sack1(board, pipe) = &mut self.recovery {
-            board.mark_repeated(una, una);
+            board.mark_repeated(una, first);
             *pipe = in_network;
         }
     }
@@ -185,7 +192,9 @@ impl Sender {
             self.advance(now, acked, segment);
             self.board().clear();
         } else if acked > self.una {
-            left = 2;
+            // The packet and its repetition; but one that the receiver held back was sent once.
+            let una = self.una;
+            left = if self.board().first_missing(una) == una { 2 } else { 1 };
             self.acknowledge(acked);
             self.board().advance(acked);
             self.note_blocks(segment);

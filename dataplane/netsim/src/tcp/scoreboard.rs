@@ -84,6 +84,17 @@ impl Scoreboard {
         (hole < bound).then_some(hole)
     }
 
+    /// The lowest packet from `una` on that is not acknowledged: `una` itself, but where the receiver holds its
+    /// cumulative acknowledgement back.
+    pub fn first_missing(&self, una: u64) -> u64 {
+        self.sacked.first_missing(una)
+    }
+
+    /// Whether the receiver has told of a packet above one that it misses.
+    pub fn has_hole(&self, una: u64) -> bool {
+        self.first_missing(una) < self.highest()
+    }
+
     /// One past the highest packet acknowledged selectively, or 0.
     pub fn highest(&self) -> u64 {
         self.sacked.last().map_or(0, |range| range.end)

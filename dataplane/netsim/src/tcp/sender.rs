@@ -53,6 +53,8 @@ pub struct Sender {
     pub(super) max: u64,
     /// One past the last packet there is.
     pub(super) limit: u64,
+    /// Bytes handed over so far, where they are supplied.
+    supplied: u64,
 
     /// Congestion window and slow-start threshold, in packets.
     pub(super) cwnd: f64,
@@ -103,6 +105,7 @@ impl Sender {
         let syn_packets = u64::from(config.syn);
         let limit = match config.data {
             Data::Greedy => u64::MAX,
+            Data::Supplied => syn_packets,
             Data::Bytes(bytes) => syn_packets + bytes.div_ceil(u64::from(config.mss)),
         };
         let slow = config.syn || config.variant == Variant::Vegas;
@@ -115,6 +118,7 @@ impl Sender {
             next: 0,
             max: 0,
             limit,
+            supplied: 0,
             cwnd: if slow { 1.0 } else { f64::from(config.initial_window) },
             ssthresh: f64::from(config.initial_ssthresh.unwrap_or(config.max_window)),
             inflation: 0,
@@ -134,6 +138,37 @@ impl Sender {
             stats: SenderStats::default(),
             config,
         })
+    }
+
+    /// Begins now, whatever start was configured.
+    pub fn begin(&mut self, now: Nanos) {
+        if !self.started {
+            self.config.start = now;
+        }
+    }
+
+    /// Whether the SYN, if there is one, is acknowledged.
+    pub fn connected(&self) -> bool {
+        self.una > 0 || !self.config.syn
+    }
+
+    /// The application hands over so many bytes more. Whole packets only are sent: what is left waits for more.
+    /// Nothing happens where the configuration does not say [`Data::Supplied`].
+    pub fn supply(&mut self, bytes: u64) {
+        if self.config.data == Data::Supplied {
+            self.supplied += bytes;
+            self.limit = u64::from(self.config.syn) + self.supplied / u64::from(self.config.mss);
+            self.burst = u32::MAX;
+        }
+    }
+
+    /// The application has handed over everything: a last short packet is sent, too.
+    pub fn close(&mut self) {
+        if self.config.data == Data::Supplied {
+            self.config.data = Data::Bytes(self.supplied);
+            self.limit = u64::from(self.config.syn) + self.supplied.div_ceil(u64::from(self.config.mss));
+            self.burst = u32::MAX;
+        }
     }
 
     /// An acknowledgement arrived. What is not one, or acknowledges what was never sent, is ignored.
@@ -215,6 +250,11 @@ impl Sender {
         Some(self.emit(now, packet))
     }
 
+    /// Payload bytes acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.stats.bytes_acked
+    }
+
     /// Figures so far.
     pub fn stats(&self) -> SenderStats {
         SenderStats {
@@ -276,7 +316,7 @@ impl Sender {
         segment.sack.blocks().iter().filter_map(|block| {
             let (left, _) = self.numbers.packet(self.una, block.left)?;
             let right = self.acknowledged(block.right)?;
-            (self.una < left && left < right).then_some((left, right))
+            (self.una <= left && left < right).then_some((left, right))
         })
     }
 

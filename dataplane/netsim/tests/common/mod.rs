@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use groupflow_netsim::spec::{
-    Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, Sizes,
-    SourceSpec, UdpSpec,
+    AgentSpec, Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind,
+    NodeSpec, RelayMode, RelaySpec, Sizes, SourceSpec, UdpSpec,
 };
 use groupflow_netsim::{LossSpec, Network, Observer, Sample, TraceRecord};
 
@@ -26,6 +26,7 @@ impl Lab {
             nodes: vec![],
             links: vec![],
             flows: vec![],
+            relays: vec![],
             members: vec![],
         };
         Lab { spec, ports: HashMap::new() }
@@ -38,6 +39,21 @@ impl Lab {
         let mac = Mac([2, 0, 10, b, c, d]);
         let kind = NodeKind::Host(HostSpec { ip, mac, gateway_mac: Mac([2, 0, 0, 0, 0, 1]) });
         self.spec.nodes.push(NodeSpec { name: name.into(), kind });
+    }
+
+    /// A session agent.
+    pub fn agent(&mut self, name: &str) {
+        self.host(name);
+        let node = self.spec.nodes.last_mut().expect("just pushed");
+        if let NodeKind::Host(host) = &node.kind {
+            node.kind = NodeKind::Agent(AgentSpec { host: host.clone(), packets_per_second: None });
+        }
+    }
+
+    pub fn relay(&mut self, agent: &str, upstream: &str, branches: &[&str], mode: RelayMode) {
+        let branches = branches.iter().map(|&branch| branch.into()).collect();
+        let (agent, upstream) = (agent.into(), upstream.into());
+        self.spec.relays.push(RelaySpec { agent, upstream, branches, mode, cache_bytes: None });
     }
 
     pub fn fifo(&mut self, name: &str) {

@@ -1,0 +1,80 @@
+"""Split sessions as what the core reads: a TCP flow a hop of the session's tree, and a relay an agent."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from groupflow.sim.model import Flow, Scenario, ScenarioError, SplitSession
+
+
+def agent_hosts(scenario: Scenario) -> set[str]:
+    """The hosts that are one with their switch. Raises ScenarioError for an agent without one."""
+    hosts: set[str] = set()
+    for switch in scenario.topology.switches.values():
+        if scenario.kind(switch.name) == "agent":
+            if switch.agent is None:
+                raise ScenarioError(f"switches.{switch.name}.agent: missing; an agent has its host's address")
+            hosts.add(switch.agent)
+    return hosts
+
+
+def split_flows(scenario: Scenario) -> tuple[list[Flow], list[dict[str, object]]]:
+    """The connections of all split sessions, and the relays at agents. Raises ScenarioError."""
+    flows: list[Flow] = []
+    relays: list[dict[str, object]] = []
+    for session in scenario.splits:
+        tree = _tree(scenario, session)
+        for sender, receivers in tree.items():
+            flows += [_hop(session, sender, receiver) for receiver in receivers]
+        upstream = {receiver: sender for sender, receivers in tree.items() for receiver in receivers}
+        agents = (agent for agent in tree if agent != session.source)
+        relays += [_relay(session, upstream[agent], agent, tree[agent]) for agent in agents]
+    return flows, relays
+
+
+def _relay(session: SplitSession, sender: str, agent: str, receivers: list[str]) -> dict[str, object]:
+    return {
+        "agent": agent,
+        "upstream": session.hop(sender, agent),
+        "branches": [session.hop(agent, receiver) for receiver in receivers],
+        "mode": session.mode,
+        "cache_bytes": session.cache_bytes,
+    }
+
+
+def _hop(session: SplitSession, sender: str, receiver: str) -> Flow:
+    first = sender == session.source
+    traffic = session.traffic if first else replace(session.traffic, size=None, messages=None)
+    return Flow(session.hop(sender, receiver), sender, receiver, traffic, session.start_ns)
+
+
+def _tree(scenario: Scenario, session: SplitSession) -> dict[str, list[str]]:
+    """For the source and each agent on the way, whom it sends to."""
+    tree: dict[str, list[str]] = {}
+    for member in session.destinations:
+        way = [session.source, *_agents(scenario, session, member), member]
+        if len(way) == 2:
+            raise ScenarioError(f"splits.{session.name}: no agent between {session.source} and {member}")
+        for sender, receiver in pairwise(way):
+            receivers = tree.setdefault(sender, [])
+            if receiver not in receivers:
+                receivers.append(receiver)
+    if len(tree[session.source]) > 1:
+        raise ScenarioError(
+            f"splits.{session.name}: the source sends to {' and '.join(tree[session.source])}; its connection"
+            " has one end, so let all ways begin at one agent"
+        )
+    return tree
+
+
+def _agents(scenario: Scenario, session: SplitSession, member: str) -> Iterator[str]:
+    hosts = scenario.topology.hosts
+    for name in (session.source, member):
+        if name not in hosts:
+            raise ScenarioError(
+                f"splits.{session.name}: unknown host {name!r}; name one of {', '.join(hosts)}"
+            )
+    path = scenario.topology.path(hosts[session.source].switch, hosts[member].switch)
+    if path is None:
+        raise ScenarioError(f"splits.{session.name}: {member} cannot be reached from {session.source}")
+    return (switch for switch in path if scenario.kind(switch) == "agent")

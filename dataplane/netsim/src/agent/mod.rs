@@ -1,0 +1,211 @@
+//! A session agent (SA): a node at which TCP connections end and streams go on over others.
+//!
+//! Each port is an interface as a host's: a connection is asked for a packet when the link can take one, so that nothing that the
+//! agent sends waits in a queue, and none of it is lost before the link. That is the flow control of Emina et al., ICN 2011,
+//! section III.A ("session agents perform flow control to avoid the overflow of an output buffer"), in its strictest form: what
+//! waits, waits in the agent's cache. Connections, and the acknowledgements of others, take turns at the link, packet by packet.
+//!
+//! An agent takes no time to pass a packet on, unless it is given a number of packets, in and out, that it can handle in a second.
+//! Packets that arrive are served first, and what it has to send waits for them.
+
+mod stream;
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_switch::core::Rate;
+
+use crate::drops::DropList;
+use crate::host::{End, Host};
+use crate::ids::{FlowId, NodeId};
+use crate::min_tree::MinTree;
+use crate::relays::Relay;
+use crate::sample::{CacheSample, FlowSample};
+use crate::wiring::Exit;
+
+use stream::Split;
+
+/// Where an end is: its port, and its place there.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    port: u16,
+    place: usize,
+}
+
+/// What an end is to a stream.
+#[derive(Debug, Clone, Copy)]
+enum Role {
+    /// The stream of this number comes by it.
+    Upstream(usize),
+    /// It is this branch of the stream of this number.
+    Branch(usize, usize),
+}
+
+/// A session agent.
+#[derive(Debug)]
+pub struct Agent {
+    /// By port.
+    interfaces: Vec<Option<Host>>,
+    /// The flow of each end, by port and place.
+    flows: Vec<Vec<FlowId>>,
+    /// What each end is to a stream, by port and place.
+    roles: Vec<Vec<Option<Role>>>,
+    streams: Vec<Split>,
+    /// When each interface has something to do.
+    deadlines: MinTree,
+    /// How long it is busy with a packet, in or out.
+    service: Nanos,
+    /// Until when it is busy with those it has taken.
+    busy_until: Nanos,
+    /// Ports at which something has changed.
+    touched: Vec<u16>,
+    cached: u64,
+    peak: u64,
+    /// Packets that a stream refused.
+    refused: u64,
+}
+
+impl Agent {
+    /// An agent without ports, that is busy with a packet for so long.
+    pub fn new(service: Nanos) -> Agent {
+        Agent {
+            interfaces: Vec::new(),
+            flows: Vec::new(),
+            roles: Vec::new(),
+            streams: Vec::new(),
+            deadlines: MinTree::new(0),
+            service,
+            busy_until: Nanos::ZERO,
+            touched: Vec::new(),
+            cached: 0,
+            peak: 0,
+            refused: 0,
+        }
+    }
+
+    /// Attaches a link, with the ends of flows whose packets leave by it.
+    pub fn attach(&mut self, port: u16, rate: Option<Rate>, ends: Vec<End>) {
+        let index = usize::from(port);
+        if self.interfaces.len() <= index {
+            self.interfaces.resize_with(index + 1, || None);
+            self.flows.resize_with(index + 1, Vec::new);
+            self.roles.resize_with(index + 1, Vec::new);
+        }
+        self.flows[index] = ends.iter().map(|end| end.flow).collect();
+        self.roles[index] = vec![None; ends.len()];
+        self.interfaces[index] = Some(Host::new(port, rate, ends));
+        self.deadlines = MinTree::new(self.interfaces.len());
+        for port in 0..self.interfaces.len() {
+            self.reschedule(port);
+        }
+    }
+
+    /// Passes a stream on. Its flows have been attached.
+    pub fn relay(&mut self, relay: &Relay) {
+        let number = self.streams.len();
+        let Some(upstream) = self.spot(relay.upstream) else { return };
+        self.roles[usize::from(upstream.port)][upstream.place] = Some(Role::Upstream(number));
+        let mut branches = Vec::with_capacity(relay.branches.len());
+        for (branch, &flow) in relay.branches.iter().enumerate() {
+            let Some(spot) = self.spot(flow) else { return };
+            self.roles[usize::from(spot.port)][spot.place] = Some(Role::Branch(number, branch));
+            branches.push(spot);
+        }
+        self.streams.push(Split::new(relay, upstream, branches));
+    }
+
+    fn spot(&self, flow: FlowId) -> Option<Spot> {
+        (0..).zip(&self.flows).find_map(|(port, flows)| {
+            let place = flows.iter().position(|&other| other == flow)?;
+            Some(Spot { port, place })
+        })
+    }
+
+    /// When it has something to do.
+    pub fn deadline(&self) -> Nanos {
+        match self.deadlines.time() {
+            Nanos::MAX => Nanos::MAX,
+            time => time.max(self.busy_until),
+        }
+    }
+
+    /// Does what is due, and sends what can be sent: of several ports first that which has waited longest.
+    pub fn advance(&mut self, exit: &mut Exit<'_>) {
+        while self.deadline() <= exit.now {
+            let port = self.deadlines.first();
+            let sent = self.interfaces[port].as_mut().is_some_and(|interface| interface.step(exit));
+            if sent {
+                self.busy_until = exit.now + self.service;
+            }
+            self.reschedule(port);
+        }
+    }
+
+    /// A frame arrives.
+    pub fn receive(&mut self, port: u16, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
+        let index = usize::from(port);
+        let Some(Some(interface)) = self.interfaces.get_mut(index) else { return };
+        self.busy_until = self.busy_until.max(exit.now) + self.service;
+        if let Some(place) = interface.take_in(exit.now, head, tail) {
+            match self.roles[index][place] {
+                Some(Role::Upstream(stream)) => self.pass_on(exit.now, stream),
+                Some(Role::Branch(stream, branch)) => self.acknowledge(exit.now, stream, branch),
+                None => {}
+            }
+        }
+        self.reschedule(index);
+        self.advance(exit);
+    }
+
+    /// Hands what came from upstream to all branches.
+    fn pass_on(&mut self, now: Nanos, number: usize) {
+        let stream = &mut self.streams[number];
+        let before = stream.cached();
+        match stream.receive(now, &mut self.interfaces, &mut self.touched) {
+            Ok(()) => self.account(before, number),
+            Err(_) => self.refused += 1,
+        }
+        self.reschedule_touched();
+    }
+
+    /// Takes a branch's acknowledgement, and lets upstream know where the mode says so.
+    fn acknowledge(&mut self, now: Nanos, number: usize, branch: usize) {
+        let stream = &mut self.streams[number];
+        let before = stream.cached();
+        match stream.acknowledge(now, branch, &mut self.interfaces, &mut self.touched) {
+            Ok(()) => self.account(before, number),
+            Err(_) => self.refused += 1,
+        }
+        self.reschedule_touched();
+    }
+
+    fn account(&mut self, before: u64, number: usize) {
+        self.cached = self.cached - before + self.streams[number].cached();
+        self.peak = self.peak.max(self.cached);
+    }
+
+    fn reschedule_touched(&mut self) {
+        while let Some(port) = self.touched.pop() {
+            self.reschedule(usize::from(port));
+        }
+    }
+
+    fn reschedule(&mut self, port: usize) {
+        let deadline = self.interfaces[port].as_ref().map_or(Nanos::MAX, Host::deadline);
+        self.deadlines.set(port, deadline);
+    }
+
+    /// Measures the flows.
+    pub fn sample(&self, flows: &mut [FlowSample]) {
+        self.interfaces.iter().flatten().for_each(|interface| interface.sample(flows));
+    }
+
+    /// Measures what it holds.
+    pub fn cache(&self, node: NodeId) -> CacheSample {
+        CacheSample { node, bytes: self.cached, peak_bytes: self.peak }
+    }
+
+    /// Lists what was dropped.
+    pub fn drops(&self, list: &mut DropList<'_>) {
+        list.at_node("refused", self.refused);
+        self.interfaces.iter().flatten().for_each(|interface| interface.drops(list));
+    }
+}

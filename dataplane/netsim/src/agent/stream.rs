@@ -1,0 +1,137 @@
+//! One stream at an agent: `groupflow_protocol::split` over the TCP endpoints of its interfaces.
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_protocol::split::{BranchId, From, Mode, SplitError, Stream};
+
+use super::Spot;
+use crate::host::tcp_end::TcpEnd;
+use crate::host::Host;
+use crate::relays::Relay;
+use crate::spec::RelayMode;
+
+/// A cache without bound (Table I of the paper).
+const UNBOUNDED: u64 = u64::MAX;
+
+/// A stream, and the connections that carry it.
+#[derive(Debug)]
+pub struct Split {
+    stream: Stream,
+    /// How far upstream's acknowledgement may be beyond that of the branches; `None`: it is not held back.
+    ahead: Option<u64>,
+    /// Whether all branches stand, and upstream has been told.
+    open: bool,
+    /// How long it is, if it ends.
+    length: Option<u64>,
+    upstream: Spot,
+    branches: Vec<(Spot, BranchId)>,
+}
+
+impl Split {
+    /// A stream whose branches begin with its first byte.
+    pub fn new(relay: &Relay, upstream: Spot, branches: Vec<Spot>) -> Split {
+        let mode = match relay.mode {
+            RelayMode::NodeToNode => Mode::NodeToNode,
+            RelayMode::EndToEnd => Mode::EndToEnd,
+        };
+        let mut stream = Stream::new(mode, UNBOUNDED);
+        // Nothing has come yet, so no branch is refused.
+        let added = |spot| stream.add_branch(From::Start).ok().map(|branch| (spot, branch));
+        let branches = branches.into_iter().filter_map(added).collect();
+        Split { stream, ahead: relay.ahead, open: false, length: relay.length, upstream, branches }
+    }
+
+    /// Bytes that some branch has not acknowledged.
+    pub fn cached(&self) -> u64 {
+        self.stream.cached()
+    }
+
+    /// Takes what upstream's TCP has in order, and hands it to the TCP of each branch.
+    pub fn receive(
+        &mut self,
+        now: Nanos,
+        interfaces: &mut [Option<Host>],
+        touched: &mut Vec<u16>,
+    ) -> Result<(), SplitError> {
+        let delivered = with(interfaces, self.upstream, |tcp| tcp.delivered()).unwrap_or(0);
+        let news = delivered - self.stream.received();
+        if !self.open {
+            self.connect(now, interfaces, touched);
+        }
+        if news == 0 {
+            return Ok(());
+        }
+        self.stream.on_received(news)?;
+        let ended = self.length == Some(delivered);
+        if ended {
+            self.stream.on_upstream_end();
+        }
+        for &(spot, branch) in &self.branches {
+            self.stream.on_sent(branch, news)?;
+            with(interfaces, spot, |tcp| {
+                tcp.supply(now, news);
+                if ended {
+                    tcp.close(now);
+                }
+            });
+            touched.push(spot.port);
+        }
+        self.release(now, interfaces, touched);
+        Ok(())
+    }
+
+    /// Opens the branches when the stream has come, and answers upstream when they stand, where answers are held back.
+    fn connect(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
+        if !with(interfaces, self.upstream, |tcp| tcp.connected()).unwrap_or(false) {
+            return;
+        }
+        self.open = true;
+        for &(spot, _) in &self.branches {
+            let stands = with(interfaces, spot, |tcp| {
+                tcp.open(now);
+                tcp.connected()
+            });
+            self.open &= stands.unwrap_or(false);
+            touched.push(spot.port);
+        }
+        if self.open {
+            with(interfaces, self.upstream, |tcp| tcp.open(now));
+            touched.push(self.upstream.port);
+        }
+    }
+
+    /// Lets upstream's TCP acknowledge what it may.
+    fn release(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
+        let Some(ahead) = self.ahead else { return };
+        let released = self.stream.received().min(self.stream.floor() + ahead);
+        with(interfaces, self.upstream, |tcp| tcp.release(now, released));
+        touched.push(self.upstream.port);
+    }
+
+    /// Takes what a branch's TCP has had acknowledged; upstream's may acknowledge what all have, where it is held back.
+    pub fn acknowledge(
+        &mut self,
+        now: Nanos,
+        branch: usize,
+        interfaces: &mut [Option<Host>],
+        touched: &mut Vec<u16>,
+    ) -> Result<(), SplitError> {
+        let (spot, branch) = self.branches[branch];
+        let acked = with(interfaces, spot, |tcp| tcp.acked()).unwrap_or(0);
+        if !self.open {
+            self.connect(now, interfaces, touched);
+        }
+        if self.stream.acked(branch) == Some(acked) {
+            return Ok(());
+        }
+        let before = self.stream.floor();
+        self.stream.on_acked(branch, acked)?;
+        if self.stream.floor() > before {
+            self.release(now, interfaces, touched);
+        }
+        Ok(())
+    }
+}
+
+fn with<R>(interfaces: &mut [Option<Host>], spot: Spot, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
+    interfaces.get_mut(usize::from(spot.port))?.as_mut()?.with_tcp(spot.place, act)
+}

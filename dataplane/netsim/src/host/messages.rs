@@ -1,0 +1,107 @@
+//! When an application has messages to send.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::random::Random;
+use crate::spec::MessagesSpec;
+
+/// The messages that are still to come.
+#[derive(Debug, Clone)]
+pub struct Messages {
+    spec: MessagesSpec,
+    random: Random,
+    start: Nanos,
+    stop: Nanos,
+    /// The number of the next one, from 1: no time is before the start.
+    number: u64,
+    due: Nanos,
+    offered: u64,
+}
+
+impl Messages {
+    /// Messages from `start` on, none at `stop` or later, of packets of `mss` bytes.
+    pub fn new(spec: MessagesSpec, mss: u32, random: Random, start: Nanos, stop: Nanos) -> Messages {
+        let mss = u64::from(mss);
+        let spec = MessagesSpec { bytes: spec.bytes.div_ceil(mss) * mss, ..spec };
+        let mut messages = Messages { spec, random, start, stop, number: 0, due: Nanos::ZERO, offered: 0 };
+        messages.schedule();
+        messages
+    }
+
+    /// When the next message is written; [`Nanos::MAX`]: there is none.
+    pub fn due(&self) -> Nanos {
+        self.due
+    }
+
+    /// Bytes written so far.
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// The bytes of the messages that are due.
+    pub fn take(&mut self, now: Nanos) -> u64 {
+        let before = self.offered;
+        while self.due <= now && self.due < Nanos::MAX {
+            self.offered += self.spec.bytes;
+            self.schedule();
+        }
+        self.offered - before
+    }
+
+    /// (tr + ti) (x + i): the period, and x from -0.5 to 0.5.
+    fn schedule(&mut self) {
+        let period = self.spec.period_ns;
+        self.number += 1;
+        let since = self.number.saturating_mul(period) - period / 2 + self.random.below(period);
+        let due = self.start.saturating_add(Nanos(since));
+        self.due = if due < self.stop { due } else { Nanos::MAX };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    const PERIOD: u64 = 1_000_000;
+
+    fn messages(host: u32, stop: u64) -> Messages {
+        let spec = MessagesSpec { bytes: 1_461, period_ns: PERIOD };
+        let random = Random::new(7, Stream::Messages(host));
+        Messages::new(spec, 1460, random, Nanos(500), Nanos(stop))
+    }
+
+    #[test]
+    fn each_is_within_half_a_period_of_its_place_and_the_places_are_used_evenly() {
+        let mut messages = messages(1, 500 + 20_000 * PERIOD);
+        let mut offsets = Vec::new();
+        while messages.due() < Nanos::MAX {
+            let number = offsets.len() as u64 + 1;
+            let due = messages.due().0 - 500;
+            offsets.push(due as f64 / PERIOD as f64 - number as f64);
+            assert_eq!(messages.take(Nanos(due + 500)), 2 * 1460, "whole packets");
+        }
+        assert!(offsets.iter().all(|x| (-0.5..0.5).contains(x)));
+        assert!((19_999..=20_000).contains(&offsets.len()), "{}", offsets.len());
+        let mean = offsets.iter().sum::<f64>() / offsets.len() as f64;
+        let square = offsets.iter().map(|x| x * x).sum::<f64>() / offsets.len() as f64;
+        // Five standard errors: of the mean 0.289 / sqrt(20000), of the square 0.0745 / sqrt(20000).
+        assert!(mean.abs() < 0.0102 && (square - 1.0 / 12.0).abs() < 0.0027, "{mean}, {square}");
+        assert_eq!(messages.offered(), 2 * 1460 * offsets.len() as u64);
+    }
+
+    #[test]
+    fn hosts_differ_and_repeat() {
+        let times = |host| {
+            let mut messages = messages(host, 10 * PERIOD);
+            std::iter::from_fn(|| {
+                let due = messages.due();
+                messages.take(due);
+                (due < Nanos::MAX).then_some(due)
+            })
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(times(1), times(1));
+        assert_ne!(times(1), times(2));
+    }
+}
