@@ -28,6 +28,7 @@ from groupflow.api.schemas import (
     SwitchView,
     Tokens,
 )
+from groupflow.api.tcp import settings_of, tcp_routes
 from groupflow.api.views import (
     agent_views,
     counter_index,
@@ -65,6 +66,7 @@ def make_app(controller: Controller) -> FastAPI:
     app = FastAPI(title="groupflow controller", version="1", responses=problems)
     for router in (
         _sessions(controller),
+        tcp_routes(controller),
         _switches(controller),
         diffusion_routes(controller),
         placement_routes(controller),
@@ -87,7 +89,12 @@ def _sessions(controller: Controller) -> APIRouter:
     async def create_session(new: NewSession) -> CreatedSession:
         expires = int(time.time()) + new.lifetime if new.lifetime else None
         session = await manager.create(
-            new.id, mode=new.mode, policy=new.policy, window=new.window, expires=expires
+            new.id,
+            mode=new.mode,
+            policy=new.policy,
+            window=new.window,
+            expires=expires,
+            tcp=settings_of(new.tcp) if new.tcp else None,
         )
         return CreatedSession(**session_view(session).model_dump(), tokens=tokens_of(controller, session))
 
