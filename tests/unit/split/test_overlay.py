@@ -174,7 +174,7 @@ def test_the_prefix_is_refused() -> None:
 
 def test_addresses_are_given_from_the_lowest() -> None:
     prefix = IPv4Network("10.9.8.4/30")
-    assert lowest_free(prefix, set()) == "10.9.8.5"
+    assert lowest_free(prefix, set[str]()) == "10.9.8.5"
     assert lowest_free(prefix, {"10.9.8.5"}) == "10.9.8.6"
     with pytest.raises(RefusalError, match=r"every address of 10\.9\.8\.4/30 is taken"):
         lowest_free(prefix, {"10.9.8.5", "10.9.8.6"})
