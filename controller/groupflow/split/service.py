@@ -92,6 +92,8 @@ class Splitting:
         self._wall = wall
         self._lost: dict[str, float] = {}
         """when agents that were there went, by switch"""
+        self._given_up: set[str] = set()
+        """those of them that only sessions that resume still wait for"""
         self._tasks: set[asyncio.Task[None]] = set()
         manager.followers.append(self)
         for device in fabric.devices.values():
@@ -122,14 +124,15 @@ class Splitting:
 
     def sweep(self) -> None:
         """Gives up the agents that have been away for too long."""
-        gone = [switch for switch, since in self._lost.items() if self._clock() - since >= AGENT_GRACE]
-        for session in list(self._manager.sessions.values()):
-            if session.record.tcp and gone:
-                self.changed(session.id)
-        for switch in gone:
-            if self._clock() - self._lost[switch] >= RESUME_GRACE:
-                del self._lost[switch]
+        for switch, since in list(self._lost.items()):
+            away = self._clock() - since
+            if away >= RESUME_GRACE:
+                self._welcome(switch)
                 self._remember(switch, present=False)
+                self._all_changed()
+            elif away >= AGENT_GRACE and switch not in self._given_up:
+                self._given_up.add(switch)
+                self._all_changed()
 
     def serving(self, session: Session) -> list[str]:
         """The switches whose agents take part in a session, there or expected back."""
@@ -182,13 +185,21 @@ class Splitting:
     def _agent_changed(self, switch: str, state: AgentState) -> None:
         host = self.agents[switch].host
         if state == "up":
-            self._lost.pop(switch, None)
+            self._welcome(switch)
         else:
             self._lost[switch] = self._clock()
         self._remember(switch, present=True)
         if state == "up":
             self._start(self._recall(switch))
         self._events.tell(f"split-agent-{state}", switch=switch, host=host)
+        self._all_changed()
+
+    def _welcome(self, switch: str) -> None:
+        """Nobody waits for this agent any more."""
+        self._lost.pop(switch, None)
+        self._given_up.discard(switch)
+
+    def _all_changed(self) -> None:
         for session in list(self._manager.sessions.values()):
             if session.record.tcp:
                 self.changed(session.id)
