@@ -20,6 +20,7 @@ from groupflow.api.schemas import (
     Health,
     LinkView,
     MemberView,
+    NewMember,
     NewSession,
     Problem,
     SessionChange,
@@ -119,6 +120,12 @@ def _sessions(controller: Controller) -> APIRouter:
     async def list_session_members(session: int) -> list[MemberView]:
         found = manager.get(session)
         return [member_view(controller, found, member) for member in found.members.values()]
+
+    @router.post("/sessions/{session}/members", status_code=201)
+    async def add_listener(session: int, new: NewMember) -> MemberView:
+        """For programs that do not join themselves with `groupflow member`."""
+        member = await manager.register(session, new.host, new.port, new.name, new.start)
+        return member_view(controller, manager.get(session), member)
 
     @router.delete("/sessions/{session}/members/{member}", status_code=204)
     async def remove_member(session: int, member: int) -> None:

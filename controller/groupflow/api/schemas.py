@@ -56,6 +56,17 @@ class SessionChange(BaseModel):
     window: int | None = Field(None, ge=1, le=LAST_WINDOW)
 
 
+class NewMember(BaseModel):
+    """A program that listens on a host, to be a member of a TCP session until it is removed or fails."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    host: str
+    port: int = Field(ge=1, le=65535)
+    name: str = Field("", max_length=200, description="the host's when left out")
+    start: Literal["now", "start"] = Field("now", description="where it begins in a stream under way")
+
+
 class MemberView(BaseModel):
     session: int
     id: int

@@ -127,6 +127,18 @@ def _members(groups: Subparsers) -> None:
         members, "list", "list members, of one session or of all", "members list 7", _list_members
     )
     listing.add_argument("session", type=int, nargs="?")
+    add = _leaf(
+        members,
+        "add",
+        "make a program that listens on a host a member of a TCP session",
+        "members add 7 h2 9000",
+        _add_member,
+    )
+    add.add_argument("session", type=int)
+    add.add_argument("host")
+    add.add_argument("port", type=int)
+    add.add_argument("--name", default="", help="its name (default: the host's)")
+    add.add_argument("--from", dest="start", choices=("now", "start"), default="now")
     remove = _leaf(
         members, "remove", "remove a member from its session", "members remove 7 3", _remove_member
     )
@@ -216,6 +228,11 @@ def _delete_session(args: argparse.Namespace) -> int:
 def _list_members(args: argparse.Namespace) -> int:
     path = "/members" if args.session is None else f"/sessions/{args.session}/members"
     return _print_rows(args, _call(args, "GET", path), MEMBER_COLUMNS)
+
+
+def _add_member(args: argparse.Namespace) -> int:
+    body = {"host": args.host, "port": args.port, "name": args.name, "start": args.start}
+    return _print_rows(args, [_call(args, "POST", f"/sessions/{args.session}/members", body)], MEMBER_COLUMNS)
 
 
 def _remove_member(args: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from groupflow.sessions.model import (
     RefusalError,
     Session,
     SessionRecord,
+    Start,
     TcpSettings,
 )
 from groupflow.sessions.numbers import Stream
@@ -34,7 +35,7 @@ from groupflow.sessions.post import Post
 from groupflow.sessions.presence import Presence
 from groupflow.sessions.requests import JoinAnswer, JoinRequest, Options, known_policy, known_window
 from groupflow.sessions.tcp import MAX_LISTENERS, checked, lowest_free
-from groupflow.sessions.tokens import admits, new_salt
+from groupflow.sessions.tokens import admits, new_salt, token
 from groupflow.sessions.tree import lowest_rate, stream_tree
 from groupflow.store.interface import Store, Transaction
 
@@ -196,7 +197,8 @@ class SessionManager:
         except RefusalError:
             self.install(before)
             raise
-        self.presence.hear((ask.session, member.id))
+        if member.udp_port:
+            self.presence.hear((ask.session, member.id))
         replaced = [before.members[number] for number in before.members.keys() - after.members.keys()]
         writes = {
             MEMBERS.key(ask.session, member.id): MEMBERS.dump(member),
@@ -222,6 +224,24 @@ class SessionManager:
                 "member-joined", session=ask.session, member=member.id, name=member.name, role=member.role
             )
         return self._joined(session, member, ask)
+
+    async def register(self, session: int, host: str, port: int, name: str, start: Start) -> Member:
+        """Makes a listening program a member until it is removed or fails. Raises RefusalError."""
+        record = self.get(session).record
+        if host not in self._fabric.topology.hosts:
+            raise RefusalError("bad_request", f"no host {host!r}; name one of the topology")
+        ask = JoinRequest(
+            session=session,
+            role="listener",
+            host=self._fabric.topology.hosts[host],
+            udp_port=0,
+            name=name or host,
+            token=token(self.secret, record, "receiver"),
+            start=start,
+            tcp_port=port,
+        )
+        joined = await self.join(ask)
+        return self.get(session).members[joined.member]
 
     def introduce_sources(self, session: int, member: int, known: int) -> None:
         """Tells a receiver of the streams that its JOINED did not name."""
@@ -350,7 +370,8 @@ class SessionManager:
 
     def _place_of(self, session: Session, ask: JoinRequest) -> tuple[Member, Session]:
         """Who it is to be, and the session without whom it replaces."""
-        same = [m for m in session.members.values() if (m.host, m.udp_port) == (ask.host.name, ask.udp_port)]
+        place = (ask.host.name, ask.udp_port)
+        same = [m for m in session.members.values() if ask.udp_port and (m.host, m.udp_port) == place]
         former = session.members.get(ask.former)
         if former and (former.host, former.name, former.role) == (ask.host.name, ask.name, ask.role):
             same.append(former)

@@ -90,6 +90,7 @@ class Member:
     role: Role
     host: str
     udp_port: int
+    """where it is heard from; 0: nowhere, the API registered it"""
     joined: int
     """seconds since 1970"""
     complete: frozenset[int] = frozenset()

@@ -145,3 +145,30 @@ async def test_ctl_watches_until_the_controller_is_gone(
 def test_a_command_line_that_will_not_do(line: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["ctl", "--api", "http://127.0.0.1:1", *line.split()]) == 2
     assert text in capfd.readouterr().err
+
+
+async def test_members_are_registered_over_the_api_and_stay(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path) as (subject, client, url):
+        await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
+        assert await ctl(url, *["members", "add", "7", "h2", "9000", "--name", "one", "--from", "start"]) == 0
+        assert "one" in capfd.readouterr().out
+        made = await client.post("/sessions/7/members", json={"host": "h2", "port": 9001})
+        assert made.status_code == 201 and made.json()["tcp_port"] == 9001
+        assert subject.branches("c1") == ["one", "h2"]
+        await subject.world.advance(10)
+        assert len(subject.world.running.manager.get(7).listeners) == 2, "nobody expects to hear of them"
+        for body, status, text in (
+            ({"host": "h9", "port": 1}, 400, "no host 'h9'"),
+            ({"host": "h2", "port": 0}, 422, "port"),
+            ({"host": "h2", "port": 9000, "name": "two"}, 400, "one is a member with port 9000"),
+        ):
+            answer = await client.post("/sessions/7/members", json=body)
+            assert answer.status_code == status and text in answer.json()["error"]
+        await subject.world.stop()
+        await subject.world.start()
+        await subject.world.advance(10)
+        assert len(subject.world.running.manager.get(7).listeners) == 2
+        subject.agents["c1"].tell("member_failed", 7, stream="ab", member=1, text="refused")
+        await until(lambda: subject.branches("c1") == ["h2"], "failed ones leave")
