@@ -7,6 +7,7 @@
 //                               |            (punt)                     | replication |  +--> and queues
 //                               |                                       +-------------+  |
 //                               +-- unicast, ARP --> forwarding --> classification ------+  (queue)
+//                               |                        +--------> refusal (reset) -----+
 //                               +-- feedback, ticks --> diffusion -----------------------+
 //                               +-- probes of links --> probes --------------------------+
 //
@@ -27,6 +28,7 @@
 #include "include/repair.p4"
 #include "include/replication.p4"
 #include "include/forwarding.p4"
+#include "include/refusal.p4"
 #include "include/scaling.p4"
 #include "include/diffusion.p4"
 #include "include/probes.p4"
@@ -70,6 +72,7 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Validation() validation;
     Session() session;
     Forwarding() forwarding;
+    Refusal() refusal;
     Classification() classification;
     Diffusion() diffusion;
     Probes() probes;
@@ -105,7 +108,11 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                     } else {
                         forwarding.apply(hdr, meta);
                     }
-                    classification.apply(hdr, meta);
+                    if (meta.refused == 1) {
+                        refusal.apply(hdr, meta);
+                    } else {
+                        classification.apply(hdr, meta);
+                    }
                 }
             }
         }

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 __version__: str
 
-Role: TypeAlias = Literal["sender", "receiver", "cache"]
+Role: TypeAlias = Literal["sender", "receiver", "cache", "listener"]
 Start: TypeAlias = Literal["now", "start", "resume"]
 Mode: TypeAlias = Literal["e2e", "n2n"]
 Policy: TypeAlias = Literal["strict", "isolate"]
@@ -46,6 +46,7 @@ class Control:
     start: Start | None
     name: str | None
     token: str | None
+    port: int | None
     reason: LeaveReason | None
     next: int | None
     repairs: int | None
@@ -94,6 +95,7 @@ def build_request(
     start: Start = "now",
     name: str = "",
     token: str = "",
+    port: int = 0,
     reason: LeaveReason = "done",
     next: int = 0,
     repairs: int = 0,

@@ -18,6 +18,7 @@ from groupflow.sessions.post import Post
 from groupflow.sessions.requests import Options
 from groupflow.sessions.tokens import new_secret
 from groupflow.sessions.watchdog import Watchdog
+from groupflow.split.service import SplitOptions, Splitting
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.store.memory import MemoryStore
 from groupflow.store.sqlite import SqliteStore
@@ -41,6 +42,7 @@ class Controller:
         election_id: int,
         options: Options,
         *,
+        split: SplitOptions | None = None,
         connector: Connector | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -63,6 +65,16 @@ class Controller:
             self.manager, self.fabric, store, post, self.caching, self.events, clock=clock, wall=wall
         )
         self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
+        self.splitting = Splitting(
+            self.fabric,
+            self.manager,
+            post,
+            store,
+            self.events,
+            split or SplitOptions(),
+            clock=clock,
+            wall=wall,
+        )
         self.control = ControlPlane(topology, self.manager, self.watchdog, self.caching, post, clock=clock)
 
     @staticmethod
@@ -72,17 +84,22 @@ class Controller:
         store: Store,
         options: Options,
         *,
+        split: SplitOptions | None = None,
         connector: Connector | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> "Controller":
-        """A controller that carries on where the one before it, with this store, ended. Raises StoreError."""
+        """A controller that carries on where the one before it, with this store, ended.
+
+        Raises StoreError, SplitError.
+        """
         secret, election_id = await _identity(store, int(wall()))
         controller = Controller(
             topology, program, store, secret, election_id, options,
-            connector=connector, clock=clock, wall=wall,
+            split=split, connector=connector, clock=clock, wall=wall,
         )  # fmt: skip
         await controller.watchdog.restore()
+        await controller.splitting.restore()
         await controller.diffusion.restore()
         return controller
 
@@ -93,6 +110,7 @@ class Controller:
                 for device in self.devices.values():
                     tasks.create_task(device.run(), name=f"switch {device.name}")
                 tasks.create_task(self.watchdog.run(), name="watchdog")
+                tasks.create_task(self.splitting.run(), name="splitting")
         finally:
             await self.control.close()
 

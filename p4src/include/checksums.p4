@@ -1,5 +1,6 @@
-// Header checksums only: no switch chip can sum a payload. A rewritten copy carries UDP checksum 0, which RFC 768
-// allows over IPv4; the payload is guarded by the frame check of each link and the file's hash at its end.
+// Header checksums only: no switch chip can sum a payload. TCP's is left to the ends, but for resets that a switch makes:
+// they have no payload. A rewritten copy of a group packet carries UDP checksum 0, which RFC 768 allows over IPv4; the
+// payload is guarded by the frame check of each link and the file's hash at its end.
 #ifndef _GROUPFLOW_CHECKSUMS_
 #define _GROUPFLOW_CHECKSUMS_
 
@@ -13,6 +14,13 @@
       hdr.group.session, hdr.group.source, hdr.group.member, hdr.group.seq,         \
       hdr.group.stamp, hdr.group.length }
 
+// With the pseudo header of RFC 9293, 3.1, of a segment without options and payload.
+#define TCP_RESET_CHECKSUM_FIELDS                                                   \
+    { hdr.ipv4.src, hdr.ipv4.dst, 8w0, hdr.ipv4.protocol, TCP_BYTES,                \
+      hdr.tcp.src_port, hdr.tcp.dst_port, hdr.tcp.seq, hdr.tcp.ack,                 \
+      hdr.tcp.data_offset, hdr.tcp.reserved, hdr.tcp.flags, hdr.tcp.window,         \
+      hdr.tcp.urgent }
+
 control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum,
@@ -24,6 +32,7 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
 control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.refused == 1, TCP_RESET_CHECKSUM_FIELDS, hdr.tcp.checksum, HashAlgorithm.csum16);
         update_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
     }
 }

@@ -59,11 +59,17 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         meta.drop_reason = DROP_NO_ROUTE;
     }
 
-    // Next hop of a unicast packet.
-    // Written by: the controller, at start, along shortest paths. Legal: any prefix; port is not 0 and not the CPU port.
+    action refuse() {
+        meta.refused = 1;
+    }
+
+    // Next hop of a unicast packet. The prefix of the TCP sessions' addresses is refused (refusal.p4), but for each
+    // session that an agent serves, whose address is routed to the agent.
+    // Written by: the controller, along shortest paths: hosts and the prefix at start, a session when it is created or
+    // an agent comes or goes. Legal: any prefix; port is not 0 and not the CPU port.
     table ipv4_route {
         key = { hdr.ipv4.dst : lpm; }
-        actions = { route; no_route; }
+        actions = { route; refuse; no_route; }
         const default_action = no_route();
         size = MAX_ROUTES;
     }

@@ -21,6 +21,16 @@ const bit<16> ETHERTYPE_TICK     = 0x88b6;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
+// What the switch says of packets it makes.
+const bit<3> IPV4_DONT_FRAGMENT = 2;
+const bit<8> IPV4_FRESH_TTL     = 64;
+
+// Bits in tcp_t.flags.
+const bit<8> TCP_FIN = 0x01;
+const bit<8> TCP_SYN = 0x02;
+const bit<8> TCP_RST = 0x04;
+const bit<8> TCP_ACK = 0x10;
+
 const bit<16> UDP_PORT_GROUPFLOW = 26470;  // "gf" in ASCII
 const bit<8>  GROUPFLOW_VERSION  = 1;
 const bit<8>  GROUP_PREFIX       = 239;    // a session's group address is 239.<low 24 bits of its id>
@@ -29,6 +39,7 @@ const bit<8>  GROUP_PREFIX       = 239;    // a session's group address is 239.<
 const bit<16> ETHERNET_BYTES = 14;
 const bit<16> IPV4_BYTES     = 20;
 const bit<16> UDP_BYTES      = 8;
+const bit<16> TCP_BYTES      = 20;
 const bit<16> GROUP_BYTES    = 24;
 
 // Values of group_t.type.

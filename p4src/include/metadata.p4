@@ -23,6 +23,7 @@ const drop_reason_t DROP_ABSORBED          = 14;  // acknowledgement that did no
 const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from another port than the flow's downstream
 const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
 const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
+const drop_reason_t DROP_REFUSED           = 18;  // to a refused address, and no TCP segment that asks for an answer
 #define DROP_REASONS 32
 
 typedef bit<3> queue_t;              // of the egress port. 0: what is not controlled, 1 to 6: controlled flows
@@ -53,6 +54,7 @@ struct metadata_t {
     group_t       group;         // replicate to this group; 0: none
     bit<1>        from_agent;    // came from the cache agent: do not send it back there
     bit<1>        is_group;      // addressed to a session's group address
+    bit<1>        refused;       // addressed to a TCP session's address that nobody serves; at egress: a reset made of it
     flow_t        flow;          // controlled flow the packet belongs to; 0: none
     queue_t       queue;         // at the egress port
     bit<32>       now;           // when the packet arrived, us; only differences mean something

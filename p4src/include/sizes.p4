@@ -17,8 +17,9 @@
 #define MAX_NEIGHBOURS 16384
 #endif
 
+// Hosts, and TCP sessions, each with an address of its own.
 #ifndef MAX_ROUTES
-#define MAX_ROUTES 1024
+#define MAX_ROUTES 8192
 #endif
 
 #ifndef MAX_ARP_ENTRIES

@@ -20,6 +20,7 @@ from groupflow.api.schemas import (
     Health,
     LinkView,
     MemberView,
+    NewMember,
     NewSession,
     Problem,
     SessionChange,
@@ -28,6 +29,7 @@ from groupflow.api.schemas import (
     SwitchView,
     Tokens,
 )
+from groupflow.api.tcp import settings_of, tcp_routes
 from groupflow.api.views import (
     agent_views,
     counter_index,
@@ -65,6 +67,7 @@ def make_app(controller: Controller) -> FastAPI:
     app = FastAPI(title="groupflow controller", version="1", responses=problems)
     for router in (
         _sessions(controller),
+        tcp_routes(controller),
         _switches(controller),
         diffusion_routes(controller),
         placement_routes(controller),
@@ -87,7 +90,12 @@ def _sessions(controller: Controller) -> APIRouter:
     async def create_session(new: NewSession) -> CreatedSession:
         expires = int(time.time()) + new.lifetime if new.lifetime else None
         session = await manager.create(
-            new.id, mode=new.mode, policy=new.policy, window=new.window, expires=expires
+            new.id,
+            mode=new.mode,
+            policy=new.policy,
+            window=new.window,
+            expires=expires,
+            tcp=settings_of(new.tcp) if new.tcp else None,
         )
         return CreatedSession(**session_view(session).model_dump(), tokens=tokens_of(controller, session))
 
@@ -112,6 +120,12 @@ def _sessions(controller: Controller) -> APIRouter:
     async def list_session_members(session: int) -> list[MemberView]:
         found = manager.get(session)
         return [member_view(controller, found, member) for member in found.members.values()]
+
+    @router.post("/sessions/{session}/members", status_code=201)
+    async def add_listener(session: int, new: NewMember) -> MemberView:
+        """For programs that do not join themselves with `groupflow member`."""
+        member = await manager.register(session, new.host, new.port, new.name, new.start)
+        return member_view(controller, manager.get(session), member)
 
     @router.delete("/sessions/{session}/members/{member}", status_code=204)
     async def remove_member(session: int, member: int) -> None:

@@ -1,16 +1,40 @@
 """What the REST API takes and gives. FastAPI makes the OpenAPI document of these."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from groupflow.sessions.model import DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
+from groupflow.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
 
 
 class Problem(BaseModel):
     """Every error: one line with the cause and the cure."""
 
     error: str
+
+
+class NewTcp(BaseModel):
+    """That TCP clients can send into the session. Sizes in bytes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ports: list[int] = Field(min_length=1, description="where clients connect to, at the session's address")
+    cache_bytes: int = Field(DEFAULT_CACHE, description="bound of each stream's cache at each agent")
+    history_bytes: int = Field(0, description="kept for members that join late, from the start")
+    congestion: str | None = Field(None, description="the kernel's congestion control; none: its default")
+    send_buffer: int | None = Field(None, description="of connections onward; none: the kernel adapts it")
+    receive_buffer: int | None = Field(
+        None, description="of senders' connections; none: the kernel adapts it"
+    )
+    replies: Literal["leader", "merge", "drop"] = Field("drop", description="what members send back")
+    resume: bool = Field(False, description="streams outlive the restart of an agent")
+    agents: list[str] = Field(
+        default_factory=list[str], description="switches whose agents take part; []: all"
+    )
+
+
+class TcpView(NewTcp):
+    address: str
 
 
 class NewSession(BaseModel):
@@ -21,6 +45,7 @@ class NewSession(BaseModel):
     policy: Literal["strict", "isolate", "demote"] = Field("strict", description="what a slow receiver does")
     window: int = Field(DEFAULT_WINDOW, ge=1, le=LAST_WINDOW, description="packets outstanding at most")
     lifetime: int | None = Field(None, ge=1, description="seconds until the session expires; none: never")
+    tcp: NewTcp | None = Field(None, description="none: TCP clients cannot send into it")
 
 
 class SessionChange(BaseModel):
@@ -31,11 +56,22 @@ class SessionChange(BaseModel):
     window: int | None = Field(None, ge=1, le=LAST_WINDOW)
 
 
+class NewMember(BaseModel):
+    """A program that listens on a host, to be a member of a TCP session until it is removed or fails."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    host: str
+    port: int = Field(ge=1, le=65535)
+    name: str = Field("", max_length=200, description="the host's when left out")
+    start: Literal["now", "start"] = Field("now", description="where it begins in a stream under way")
+
+
 class MemberView(BaseModel):
     session: int
     id: int
     name: str
-    role: Literal["sender", "receiver"]
+    role: Literal["sender", "receiver", "listener"]
     host: str
     switch: str
     udp_port: int
@@ -44,6 +80,7 @@ class MemberView(BaseModel):
     repairs: int
     complete: list[int] = Field(description="the streams it has received whole")
     isolated: bool = Field(description="too slow for a stream, and fed by its switch's cache")
+    tcp_port: int = Field(description="where a listener listens; 0: it is none")
 
 
 class BranchView(BaseModel):
@@ -76,6 +113,56 @@ class SessionView(BaseModel):
     expires: int | None
     senders: int
     receivers: int
+    listeners: int = Field(description="members that take TCP streams")
+    address: str | None = Field(description="where TCP clients send into it")
+    tcp: TcpView | None
+
+
+class ReceiptView(BaseModel):
+    """A member has all of a stream: its TCP has acknowledged every byte and the end."""
+
+    stream: str
+    member: int
+    name: str
+    bytes: int
+    at: float = Field(description="seconds since 1970")
+
+
+class TcpStreamView(BaseModel):
+    stream: str
+    peer: str = Field(description="the sender's IP:PORT; empty: not known")
+    switch: str = Field(description="where its agent is")
+    outcome: str = Field(description="empty: the stream is under way")
+    receipts: list[ReceiptView]
+    failed: dict[int, str] = Field(description="members that were lost, and why")
+
+
+class TcpAgentView(BaseModel):
+    """A session agent's part in a session."""
+
+    switch: str
+    host: str
+    state: Literal["up", "down"]
+    problem: str | None = Field(description="why it is down, or refused the session")
+    counters: dict[str, Any] = Field(description="as the agent counts: docs/split.md")
+
+
+class TcpDetail(BaseModel):
+    settings: TcpView
+    agents: list[TcpAgentView]
+    streams: list[TcpStreamView]
+
+
+class SplitAgentView(BaseModel):
+    switch: str
+    host: str
+    control: str = Field(description="where its control socket is")
+    state: Literal["up", "down"]
+    problem: str | None
+    sessions: int
+    streams: int
+    cache_used: int
+    cache_limit: int
 
 
 class SessionDetail(SessionView):

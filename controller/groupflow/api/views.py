@@ -16,6 +16,7 @@ from groupflow.api.schemas import (
     SwitchView,
     Tokens,
 )
+from groupflow.api.tcp import tcp_view
 from groupflow.p4rt.counters import DROP_REASONS
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
 from groupflow.p4rt.program import Field, Program
@@ -38,6 +39,9 @@ def session_view(session: Session) -> SessionView:
         expires=record.expires,
         senders=len(session.sources),
         receivers=len(session.receivers),
+        listeners=len(session.listeners),
+        address=record.tcp.address if record.tcp else None,
+        tcp=tcp_view(record.tcp) if record.tcp else None,
     )
 
 
@@ -76,6 +80,7 @@ def member_view(controller: Controller, session: Session, member: Member) -> Mem
         repairs=heard.repairs if heard else 0,
         complete=sorted(member.complete),
         isolated=any(isolated == member.id for _, isolated in session.record.isolated),
+        tcp_port=member.tcp_port,
     )
 
 

@@ -1,10 +1,15 @@
 """`groupflow controller`: runs the controller of a network."""
 
 import argparse
+from dataclasses import replace
+from ipaddress import IPv4Network
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from groupflow.split.service import SplitOptions
 
 _BUILD = Path("p4src/build")
 
@@ -57,6 +62,21 @@ def register(subparsers: Subparsers) -> None:
         metavar="N",
         help="bound of a stream's cache (default: the agent's)",
     )
+    run.add_argument(
+        "--tcp-prefix",
+        type=_prefix,
+        default="10.200.0.0/16",
+        metavar="PREFIX",
+        help="addresses of TCP sessions; agents own it, switches refuse the rest (default: %(default)s)",
+    )
+    run.add_argument(
+        "--agent-control",
+        action="append",
+        default=[],
+        metavar="WHERE",
+        help="session agents' control sockets: a FOLDER with HOST.split.sock of each (default: "
+        "/run/groupflow), or HOST=PATH or HOST=IP:PORT of one; repeatable",
+    )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)
 
@@ -67,6 +87,7 @@ def run_controller(args: argparse.Namespace) -> int:
 
     from groupflow.api.server import ApiError
     from groupflow.p4rt.program import ProgramError
+    from groupflow.split.service import SplitError
     from groupflow.store.interface import StoreError
     from groupflow.topology import TopologyError
 
@@ -77,7 +98,7 @@ def run_controller(args: argparse.Namespace) -> int:
     )
     try:
         asyncio.run(_serve(args))
-    except* (TopologyError, ProgramError, StoreError, ApiError) as errors:
+    except* (TopologyError, ProgramError, StoreError, ApiError, SplitError) as errors:
         raise CommandError(str(_first(errors))) from None
     return OK
 
@@ -98,8 +119,12 @@ async def _serve(args: argparse.Namespace) -> None:
     with listen(host, port) as listener:
         store = await open_store(args.store)
         try:
-            options = Options(agent_token=args.agent_token, cache_bytes=args.cache_bytes)
-            controller = await Controller.open(network, program, store, options)
+            options = Options(
+                agent_token=args.agent_token, cache_bytes=args.cache_bytes, tcp_prefix=args.tcp_prefix
+            )
+            controller = await Controller.open(
+                network, program, store, options, split=_split_options(args.agent_control)
+            )
             stopped = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -118,6 +143,35 @@ async def _serve(args: argparse.Namespace) -> None:
                     task.cancel()
         finally:
             await store.close()
+
+
+def _prefix(text: str) -> IPv4Network:
+    try:
+        prefix = IPv4Network(text)
+    except ValueError:
+        prefix = None
+    if prefix is None or not 8 <= prefix.prefixlen <= 30:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no prefix of 8 to 30 bits; write one like 10.200.0.0/16"
+        )
+    return prefix
+
+
+def _split_options(places: list[str]) -> "SplitOptions":
+    from groupflow.split.link import place
+    from groupflow.split.service import SplitOptions
+
+    options = SplitOptions()
+    for text in places:
+        host, found, where = text.partition("=")
+        if not found:
+            options = replace(options, folder=Path(text))
+            continue
+        try:
+            options = replace(options, places={**options.places, host: place(where)})
+        except ValueError as error:
+            raise CommandError(f"--agent-control {text}: {error}") from None
+    return options
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli import diffusion, placement
+from groupflow.cli import diffusion, placement, tcp
 from groupflow.cli.command import OK, REFUSED, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -17,7 +17,17 @@ DEFAULT_API = "http://127.0.0.1:9580"
 
 Rows = list[dict[str, Any]]
 
-SESSION_COLUMNS = ("id", "mode", "policy", "window", "senders", "receivers", "expires")
+SESSION_COLUMNS = (
+    "id",
+    "mode",
+    "policy",
+    "window",
+    "senders",
+    "receivers",
+    "listeners",
+    "address",
+    "expires",
+)
 MEMBER_COLUMNS = (
     "session",
     "id",
@@ -29,8 +39,12 @@ MEMBER_COLUMNS = (
     "repairs",
     "complete",
     "isolated",
+    "tcp_port",
 )
 SWITCH_COLUMNS = ("name", "device_id", "grpc", "state", "agent", "streams", "entries", "problem")
+SPLIT_COLUMNS = (
+    *("switch", "host", "control", "state", "sessions", "streams", "cache_used", "cache_limit", "problem"),
+)
 AGENT_COLUMNS = ("switch", "host", "id", "udp_port", "cached_bytes", "repairs", "full", "streams")
 
 
@@ -56,6 +70,7 @@ def register(subparsers: Subparsers) -> None:
     placement.add(groups, _leaf, _call, _print_json)
     agents = _group(groups, "agents", "the cache agents")
     _leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)
+    _leaf(agents, "split", "list the session agents that split TCP connections", "agents split", _list_split)
     counters = _leaf(
         groups, "counters", "show what a switch has counted", "counters s1 --counter drops", _counters
     )
@@ -84,6 +99,8 @@ def _sessions(groups: Subparsers) -> None:
     )
     create.add_argument("session", type=int, nargs="?", help="its id (default: chosen)")
     create.add_argument("--lifetime", type=int, metavar="SECONDS", help="when it expires (default: never)")
+    tcp.add_settings(create)
+    tcp.add(sessions, _leaf, _call)
     delete = _leaf(
         sessions, "delete", "end a session for all its members", "sessions delete 7", _delete_session
     )
@@ -110,6 +127,18 @@ def _members(groups: Subparsers) -> None:
         members, "list", "list members, of one session or of all", "members list 7", _list_members
     )
     listing.add_argument("session", type=int, nargs="?")
+    add = _leaf(
+        members,
+        "add",
+        "make a program that listens on a host a member of a TCP session",
+        "members add 7 h2 9000",
+        _add_member,
+    )
+    add.add_argument("session", type=int)
+    add.add_argument("host")
+    add.add_argument("port", type=int)
+    add.add_argument("--name", default="", help="its name (default: the host's)")
+    add.add_argument("--from", dest="start", choices=("now", "start"), default="now")
     remove = _leaf(
         members, "remove", "remove a member from its session", "members remove 7 3", _remove_member
     )
@@ -175,11 +204,12 @@ def _show_session(args: argparse.Namespace) -> int:
 
 
 def _create_session(args: argparse.Namespace) -> int:
-    body = _given(id=args.session, lifetime=args.lifetime, **_settings(args))
+    body = _given(id=args.session, lifetime=args.lifetime, tcp=tcp.settings(args), **_settings(args))
     session = _call(args, "POST", "/sessions", body)
     if args.json:
         return _print_json(session)
-    print_pairs({"session": session["id"], "token": session["tokens"]["join"]})
+    address = {"address": tcp.address(session["tcp"])} if session["tcp"] else {}
+    print_pairs({"session": session["id"], "token": session["tokens"]["join"], **address})
     return OK
 
 
@@ -198,6 +228,11 @@ def _delete_session(args: argparse.Namespace) -> int:
 def _list_members(args: argparse.Namespace) -> int:
     path = "/members" if args.session is None else f"/sessions/{args.session}/members"
     return _print_rows(args, _call(args, "GET", path), MEMBER_COLUMNS)
+
+
+def _add_member(args: argparse.Namespace) -> int:
+    body = {"host": args.host, "port": args.port, "name": args.name, "start": args.start}
+    return _print_rows(args, [_call(args, "POST", f"/sessions/{args.session}/members", body)], MEMBER_COLUMNS)
 
 
 def _remove_member(args: argparse.Namespace) -> int:
@@ -227,6 +262,10 @@ def _show_switch(args: argparse.Namespace) -> int:
 
 def _list_agents(args: argparse.Namespace) -> int:
     return _print_rows(args, _call(args, "GET", "/agents"), AGENT_COLUMNS)
+
+
+def _list_split(args: argparse.Namespace) -> int:
+    return _print_rows(args, _call(args, "GET", "/split-agents"), SPLIT_COLUMNS)
 
 
 def _counters(args: argparse.Namespace) -> int:

@@ -83,6 +83,8 @@ def describe(event: Event) -> str | None:
     match event.name:
         case "joined" if event.fields.get("rejoined"):
             return "joined again"
+        case "joined" if event.fields.get("role") == "member":
+            return f"joined as member {event.integer('member')}, {event.integer('receivers')} in all"
         case "joined":
             return f"joined as member {event.integer('member')}, {event.text('mode')} {event.text('policy')}"
         case "started":

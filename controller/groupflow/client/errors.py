@@ -50,6 +50,10 @@ class SenderLostError(AgentError):
     """The sender left or was lost before the stream was complete."""
 
 
+class PutOutError(AgentError):
+    """A session agent could not serve this member: its program did not listen, or went."""
+
+
 class DataGoneError(AgentError):
     """Packets this receiver misses are in no cache any more."""
 
@@ -62,6 +66,7 @@ BY_CODE: dict[str, type[AgentError]] = {
     "no_receivers": NoReceiversError,
     "session_deleted": SessionDeletedError,
     "sender_lost": SenderLostError,
+    "put_out": PutOutError,
     "gone": DataGoneError,
 }
 """The error type of each `code` of gfagent's error event; others are plain AgentError."""

@@ -1,10 +1,10 @@
-"""Options of the three roles of gfagent, and the command line they make."""
+"""Options of the roles of gfagent, and the command line they make."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-Role: TypeAlias = Literal["send", "recv", "cache"]
+Role: TypeAlias = Literal["send", "recv", "member", "cache"]
 Start: TypeAlias = Literal["now", "start"]
 
 
@@ -81,6 +81,20 @@ class RecvOptions(Common):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemberOptions(Common):
+    """A member whose streams come as TCP connections, to a program that listens on its host."""
+
+    session: int
+    listen: int
+    """TCP port"""
+    start: Start = "now"
+
+    def arguments(self) -> list[str]:
+        arguments = ["member", "--session", str(self.session), *self._arguments()]
+        return [*arguments, "--listen", str(self.listen), "--from", self.start]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CacheOptions(Common):
     max_bytes: int | None = None
     stats_ms: int | None = None
@@ -94,4 +108,4 @@ class CacheOptions(Common):
         return arguments
 
 
-AgentOptions: TypeAlias = SendOptions | RecvOptions | CacheOptions
+AgentOptions: TypeAlias = SendOptions | RecvOptions | MemberOptions | CacheOptions

@@ -29,6 +29,7 @@ DROP_REASONS = (
     "wrong_neighbour",
     "not_generator",
     "unknown_flow",
+    "refused",
 )
 """By index of counter `drops`: the order of DROP_* in p4src/include/metadata.p4."""
 

@@ -91,8 +91,9 @@ _NEEDED_TABLES: Mapping[str, int] = {
     "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, int] = {
-    "for_us": 0, "arp_reply": 1, "route": 3, "to_host": 4, "to_switch": 2, "stream": 8, "from_branch": 1,
-    "to_queue": 2, "stream_to_queue": 2, "from_downstream": 8, "report": 10, "report_external": 8,
+    "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2, "stream": 8,
+    "from_branch": 1, "to_queue": 2, "stream_to_queue": 2, "from_downstream": 8, "report": 10,
+    "report_external": 8,
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from groupflow.caching import Caching
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import Alive, Control, Joined, Left, Refused, Reply, Unknown, parse_control
 from groupflow.sessions.manager import SessionManager
-from groupflow.sessions.model import Member, RefusalError
+from groupflow.sessions.model import Member, RefusalError, Role
 from groupflow.sessions.numbers import Stream
 from groupflow.sessions.post import Post
 from groupflow.sessions.requests import JoinRequest
@@ -146,7 +146,7 @@ class ControlPlane:
     async def _join(self, host: Host, message: Control) -> _Answer:
         ask = JoinRequest(
             session=message.session,
-            role="sender" if message.role == "sender" else "receiver",
+            role=_role(message),
             host=host,
             udp_port=message.udp_src,
             name=message.name or host.name,
@@ -155,6 +155,7 @@ class ControlPlane:
             seq=message.seq,
             source=message.source if message.role == "receiver" else 0,
             former=message.member,
+            tcp_port=message.port or 0,
         )
         joined = await self._manager.join(ask)
         return self._answer(Joined(**joined._asdict()), source=joined.source, member=joined.member)
@@ -275,3 +276,8 @@ class ControlPlane:
             log.warning(
                 "switch=%s port=%d total=%d: refused packet: %s", switch, port, self.refused_packets, reason
             )
+
+
+def _role(message: Control) -> Role:
+    """What a member is to do; cache agents are no members."""
+    return message.role if message.role in ("sender", "listener") else "receiver"

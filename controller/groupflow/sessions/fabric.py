@@ -5,7 +5,7 @@ from typing import Protocol
 
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.device import State
-from groupflow.p4rt.entries import Key
+from groupflow.p4rt.entries import Entries, Key
 from groupflow.sessions.desired import stream_entries, unicast_entries
 from groupflow.sessions.model import Session
 from groupflow.sessions.numbers import (
@@ -66,6 +66,14 @@ class Fabric:
             self.trees.pop(stream, None)
         for listener in self.listeners:
             listener(stream)
+        return Placement(self.devices, touched)
+
+    def steer(self, session: int, routes: Mapping[str, Entries]) -> "Placement":
+        """The way to a TCP session's address, by switch; no entries: none, or not any more."""
+        touched: dict[str, list[Key]] = {}
+        for switch, entries in routes.items():
+            self.devices[switch].desired.replace(("tcp", session), entries)
+            touched[switch] = list(entries)
         return Placement(self.devices, touched)
 
     def take_writes(self) -> dict[str, str | None]:

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 from groupflow.caching import Caching
 from groupflow.events import Events
@@ -26,16 +27,31 @@ from groupflow.sessions.model import (
     RefusalError,
     Session,
     SessionRecord,
+    Start,
+    TcpSettings,
 )
 from groupflow.sessions.numbers import Stream
 from groupflow.sessions.post import Post
 from groupflow.sessions.presence import Presence
 from groupflow.sessions.requests import JoinAnswer, JoinRequest, Options, known_policy, known_window
-from groupflow.sessions.tokens import admits, new_salt
+from groupflow.sessions.tcp import MAX_LISTENERS, checked, lowest_free
+from groupflow.sessions.tokens import admits, new_salt, token
 from groupflow.sessions.tree import lowest_rate, stream_tree
 from groupflow.store.interface import Store, Transaction
 
 log = logging.getLogger(__name__)
+
+
+class Follower(Protocol):
+    """Who carries sessions' TCP connections, and must know of every change."""
+
+    def changed(self, number: int) -> Placement:
+        """A session is new, other than before, or gone."""
+        ...
+
+    async def settled(self, number: int) -> list[str]:
+        """Waits until it is known where it must be. What was refused, one line each."""
+        ...
 
 
 class SessionManager:
@@ -57,6 +73,7 @@ class SessionManager:
         """by session and member"""
         self.options = options
         self.secret = secret
+        self.followers: list[Follower] = []
         self._fabric = fabric
         self._store = store
         self._post = post
@@ -81,8 +98,12 @@ class SessionManager:
         policy: str = "strict",
         window: int = DEFAULT_WINDOW,
         expires: int | None = None,
+        tcp: TcpSettings | None = None,
     ) -> Session:
-        """A new session; None: with an id of our choice. Raises RefusalError."""
+        """A new session; None: with an id of our choice. Raises RefusalError.
+
+        `tcp`: that TCP clients can send into; its address is chosen here.
+        """
         if session is None:
             session = self._free_session()
         if not FIRST_SESSION <= session <= LAST_SESSION:
@@ -99,14 +120,26 @@ class SessionManager:
             salt=new_salt(),
             created=int(self._wall()),
             expires=expires,
+            tcp=self._addressed(tcp) if tcp else None,
         )
         if expires is not None and expires <= self._wall():
             raise RefusalError("bad_request", "the session would expire in the past; give a later time")
         self.sessions[session] = Session(record)
         self._last_session = session
         self._events.tell("session-created", session=session)
-        await self._save({SESSIONS.key(session): SESSIONS.dump(record)})
-        return self.sessions[session]
+        writes: dict[str, str | None] = {SESSIONS.key(session): SESSIONS.dump(record)}
+        if record.tcp is None:
+            await self._save(writes)
+            return self.sessions[session]
+        try:
+            await self.finish(self._tell_followers(session), writes)
+        except ApplyError as error:
+            await self.delete(session)
+            raise RefusalError("full", str(error)) from None
+        if problems := await self._followers_settled(session):
+            await self.delete(session)
+            raise RefusalError("bad_request", "; ".join(problems))
+        return self.get(session)
 
     async def change(
         self, session: int, *, mode: Mode | None = None, policy: str | None = None, window: int | None = None
@@ -133,6 +166,7 @@ class SessionManager:
         self._post.notify(before, before.members.values(), "deleted", f"session {session} was deleted")
         writes = self._without_members(before)
         del self.sessions[session]
+        self._tell_followers(session)
         self._events.tell("session-deleted", session=session)
         await self._save({**writes, SESSIONS.key(session): None})
 
@@ -163,7 +197,8 @@ class SessionManager:
         except RefusalError:
             self.install(before)
             raise
-        self.presence.hear((ask.session, member.id))
+        if member.udp_port:
+            self.presence.hear((ask.session, member.id))
         replaced = [before.members[number] for number in before.members.keys() - after.members.keys()]
         writes = {
             MEMBERS.key(ask.session, member.id): MEMBERS.dump(member),
@@ -175,6 +210,8 @@ class SessionManager:
         except ApplyError as error:
             await self.remove(ask.session, member.id, "left", str(error))
             raise RefusalError("full", str(error)) from None
+        if member.role == "listener":
+            await self._followers_settled(ask.session)
         session = self.sessions.get(ask.session)
         if session is None or session.members.get(member.id) != member:
             raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
@@ -187,6 +224,24 @@ class SessionManager:
                 "member-joined", session=ask.session, member=member.id, name=member.name, role=member.role
             )
         return self._joined(session, member, ask)
+
+    async def register(self, session: int, host: str, port: int, name: str, start: Start) -> Member:
+        """Makes a listening program a member until it is removed or fails. Raises RefusalError."""
+        record = self.get(session).record
+        if host not in self._fabric.topology.hosts:
+            raise RefusalError("bad_request", f"no host {host!r}; name one of the topology")
+        ask = JoinRequest(
+            session=session,
+            role="listener",
+            host=self._fabric.topology.hosts[host],
+            udp_port=0,
+            name=name or host,
+            token=token(self.secret, record, "receiver"),
+            start=start,
+            tcp_port=port,
+        )
+        joined = await self.join(ask)
+        return self.get(session).members[joined.member]
 
     def introduce_sources(self, session: int, member: int, known: int) -> None:
         """Tells a receiver of the streams that its JOINED did not name."""
@@ -264,7 +319,7 @@ class SessionManager:
             placement |= self._fabric.place(session, stream, tree)
             self._caching.announce(session, stream, tree)
         self.sessions[session.id] = session
-        return placement
+        return placement | self._tell_followers(session.id)
 
     async def finish(self, placement: Placement, writes: dict[str, str | None]) -> None:
         """Stores a decision, and waits until the switches have it. Raises ApplyError."""
@@ -291,12 +346,38 @@ class SessionManager:
         if ask.role == "receiver" and ask.source and ask.source not in session.sources:
             raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
 
+        if ask.role == "listener":
+            self._admit_listener(session, ask)
+
+    def _admit_listener(self, session: Session, ask: JoinRequest) -> None:
+        if session.record.tcp is None:
+            raise RefusalError(
+                "bad_request", f"session {session.id} carries no TCP; create one with --tcp-port"
+            )
+        if not ask.tcp_port:
+            raise RefusalError("bad_request", "port 0 is no port; name the one that the program listens on")
+        for other in (session.members[number] for number in session.listeners):
+            if (other.host, other.tcp_port) == (ask.host.name, ask.tcp_port) and other.name != ask.name:
+                raise RefusalError(
+                    "bad_request",
+                    f"{other.name} is a member with port {ask.tcp_port} of {other.host} already; "
+                    "listen on another port",
+                )
+        if len(session.listeners) >= MAX_LISTENERS:
+            raise RefusalError(
+                "full", f"session {session.id} has {MAX_LISTENERS} members, which is all it can"
+            )
+
     def _place_of(self, session: Session, ask: JoinRequest) -> tuple[Member, Session]:
         """Who it is to be, and the session without whom it replaces."""
-        same = [m for m in session.members.values() if (m.host, m.udp_port) == (ask.host.name, ask.udp_port)]
+        place = (ask.host.name, ask.udp_port)
+        same = [m for m in session.members.values() if ask.udp_port and (m.host, m.udp_port) == place]
         former = session.members.get(ask.former)
         if former and (former.host, former.name, former.role) == (ask.host.name, ask.name, ask.role):
             same.append(former)
+        if ask.role == "listener":  # a port has one member: the process before this one is gone
+            ports = (ask.host.name, ask.tcp_port)
+            same += [m for m in session.members.values() if m not in same and (m.host, m.tcp_port) == ports]
         again = next((member for member in same if member.role == ask.role), None)
         if again is not None:
             number = again.id
@@ -314,6 +395,8 @@ class SessionManager:
             udp_port=ask.udp_port,
             joined=again.joined if again and resumes else int(self._wall()),
             complete=again.complete if again and resumes else frozenset(),
+            tcp_port=ask.tcp_port,
+            start=ask.start if ask.role == "listener" else "now",
         )
         if resumes:
             return member, session
@@ -324,6 +407,8 @@ class SessionManager:
     def _joined(self, session: Session, member: Member, ask: JoinRequest) -> JoinAnswer:
         if member.role == "sender":
             source, start = member.id, 1
+        elif member.role == "listener":
+            source, start = 0, 0
         else:
             source = ask.source or next(iter(session.sources), 0)
             start = self._start(session, source, ask)
@@ -341,7 +426,7 @@ class SessionManager:
             mode=session.record.mode,
             policy=session.record.policy,
             keepalive_ms=self.options.keepalive_ms,
-            receivers=len(session.receivers),
+            receivers=len(session.listeners if member.role == "listener" else session.receivers),
             start_seq=start,
         )
 
@@ -354,8 +439,12 @@ class SessionManager:
         return 0 if started and ask.start == "now" else 1
 
     def _tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
-        """A receiver matters to the senders, a sender to everybody."""
-        others = [other for other in session.members.values() if other.id != member.id]
+        """A receiver matters to the senders, a sender to all that receive it, a listener to nobody."""
+        others = [
+            other
+            for other in session.members.values()
+            if other.id != member.id and "listener" not in (member.role, other.role)
+        ]
         if member.role == "receiver":
             others = [other for other in others if other.role == "sender"]
         self._post.notify(session, others, what, member.name, about=member.id)
@@ -365,6 +454,20 @@ class SessionManager:
             self.presence.forget((session.id, member))
         self.install(Session(replace(session.record, isolated=frozenset())))
         return {MEMBERS.key(session.id, member): None for member in session.members}
+
+    def _tell_followers(self, session: int) -> Placement:
+        placement = self._fabric.nothing()
+        for follower in self.followers:
+            placement |= follower.changed(session)
+        return placement
+
+    async def _followers_settled(self, session: int) -> list[str]:
+        return [problem for follower in self.followers for problem in await follower.settled(session)]
+
+    def _addressed(self, tcp: TcpSettings) -> TcpSettings:
+        agents = {name for name, switch in self._fabric.topology.switches.items() if switch.agent}
+        used = {session.record.tcp.address for session in self.sessions.values() if session.record.tcp}
+        return replace(checked(tcp, agents), address=lowest_free(self.options.tcp_prefix, used))
 
     def _free_session(self) -> int:
         if len(self.sessions) >= LAST_SESSION:

@@ -9,8 +9,11 @@ from pydantic import TypeAdapter, ValidationError
 from groupflow.p4rt.messages import Mode, Policy, RefusalCode
 from groupflow.store.interface import StoreError
 
-Role: TypeAlias = Literal["sender", "receiver"]
+Role: TypeAlias = Literal["sender", "receiver", "listener"]
+"""A listener takes a TCP session's streams as connections from its session agent."""
 Start: TypeAlias = Literal["now", "start", "resume"]
+Replies: TypeAlias = Literal["leader", "merge", "drop"]
+"""What becomes of what listeners send back: one's goes to the sender, everybody's, or nobody's."""
 
 FIRST_SESSION, LAST_SESSION = 1, 2**24 - 1
 """Session ids: a session's group address has 24 bits for it."""
@@ -18,6 +21,8 @@ LAST_MEMBER = 0xEFFF
 """Member ids are 1 to this; the rest of the 16 bits is for cache agents."""
 DEFAULT_WINDOW = 4096
 LAST_WINDOW = 2**20
+DEFAULT_CACHE = 64 << 20
+"""bytes of a TCP session's stream that an agent may hold"""
 
 
 class RefusalError(Exception):
@@ -27,6 +32,29 @@ class RefusalError(Exception):
         super().__init__(text)
         self.code: RefusalCode = code
         self.text = text
+
+
+@dataclass(frozen=True)
+class TcpSettings:
+    """How a session carries TCP connections. Sizes in bytes."""
+
+    address: str
+    """IPv4, out of the controller's prefix"""
+    ports: tuple[int, ...]
+    cache_bytes: int = DEFAULT_CACHE
+    """bound of each stream's cache at each agent"""
+    history_bytes: int = 0
+    """acknowledged bytes that agents keep for members that join late, from the start"""
+    congestion: str | None = None
+    """the kernel's congestion control; None: its default"""
+    send_buffer: int | None = None
+    """SO_SNDBUF of connections onward; None: the kernel adapts it"""
+    receive_buffer: int | None = None
+    replies: Replies = "drop"
+    resume: bool = False
+    """streams go on from the cache before when an agent is started again"""
+    agents: tuple[str, ...] = ()
+    """switches whose agents may take part; empty: all"""
 
 
 @dataclass(frozen=True)
@@ -48,6 +76,8 @@ class SessionRecord:
     """the member id given last: ids are used again as late as can be"""
     isolated: frozenset[tuple[int, int]] = frozenset()
     """(source, member): receivers too slow for the stream, fed by their switch's cache instead"""
+    tcp: TcpSettings | None = None
+    """None: no TCP client can send into it"""
 
 
 @dataclass(frozen=True)
@@ -60,10 +90,15 @@ class Member:
     role: Role
     host: str
     udp_port: int
+    """where it is heard from; 0: nowhere, the API registered it"""
     joined: int
     """seconds since 1970"""
     complete: frozenset[int] = frozenset()
     """the streams it has received whole"""
+    tcp_port: int = 0
+    """where a listener listens"""
+    start: Start = "now"
+    """where a listener begins in a stream that is under way"""
 
 
 @dataclass(frozen=True)
@@ -83,6 +118,11 @@ class Session:
     @property
     def receivers(self) -> tuple[int, ...]:
         return tuple(sorted(member.id for member in self.members.values() if member.role == "receiver"))
+
+    @property
+    def listeners(self) -> tuple[int, ...]:
+        """Members that take TCP streams."""
+        return tuple(sorted(member.id for member in self.members.values() if member.role == "listener"))
 
     def with_member(self, member: Member) -> "Session":
         return replace(self, members={**self.members, member.id: member})

@@ -42,6 +42,8 @@ class Post:
         """
         notice = Notice(what=what, about=about, text=name[:200], receivers=len(session.receivers))
         for member in to:
+            if not member.udp_port:
+                continue
             source = member.id if member.role == "sender" else about
             host = self._fabric.topology.hosts[member.host]
             self.send(host, member.udp_port, notice, session=session.id, source=source, member=member.id)

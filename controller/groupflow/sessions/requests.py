@@ -1,10 +1,12 @@
 """What is asked of the session manager, and how patient it is."""
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import NamedTuple
 
 from groupflow.p4rt.messages import Mode, Policy
 from groupflow.sessions.model import LAST_WINDOW, RefusalError, Role, Start
+from groupflow.sessions.tcp import DEFAULT_PREFIX
 from groupflow.topology import Host
 
 
@@ -23,6 +25,8 @@ class Options:
     """None: an agent is known by the port it registers from"""
     cache_bytes: int = 0
     """bound of each stream's cache; 0: the agent's own bound"""
+    tcp_prefix: IPv4Network = DEFAULT_PREFIX
+    """where the addresses of TCP sessions come from"""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class JoinRequest:
     """the stream wanted; 0: any"""
     former: int = 0
     """the member id it had before"""
+    tcp_port: int = 0
+    """where a listener listens"""
 
 
 class JoinAnswer(NamedTuple):

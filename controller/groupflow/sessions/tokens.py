@@ -29,5 +29,6 @@ def token(secret: str, session: SessionRecord, role: TokenRole) -> str:
 def admits(secret: str, session: SessionRecord, role: Role, presented: str) -> bool:
     """Whether a token lets its bearer join in a role. Takes the same time for any wrong token."""
     candidate = presented.strip().lower().encode()
-    good = [hmac.compare_digest(candidate, token(secret, session, kind).encode()) for kind in ("join", role)]
+    kinds: tuple[TokenRole, TokenRole] = ("join", "receiver" if role == "listener" else role)
+    good = [hmac.compare_digest(candidate, token(secret, session, kind).encode()) for kind in kinds]
     return any(good)

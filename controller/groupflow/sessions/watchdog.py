@@ -70,7 +70,8 @@ class Watchdog:
             member = MEMBERS.load(key, text)
             if member.session in sessions and member.host in self._fabric.topology.hosts:
                 sessions[member.session] = sessions[member.session].with_member(member)
-                self._manager.presence.excuse((member.session, member.id), grace)
+                if member.udp_port:
+                    self._manager.presence.excuse((member.session, member.id), grace)
         for session in sessions.values():
             try:
                 self._manager.install(session)
@@ -202,7 +203,7 @@ class Watchdog:
     def _members_behind(self, switch: str) -> Iterable[tuple[int, int]]:
         for session in self._manager.sessions.values():
             for member in session.members.values():
-                if self._fabric.topology.hosts[member.host].switch == switch:
+                if member.udp_port and self._fabric.topology.hosts[member.host].switch == switch:
                     yield session.id, member.id
 
     def _sessions_at(self, switch: str) -> list[Session]:

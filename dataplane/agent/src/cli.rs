@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use groupflow_protocol::control::StartAt;
 use groupflow_protocol::ids::GROUP_PORT;
 use groupflow_protocol::SessionId;
 
@@ -31,6 +32,10 @@ pub enum Command {
   gfagent recv --session 7 --token c0ffee --name mb1 --output video.mp4
   gfagent recv --session 7 --token c0ffee --name mb1 --from start | tar x")]
     Recv(RecvArgs),
+    /// Be a member whose streams come as TCP connections, to a program that listens on this host
+    #[command(after_help = "Example:
+  gfagent member --session 7 --token c0ffee --name mb1 --listen 9000")]
+    Member(MemberArgs),
     /// Cache and repair for the switch this host is connected to
     #[command(after_help = "Example:
   gfagent cache --name sa1 --bind-iface sa1-eth0 --max-bytes 256MiB --json")]
@@ -124,6 +129,16 @@ pub enum From {
     Start,
 }
 
+impl From {
+    /// As a JOIN says it.
+    pub fn start(self) -> StartAt {
+        match self {
+            From::Now => StartAt::Now,
+            From::Start => StartAt::Start,
+        }
+    }
+}
+
 /// Options of `recv`.
 #[derive(Debug, Args)]
 pub struct RecvArgs {
@@ -142,6 +157,23 @@ pub struct RecvArgs {
     /// The sender's member id, when a session has several [default: the controller's choice]
     #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
     pub source: u16,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `member`.
+#[derive(Debug, Args)]
+pub struct MemberArgs {
+    /// The session's id
+    #[arg(long, value_parser = parse_session)]
+    pub session: SessionId,
+    /// The TCP port where a program of this host listens
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub listen: u16,
+    /// Where to begin in a stream that is under way
+    #[arg(long, value_enum, default_value = "now")]
+    pub from: From,
     /// Common options.
     #[command(flatten)]
     pub common: CommonArgs,

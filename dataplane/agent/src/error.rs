@@ -48,6 +48,12 @@ impl AgentError {
         AgentError::new("interrupted", "stopped by a signal", "start it again to go on")
     }
 
+    /// A session agent could not serve this member.
+    pub fn put_out(text: &str) -> AgentError {
+        let cure = "see that the program listens and takes what comes, then join again";
+        AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
+    }
+
     /// The controller said no.
     pub fn refused(code: Refusal, text: &str) -> AgentError {
         let cure = match code {
@@ -62,12 +68,12 @@ impl AgentError {
         AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
     }
 
-    fn join_timeout() -> AgentError {
+    pub(crate) fn join_timeout() -> AgentError {
         let cure = "check that the controller runs and that the switch this host is connected to punts joins";
         AgentError::new("join_timeout", "no answer to JOIN from the controller", cure)
     }
 
-    fn session_deleted() -> AgentError {
+    pub(crate) fn session_deleted() -> AgentError {
         AgentError::new("session_deleted", "the session was deleted", "create a new session")
     }
 }

@@ -8,7 +8,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`cli`] | the command line |
-//! | [`send`], [`recv`], [`cache`] | the three commands |
+//! | [`send`], [`recv`], [`member`], [`cache`] | the commands |
 //! | [`shell`], [`socket`], [`batch`] | the loop, the socket, many datagrams in one system call |
 //! | [`input`], [`output`] | files, stdin and stdout |
 //! | [`report`], [`progress`], [`error`] | events, progress, errors with their cure |
@@ -24,6 +24,7 @@ pub mod cache;
 pub mod cli;
 pub mod error;
 pub mod input;
+pub mod member;
 pub mod output;
 pub mod progress;
 pub mod recv;
@@ -56,6 +57,12 @@ pub fn main() -> ExitCode {
             let (stdout, session) = (args.output.as_os_str() == "-", Some(args.session.0));
             let mut reporter = Reporter::new(args.common.json, stdout, "recv", &args.common.name, session);
             let result = checked(&args.common.name).and_then(|()| recv::run(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::Member(args) => {
+            let session = Some(args.session.0);
+            let mut reporter = Reporter::new(args.common.json, false, "member", &args.common.name, session);
+            let result = checked(&args.common.name).and_then(|()| member::run(args, &mut reporter));
             (reporter, result)
         }
         Command::Cache(args) => {

@@ -2,14 +2,14 @@
 
 use std::os::fd::AsFd;
 
-use groupflow_protocol::control::{LeaveReason, StartAt};
+use groupflow_protocol::control::LeaveReason;
 use groupflow_protocol::receive_report::ReceiverEvent;
 use groupflow_protocol::receiver::{Receiver, ReceiverConfig};
 use groupflow_protocol::{BitRate, MemberId, Nanos};
 use nix::poll::PollFlags;
 use serde_json::json;
 
-use crate::cli::{From, RecvArgs};
+use crate::cli::RecvArgs;
 use crate::error::AgentError;
 use crate::output::{Output, BLOCK};
 use crate::progress::Meter;
@@ -32,10 +32,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         source: MemberId(args.source),
         name: args.common.name.clone(),
         token: args.common.token(),
-        start: match args.from {
-            From::Now => StartAt::Now,
-            From::Start => StartAt::Start,
-        },
+        start: args.from.start(),
         datagrams: args.datagrams,
         join_patience: Some(Nanos::from_secs(args.common.join_timeout)),
         seed: args.common.seed(),

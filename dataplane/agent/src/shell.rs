@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use groupflow_protocol::cache::CacheAgent;
+use groupflow_protocol::listener::Listener;
 use groupflow_protocol::receiver::Receiver;
 use groupflow_protocol::sender::Sender;
 use groupflow_protocol::wire::WireError;
@@ -57,6 +58,7 @@ macro_rules! machine {
 machine!(Sender);
 machine!(Receiver);
 machine!(CacheAgent);
+machine!(Listener);
 
 /// Time since the start, as the machines see it.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! What hosts tell the controller.
 
-use groupflow_protocol::control::Request;
+use groupflow_protocol::control::{Request, Role};
 use groupflow_protocol::ids::{MemberId, Seq, SessionId};
 use groupflow_protocol::wire::{Header, Kind, Packet, WireError};
 use pyo3::exceptions::PyValueError;
@@ -27,6 +27,7 @@ pub struct Control {
     start: Option<&'static str>,
     name: Option<String>,
     token: Option<String>,
+    port: Option<u16>,
     reason: Option<&'static str>,
     next: Option<u32>,
     repairs: Option<u32>,
@@ -73,6 +74,7 @@ fn parse_control(frame: &[u8]) -> PyResult<Control> {
             r#type: "join",
             request_id: Some(join.request.0),
             role: Some(join.role.word()),
+            port: (join.role == Role::Listener).then_some(join.port),
             start: Some(join.start.word()),
             name: Some(join.name),
             token: Some(join.token),
@@ -167,7 +169,8 @@ fn build_frame(
 /// A host's request in a frame, for tests of the controller: the same arguments as the fields of `Control`.
 #[pyfunction]
 #[pyo3(signature = (r#type, *, eth_src, ip_src, udp_src, session, source=0, member=0, seq=0, request_id=1, role="receiver",
-                    start="now", name="", token="", reason="done", next=0, repairs=0, kind="complete", about=0, value=0))]
+                    start="now", name="", token="", port=0, reason="done", next=0, repairs=0, kind="complete", about=0,
+                    value=0))]
 #[allow(clippy::too_many_arguments)]
 fn build_request(
     py: Python<'_>,
@@ -184,6 +187,7 @@ fn build_request(
     start: &str,
     name: &str,
     token: &str,
+    port: u16,
     reason: &str,
     next: u32,
     repairs: u32,
@@ -192,7 +196,7 @@ fn build_request(
     value: u32,
 ) -> PyResult<Py<PyBytes>> {
     use groupflow_protocol::control::{
-        Join, Keepalive, Leave, LeaveReason, Query, Report, ReportKind, RequestId, Role, StartAt,
+        Join, Keepalive, Leave, LeaveReason, Query, Report, ReportKind, RequestId, StartAt,
     };
     let id = RequestId(request_id);
     let request = match r#type {
@@ -202,6 +206,7 @@ fn build_request(
             request: id,
             name: name.into(),
             token: token.into(),
+            port,
         }),
         "leave" => Request::Leave(Leave { request: id, reason: LeaveReason::from_word(reason)? }),
         "keepalive" => Request::Keepalive(Keepalive { request: id, next, repairs }),

@@ -33,7 +33,7 @@ pub trait Word: Sized {
     fn from_word(word: &str) -> Result<Self, PyErr>;
 }
 
-words!(Role, "role", Sender = "sender", Receiver = "receiver", Cache = "cache");
+words!(Role, "role", Sender = "sender", Receiver = "receiver", Cache = "cache", Listener = "listener");
 words!(StartAt, "start", Now = "now", Start = "start", Resume = "resume");
 words!(LeaveReason, "reason", Done = "done", Aborted = "aborted");
 words!(Mode, "mode", EndToEnd = "e2e", NodeToNode = "n2n");

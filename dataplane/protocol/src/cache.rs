@@ -80,6 +80,7 @@ impl CacheAgent {
             start: StartAt::Now,
             name: config.name,
             token: config.token,
+            port: 0,
             patience: None,
             first_request,
         });

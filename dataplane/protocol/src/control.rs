@@ -47,6 +47,8 @@ wire_enum!(
         Receiver = 2,
         /// Caches for a switch; belongs to no session.
         Cache = 3,
+        /// Takes a session's streams as TCP connections, from a session agent.
+        Listener = 4,
     }
 );
 wire_enum!(
@@ -156,6 +158,8 @@ pub struct Join {
     pub name: String,
     /// The session's token, as hexadecimal text; may be empty.
     pub token: String,
+    /// The TCP port of a listener; only its JOIN has one on the wire.
+    pub port: u16,
 }
 
 /// LEAVE: let me go.
@@ -231,6 +235,9 @@ impl Request {
         match self {
             Request::Join(m) => {
                 out.u8(m.role as u8).u8(m.start as u8).u32(m.request.0).text(&m.name).text(&m.token);
+                if m.role == Role::Listener {
+                    out.u16(m.port);
+                }
             }
             Request::Leave(m) => {
                 out.u32(m.request.0).u8(m.reason as u8);
@@ -252,13 +259,17 @@ impl Request {
     pub fn parse(kind: Kind, payload: &[u8]) -> Result<Request, WireError> {
         let mut r = Reader::new(payload);
         let request = match kind {
-            Kind::Join => Request::Join(Join {
-                role: Role::parse(r.u8("role")?)?,
-                start: StartAt::parse(r.u8("start")?)?,
-                request: RequestId(r.u32("request_id")?),
-                name: r.text("name")?,
-                token: r.text("token")?,
-            }),
+            Kind::Join => {
+                let role = Role::parse(r.u8("role")?)?;
+                Request::Join(Join {
+                    role,
+                    start: StartAt::parse(r.u8("start")?)?,
+                    request: RequestId(r.u32("request_id")?),
+                    name: r.text("name")?,
+                    token: r.text("token")?,
+                    port: if role == Role::Listener { r.u16("port")? } else { 0 },
+                })
+            }
             Kind::Leave => Request::Leave(Leave {
                 request: RequestId(r.u32("request_id")?),
                 reason: LeaveReason::parse(r.u8("reason")?)?,

@@ -9,6 +9,7 @@
 //! | [`sender::Sender`] | who sends a stream into a session: window, pacing, repair |
 //! | [`receiver::Receiver`] | who receives one: order, NACKs, acknowledgements |
 //! | [`cache::CacheAgent`] | the agent beside a switch: caches, repairs, acknowledges |
+//! | [`listener::Listener`] | who takes a session's streams as TCP connections |
 //! | [`member::Member`] | the membership that each of them contains |
 //! | [`split::Stream`] | a TCP connection that is split at agents, as offsets |
 
@@ -21,6 +22,7 @@ mod flight;
 pub mod ids;
 mod incoming;
 pub mod intervals;
+pub mod listener;
 pub mod member;
 pub mod nack;
 pub mod outbox;

@@ -41,6 +41,8 @@ pub struct MemberConfig {
     pub name: String,
     /// The session's token.
     pub token: String,
+    /// The TCP port of a listener; 0 for others.
+    pub port: u16,
     /// Give up joining after this; `None`: never.
     pub patience: Option<Nanos>,
     /// The first request id.
@@ -245,6 +247,7 @@ impl Member {
             request,
             name: self.config.name.clone(),
             token: self.config.token.clone(),
+            port: self.config.port,
         };
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
         let header = Header { seq, ..self.header(Kind::Join) };
@@ -258,7 +261,7 @@ impl Member {
     fn header(&self, kind: Kind) -> Header {
         let source = match self.config.role {
             Role::Sender => self.id,
-            Role::Receiver | Role::Cache => self.config.source,
+            Role::Receiver | Role::Cache | Role::Listener => self.config.source,
         };
         Header { member: self.id, ..Header::new(kind, self.config.session, source) }
     }

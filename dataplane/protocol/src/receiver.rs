@@ -90,6 +90,7 @@ impl Receiver {
             start: config.start,
             name: config.name,
             token: config.token,
+            port: 0,
             patience: config.join_patience,
             first_request: rng.gen(),
         });

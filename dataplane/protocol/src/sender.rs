@@ -100,6 +100,7 @@ impl Sender {
             start: StartAt::Now,
             name: config.name,
             token: config.token,
+            port: 0,
             patience: config.join_patience,
             first_request: rng.gen(),
         });

@@ -28,6 +28,7 @@ impl Subject {
             start: StartAt::Start,
             name: "mb1".to_owned(),
             token: "aa".to_owned(),
+            port: 0,
             patience: Some(PATIENCE),
             first_request: 77,
         });

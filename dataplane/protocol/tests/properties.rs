@@ -40,9 +40,11 @@ fn header() -> impl Strategy<Value = Header> {
 fn request() -> impl Strategy<Value = Request> {
     let id = any::<u32>().prop_map(RequestId);
     prop_oneof![
-        (select(Role::ALL), select(StartAt::ALL), id.clone(), ".{0,60}", "[0-9a-f]{0,64}").prop_map(
-            |(role, start, request, name, token)| Request::Join(Join { role, start, request, name, token })
-        ),
+        (select(Role::ALL), select(StartAt::ALL), id.clone(), ".{0,60}", "[0-9a-f]{0,64}", any::<u16>())
+            .prop_map(|(role, start, request, name, token, port)| {
+                let port = if role == Role::Listener { port } else { 0 };
+                Request::Join(Join { role, start, request, name, token, port })
+            }),
         (id.clone(), select(LeaveReason::ALL))
             .prop_map(|(request, reason)| Request::Leave(Leave { request, reason })),
         (id.clone(), any::<u32>(), any::<u32>()).prop_map(|(request, next, repairs)| {

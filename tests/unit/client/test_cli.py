@@ -103,6 +103,8 @@ def test_lost_members_are_named_with_their_own_exit_code(
             "/nonexistent/f: no folder /nonexistent; create it first",
         ),
         (["recv", "7", "--output", "/tmp"], 1, "/tmp: is a folder; name a file"),
+        (["member", "7"], 2, "the following arguments are required: --listen"),
+        (["member", "7", "--listen", "0"], 2, "'0' is no port; write a number from 1 to 65535"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -111,6 +113,25 @@ def test_bad_input_is_one_line(
     assert main(line) == code
     (said,) = capfd.readouterr().err.splitlines()
     assert message in said
+
+
+def test_a_member_stays_until_it_has_left(
+    gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gfagent("""event joined ',"role":"member","member":4,"receivers":2'; event left""")
+    assert main(["member", "7", "--token", "c0", "--listen", "9000", "--from", "start", "--name", "x"]) == 0
+    assert (tmp_path / "arguments").read_text().split() == [
+        *("member", "--session", "7", "--name", "x", "--json", "--listen", "9000", "--from", "start"),
+    ]
+    assert capfd.readouterr().err.splitlines() == ["session 7: joined as member 4, 2 in all"]
+
+
+def test_a_member_that_is_put_out_says_why(gfagent: Install, capfd: pytest.CaptureFixture[str]) -> None:
+    gfagent(
+        """event error ',"code":"put_out","cause":"connection refused","cure":"listen","exit":1'; exit 1"""
+    )
+    assert main(["member", "7", "--listen", "9000"]) == 1
+    assert capfd.readouterr().err.splitlines() == ["groupflow: connection refused; listen"]
 
 
 def test_a_refusal_is_one_line_and_its_own_exit_code(

@@ -1,10 +1,10 @@
-"""Command lines of gfagent's three roles."""
+"""Command lines of gfagent's roles."""
 
 from pathlib import Path
 
 import pytest
 
-from groupflow.client.options import AgentOptions, CacheOptions, RecvOptions, SendOptions
+from groupflow.client.options import AgentOptions, CacheOptions, MemberOptions, RecvOptions, SendOptions
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,10 @@ from groupflow.client.options import AgentOptions, CacheOptions, RecvOptions, Se
         (
             RecvOptions(session=7, name="b", datagrams=True),
             "recv --session 7 --name b --json --output - --from now --datagrams",
+        ),
+        (
+            MemberOptions(session=7, name="m", listen=9000, start="start", iface="e0"),
+            "member --session 7 --name m --json --bind-iface e0 --listen 9000 --from start",
         ),
         (CacheOptions(name="c"), "cache --name c --json"),
         (

@@ -15,6 +15,7 @@ from groupflow.runtime import Controller
 from groupflow.sessions.model import Session
 from groupflow.sessions.requests import Options
 from groupflow.sessions.tokens import token
+from groupflow.split.service import SplitOptions
 from groupflow.store.interface import Store
 from groupflow.store.memory import MemoryStore
 from groupflow.topology import Switch
@@ -73,11 +74,12 @@ class Clock:
 class World:
     """Made by `world`."""
 
-    def __init__(self, text: str, store: Store, options: Options) -> None:
+    def __init__(self, text: str, store: Store, options: Options, split: SplitOptions) -> None:
         self.topology = topology.parse(text)
         self.switches = {name: FakeSwitch(name) for name in self.topology.switches}
         self.store = store
         self.options = options
+        self.split = split
         self.clock = Clock()
         self.controller: Controller | None = None
         self._task: asyncio.Task[None] | None = None
@@ -94,6 +96,7 @@ class World:
             Program.load(P4INFO, JSON),
             self.store,
             self.options,
+            split=self.split,
             connector=self._connect,
             clock=self.clock,
             wall=lambda: self.clock.now + 1_700_000_000,
@@ -215,8 +218,12 @@ class FakeHost:
 
 
 @asynccontextmanager
-async def world(text: str = TOPOLOGY, *, store: Store | None = None, **options: Any) -> AsyncGenerator[World]:
-    made = World(text, store or MemoryStore(), replace(Options(), **options))
+async def world(
+    text: str = TOPOLOGY, *, store: Store | None = None, split: SplitOptions | None = None, **options: Any
+) -> AsyncGenerator[World]:
+    """`split`: where session agents are; None: nowhere."""
+    nowhere = SplitOptions(folder=Path("/nonexistent"))
+    made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere)
     await made.start()
     try:
         yield made

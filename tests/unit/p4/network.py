@@ -47,6 +47,7 @@ DROP = {
     "wrong_neighbour": 15,
     "not_generator": 16,
     "unknown_flow": 17,
+    "refused": 18,
 }
 
 

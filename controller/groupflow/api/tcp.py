@@ -1,0 +1,122 @@
+"""The REST API of TCP sessions: their agents, counters and receipts."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Any, cast
+
+from fastapi import APIRouter, HTTPException
+
+from groupflow.api.schemas import (
+    NewTcp,
+    ReceiptView,
+    SplitAgentView,
+    TcpAgentView,
+    TcpDetail,
+    TcpStreamView,
+    TcpView,
+)
+from groupflow.runtime import Controller
+from groupflow.sessions.model import Session, TcpSettings
+from groupflow.split.agent import SplitAgent
+from groupflow.split.link import Form
+from groupflow.split.receipts import Stories
+
+
+def tcp_routes(controller: Controller) -> APIRouter:
+    router = APIRouter(tags=["tcp"])
+
+    @router.get("/sessions/{session}/tcp")
+    async def show_tcp(session: int) -> TcpDetail:
+        """Read from the session's agents themselves."""
+        return await _detail(controller, controller.manager.get(session))
+
+    @router.get("/split-agents")
+    async def list_split_agents() -> list[SplitAgentView]:
+        """The session agents that split TCP connections, there or not."""
+        agents = controller.splitting.agents.values()
+        stats = await asyncio.gather(*(agent.stats() for agent in agents))
+        return [_agent_view(agent, told or {}) for agent, told in zip(agents, stats, strict=True)]
+
+    return router
+
+
+def settings_of(new: NewTcp) -> TcpSettings:
+    """The session manager gives it its address."""
+    return TcpSettings(
+        address="",
+        ports=tuple(new.ports),
+        cache_bytes=new.cache_bytes,
+        history_bytes=new.history_bytes,
+        congestion=new.congestion,
+        send_buffer=new.send_buffer,
+        receive_buffer=new.receive_buffer,
+        replies=new.replies,
+        resume=new.resume,
+        agents=tuple(new.agents),
+    )
+
+
+def tcp_view(settings: TcpSettings) -> TcpView:
+    return TcpView(**asdict(settings))
+
+
+async def _detail(controller: Controller, session: Session) -> TcpDetail:
+    settings = session.record.tcp
+    if settings is None:
+        raise HTTPException(404, f"session {session.id} carries no TCP; create one with --tcp-port")
+    splitting = controller.splitting
+    agents = [agent for agent in splitting.agents.values() if session.id in agent.sessions]
+    stats = await asyncio.gather(*(agent.stats() for agent in agents))
+    return TcpDetail(
+        settings=tcp_view(settings),
+        agents=[
+            TcpAgentView(
+                switch=agent.switch,
+                host=agent.host,
+                state=agent.state,
+                problem=agent.problem if agent.state == "down" else agent.refused.get(session.id),
+                counters=_counters(told or {}, session.id),
+            )
+            for agent, told in zip(agents, stats, strict=True)
+        ],
+        streams=_streams(splitting.stories.get(session.id, Stories())),
+    )
+
+
+def _streams(stories: Stories) -> list[TcpStreamView]:
+    return [
+        TcpStreamView(
+            stream=stream,
+            peer=story.peer,
+            switch=story.agent,
+            outcome=story.outcome,
+            receipts=[ReceiptView(stream=stream, **asdict(receipt)) for receipt in story.receipts.values()],
+            failed=story.failed,
+        )
+        for stream, story in stories.streams.items()
+    ]
+
+
+def _counters(told: Form, session: int) -> dict[str, Any]:
+    for form in cast(list[dict[str, Any]], told.get("sessions", [])):
+        if form.get("id") == session:
+            return form
+    return {}
+
+
+def _agent_view(agent: SplitAgent, told: Form) -> SplitAgentView:
+    def count(key: str) -> int:
+        value = told.get(key)
+        return value if isinstance(value, int) else 0
+
+    return SplitAgentView(
+        switch=agent.switch,
+        host=agent.host,
+        control=str(agent.place),
+        state=agent.state,
+        problem=agent.problem if agent.state == "down" else None,
+        sessions=len(agent.sessions),
+        streams=count("streams"),
+        cache_used=count("cache_used"),
+        cache_limit=count("cache_limit"),
+    )

@@ -1,0 +1,217 @@
+"""`groupflow ctl sessions`: TCP sessions, their counters and receipts."""
+
+import argparse
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
+from groupflow.cli.tables import print_pairs, print_table
+
+AddLeaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
+Call = Callable[[argparse.Namespace, str, str], Any]
+Rows = list[dict[str, Any]]
+
+AGENT_COLUMNS = (
+    *(
+        "switch",
+        "host",
+        "state",
+        "bytes_in",
+        "bytes_out",
+        "cache",
+        "cache_peak",
+        "opened",
+        "refused",
+        "problem",
+    ),
+)
+STREAM_COLUMNS = ("stream", "peer", "switch", "outcome", "receipts", "failed")
+BRANCH_COLUMNS = ("stream", "switch", "to", "member", "state", "sent", "acked", "lag")
+RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
+
+_SIZE = re.compile(r"([0-9]+)(B|KiB|MiB|GiB)?")
+_UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def add_settings(parser: Parser) -> None:
+    """Adds the options of a new TCP session."""
+    group = parser.add_argument_group("TCP, with --tcp-port")
+    group.add_argument(
+        "--tcp-port",
+        type=_port,
+        action="append",
+        metavar="PORT",
+        help="let TCP clients send into the session, at its address and this port; repeatable",
+    )
+    group.add_argument(
+        "--cache", type=size, metavar="SIZE", help="bound of a stream's cache at each agent (default: 64MiB)"
+    )
+    group.add_argument(
+        "--history",
+        type=size,
+        metavar="SIZE",
+        help="what agents keep for members that join late (default: 0)",
+    )
+    group.add_argument("--congestion", metavar="NAME", help="congestion control (default: the kernel's)")
+    group.add_argument("--send-buffer", type=size, metavar="SIZE", help="(default: the kernel adapts it)")
+    group.add_argument("--receive-buffer", type=size, metavar="SIZE", help="(default: the kernel adapts it)")
+    group.add_argument(
+        "--replies", choices=("leader", "merge", "drop"), help="what members send back (default: drop)"
+    )
+    group.add_argument(
+        "--resume", action="store_true", default=None, help="streams outlive the restart of an agent"
+    )
+    group.add_argument(
+        "--agents", type=_names, metavar="SWITCH,...", help="where agents take part (default: everywhere)"
+    )
+
+
+def settings(args: argparse.Namespace) -> dict[str, Any] | None:
+    """The `tcp` of a new session; None: it has none. Ends the command where an option lacks --tcp-port."""
+    given = {
+        "ports": args.tcp_port,
+        "cache_bytes": args.cache,
+        "history_bytes": args.history,
+        "congestion": args.congestion,
+        "send_buffer": args.send_buffer,
+        "receive_buffer": args.receive_buffer,
+        "replies": args.replies,
+        "resume": args.resume,
+        "agents": args.agents,
+    }
+    given = {key: value for key, value in given.items() if value is not None}
+    if given and "ports" not in given:
+        raise CommandError("these options are of TCP sessions; give --tcp-port, too", USAGE)
+    return given or None
+
+
+def address(tcp: dict[str, Any]) -> str:
+    """Where clients connect to."""
+    return " ".join(f"{tcp['address']}:{port}" for port in tcp["ports"])
+
+
+def add(sessions: Subparsers, leaf: AddLeaf, call: Call) -> None:
+    """Adds the subcommands that show what agents do in a session."""
+
+    def show(args: argparse.Namespace) -> int:
+        told = call(args, "GET", f"/sessions/{args.session}/tcp")
+        if args.json:
+            print(json.dumps(told, indent=2))
+        else:
+            _show(told)
+        return OK
+
+    def watch(args: argparse.Namespace) -> int:
+        seen: set[tuple[str, int, str]] = set()
+        while True:
+            told = call(args, "GET", f"/sessions/{args.session}/tcp")
+            for line in _news(told, seen):
+                print(line, flush=True)
+            time.sleep(args.interval)
+
+    stats = leaf(
+        sessions, "stats", "show a TCP session's agents, streams and receipts", "sessions stats 7", show
+    )
+    stats.add_argument("session", type=int)
+    follow = leaf(
+        sessions,
+        "watch",
+        "follow a TCP session's streams and receipts, until Ctrl-C",
+        "sessions watch 7",
+        watch,
+    )
+    follow.add_argument("session", type=int)
+    follow.add_argument(
+        "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="(default: %(default)g)"
+    )
+
+
+def _show(told: dict[str, Any]) -> None:
+    print_pairs({"clients connect to": address(told["settings"])})
+    print()
+    print_table([{**agent, **agent["counters"]} for agent in told["agents"]], AGENT_COLUMNS)
+    for title, rows, columns in (
+        ("streams", _streams(told), STREAM_COLUMNS),
+        ("branches", list(_branches(told)), BRANCH_COLUMNS),
+        ("receipts", [r for stream in told["streams"] for r in stream["receipts"]], RECEIPT_COLUMNS),
+    ):
+        if rows:
+            print(f"\n{title}")
+            print_table(rows, columns)
+
+
+def _streams(told: dict[str, Any]) -> Rows:
+    return [
+        {
+            **stream,
+            "receipts": len(stream["receipts"]),
+            "failed": "; ".join(f"{member}: {why}" for member, why in stream["failed"].items()),
+        }
+        for stream in told["streams"]
+    ]
+
+
+def _branches(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Of the streams that are under way."""
+    for agent in told["agents"]:
+        for stream in agent["counters"].get("streams", []):
+            for branch in stream["branches"]:
+                yield {**branch, "stream": stream["stream"], "switch": agent["switch"], "to": branch["name"]}
+
+
+def _news(told: dict[str, Any], seen: set[tuple[str, int, str]]) -> Iterator[str]:
+    """Lines about what was not told before, and how far the streams under way are."""
+    for stream in told["streams"]:
+        name = stream["stream"]
+        for receipt in stream["receipts"]:
+            if _new(seen, (name, receipt["member"], "receipt")):
+                who = f"{receipt['name']} (member {receipt['member']})"
+                yield f"{name} {who} has all {receipt['bytes']} bytes"
+        for member, why in stream["failed"].items():
+            if _new(seen, (name, int(member), "failed")):
+                yield f"{name} member {member} failed: {why}"
+        if stream["outcome"] and _new(seen, (name, 0, "outcome")):
+            yield f"{name} ended: {stream['outcome']}"
+    for branch in _branches(told):
+        yield (
+            f"{branch['stream']} {branch['switch']} to {branch['to']} {branch['state']}: "
+            f"sent {branch['sent']} acked {branch['acked']} lag {branch['lag']}"
+        )
+
+
+def _new(seen: set[tuple[str, int, str]], what: tuple[str, int, str]) -> bool:
+    if what in seen:
+        return False
+    seen.add(what)
+    return True
+
+
+def size(text: str) -> int:
+    """Bytes on the command line, e.g. `64MiB`."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; write a number from 1 to 65535")
+    return int(text)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.05 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} will not do; write 0.05 to 3600 seconds")
+    return seconds

@@ -1,0 +1,144 @@
+"""The control socket of one session agent: JSON lines, an answer for each request, events in between."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, cast
+
+Form: TypeAlias = Mapping[str, object]
+"""A JSON object."""
+
+_LINE_LIMIT = 16 << 20
+"""bytes; the statistics of all streams of an agent come in one line"""
+_ANSWER_SECONDS = 5.0
+
+
+class AgentDownError(Exception):
+    """The agent is not there, or went. The text is one line."""
+
+
+class AgentRefusedError(Exception):
+    """The agent refused a request, and said why in one line."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an agent's control socket is: a Unix socket's path, or an address."""
+
+    path: Path | None
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        return str(self.path) if self.path else f"{self.host}:{self.port}"
+
+
+def place(text: str) -> Place:
+    """`HOST:PORT`, else a path. Raises ValueError."""
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and "/" not in text:
+        if not 1 <= int(port) <= 65535:
+            raise ValueError(f"{text!r} is no address; write HOST:PORT like 127.0.0.1:26481, or a path")
+        return Place(None, host, int(port))
+    if not text:
+        raise ValueError("'' is no control socket; write a path, or HOST:PORT")
+    return Place(Path(text))
+
+
+class Link:
+    """One connection. Made by `open`; `serve` ends when the agent goes."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        on_event: Callable[[Form], None],
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._on_event = on_event
+        self._waiting: dict[int, asyncio.Future[Form]] = {}
+        self._last = 0
+
+    @staticmethod
+    async def open(where: Place, on_event: Callable[[Form], None]) -> "Link":
+        """Raises AgentDownError."""
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                if where.path is not None:
+                    reader, writer = await asyncio.open_unix_connection(where.path, limit=_LINE_LIMIT)
+                else:
+                    reader, writer = await asyncio.open_connection(where.host, where.port, limit=_LINE_LIMIT)
+        except TimeoutError:
+            raise AgentDownError(f"{where}: no answer") from None
+        except OSError as error:
+            raise AgentDownError(f"{where}: {(error.strerror or str(error)).lower()}") from None
+        return Link(reader, writer, on_event)
+
+    async def serve(self) -> None:
+        """Takes what the agent says. Raises AgentDownError when it ends."""
+        try:
+            while line := await self._reader.readline():
+                self._take(line)
+        except (OSError, ValueError) as error:  # ValueError: a line beyond the limit
+            raise AgentDownError(f"the connection failed: {str(error).lower()}") from None
+        finally:
+            self._drop("the agent closed the connection")
+        raise AgentDownError("the agent closed the connection")
+
+    async def request(self, op: str, **fields: object) -> Form:
+        """The answer to one request. Raises AgentRefusedError, AgentDownError."""
+        self._last += 1
+        future: asyncio.Future[Form] = asyncio.get_running_loop().create_future()
+        self._waiting[self._last] = future
+        number = self._last
+        try:
+            self._writer.write(json.dumps({"id": number, "op": op, **fields}).encode() + b"\n")
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await self._writer.drain()
+                answer = await future
+        except TimeoutError:
+            raise AgentDownError(f"no answer to {op} within {_ANSWER_SECONDS:g} s") from None
+        except OSError as error:
+            raise AgentDownError(f"the connection failed: {str(error).lower()}") from None
+        finally:
+            self._waiting.pop(number, None)
+        if answer.get("ok") is not True:
+            raise AgentRefusedError(_reason(answer))
+        return answer
+
+    async def close(self) -> None:
+        self._drop("the connection was closed")
+        self._writer.close()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            value = cast(object, json.loads(line))
+        except ValueError:
+            raise AgentDownError(f"the agent said no JSON: {line[:80]!r}") from None
+        if not isinstance(value, dict):
+            raise AgentDownError(f"the agent said no object: {line[:80]!r}")
+        said = cast(dict[str, object], value)
+        if "event" in said:
+            self._on_event(said)
+            return
+        number = said.get("id")
+        future = self._waiting.get(number) if isinstance(number, int) else None
+        if future is not None and not future.done():
+            future.set_result(said)
+
+    def _drop(self, why: str) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(AgentDownError(why))
+
+
+def _reason(answer: Form) -> str:
+    error = answer.get("error")
+    text = cast(Form, error).get("text") if isinstance(error, dict) else error
+    return str(text or "refused without a reason").splitlines()[0][:300]

@@ -1,0 +1,82 @@
+// Says no for the addresses of TCP sessions that nobody serves: a client is told at once that its connection is refused,
+// where silence would let it try for minutes. The segment itself becomes the answer, so nothing has to be made.
+//
+//   no ACK (a SYN)   -->  RST, ACK   seq 0                  ack SEG.SEQ + SEG.LEN     (RFC 9293, 3.10.7.1: state CLOSED)
+//   with ACK         -->  RST        seq SEG.ACK
+//   RST              -->  nothing
+//
+// SEG.LEN counts SYN and FIN. What followed the TCP header stays in the frame, behind the length that IPv4 tells: padding.
+// The segment's own checksum is not verified, because no switch chip can sum a payload: a client refuses a reset that does
+// not fit its connection.
+#ifndef _GROUPFLOW_REFUSAL_
+#define _GROUPFLOW_REFUSAL_
+
+control Refusal(inout headers_t hdr, inout metadata_t meta) {
+    // TCP segments answered with a reset. Index: the port they came from.
+    counter(MAX_PORTS, CounterType.packets) refusals;
+
+    mac_t client_mac;
+    ipv4_address_t client_ip;
+    bit<16> client_port;
+    bit<16> header_bytes;   // IPv4 and TCP
+    bit<32> segment;        // SEG.LEN
+
+    action turn_round() {
+        client_mac = hdr.ethernet.src;
+        hdr.ethernet.src = hdr.ethernet.dst;
+        hdr.ethernet.dst = client_mac;
+        client_ip = hdr.ipv4.src;
+        hdr.ipv4.src = hdr.ipv4.dst;
+        hdr.ipv4.dst = client_ip;
+        client_port = hdr.tcp.src_port;
+        hdr.tcp.src_port = hdr.tcp.dst_port;
+        hdr.tcp.dst_port = client_port;
+        meta.egress_port = meta.ingress_port;
+    }
+
+    // Nothing but the headers; UpdateChecksums fills in both checksums.
+    action strip() {
+        hdr.ipv4.dscp_ecn = 0;
+        hdr.ipv4.total_length = IPV4_BYTES + TCP_BYTES;
+        hdr.ipv4.identification = 0;
+        hdr.ipv4.flags = IPV4_DONT_FRAGMENT;
+        hdr.ipv4.ttl = IPV4_FRESH_TTL;
+        hdr.tcp.data_offset = 5;
+        hdr.tcp.reserved = 0;
+        hdr.tcp.window = 0;
+        hdr.tcp.urgent = 0;
+    }
+
+    apply {
+        if (!hdr.tcp.isValid() || (hdr.tcp.flags & TCP_RST) != 0) {
+            meta.drop_reason = DROP_REFUSED;
+        } else {
+            header_bytes = IPV4_BYTES + ((bit<16>)hdr.tcp.data_offset << 2);
+            if (hdr.tcp.data_offset < 5 || header_bytes > hdr.ipv4.total_length) {
+                meta.drop_reason = DROP_MALFORMED;
+            } else {
+                if ((hdr.tcp.flags & TCP_ACK) != 0) {
+                    hdr.tcp.seq = hdr.tcp.ack;
+                    hdr.tcp.ack = 0;
+                    hdr.tcp.flags = TCP_RST;
+                } else {
+                    segment = (bit<32>)(hdr.ipv4.total_length - header_bytes);
+                    if ((hdr.tcp.flags & TCP_SYN) != 0) {
+                        segment = segment + 1;
+                    }
+                    if ((hdr.tcp.flags & TCP_FIN) != 0) {
+                        segment = segment + 1;
+                    }
+                    hdr.tcp.ack = hdr.tcp.seq + segment;
+                    hdr.tcp.seq = 0;
+                    hdr.tcp.flags = TCP_RST | TCP_ACK;
+                }
+                turn_round();
+                strip();
+                refusals.count((bit<32>)meta.ingress_port);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,163 @@
+"""Addresses of TCP sessions that nobody serves: a reset at once, as RFC 9293 wants it."""
+
+from __future__ import annotations
+
+import random
+
+import finsy as fy
+import pytest
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import checksum
+
+from groupflow.switch import Switch
+from tests.unit.p4.network import ROUTER_MAC, drops, ip, mac, only, ports
+from tests.unit.p4.test_forwarding import route
+
+PREFIX = "10.200.0.0/16"
+SERVED, UNSERVED = "10.200.0.1", "10.200.3.9"
+CLIENT = 1
+SEQ, ACK = 0xFFFF_FFFE, 0x1234_5678
+
+
+@pytest.fixture
+def router(bare: Switch) -> Switch:
+    """The prefix is refused, but for one session's address, which is behind port 2."""
+    bare.write(
+        [
+            +fy.P4TableEntry(
+                "station",
+                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
+                action=fy.P4TableAction("for_us"),
+            ),
+            +fy.P4TableEntry(
+                "ipv4_route",
+                match=fy.P4TableMatch({"hdr.ipv4.dst": PREFIX}),
+                action=fy.P4TableAction("refuse"),
+            ),
+            +route(f"{SERVED}/32", 2),
+        ]
+    )
+    return bare
+
+
+def segment(flags: str, payload: bytes = b"", **fields: object) -> Packet:
+    tcp = TCP(sport=40001, dport=5000, flags=flags, seq=SEQ, ack=ACK, **fields)
+    outer = IP(src=ip(CLIENT), dst=UNSERVED, ttl=7, tos=0x2E, id=99)
+    return Ether(src=mac(CLIENT), dst=ROUTER_MAC) / outer / tcp / Raw(payload)
+
+
+OPTIONS = [("MSS", 1460), ("SAckOK", b""), ("Timestamp", (1, 0)), ("NOP", None), ("WScale", 7)]
+CASES = {  # segment: (sequence number, acknowledgement, flags) of the reset
+    "SYN": (segment("S"), 0, SEQ + 1, "RA"),
+    "SYN with options": (segment("S", options=OPTIONS), 0, SEQ + 1, "RA"),
+    "SYN with data": (segment("S", b"x" * 100, options=OPTIONS), 0, SEQ + 101, "RA"),
+    "FIN without ACK": (segment("F", b"abc"), 0, SEQ + 4, "RA"),
+    "data without ACK": (segment("P", b"abc"), 0, SEQ + 3, "RA"),
+    "no flags": (segment(""), 0, SEQ, "RA"),
+    "SYN and FIN": (segment("SF"), 0, SEQ + 2, "RA"),
+    "ACK": (segment("A"), ACK, 0, "R"),
+    "data with ACK": (segment("PA", b"x" * 1400), ACK, 0, "R"),
+    "SYN and ACK": (segment("SA"), ACK, 0, "R"),
+    "FIN and ACK": (segment("FA"), ACK, 0, "R"),
+    "all other bits": (segment("PUECN", b"x"), 0, SEQ + 1, "RA"),
+}
+
+
+@pytest.mark.parametrize(("sent", "seq", "ack", "flags"), CASES.values(), ids=CASES.keys())
+def test_a_segment_becomes_the_reset_that_it_demands(
+    router: Switch, sent: Packet, seq: int, ack: int, flags: str
+) -> None:
+    outputs = router.run(CLIENT, sent)
+    got = only(outputs)
+    assert ports(outputs) == [CLIENT] and drops(router) == {}
+    assert (got.src, got.dst) == (ROUTER_MAC, mac(CLIENT))
+    assert (got[IP].src, got[IP].dst, got[IP].ttl, got[IP].len) == (UNSERVED, ip(CLIENT), 64, 40)
+    assert (got[IP].tos, got[IP].id, str(got[IP].flags)) == (0, 0, "DF")
+    tcp = got[TCP]
+    assert (tcp.sport, tcp.dport) == (5000, 40001)
+    assert (tcp.seq, tcp.ack, str(tcp.flags)) == (seq, ack % 2**32, flags)
+    assert (tcp.dataofs, tcp.reserved, tcp.window, tcp.urgptr) == (5, 0, 0, 0)
+    assert len(outputs[0].frame) == len(sent), "what followed is padding now"
+    assert_checksums(outputs[0].frame)
+
+
+def assert_checksums(frame: bytes) -> None:
+    header, tcp = frame[14:34], frame[34:54]
+    assert checksum(header) == 0
+    assert checksum(header[12:20] + b"\x00\x06\x00\x14" + tcp) == 0  # the pseudo header of RFC 9293
+
+
+def test_checksums_of_random_segments_are_right(router: Switch) -> None:
+    choose = random.Random(20261121)
+    for _ in range(300):
+        sent = segment(choose.choice(("S", "A", "PA", "FA", "P")), choose.randbytes(choose.randrange(40)))
+        sent[TCP].seq, sent[TCP].ack = choose.randrange(2**32), choose.randrange(2**32)
+        sent[TCP].sport, sent[TCP].dport = choose.randrange(2**16), choose.randrange(2**16)
+        sent[TCP].window, sent[TCP].urgptr = choose.randrange(2**16), choose.randrange(2**16)
+        sent[IP].src = f"10.{choose.randrange(256)}.{choose.randrange(256)}.{choose.randrange(256)}"
+        (output,) = router.run(CLIENT, sent)
+        assert_checksums(output.frame)
+
+
+def test_the_padding_of_a_short_frame_is_no_data(router: Switch) -> None:
+    padded = bytes(segment("S")) + b"\0" * 6
+    assert only(router.run(CLIENT, padded))[TCP].ack == (SEQ + 1) % 2**32
+
+
+def test_a_reset_is_not_answered(router: Switch) -> None:
+    for flags in ("R", "RA"):
+        assert router.run(CLIENT, segment(flags)) == []
+    assert drops(router) == {"refused": 2}
+
+
+@pytest.mark.parametrize("inner", [UDP(dport=5000), ICMP()], ids=["udp", "icmp"])
+def test_what_is_not_tcp_is_dropped(router: Switch, inner: Packet) -> None:
+    sent = Ether(src=mac(CLIENT), dst=ROUTER_MAC) / IP(src=ip(CLIENT), dst=UNSERVED) / inner
+    assert router.run(CLIENT, sent) == []
+    assert drops(router) == {"refused": 1}
+
+
+def test_a_fragment_is_dropped(router: Switch) -> None:
+    for fields in ({"frag": 100}, {"flags": "MF"}):
+        sent = segment("S", b"data")
+        for name, value in fields.items():
+            setattr(sent[IP], name, value)
+        assert router.run(CLIENT, sent) == []
+    assert drops(router) == {"refused": 2}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"dataofs": 4}, {"dataofs": 0}, {"dataofs": 15}],
+    ids=["short header", "no header", "header longer than the packet"],
+)
+def test_a_header_that_contradicts_the_packet_is_malformed(router: Switch, fields: dict[str, int]) -> None:
+    assert router.run(CLIENT, segment("S", **fields)) == []
+    assert drops(router) == {"malformed": 1}
+
+
+def test_a_packet_that_ends_within_its_tcp_header_is_malformed(router: Switch) -> None:
+    sent = segment("S", b"\0" * 20)
+    sent[IP].len = 39
+    assert router.run(CLIENT, sent) == []
+    assert drops(router) == {"malformed": 1}
+
+
+def test_a_served_session_is_reached_as_any_host(router: Switch) -> None:
+    sent = segment("S")
+    sent[IP].dst = SERVED
+    outputs = router.run(CLIENT, sent)
+    assert ports(outputs) == [2]
+    assert bytes(only(outputs)[TCP]) == bytes(Ether(bytes(sent))[TCP]), (
+        "TCP passes untouched, checksum and all"
+    )
+
+
+def test_refusals_are_counted_by_port(router: Switch) -> None:
+    for _ in range(3):
+        router.run(CLIENT, segment("S"))
+    router.run(CLIENT, segment("R"))
+    counts = {p: router.read(fy.P4CounterEntry("refusals", index=p))[0].packet_count for p in (1, 2)}
+    assert counts == {1: 3, 2: 0}
