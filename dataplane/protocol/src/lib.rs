@@ -10,6 +10,7 @@
 //! | [`receiver::Receiver`] | who receives one: order, NACKs, acknowledgements |
 //! | [`cache::CacheAgent`] | the agent beside a switch: caches, repairs, acknowledges |
 //! | [`member::Member`] | the membership that each of them contains |
+//! | [`split::Stream`] | a TCP connection that is split at agents, as offsets |
 
 pub mod acks;
 pub mod assembly;
@@ -36,6 +37,7 @@ pub mod rtt;
 pub mod send_report;
 pub mod sender;
 pub mod source;
+pub mod split;
 pub mod store;
 mod stream_cache;
 mod stream_table;

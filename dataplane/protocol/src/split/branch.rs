@@ -1,0 +1,39 @@
+//! A branch: how far it was sent, how far it has acknowledged.
+
+use super::SplitError;
+
+/// A branch's number in its stream; never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BranchId(pub u32);
+
+/// How far the end of the stream (the FIN) has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Open,
+    Sent,
+    Acknowledged,
+}
+
+/// Offsets of one branch: `acked <= sent`.
+#[derive(Debug, Clone)]
+pub(super) struct Branch {
+    pub(super) id: BranchId,
+    pub(super) sent: u64,
+    pub(super) acked: u64,
+    pub(super) end: End,
+}
+
+impl Branch {
+    pub(super) fn new(id: BranchId, at: u64) -> Branch {
+        Branch { id, sent: at, acked: at, end: End::Open }
+    }
+
+    /// Takes an acknowledgement; an old one changes nothing.
+    pub(super) fn acknowledge(&mut self, offset: u64) -> Result<(), SplitError> {
+        if offset > self.sent {
+            return Err(SplitError::NotSent { offset, sent: self.sent });
+        }
+        self.acked = self.acked.max(offset);
+        Ok(())
+    }
+}

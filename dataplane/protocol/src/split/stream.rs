@@ -1,0 +1,311 @@
+//! One stream at one agent.
+
+use std::ops::Range;
+
+use super::branch::{Branch, End};
+use super::{BranchId, Mode, SplitError};
+
+/// Where a branch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// With the next byte that comes from upstream.
+    Now,
+    /// With the stream's first byte.
+    Start,
+    /// With this byte: a branch that was there before and has what is below.
+    Offset(u64),
+}
+
+/// Offsets of one stream at one agent. In order, always:
+/// `base <= floor <= acked <= sent <= received` and `received - base <= capacity`.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    mode: Mode,
+    capacity: u64,
+    allowance: u64,
+    history: u64,
+    /// The first byte that is cached.
+    base: u64,
+    /// Every branch has acknowledged what is below. Without branches it stays where it is.
+    floor: u64,
+    /// What came from upstream.
+    received: u64,
+    ended: bool,
+    /// What was said to be acknowledged; it never goes back.
+    acknowledged: u64,
+    peak: u64,
+    branches: Vec<Branch>,
+    next_id: u32,
+}
+
+impl Stream {
+    /// A stream from its first byte on, without branches. `capacity`: bytes the cache may hold.
+    pub fn new(mode: Mode, capacity: u64) -> Stream {
+        Stream::resumed(mode, capacity, 0)
+    }
+
+    /// A stream whose first `offset` bytes went another way, or through this agent before it was
+    /// restarted.
+    pub fn resumed(mode: Mode, capacity: u64, offset: u64) -> Stream {
+        Stream {
+            mode,
+            capacity,
+            allowance: capacity,
+            history: 0,
+            base: offset,
+            floor: offset,
+            received: offset,
+            ended: false,
+            acknowledged: offset,
+            peak: 0,
+            branches: Vec::new(),
+            next_id: 0,
+        }
+    }
+
+    /// In E2E mode, takes no more than so many bytes beyond what every branch has acknowledged: for a
+    /// shell that cannot hold the acknowledgement upstream back, and so holds back its reads.
+    #[must_use]
+    pub fn with_allowance(mut self, bytes: u64) -> Stream {
+        self.allowance = bytes;
+        self
+    }
+
+    /// Keeps up to so many bytes that every branch has acknowledged, for branches that come later,
+    /// as long as the capacity is not needed for others.
+    #[must_use]
+    pub fn with_history(mut self, bytes: u64) -> Stream {
+        self.history = bytes;
+        self
+    }
+
+    /// Bytes that may be taken from upstream now.
+    pub fn intake(&self) -> u64 {
+        let bound = match self.mode {
+            Mode::NodeToNode => self.capacity,
+            Mode::EndToEnd => self.capacity.min(self.allowance),
+        };
+        match self.ended {
+            true => 0,
+            false => bound.saturating_sub(self.cached()),
+        }
+    }
+
+    /// Bytes came from upstream and are in the cache.
+    pub fn on_received(&mut self, bytes: u64) -> Result<(), SplitError> {
+        if self.ended && bytes > 0 {
+            return Err(SplitError::AfterEnd { end: self.received });
+        }
+        let intake = self.intake();
+        if bytes > intake {
+            return Err(SplitError::Overrun { bytes, intake });
+        }
+        self.received += bytes;
+        self.peak = self.peak.max(self.cached());
+        self.discard();
+        Ok(())
+    }
+
+    /// Upstream has ended the stream (half-close): what has come is all.
+    pub fn on_upstream_end(&mut self) {
+        self.ended = true;
+    }
+
+    /// Adds a branch. Refused when the cache no longer has, or does not have yet, where it begins.
+    pub fn add_branch(&mut self, from: From) -> Result<BranchId, SplitError> {
+        let wanted = match from {
+            From::Now => self.received,
+            From::Start => 0,
+            From::Offset(offset) => offset,
+        };
+        if wanted < self.base {
+            return Err(SplitError::Discarded { wanted, base: self.base });
+        }
+        if wanted > self.received {
+            return Err(SplitError::Ahead { wanted, received: self.received });
+        }
+        let id = BranchId(self.next_id);
+        self.next_id += 1;
+        self.branches.push(Branch::new(id, wanted));
+        self.settle();
+        self.peak = self.peak.max(self.cached());
+        Ok(id)
+    }
+
+    /// Removes a branch, and with it what only it still needed. When it is the last one, all stays.
+    pub fn remove_branch(&mut self, branch: BranchId) {
+        self.branches.retain(|b| b.id != branch);
+        self.settle();
+    }
+
+    /// What is cached and was not handed to the branch yet; empty if there is no such branch.
+    pub fn sendable(&self, branch: BranchId) -> Range<u64> {
+        match self.branch(branch) {
+            Some(branch) => branch.sent..self.received,
+            None => self.received..self.received,
+        }
+    }
+
+    /// So many bytes from the beginning of [`Stream::sendable`] were handed to the branch.
+    pub fn on_sent(&mut self, branch: BranchId, bytes: u64) -> Result<(), SplitError> {
+        let received = self.received;
+        let branch = self.branch_mut(branch)?;
+        let sendable = received - branch.sent;
+        if bytes > sendable {
+            return Err(SplitError::Oversent { bytes, sendable });
+        }
+        branch.sent += bytes;
+        Ok(())
+    }
+
+    /// The branch has acknowledged all before `offset`.
+    pub fn on_acked(&mut self, branch: BranchId, offset: u64) -> Result<(), SplitError> {
+        self.branch_mut(branch)?.acknowledge(offset)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Whether the branch has been sent all of a stream that has ended, and is to be told the end.
+    pub fn end_due(&self, branch: BranchId) -> bool {
+        self.ended && self.branch(branch).is_some_and(|b| b.end == End::Open && b.sent == self.received)
+    }
+
+    /// The branch was told the end. Refused when it is not due.
+    pub fn on_end_sent(&mut self, branch: BranchId) -> Result<(), SplitError> {
+        if !self.end_due(branch) {
+            let sendable = self.sendable(branch);
+            return Err(SplitError::Oversent { bytes: 0, sendable: sendable.end - sendable.start });
+        }
+        self.branch_mut(branch)?.end = End::Sent;
+        Ok(())
+    }
+
+    /// The branch has acknowledged the end, and with it all bytes.
+    pub fn on_end_acked(&mut self, branch: BranchId) -> Result<(), SplitError> {
+        let received = self.received;
+        let found = self.branch_mut(branch)?;
+        if found.end == End::Open {
+            return Err(SplitError::NotSent { offset: received, sent: found.sent });
+        }
+        found.end = End::Acknowledged;
+        found.acked = found.sent;
+        self.settle();
+        Ok(())
+    }
+
+    /// What may be acknowledged upstream: in N2N what has come, in E2E what every branch has
+    /// acknowledged. It never goes back, also when a branch joins that begins earlier.
+    pub fn acknowledged(&self) -> u64 {
+        match self.mode {
+            Mode::NodeToNode => self.received,
+            Mode::EndToEnd => self.acknowledged,
+        }
+    }
+
+    /// What every branch has acknowledged, in either mode; where upstream must begin again when this
+    /// agent is lost with its cache.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// The first byte that is still cached; what is before may be discarded.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes that have come from upstream: the offset of the next one.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Whether upstream has ended the stream.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Bytes that are cached because some branch has not acknowledged them.
+    pub fn cached(&self) -> u64 {
+        self.received - self.floor
+    }
+
+    /// Bytes that are cached, the history included.
+    pub fn held(&self) -> u64 {
+        self.received - self.base
+    }
+
+    /// The most that was ever cached, without the history.
+    pub fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    /// The bound of the cache.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// What was handed to the branch; `None` if there is no such branch.
+    pub fn sent(&self, branch: BranchId) -> Option<u64> {
+        self.branch(branch).map(|b| b.sent)
+    }
+
+    /// What the branch has acknowledged.
+    pub fn acked(&self, branch: BranchId) -> Option<u64> {
+        self.branch(branch).map(|b| b.acked)
+    }
+
+    /// Bytes that the branch is behind.
+    pub fn lag(&self, branch: BranchId) -> Option<u64> {
+        self.branch(branch).map(|b| self.received - b.acked)
+    }
+
+    /// The branches, in the order in which they came.
+    pub fn branches(&self) -> impl Iterator<Item = BranchId> + '_ {
+        self.branches.iter().map(|b| b.id)
+    }
+
+    /// Branches that alone stop a stream whose cache is full: they are more than half of it behind the
+    /// fastest. With policy `isolate` they are removed; when all are slow, there is none.
+    pub fn laggards(&self) -> Vec<BranchId> {
+        if self.cached() < self.capacity {
+            return Vec::new();
+        }
+        let fastest = self.branches.iter().map(|b| b.acked).max().unwrap_or(self.floor);
+        let behind = self.branches.iter().filter(|b| fastest - b.acked > self.capacity / 2);
+        behind.map(|b| b.id).collect()
+    }
+
+    /// Whether the branch has acknowledged all of a stream that has ended, and its end.
+    pub fn complete(&self, branch: BranchId) -> bool {
+        self.ended && self.branch(branch).is_some_and(|b| b.end == End::Acknowledged)
+    }
+
+    /// Whether every branch has acknowledged all of a stream that has ended, and its end. A stream
+    /// without branches never is.
+    pub fn finished(&self) -> bool {
+        self.ended && !self.branches.is_empty() && self.branches.iter().all(|b| b.end == End::Acknowledged)
+    }
+
+    fn branch(&self, id: BranchId) -> Option<&Branch> {
+        self.branches.iter().find(|b| b.id == id)
+    }
+
+    fn branch_mut(&mut self, id: BranchId) -> Result<&mut Branch, SplitError> {
+        self.branches.iter_mut().find(|b| b.id == id).ok_or(SplitError::NoBranch(id))
+    }
+
+    /// Computes the floor again after a branch came, went or acknowledged.
+    fn settle(&mut self) {
+        if let Some(floor) = self.branches.iter().map(|b| b.acked).min() {
+            self.floor = floor;
+        }
+        self.acknowledged = self.acknowledged.max(self.floor);
+        self.discard();
+    }
+
+    /// Lets go of history beyond its bound, and of what room is needed for.
+    fn discard(&mut self) {
+        let room = self.received.saturating_sub(self.capacity);
+        let kept = self.floor.saturating_sub(self.history);
+        self.base = self.base.max(kept).max(room.min(self.floor));
+    }
+}
