@@ -9,8 +9,9 @@ use groupflow_protocol::ids::GROUP_PORT;
 use groupflow_protocol::SessionId;
 
 use crate::socket::SocketConfig;
+use crate::split::control::Place;
 
-/// Sends to a group, receives from it, or caches for a switch.
+/// Sends to a group, receives from it, caches for a switch, or splits TCP connections.
 #[derive(Debug, Parser)]
 #[command(name = "gfagent", version, about, arg_required_else_help = true)]
 pub struct Cli {
@@ -40,6 +41,14 @@ pub enum Command {
     #[command(after_help = "Example:
   gfagent cache --name sa1 --bind-iface sa1-eth0 --max-bytes 256MiB --json")]
     Cache(CacheArgs),
+    /// Split TCP connections: cache what a sender sends, hand it to agents and members
+    #[command(after_help = "Example:
+  ip route add local 10.200.0.0/16 dev lo
+  gfagent split --name sa1 --addr 10.0.0.1 --control /run/groupflow/sa1.sock")]
+    Split(SplitArgs),
+    /// Hold connections while a split agent is started again (it starts this itself)
+    #[command(hide = true)]
+    Keep(KeepArgs),
 }
 
 /// Options of all commands.
@@ -191,6 +200,55 @@ pub struct CacheArgs {
     /// Common options.
     #[command(flatten)]
     pub common: CommonArgs,
+}
+
+/// Options of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    /// This agent's name
+    #[arg(long)]
+    pub name: String,
+    /// Own IPv4 address: other agents connect to it, and connections onward come from it
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    pub addr: Ipv4Addr,
+    /// TCP port for other agents; 0 takes any
+    #[arg(long, value_name = "PORT", default_value_t = 26480)]
+    pub peer_port: u16,
+    /// Where sessions are set and counters read: a Unix socket's path, or IP:PORT
+    #[arg(long, value_name = "PATH|IP:PORT", value_parser = Place::parse)]
+    pub control: Place,
+    /// Cache memory of all streams together
+    #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
+    pub max_cache: u64,
+    /// Streams at one time
+    #[arg(long, value_name = "N", default_value_t = 16384)]
+    pub max_streams: usize,
+    /// Seconds that a peer may leave bytes unacknowledged
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub silence: u64,
+    /// Seconds to try the next agent when a stream begins
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..3600))]
+    pub connect_timeout: u64,
+    /// Seconds to wait for a lost agent in sessions that resume
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..3600))]
+    pub resume_timeout: u64,
+    /// Keep connections of sessions that resume, while the agent is started again: a Unix socket's path
+    #[arg(long, value_name = "PATH")]
+    pub keep: Option<PathBuf>,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `keep`.
+#[derive(Debug, Args)]
+pub struct KeepArgs {
+    /// The Unix socket
+    #[arg(long)]
+    pub path: PathBuf,
+    /// Seconds to wait for the next agent
+    #[arg(long)]
+    pub patience: u64,
 }
 
 fn parse_session(text: &str) -> Result<SessionId, String> {

@@ -8,7 +8,8 @@
 //! | module | is |
 //! |---|---|
 //! | [`cli`] | the command line |
-//! | [`send`], [`recv`], [`member`], [`cache`] | the commands |
+//! | [`send`], [`recv`], [`member`], [`cache`] | the commands of the group transport |
+//! | [`split`] | TCP connections split at agents: a command with a loop of its own |
 //! | [`shell`], [`socket`], [`batch`] | the loop, the socket, many datagrams in one system call |
 //! | [`input`], [`output`] | files, stdin and stdout |
 //! | [`report`], [`progress`], [`error`] | events, progress, errors with their cure |
@@ -32,6 +33,7 @@ pub mod report;
 pub mod send;
 pub mod shell;
 pub mod socket;
+pub mod split;
 
 use cli::{Cli, Command};
 use error::{exit, AgentError};
@@ -68,6 +70,15 @@ pub fn main() -> ExitCode {
         Command::Cache(args) => {
             let mut reporter = Reporter::new(args.common.json, false, "cache", &args.common.name, None);
             let result = checked(&args.common.name).and_then(|()| cache::run(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::Keep(args) => {
+            let reporter = Reporter::new(false, true, "keep", "keep", None);
+            (reporter, split::keep(args))
+        }
+        Command::Split(args) => {
+            let mut reporter = Reporter::new(args.json, false, "split", &args.name, None);
+            let result = checked(&args.name).and_then(|()| split::run(args, &mut reporter));
             (reporter, result)
         }
     };

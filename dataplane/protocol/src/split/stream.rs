@@ -138,6 +138,20 @@ impl Stream {
         self.settle();
     }
 
+    /// The connection to the branch is lost and another will take its place: what it was sent and has not
+    /// acknowledged is to be sent again. Until then nothing of it is discarded.
+    pub fn on_lost(&mut self, branch: BranchId) -> Result<(), SplitError> {
+        let branch = self.branch_mut(branch)?;
+        branch.sent = branch.acked;
+        branch.end = End::Open;
+        Ok(())
+    }
+
+    /// Lets go of the history: room is needed elsewhere.
+    pub fn forget_history(&mut self) {
+        self.base = self.floor;
+    }
+
     /// What is cached and was not handed to the branch yet; empty if there is no such branch.
     pub fn sendable(&self, branch: BranchId) -> Range<u64> {
         match self.branch(branch) {

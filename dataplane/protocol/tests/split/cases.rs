@@ -120,6 +120,35 @@ fn a_resumed_stream_begins_at_its_offset() {
 }
 
 #[test]
+fn a_branch_that_is_lost_and_comes_back_gets_what_it_had_not_acknowledged() {
+    for mode in MODES {
+        let mut stream = Stream::new(mode, 100);
+        let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+        stream.on_received(50).expect("room");
+        stream.on_upstream_end();
+        stream.on_sent(branch, 50).expect("cached");
+        stream.on_end_sent(branch).expect("due");
+        stream.on_acked(branch, 20).expect("sent");
+        stream.on_lost(branch).expect("there");
+        assert_eq!((stream.sendable(branch), stream.base()), (20..50, 20));
+        stream.on_sent(branch, 30).expect("cached");
+        assert!(stream.end_due(branch), "the end, too, is told again");
+    }
+}
+
+#[test]
+fn history_is_given_up_and_what_is_needed_is_not() {
+    let mut stream = Stream::new(Mode::NodeToNode, 100).with_history(100);
+    let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+    stream.on_received(50).expect("room");
+    stream.on_sent(branch, 50).expect("cached");
+    stream.on_acked(branch, 20).expect("sent");
+    assert_eq!(stream.base(), 0);
+    stream.forget_history();
+    assert_eq!((stream.base(), stream.cached(), stream.held()), (20, 30, 30));
+}
+
+#[test]
 fn only_who_stops_the_others_is_a_laggard() {
     let mut stream = Stream::new(Mode::NodeToNode, 100);
     let [a, b, c] = [(); 3].map(|()| stream.add_branch(From::Start).expect("nothing is discarded"));

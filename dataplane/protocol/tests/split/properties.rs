@@ -17,6 +17,8 @@ enum Step {
     End,
     TellEnd(usize),
     AcknowledgeEnd(usize),
+    Lose(usize),
+    Forget,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -30,7 +32,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => branch.clone().prop_map(Step::Leave),
         1 => Just(Step::End),
         1 => branch.clone().prop_map(Step::TellEnd),
-        1 => branch.prop_map(Step::AcknowledgeEnd),
+        1 => branch.clone().prop_map(Step::AcknowledgeEnd),
+        1 => branch.prop_map(Step::Lose),
+        1 => Just(Step::Forget),
     ]
 }
 
@@ -109,6 +113,15 @@ impl Shell {
                     let _ = self.stream.on_end_acked(branch);
                 }
             }
+            Step::Lose(index) => {
+                let Some(branch) = self.nth(index) else { return };
+                self.stream.on_lost(branch).expect("there");
+                // Whoever takes the connection's place has what was acknowledged.
+                let acked = self.stream.acked(branch).expect("there");
+                let (start, got) = self.got.get_mut(&branch).expect("known");
+                got.truncate((acked - *start) as usize);
+            }
+            Step::Forget => self.stream.forget_history(),
         }
         // The shell forgets what it is told it may.
         let drop = self.stream.base() - self.base;

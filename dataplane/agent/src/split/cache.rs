@@ -1,0 +1,232 @@
+//! The bytes of streams: blocks of one size, taken from one bounded pool and used again.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::ops::Range;
+
+/// Bytes of a block. Small enough that an idle stream costs little, large enough that a system call
+/// moves much.
+pub const BLOCK: usize = 64 << 10;
+/// Blocks read or written by one system call: what stays in a core's second-level cache between the
+/// read and the writes.
+const VECTOR: usize = 4;
+/// Free blocks that are kept for the next stream.
+const SPARE: usize = 256;
+
+type Block = Box<[u8]>;
+
+/// Blocks of all streams, at most so many.
+#[derive(Debug)]
+pub struct Pool {
+    free: Vec<Block>,
+    used: usize,
+    limit: usize,
+}
+
+impl Pool {
+    /// At most `bytes`, rounded down to blocks.
+    pub fn new(bytes: u64) -> Pool {
+        let limit = usize::try_from(bytes).unwrap_or(usize::MAX) / BLOCK;
+        Pool { free: Vec::new(), used: 0, limit }
+    }
+
+    /// Bytes that streams have.
+    pub fn used(&self) -> u64 {
+        (self.used * BLOCK) as u64
+    }
+
+    /// The bound.
+    pub fn limit(&self) -> u64 {
+        (self.limit * BLOCK) as u64
+    }
+
+    /// Whether no block is left.
+    pub fn is_exhausted(&self) -> bool {
+        self.used >= self.limit
+    }
+
+    fn take(&mut self) -> Option<Block> {
+        if self.is_exhausted() {
+            return None;
+        }
+        self.used += 1;
+        Some(self.free.pop().unwrap_or_else(|| vec![0; BLOCK].into_boxed_slice()))
+    }
+
+    fn give(&mut self, block: Block) {
+        self.used -= 1;
+        if self.free.len() < SPARE {
+            self.free.push(block);
+        }
+    }
+}
+
+/// The cached bytes of one stream, by their offsets in it.
+#[derive(Debug)]
+pub struct Cache {
+    blocks: VecDeque<Block>,
+    /// The offset of the first block's first byte.
+    origin: u64,
+    end: u64,
+}
+
+impl Cache {
+    /// Empty, at an offset.
+    pub fn new(offset: u64) -> Cache {
+        Cache { blocks: VecDeque::new(), origin: offset, end: offset }
+    }
+
+    /// Reads once, up to `room` bytes. `Ok(None)`: the pool has no block. `Ok(Some(0))`: the end.
+    pub fn fill(&mut self, pool: &mut Pool, mut from: impl Read, room: u64) -> io::Result<Option<usize>> {
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(VECTOR * BLOCK);
+        let filled = self.filled();
+        while self.blocks.len() * BLOCK < filled + room {
+            match pool.take() {
+                Some(block) => self.blocks.push_back(block),
+                None => break,
+            }
+        }
+        let room = room.min(self.blocks.len() * BLOCK - filled);
+        if room == 0 {
+            return Ok(None);
+        }
+        let first = filled / BLOCK;
+        let mut skip = filled % BLOCK;
+        let mut left = room;
+        let mut parts = Vec::with_capacity(VECTOR + 1);
+        for block in self.blocks.range_mut(first..) {
+            let part = &mut block[skip..];
+            let take = part.len().min(left);
+            if take == 0 {
+                break;
+            }
+            parts.push(IoSliceMut::new(&mut part[..take]));
+            left -= take;
+            skip = 0;
+        }
+        let result = from.read_vectored(&mut parts);
+        drop(parts);
+        if let Ok(count) = result {
+            self.end += count as u64;
+        }
+        self.shrink(pool);
+        result.map(Some)
+    }
+
+    /// Writes once from the beginning of `range`, which must be cached; returns the bytes written.
+    pub fn drain(&self, mut to: impl Write, range: &Range<u64>) -> io::Result<usize> {
+        debug_assert!(self.origin <= range.start && range.end <= self.end);
+        let mut at = (range.start - self.origin) as usize;
+        let stop = ((range.end - self.origin) as usize).min(at + VECTOR * BLOCK);
+        let mut parts = Vec::with_capacity(VECTOR + 1);
+        while at < stop {
+            let (index, skip) = (at / BLOCK, at % BLOCK);
+            let take = (BLOCK - skip).min(stop - at);
+            parts.push(IoSlice::new(&self.blocks[index][skip..skip + take]));
+            at += take;
+        }
+        to.write_vectored(&parts)
+    }
+
+    /// Lets go of all blocks that end before `base`; of all, when nothing is left.
+    pub fn discard(&mut self, pool: &mut Pool, base: u64) {
+        if base >= self.end {
+            self.release(pool);
+            self.origin = self.end;
+            return;
+        }
+        while self.origin + BLOCK as u64 <= base {
+            match self.blocks.pop_front() {
+                Some(block) => pool.give(block),
+                None => break,
+            }
+            self.origin += BLOCK as u64;
+        }
+    }
+
+    /// Gives all blocks back.
+    pub fn release(&mut self, pool: &mut Pool) {
+        self.blocks.drain(..).for_each(|block| pool.give(block));
+    }
+
+    fn filled(&self) -> usize {
+        (self.end - self.origin) as usize
+    }
+
+    /// Gives back blocks into which nothing was read.
+    fn shrink(&mut self, pool: &mut Pool) {
+        while self.blocks.len() > self.filled().div_ceil(BLOCK) {
+            if let Some(block) = self.blocks.pop_back() {
+                pool.give(block);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn byte(offset: u64) -> u8 {
+        (offset % 251) as u8
+    }
+
+    /// Reads of a stream whose bytes follow from their offset.
+    struct Source(u64, usize);
+
+    impl Read for Source {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = buffer.len().min(self.1);
+            buffer[..count].iter_mut().zip(self.0..).for_each(|(b, at)| *b = byte(at));
+            self.0 += count as u64;
+            self.1 -= count;
+            Ok(count)
+        }
+
+        fn read_vectored(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+            parts.iter_mut().map(|part| self.read(part)).sum()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_where_their_offsets_say(
+            start in 0..1_000_000_u64,
+            steps in proptest::collection::vec((0..300_000_u64, 0..300_000_usize, 0..100_u64), 1..20),
+        ) {
+            let mut pool = Pool::new(2 << 20);
+            let mut cache = Cache::new(start);
+            let (mut base, mut end) = (start, start);
+            for (room, there, percent) in steps {
+                let count = cache.fill(&mut pool, Source(end, there), room).expect("a source has no errors");
+                end += count.unwrap_or(0) as u64;
+                prop_assert!(pool.used() <= pool.limit());
+                prop_assert!(pool.used() < end - base + 2 * BLOCK as u64);
+                let mut got = Vec::new();
+                let mut at = base;
+                while at < end {
+                    at += cache.drain(&mut got, &(at..end)).expect("a vector takes all") as u64;
+                }
+                prop_assert!(got.iter().zip(base..).all(|(&b, at)| b == byte(at)));
+                prop_assert_eq!(got.len() as u64, end - base);
+                base += (end - base) * percent / 100;
+                cache.discard(&mut pool, base);
+            }
+            cache.discard(&mut pool, end);
+            prop_assert_eq!(pool.used(), 0);
+        }
+    }
+
+    #[test]
+    fn an_exhausted_pool_stops_reading() {
+        let mut pool = Pool::new(2 * BLOCK as u64);
+        let mut cache = Cache::new(0);
+        let mut other = Cache::new(0);
+        let all = Source(0, 1 << 20);
+        assert_eq!(cache.fill(&mut pool, all, 1 << 20).expect("no errors"), Some(2 * BLOCK));
+        assert_eq!(other.fill(&mut pool, Source(0, 9), 9).expect("no errors"), None);
+        cache.discard(&mut pool, BLOCK as u64);
+        assert_eq!(other.fill(&mut pool, Source(0, 9), 9).expect("no errors"), Some(9));
+    }
+}

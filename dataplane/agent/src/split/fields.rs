@@ -1,0 +1,142 @@
+//! Reads a JSON object field by field; what is missing, wrong or unknown is named.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// A field that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{field} {text}")]
+pub struct FieldError {
+    /// Its path, e.g. `session.branches[0].address`.
+    pub field: String,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// An object whose fields are read one after the other.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    path: String,
+    object: &'a Map<String, Value>,
+    read: BTreeSet<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    /// An object at `path`.
+    pub fn new(path: &str, value: &'a Value) -> Result<Fields<'a>, FieldError> {
+        match value {
+            Value::Object(object) => Ok(Fields { path: path.to_owned(), object, read: BTreeSet::new() }),
+            _ => Err(FieldError { field: path.to_owned(), text: "must be an object".to_owned() }),
+        }
+    }
+
+    /// The field must be something else.
+    pub fn wrong(&self, field: &str, must_be: &str) -> FieldError {
+        let field = match self.path.is_empty() {
+            true => field.to_owned(),
+            false => format!("{}.{field}", self.path),
+        };
+        FieldError { field, text: format!("must be {must_be}") }
+    }
+
+    /// The value; null is as good as absent.
+    pub fn value(&mut self, field: &'static str) -> Option<&'a Value> {
+        self.read.insert(field);
+        self.object.get(field).filter(|value| !value.is_null())
+    }
+
+    /// A number that may be absent.
+    pub fn optional_number(
+        &mut self,
+        field: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, FieldError> {
+        let wrong = format!("a number from {} to {}", range.start(), range.end());
+        match self.value(field).map(|value| value.as_u64().filter(|n| range.contains(n))) {
+            None => Ok(None),
+            Some(None) => Err(self.wrong(field, &wrong)),
+            Some(number) => Ok(number),
+        }
+    }
+
+    /// A number.
+    pub fn number(
+        &mut self,
+        field: &'static str,
+        range: RangeInclusive<u64>,
+        default: Option<u64>,
+    ) -> Result<u64, FieldError> {
+        let wrong = format!("a number from {} to {}", range.start(), range.end());
+        let number = self.optional_number(field, range)?.or(default);
+        number.ok_or_else(|| self.wrong(field, &wrong))
+    }
+
+    /// A text of 1 to `longest` bytes that may be absent.
+    pub fn optional_text(
+        &mut self,
+        field: &'static str,
+        longest: usize,
+    ) -> Result<Option<String>, FieldError> {
+        match self.value(field) {
+            None => Ok(None),
+            Some(Value::String(text)) if (1..=longest).contains(&text.len()) => Ok(Some(text.clone())),
+            Some(_) => Err(self.wrong(field, &format!("a text of 1 to {longest} bytes"))),
+        }
+    }
+
+    /// A text of 1 to `longest` bytes.
+    pub fn text(&mut self, field: &'static str, longest: usize) -> Result<String, FieldError> {
+        let text = self.optional_text(field, longest)?;
+        text.ok_or_else(|| self.wrong(field, &format!("a text of 1 to {longest} bytes")))
+    }
+
+    /// One of some words.
+    pub fn word(
+        &mut self,
+        field: &'static str,
+        words: &[&'static str],
+        default: Option<&'static str>,
+    ) -> Result<&'static str, FieldError> {
+        let found = match self.value(field) {
+            None => default,
+            Some(value) => words.iter().copied().find(|&word| value.as_str() == Some(word)),
+        };
+        found.ok_or_else(|| {
+            let (last, others) = words.split_last().unwrap_or((&"", &[]));
+            self.wrong(field, &format!("{} or {last}", others.join(", ")))
+        })
+    }
+
+    /// True or false.
+    pub fn flag(&mut self, field: &'static str, default: bool) -> Result<bool, FieldError> {
+        match self.value(field) {
+            None => Ok(default),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(self.wrong(field, "true or false")),
+        }
+    }
+
+    /// A list; absent is empty.
+    pub fn list(&mut self, field: &'static str, longest: usize) -> Result<&'a [Value], FieldError> {
+        match self.value(field) {
+            None => Ok(&[]),
+            Some(Value::Array(values)) if values.len() <= longest => Ok(values),
+            Some(_) => Err(self.wrong(field, &format!("a list of at most {longest}"))),
+        }
+    }
+
+    /// Nothing may be left.
+    pub fn finish(self) -> Result<(), FieldError> {
+        match self.object.keys().find(|key| !self.read.contains(key.as_str())) {
+            None => Ok(()),
+            Some(key) => {
+                let key: String = key.chars().filter(|c| !c.is_control()).take(64).collect();
+                let wrong = self.wrong(&key, "");
+                Err(FieldError { text: "is unknown".to_owned(), ..wrong })
+            }
+        }
+    }
+}

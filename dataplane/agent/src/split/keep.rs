@@ -1,0 +1,224 @@
+//! The keeper: a small process that holds copies of connections while the agent is started again.
+//!
+//! A connection lives as long as some process has its descriptor. In sessions that resume, an agent with
+//! `--keep PATH` gives a copy of each connection onward to its keeper, with a note; when the agent is
+//! killed, members are not reset, and the agent that is started next gets the connections back and goes on
+//! where their TCP is. A keeper without an agent ends after a while, which resets what it kept.
+//!
+//! Both talk over a Unix socket of datagrams in order (SOCK_SEQPACKET): JSON, and at most one descriptor.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::socket::sockopt::ReceiveTimeout;
+use nix::sys::socket::{
+    accept4, bind, connect, listen, recvmsg, sendmsg, setsockopt, socket, AddressFamily, Backlog,
+    ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
+use serde_json::{json, Value};
+
+/// The longest note.
+const NOTE: usize = 4096;
+/// A keeper that was just started listens after at most so long.
+const START: Duration = Duration::from_secs(5);
+
+/// What a keeper gives back: a note and its connection.
+pub type Kept = (u64, Value, OwnedFd);
+
+/// The agent's connection to its keeper.
+#[derive(Debug)]
+pub struct Keeper {
+    socket: OwnedFd,
+}
+
+impl Keeper {
+    /// Finds the keeper at `path` or starts one, which waits `patience` for the next agent; what it kept.
+    pub fn open(path: &Path, patience: Duration) -> io::Result<(Keeper, Vec<Kept>)> {
+        if let Ok(socket) = dial(path) {
+            return Keeper::join(socket);
+        }
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("keep").arg("--path").arg(path).args(["--patience", &patience.as_secs().to_string()]);
+        // A group of its own: what ends the agent does not end it.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn()?;
+        Keeper::join_when_there(path)
+    }
+
+    /// A keeper that was just started takes a moment to listen.
+    fn join_when_there(path: &Path) -> io::Result<(Keeper, Vec<Kept>)> {
+        let until = Instant::now() + START;
+        loop {
+            match dial(path) {
+                Ok(socket) => return Keeper::join(socket),
+                Err(error) if Instant::now() > until => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    /// A keeper that has another agent does not answer: that is an error.
+    fn join(socket: OwnedFd) -> io::Result<(Keeper, Vec<Kept>)> {
+        let patience = TimeVal::seconds(START.as_secs() as i64);
+        setsockopt(&socket, ReceiveTimeout, &patience)?;
+        let mut kept = Vec::new();
+        loop {
+            match receive(socket.as_fd())? {
+                Some((note, Some(fd))) => {
+                    let key = note["key"].as_u64().ok_or(io::ErrorKind::InvalidData)?;
+                    kept.push((key, note["note"].clone(), fd));
+                }
+                Some(_) => return Ok((Keeper { socket }, kept)),
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+    }
+
+    /// Gives a copy of a connection to the keeper. When it is gone, nothing is kept.
+    pub fn keep(&self, key: u64, note: &Value, connection: impl AsFd) -> io::Result<()> {
+        send(self.socket.as_fd(), &json!({"key": key, "note": note}), Some(connection.as_fd()))
+    }
+
+    /// The keeper is to close its copy.
+    pub fn drop_kept(&self, key: u64) -> io::Result<()> {
+        send(self.socket.as_fd(), &json!({"key": key}), None)
+    }
+}
+
+fn new_socket() -> nix::Result<OwnedFd> {
+    socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)
+}
+
+fn dial(path: &Path) -> io::Result<OwnedFd> {
+    let socket = new_socket()?;
+    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+    Ok(socket)
+}
+
+fn send(socket: BorrowedFd<'_>, note: &Value, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let bytes = note.to_string();
+    let raw = fd.map(|fd| [fd.as_raw_fd()]);
+    let rights: Vec<ControlMessage<'_>> = raw.iter().map(|fds| ControlMessage::ScmRights(fds)).collect();
+    let parts = [IoSlice::new(bytes.as_bytes())];
+    sendmsg::<UnixAddr>(socket.as_raw_fd(), &parts, &rights, MsgFlags::MSG_NOSIGNAL, None)?;
+    Ok(())
+}
+
+/// The next message; `None`: the other side is gone.
+fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Value, Option<OwnedFd>)>> {
+    let mut bytes = vec![0; NOTE];
+    let mut space = cmsg_space!(std::os::fd::RawFd);
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<UnixAddr>(socket.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+    let mut fd = None;
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = control {
+            for raw in fds {
+                // SAFETY: the kernel has just made this descriptor for us, nobody else owns it.
+                fd = Some(unsafe { OwnedFd::from_raw_fd(raw) });
+            }
+        }
+    }
+    let length = message.bytes;
+    if length == 0 {
+        return Ok(None);
+    }
+    Ok(Some((serde_json::from_slice(&bytes[..length])?, fd)))
+}
+
+/// The keeper itself: until no agent comes for `patience`.
+pub fn run(path: &Path, patience: Duration) -> io::Result<()> {
+    let listener = new_socket()?;
+    // Nobody answers there, or we would not have been started.
+    let _ = std::fs::remove_file(path);
+    bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
+    listen(&listener, Backlog::new(4)?)?;
+    let mut kept: BTreeMap<u64, (Value, OwnedFd)> = BTreeMap::new();
+    while let Some(agent) = next_agent(&listener, patience)? {
+        // An agent that goes away leaves what was kept for the next one.
+        let _ = serve(agent.as_fd(), &mut kept);
+        if kept.is_empty() {
+            break;
+        }
+    }
+    let _ = std::fs::remove_file(path);
+    Ok(())
+}
+
+fn next_agent(listener: &OwnedFd, patience: Duration) -> io::Result<Option<OwnedFd>> {
+    let until = Instant::now() + patience;
+    loop {
+        let left = until.saturating_duration_since(Instant::now()).as_millis();
+        let mut fds = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        let timeout = PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX);
+        match poll(&mut fds, timeout) {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let raw = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC)?;
+        // SAFETY: accept4 has just made this descriptor, nobody else owns it.
+        return Ok(Some(unsafe { OwnedFd::from_raw_fd(raw) }));
+    }
+}
+
+fn serve(agent: BorrowedFd<'_>, kept: &mut BTreeMap<u64, (Value, OwnedFd)>) -> io::Result<()> {
+    for (key, (note, fd)) in &*kept {
+        send(agent, &json!({"key": key, "note": note}), Some(fd.as_fd()))?;
+    }
+    send(agent, &json!({"end": true}), None)?;
+    while let Some((note, fd)) = receive(agent)? {
+        let key = note["key"].as_u64().ok_or(io::ErrorKind::InvalidData)?;
+        match fd {
+            Some(fd) => drop(kept.insert(key, (note["note"].clone(), fd))),
+            None => drop(kept.remove(&key)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_connection_outlives_whoever_gave_it_away() {
+        let path = std::env::temp_dir().join(format!("gfkeep-{}", std::process::id()));
+        let keeper_path = path.clone();
+        let keeper = std::thread::spawn(move || run(&keeper_path, Duration::from_secs(20)));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let mut ours = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        let (mut theirs, _) = listener.accept().expect("accepted");
+        let (first, kept) = Keeper::join_when_there(&path).expect("a keeper");
+        assert!(kept.is_empty());
+        ours.write_all(b"one ").expect("sent");
+        first.keep(7, &json!({"who": "m1"}), &ours).expect("kept");
+        first.keep(8, &json!({}), &ours).expect("kept");
+        first.drop_kept(8).expect("dropped");
+        drop((first, ours));
+        let (second, mut kept) = Keeper::join_when_there(&path).expect("the keeper");
+        let (key, note, fd) = kept.pop().expect("one is kept");
+        assert!(kept.is_empty() && key == 7 && note == json!({"who": "m1"}));
+        let mut ours = TcpStream::from(fd);
+        ours.write_all(b"two").expect("sent");
+        second.drop_kept(7).expect("dropped");
+        drop((second, ours));
+        let mut got = String::new();
+        theirs.read_to_string(&mut got).expect("the end comes when nobody keeps it");
+        assert_eq!(got, "one two");
+        keeper.join().expect("no panic").expect("it ends when nothing is kept");
+    }
+}

@@ -1,0 +1,374 @@
+//! A branch of a stream, on its connection.
+
+use std::io::{self, Read};
+use std::net::{Shutdown, TcpStream};
+use std::time::Instant;
+
+use groupflow_protocol::split::{BranchId, Stream};
+
+use serde_json::json;
+
+use super::cache::Cache;
+use super::config::{BranchSpec, Kind, SessionSpec};
+use super::frame::{Decoder, MAX_REPLY};
+use super::poller::{Ready, Token};
+use super::preamble::{Preamble, StreamId};
+use super::tcp;
+use super::world::{Orphan, Target, World};
+
+/// How far a branch's connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The connection is being made.
+    Connecting,
+    /// It was refused or lost, and is tried again then.
+    Waiting(Instant),
+    /// The next agent is to say where it wants to go on.
+    Resuming,
+    /// Bytes may go.
+    Open,
+}
+
+impl State {
+    /// The word in statistics.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Connecting => "connecting",
+            State::Waiting(_) => "waiting",
+            State::Resuming => "resuming",
+            State::Open => "open",
+        }
+    }
+}
+
+/// What a read from a branch gave.
+pub enum Heard {
+    /// Nothing now.
+    Nothing,
+    /// So many bytes, in the world's scratch buffer.
+    Bytes(usize),
+    /// The branch says no more.
+    End,
+}
+
+/// A branch on its connection.
+pub struct Link {
+    /// What it is.
+    pub spec: BranchSpec,
+    /// Its number among the stream's links, never used again.
+    pub key: u32,
+    /// Its number in the stream's core.
+    pub branch: BranchId,
+    /// How far the connection is.
+    pub state: State,
+    /// When trying ends.
+    pub until: Instant,
+    /// Whether the connection was ever made: a resumed stream is one that was there before.
+    pub established: bool,
+    /// Where the branch began.
+    pub start: u64,
+    /// Whether nothing more comes back from it.
+    pub replies_ended: bool,
+    /// Frames of the next agent.
+    pub decoder: Decoder,
+    /// Whether the next agent has said that its members have all.
+    pub is_complete: bool,
+    socket: Option<(TcpStream, Token)>,
+    readable: bool,
+    writable: bool,
+    /// What is left of the preamble.
+    greeting: Vec<u8>,
+    /// The stream's offset that the connection's first byte after the preamble has.
+    origin: u64,
+    preamble: u64,
+    /// Bytes written, with the preamble.
+    written: u64,
+    /// The connection has its FIN.
+    told_end: bool,
+    /// The core knows that the end was told.
+    ends: bool,
+    /// What is before went over a connection of an earlier run.
+    skip_to: u64,
+    /// The connection's number at the keeper.
+    kept: Option<u64>,
+    /// A connection of an earlier run that the next agent is to see end no earlier than it knows of this one.
+    old: Option<Orphan>,
+}
+
+impl Link {
+    /// A branch from byte `start` on, without a connection.
+    pub fn new(spec: BranchSpec, key: u32, branch: BranchId, start: u64, until: Instant) -> Link {
+        Link {
+            spec,
+            key,
+            branch,
+            state: State::Connecting,
+            until,
+            established: false,
+            start,
+            replies_ended: false,
+            decoder: Decoder::default(),
+            is_complete: false,
+            socket: None,
+            readable: false,
+            writable: false,
+            greeting: Vec::new(),
+            origin: start,
+            preamble: 0,
+            written: 0,
+            told_end: false,
+            ends: false,
+            skip_to: 0,
+            kept: None,
+            old: None,
+        }
+    }
+
+    /// Whether it is the next agent.
+    pub fn is_agent(&self) -> bool {
+        self.spec.kind == Kind::Agent
+    }
+
+    /// The member's number, or 0.
+    pub fn member(&self) -> u32 {
+        match self.spec.kind {
+            Kind::Agent => 0,
+            Kind::Member(member) => member,
+        }
+    }
+
+    /// Begins to connect; bytes will go from `offset` on.
+    pub fn connect(
+        &mut self,
+        world: &mut World,
+        session: &SessionSpec,
+        stream: StreamId,
+        offset: u64,
+    ) -> io::Result<()> {
+        self.close(world);
+        let socket = tcp::connect(world.limits.address, self.spec.address, session, world.limits.silence)?;
+        let token = world.poller.add(&socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((socket, token));
+        self.state = State::Connecting;
+        self.decoder = Decoder::default();
+        self.greeting = match self.spec.kind {
+            Kind::Member(_) => Vec::new(),
+            Kind::Agent => {
+                let resume = self.established;
+                Preamble { session: session.id, stream, offset, mode: session.mode, resume }.encode().to_vec()
+            }
+        };
+        self.preamble = self.greeting.len() as u64;
+        (self.origin, self.written, self.told_end, self.ends) = (offset, 0, false, false);
+        (self.readable, self.writable, self.replies_ended) = (false, false, false);
+        Ok(())
+    }
+
+    /// Takes over a member's connection of an earlier run: what it was given then is not sent again.
+    pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+        let (bytes, told_end) = tcp::taken(&orphan.socket)?;
+        let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((orphan.socket, token));
+        (self.state, self.established, self.told_end) = (State::Open, true, told_end);
+        self.start = orphan.start;
+        self.origin = orphan.start + bytes;
+        (self.skip_to, self.kept) = (self.origin, Some(orphan.key));
+        Ok(())
+    }
+
+    /// Replaces an earlier run's connection to the next agent, which ends when that has taken the new one.
+    pub fn replace(&mut self, old: Option<Orphan>) {
+        (self.old, self.established) = (old, true);
+    }
+
+    /// Gives a copy of the connection to the keeper, once it is made.
+    pub fn keep(&mut self, world: &mut World, stream: StreamId) {
+        if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &world.keeper, self.kept) {
+            if self.state == State::Connecting {
+                return;
+            }
+            let key = rand::random();
+            let address = self.spec.address.to_string();
+            let note = json!({"stream": stream.to_string(), "address": address, "start": self.origin});
+            match keeper.keep(key, &note, socket) {
+                Ok(()) => self.kept = Some(key),
+                Err(_) => world.keeper = None,
+            }
+        }
+    }
+
+    /// Notes what epoll said.
+    pub fn note(&mut self, ready: Ready) {
+        self.readable |= ready.readable;
+        self.writable |= ready.writable;
+    }
+
+    /// Carries the connection on to where bytes may go. An error: it is refused or lost.
+    pub fn establish(&mut self) -> io::Result<()> {
+        let Some((socket, _)) = &self.socket else {
+            return Ok(());
+        };
+        if self.readable || (self.state == State::Connecting && self.writable) {
+            if let Some(error) = tcp::failure(socket) {
+                return Err(error);
+            }
+        }
+        if self.state == State::Connecting && self.writable {
+            self.state = match self.is_agent() && self.established {
+                true => State::Resuming,
+                false => State::Open,
+            };
+        }
+        if self.state == State::Connecting {
+            return Ok(());
+        }
+        while !self.greeting.is_empty() && self.writable {
+            match io::Write::write(&mut &*socket, &self.greeting) {
+                Ok(count) => {
+                    self.greeting.drain(..count);
+                    self.written += count as u64;
+                }
+                Err(error) if tcp::is_later(&error) => self.writable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next agent wants the stream from `offset` on: it has what is before.
+    pub fn go_on(&mut self, world: &mut World, offset: u64) {
+        (self.origin, self.skip_to) = (offset, offset);
+        self.state = State::Open;
+        if let Some(old) = self.old.take() {
+            world.drop_kept(old.key);
+        }
+    }
+
+    /// What an agent's word that all before `offset` is acknowledged means here: it may know more of the
+    /// stream than an agent that was started again.
+    pub fn capped(&self, core: &Stream, offset: u64) -> u64 {
+        match core.sent(self.branch) {
+            Some(sent) if offset <= self.skip_to => offset.min(sent),
+            _ => offset,
+        }
+    }
+
+    /// Whether it could take bytes.
+    pub fn is_writable(&self) -> bool {
+        self.state == State::Open && self.writable && self.greeting.is_empty()
+    }
+
+    /// Whether it has something to say.
+    pub fn is_readable(&self) -> bool {
+        self.readable && self.state != State::Connecting && !self.replies_ended
+    }
+
+    /// Hands out what is cached, once; returns the bytes.
+    pub fn hand_out(&mut self, core: &mut Stream, cache: &Cache) -> io::Result<usize> {
+        let range = core.sendable(self.branch);
+        let skipped = self.skip_to.min(range.end).saturating_sub(range.start);
+        core.on_sent(self.branch, skipped).map_err(io::Error::other)?;
+        let range = core.sendable(self.branch);
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.is_writable()) else {
+            return Ok(0);
+        };
+        if range.is_empty() {
+            return Ok(0);
+        }
+        match cache.drain(socket, &range) {
+            Ok(count) => {
+                self.written += count as u64;
+                core.on_sent(self.branch, count as u64).map_err(io::Error::other)?;
+                Ok(count)
+            }
+            Err(error) if tcp::is_later(&error) => {
+                self.writable = false;
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells the end, when it is due: half-close.
+    pub fn tell_end(&mut self, core: &mut Stream) -> io::Result<()> {
+        if self.state != State::Open || !self.greeting.is_empty() || !core.end_due(self.branch) {
+            return Ok(());
+        }
+        if let Some((socket, _)) = &self.socket {
+            if !self.told_end {
+                socket.shutdown(Shutdown::Write)?;
+                self.told_end = true;
+            }
+            self.ends = true;
+            core.on_end_sent(self.branch).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// What the branch's TCP has acknowledged: an offset, and whether the end, too.
+    pub fn acknowledged(&self) -> io::Result<Option<(u64, bool)>> {
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state == State::Open) else {
+            return Ok(None);
+        };
+        // The FIN counts as a byte.
+        let bytes = self.origin + self.written.saturating_sub(self.preamble);
+        let waiting = tcp::unacknowledged(socket)?;
+        let done = (bytes + u64::from(self.told_end)).saturating_sub(waiting);
+        let end = self.ends && waiting == 0;
+        if end {
+            if let Some(error) = tcp::failure(socket) {
+                return Err(error);
+            }
+        }
+        Ok(Some((done.min(bytes), end)))
+    }
+
+    /// Whether the branch's TCP has something to acknowledge yet.
+    pub fn is_telling_end(&self) -> bool {
+        self.ends
+    }
+
+    /// Reads once.
+    pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<Heard> {
+        let Some((socket, _)) = &self.socket else {
+            return Ok(Heard::Nothing);
+        };
+        match (&mut &*socket).read(&mut scratch[..MAX_REPLY]) {
+            Ok(0) => {
+                self.replies_ended = true;
+                Ok(Heard::End)
+            }
+            Ok(count) => Ok(Heard::Bytes(count)),
+            Err(error) if tcp::is_later(&error) => {
+                self.readable = false;
+                Ok(Heard::Nothing)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The branch has all: closing is no reset.
+    pub fn set_graceful(&self) {
+        if let Some((socket, _)) = &self.socket {
+            tcp::set_graceful(socket);
+        }
+    }
+
+    /// Closes the connection: a reset, unless it was made graceful.
+    pub fn close(&mut self, world: &mut World) {
+        if let Some((socket, token)) = self.socket.take() {
+            world.poller.remove(&socket, token);
+        }
+        if let Some(key) = self.kept.take() {
+            world.drop_kept(key);
+        }
+        (self.readable, self.writable) = (false, false);
+        // Whoever takes its place says anew what it has.
+        self.skip_to = 0;
+    }
+
+    /// Leaves the connection to the keeper; false when it has none.
+    pub fn leave(&mut self) -> bool {
+        self.kept.take().is_some()
+    }
+}

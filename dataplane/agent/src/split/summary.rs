@@ -1,0 +1,107 @@
+//! What is told of a stream: counters, receipts, failures.
+
+use serde_json::{json, Value};
+
+use super::config::{BranchSpec, Kind};
+use super::live::Live;
+
+/// Members that are remembered by name.
+const MEMBERS: usize = 4096;
+
+/// A member that was lost.
+#[derive(Debug, Clone)]
+struct Failed {
+    member: u32,
+    name: String,
+    acked: u64,
+    text: String,
+}
+
+/// Counters, receipts and failures of one stream.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Bytes taken from upstream.
+    pub bytes_in: u64,
+    /// Bytes handed to branches, all together.
+    pub bytes_out: u64,
+    receipts: Vec<(u32, u64)>,
+    failed: Vec<Failed>,
+}
+
+impl Summary {
+    /// A member has all.
+    pub fn receipt(&mut self, member: u32, bytes: u64) {
+        // One that is told again comes from an agent that was started again.
+        let known = self.receipts.iter().any(|&(known, _)| known == member);
+        if self.receipts.len() < MEMBERS && !known {
+            self.receipts.push((member, bytes));
+        }
+    }
+
+    /// A member is lost.
+    pub fn failed(&mut self, member: u32, name: &str, acked: u64, text: &str) {
+        if self.failed.len() < MEMBERS {
+            self.failed.push(Failed { member, name: name.to_owned(), acked, text: text.to_owned() });
+        }
+    }
+
+    /// Whether the stream has lost this member.
+    pub fn is_failed(&self, branch: &BranchSpec) -> bool {
+        self.failed.iter().any(|failed| branch.kind == Kind::Member(failed.member))
+    }
+
+    /// As JSON.
+    pub fn value(&self) -> Value {
+        let receipts: Vec<Value> =
+            self.receipts.iter().map(|(member, bytes)| json!({"member": member, "bytes": bytes})).collect();
+        let failed: Vec<Value> = self
+            .failed
+            .iter()
+            .map(|f| json!({"member": f.member, "name": f.name, "acked": f.acked, "text": f.text}))
+            .collect();
+        json!({
+            "bytes_in": self.bytes_in,
+            "bytes_out": self.bytes_out,
+            "receipts": receipts,
+            "failed": failed,
+        })
+    }
+}
+
+/// A stream's statistics.
+pub fn stream(live: &Live) -> Value {
+    let branches: Vec<Value> = live
+        .links
+        .iter()
+        .map(|link| {
+            json!({
+                "kind": if link.is_agent() { "agent" } else { "member" },
+                "name": link.spec.name,
+                "member": link.member(),
+                "address": link.spec.address.to_string(),
+                "state": if live.core.complete(link.branch) { "complete" } else { link.state.word() },
+                "start": link.start,
+                "sent": live.core.sent(link.branch),
+                "acked": live.core.acked(link.branch),
+                "lag": live.core.lag(link.branch),
+            })
+        })
+        .collect();
+    let mut value = live.summary.value();
+    let more = json!({
+        "stream": live.id.to_string(),
+        "peer": live.upstream.peer.to_string(),
+        "from": if live.upstream.is_agent { "agent" } else { "sender" },
+        "ended": live.core.ended(),
+        "received": live.core.received(),
+        "cache": live.core.cached(),
+        "history": live.core.held() - live.core.cached(),
+        "cache_peak": live.core.peak(),
+        "starved": live.starved,
+        "branches": branches,
+    });
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    value
+}

@@ -1,0 +1,154 @@
+//! Who dies, and what the others hear of it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::{random_bytes, send, wait_until, Manner, Member, Network};
+
+#[test]
+fn a_reset_reaches_every_member() {
+    let network = Network::new();
+    let mut agents = [network.agent(1), network.agent(2)];
+    let members: Vec<Member> = (1..=2).map(|n| Member::start(&network, n, Manner::default())).collect();
+    agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], json!({})));
+    agents[1].set(network.spec(2, &[members[1].branch(), network.to_agent(1)], json!({})));
+    let mut stream = network.connect(1);
+    stream.write_all(b"half of it").expect("sent");
+    wait_until("all have it", || members.iter().all(|m| m.count.load(Ordering::SeqCst) == 10));
+    socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("an option");
+    drop(stream);
+    for member in members {
+        assert_eq!(member.finish().error, Some(ErrorKind::ConnectionReset));
+    }
+    for agent in &mut agents {
+        let closed = agent.wait_for("stream_closed", |_| true);
+        assert_eq!((&closed["outcome"], &closed["fault"]), (&json!("aborted"), &json!("reset")), "{closed}");
+        assert_eq!(agent.stats()["cache_used"], 0);
+    }
+}
+
+#[test]
+fn a_member_that_dies_is_named_and_the_others_get_all() {
+    for mode in ["n2n", "e2e"] {
+        let network = Network::new();
+        let mut agents = [network.agent(1), network.agent(2)];
+        let dies = Manner { dies_after: Some(1 << 20), ..Manner::default() };
+        let members = [
+            Member::start(&network, 1, Manner::default()),
+            Member::start(&network, 2, dies),
+            Member::start(&network, 3, Manner::default()),
+        ];
+        let more = json!({"mode": mode});
+        agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], more.clone()));
+        let there = [members[1].branch(), members[2].branch(), network.to_agent(1)];
+        agents[1].set(network.spec(2, &there, more));
+        let bytes = random_bytes(16 << 20);
+        let sent = send(network.connect(1), &bytes);
+        let closed = agents[0].wait_for("stream_closed", |_| true);
+        assert!(sent.is_ok(), "the sender notices nothing: {sent:?} {closed:#}");
+        let failed = agents[0].wait_for("member_failed", |e| e["member"] == 2);
+        assert!(failed["text"].as_str().is_some_and(|t| t.contains("m2: ")), "{failed}");
+        let closed = agents[0].wait_for("stream_closed", |_| true);
+        assert_eq!((&closed["outcome"], &closed["failed"][0]["member"]), (&json!("complete"), &json!(2)));
+        for (member, all) in members.into_iter().zip([true, false, true]) {
+            assert_eq!(member.finish().bytes == bytes, all);
+        }
+    }
+}
+
+#[test]
+fn a_member_that_does_not_listen_is_named_at_once() {
+    let network = Network::new();
+    let mut agent = network.agent(1);
+    let member = Member::start(&network, 1, Manner::default());
+    let nobody = json!({"kind": "member", "name": "gone", "member": 2,
+        "address": format!("{}:9", network.address(200))});
+    agent.set(network.spec(1, &[member.branch(), nobody], json!({})));
+    send(network.connect(1), b"hello").expect("sent");
+    let failed = agent.wait_for("member_failed", |_| true);
+    assert_eq!((&failed["name"], &failed["text"]), (&json!("gone"), &json!("connection refused")));
+    assert_eq!(member.finish().bytes, b"hello");
+}
+
+#[test]
+fn a_sender_whose_last_member_dies_is_reset() {
+    let network = Network::new();
+    let mut agents = [network.agent(1), network.agent(2)];
+    let member = Member::start(&network, 1, Manner { dies_after: Some(1), ..Manner::default() });
+    agents[0].set(network.spec(1, &[network.to_agent(2)], json!({})));
+    agents[1].set(network.spec(2, &[member.branch(), network.to_agent(1)], json!({})));
+    let mut stream = network.connect(1);
+    stream.write_all(b"hello").expect("sent");
+    let error = stream.read(&mut [0; 1]).map_err(|e| e.kind());
+    assert_eq!(error, Err(ErrorKind::ConnectionReset));
+    let closed = agents[0].wait_for("stream_closed", |_| true);
+    assert_eq!(closed["fault"], "no_members", "{closed}");
+    assert_eq!(closed["failed"][0]["member"], 1);
+}
+
+#[test]
+fn a_killed_agent_resets_its_members_and_the_sender() {
+    for mode in ["n2n", "e2e"] {
+        let network = Network::new();
+        let mut agents = [network.agent(1), network.agent(2)];
+        let members: Vec<Member> = (1..=2).map(|n| Member::start(&network, n, Manner::default())).collect();
+        let more = json!({"mode": mode});
+        agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], more.clone()));
+        agents[1].set(network.spec(2, &[members[1].branch(), network.to_agent(1)], more));
+        let mut stream = network.connect(1);
+        stream.write_all(b"half of it").expect("sent");
+        wait_until("all have it", || members.iter().all(|m| m.count.load(Ordering::SeqCst) == 10));
+        agents[1].kill();
+        let error = stream.read(&mut [0; 1]).map_err(|e| e.kind());
+        assert_eq!(error, Err(ErrorKind::ConnectionReset), "{mode}");
+        for member in members {
+            let got = member.finish();
+            assert_eq!(got.error, Some(ErrorKind::ConnectionReset), "half is not taken for all");
+        }
+        let closed = agents[0].wait_for("stream_closed", |_| true);
+        assert_eq!(closed["fault"], "agent_lost", "{closed}");
+        assert!(closed["text"].as_str().is_some_and(|t| t.starts_with("agent sa2 is lost")), "{closed}");
+    }
+}
+
+#[test]
+fn an_agent_that_starts_late_is_waited_for() {
+    let network = Network::new();
+    let first = network.agent(1);
+    let member = Member::start(&network, 1, Manner::default());
+    first.set(network.spec(1, &[network.to_agent(2)], json!({})));
+    let mut stream = network.connect(1);
+    let bytes = random_bytes(1 << 20);
+    stream.write_all(&bytes[..1000]).expect("sent");
+    let waiting = || first.stats()["sessions"][0]["streams"][0]["branches"][0]["state"] == "waiting";
+    wait_until("it is refused", waiting);
+    // First without the session, so that bytes that its TCP takes are thrown away, too.
+    let mut second = network.agent(2);
+    second.wait_for("refused", |e| e["text"].as_str().is_some_and(|t| t.contains("is unknown")));
+    second.set(network.spec(2, &[member.branch(), network.to_agent(1)], json!({})));
+    send(stream, &bytes[1000..]).expect("sent");
+    assert!(member.finish().bytes == bytes);
+}
+
+#[test]
+fn a_session_that_is_removed_resets_its_streams() {
+    let network = Network::new();
+    let agent = network.agent(1);
+    let gate = Arc::new(AtomicBool::new(true));
+    let member = Member::start(&network, 1, Manner { gate: Some(gate), ..Manner::default() });
+    agent.set(network.spec(1, &[member.branch()], json!({})));
+    let mut stream = network.connect(1);
+    stream.write_all(b"hello").expect("sent");
+    wait_until("it has it", || member.count.load(Ordering::SeqCst) == 5);
+    let answer = agent.ask(json!({"op": "remove_session", "session": crate::harness::SESSION}));
+    assert_eq!((&answer["ok"], &answer["streams"]), (&json!(true), &json!(1)));
+    assert_eq!(member.finish().error, Some(ErrorKind::ConnectionReset));
+    let error = stream.read(&mut [0; 1]).map_err(|e| e.kind());
+    assert_eq!(error, Err(ErrorKind::ConnectionReset));
+    let refused = std::net::TcpStream::connect(network.session(1)).map_err(|e| e.kind()).map(drop);
+    assert_eq!(refused, Err(ErrorKind::ConnectionRefused), "the session is unknown now");
+}
