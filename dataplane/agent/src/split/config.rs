@@ -189,7 +189,8 @@ fn ports(fields: &mut Fields<'_>) -> Result<Vec<u16>, FieldError> {
 
 fn neighbours(fields: &mut Fields<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
     let values = fields.list("neighbours", MAX_BRANCHES)?;
-    let parsed: Option<Vec<Ipv4Addr>> = values.iter().map(|v| v.as_str().and_then(|t| t.parse().ok())).collect();
+    let parsed: Option<Vec<Ipv4Addr>> =
+        values.iter().map(|v| v.as_str().and_then(|t| t.parse().ok())).collect();
     parsed.ok_or_else(|| fields.wrong("neighbours", "a list of IPv4 addresses"))
 }
 
