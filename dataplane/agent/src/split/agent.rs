@@ -105,7 +105,8 @@ impl Agent {
         }
         let all: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in all {
-            if self.streams.get_mut(&id).is_some_and(Live::leave) {
+            // What is kept goes on with the agent that is started next.
+            if self.streams.get(&id).is_some_and(Live::is_kept) {
                 continue;
             }
             self.end(id, Turn::Aborted(Abort::new(Fault::Reset, "the agent was stopped")));

@@ -245,7 +245,7 @@ impl Decoder {
     /// The next frame, if it is there; nothing useful comes after an error.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let rest = &self.bytes[self.at..];
-        let Some(&[kind, zero, high, low]) = rest.get(..HEADER) else {
+        let &[kind, zero, high, low, ..] = rest else {
             return Ok(None);
         };
         if zero != 0 {

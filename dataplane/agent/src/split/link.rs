@@ -367,8 +367,8 @@ impl Link {
         self.skip_to = 0;
     }
 
-    /// Leaves the connection to the keeper; false when it has none.
-    pub fn leave(&mut self) -> bool {
-        self.kept.take().is_some()
+    /// Whether the keeper has a copy of the connection.
+    pub fn is_kept(&self) -> bool {
+        self.kept.is_some()
     }
 }

@@ -706,10 +706,9 @@ impl Live {
         }
     }
 
-    /// Leaves all connections onward to the keeper, for the agent that is started next; false when some are
-    /// not kept.
-    pub fn leave(&mut self) -> bool {
-        !self.links.is_empty() && self.links.iter_mut().all(Link::leave)
+    /// Whether the keeper has all connections onward, for the agent that is started next.
+    pub fn is_kept(&self) -> bool {
+        !self.links.is_empty() && self.links.iter().all(Link::is_kept)
     }
 
     /// Closes all connections: gracefully if the stream is complete, else with resets.

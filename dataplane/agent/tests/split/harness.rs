@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use serde_json::{json, Value};
 
 /// Nothing here takes this long.
@@ -155,7 +157,12 @@ impl Agent {
     }
 
     pub fn kill(&mut self) {
-        self.child.kill().expect("killed");
+        self.end(Signal::SIGKILL);
+    }
+
+    pub fn end(&mut self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id() as i32);
+        nix::sys::signal::kill(pid, signal).expect("it runs");
         self.child.wait().expect("ended");
     }
 }

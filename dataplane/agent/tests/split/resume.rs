@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::Arc;
 
+use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
 use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
@@ -50,9 +51,9 @@ impl Group {
         agent
     }
 
-    fn restart(&mut self, number: u8) {
+    fn restart(&mut self, number: u8, signal: Signal) {
         let index = usize::from(number) - 1;
-        self.agents[index].kill();
+        self.agents[index].end(signal);
         self.agents[index] = self.start(number);
     }
 }
@@ -84,18 +85,18 @@ fn a_stream_goes_on_after_agents_were_killed_and_no_byte_is_lost_or_doubled() {
         // Members have come differently far: the slow one has not read anything.
         go_on_to(8);
         has_come(100_000);
-        group.restart(2);
+        group.restart(2, Signal::SIGKILL);
         group.agents[0].wait_for("branch_resumed", |_| true);
         group.gate.store(true, Ordering::SeqCst);
         has_come(6 << 20);
         go_on_to(16);
         has_come(9 << 20);
-        group.restart(3);
+        group.restart(3, Signal::SIGKILL);
         group.agents[1].wait_for("branch_resumed", |_| true);
         has_come(14 << 20);
         go_on_to(23);
         has_come(17 << 20);
-        group.restart(2);
+        group.restart(2, Signal::SIGTERM);
         drop(go);
         assert!(sender.join().expect("the sender's thread").is_ok(), "{mode}: the sender notices nothing");
         for member in std::mem::take(&mut group.members) {
