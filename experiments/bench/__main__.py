@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import line, pipeline, sessions, transfer, veth
+from experiments.bench import line, pipeline, sessions, split, transfer, veth
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -26,6 +26,8 @@ def main() -> int:
     figures += line.figures()
     console.print("1,000 sessions ...")
     figures += sessions.figures()
+    console.print("session agents ...")
+    figures += split.figures()
     if root := os.geteuid() == 0:
         console.print("packets over veth ...")
         figures += veth.figures()

@@ -1,0 +1,305 @@
+"""What a session agent costs: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
+
+`make bench` runs it; `python -m experiments.bench.split` runs it alone. All on loopback. The contenders take
+turns: gfagent split with four members and with one, HAProxy's TCP mode (when it is installed) to one, and two
+bare relays without a cache, by read and write and by splice and tee. Each has processor 1 for itself, as far
+as other work leaves it; sender and members have processor 0. What counts is the processor time that each
+takes for a byte it sends: the kernel's part is in it, and on loopback much of the receivers' TCP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from experiments.bench.figure import Figure
+from groupflow.client.programs import find_program
+
+_ROOT = Path(__file__).parents[2]
+_TOOL = _ROOT / "dataplane" / "target" / "release" / "examples" / "split_load"
+_CPUS = sorted(os.sched_getaffinity(0))
+_COPIES = 4
+_ROUNDS = 5
+_SECONDS = 1.0
+_WARM_UP_SECONDS = 0.5
+_PATIENCE_SECONDS = 20.0
+_MEMBERS = [f"127.90.0.{n}:9000" for n in range(1, 1 + _COPIES)]
+_WANTED_GBPS = 10.0
+_WANTED_MB = 200.0
+_SESSIONS = 1000
+
+
+class _Contender(NamedTuple):
+    """Something that relays a connection to `address` to so many members."""
+
+    name: str
+    command: Sequence[str]
+    address: str
+    copies: int
+    sessions: Sequence[dict[str, Any]] = ()
+    """for gfagent: what is set over its control socket"""
+    control: str = ""
+
+
+class Result(NamedTuple):
+    """The medians of a contender's rounds."""
+
+    name: str
+    copies: int
+    gbps: float
+    """sent to all members together, in the time that passed"""
+    gbps_core: float
+    """the same in a second of processor time"""
+    ratio: float
+    """processor time for a byte sent, to HAProxy's in the same round (0: HAProxy is not there)"""
+
+
+def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_PATIENCE_SECONDS)
+        client.connect(control)
+        with client.makefile("rw") as lines:
+            answers: list[dict[str, Any]] = []
+            for request in requests:
+                lines.write(json.dumps(request) + "\n")
+                lines.flush()
+                answers.append(json.loads(lines.readline()))
+    for answer in answers:
+        if not answer["ok"]:
+            raise RuntimeError(f"gfagent refused: {answer['error']}")
+    return answers
+
+
+def _on(cpus: Sequence[int]) -> Sequence[str]:
+    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
+
+
+@contextmanager
+def _process(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
+    """A process for the time of the block; it is ready when it has said something, if it says anything."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _ready(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdout is not None
+    if not process.stdout.readline():
+        raise RuntimeError(f"{process.args} ended before it was ready")
+
+
+def _wait_for_port(address: str) -> None:
+    host, port = address.split(":")
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection((host, int(port)), 1.0).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    raise RuntimeError(f"nobody listens at {address}")
+
+
+def _cpu_ns(pid: int) -> int:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
+
+
+def _received(addresses: Sequence[str]) -> int:
+    """Bytes that the members' kernel sockets have received up to now (tcpi_bytes_received), by `ss`."""
+    told = subprocess.run(
+        ["ss", "-tinHO", "state", "established"], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    total = 0
+    for line in told.splitlines():
+        fields = line.split()
+        if len(fields) > 3 and fields[2] in addresses:
+            total += sum(int(f.partition(":")[2]) for f in fields if f.startswith("bytes_received:"))
+    return total
+
+
+def _agent(name: str, number: int, folder: Path, copies: int) -> _Contender:
+    control = str(folder / f"{name.replace(' ', '-')}.sock")
+    address = f"127.91.{number}.1"
+    branches = [
+        {"kind": "member", "name": f"m{n}", "address": member, "member": n + 1}
+        for n, member in enumerate(_MEMBERS[:copies])
+    ]
+    session = {"id": 1, "address": address, "ports": [5000], "branches": branches}
+    command = [str(find_program("gfagent")), "split", "--name", "bench", "--json"]
+    command += ["--addr", f"127.91.{number}.2", "--control", control]
+    return _Contender(name, command, f"{address}:5000", copies, [session], control)
+
+
+def _contenders(folder: Path) -> list[_Contender]:
+    found = [_agent("gfagent split", 1, folder, _COPIES), _agent("gfagent split, one to one", 2, folder, 1)]
+    if haproxy := shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin"):
+        config = folder / "haproxy.cfg"
+        config.write_text(
+            "global\n  nbthread 1\n  maxconn 1000\ndefaults\n  mode tcp\n  timeout connect 5s\n"
+            "  timeout client 1h\n  timeout server 1h\n"
+            f"listen bench\n  bind 127.91.3.1:5000\n  server m {_MEMBERS[0]}\n"
+        )
+        found.append(
+            _Contender("HAProxy, one to one", [haproxy, "-db", "-f", str(config)], "127.91.3.1:5000", 1)
+        )
+    for number, kind in ((4, "copy"), (5, "splice")):
+        address = f"127.91.{number}.1:5000"
+        found.append(_Contender(f"bare {kind}", [str(_TOOL), kind, address, *_MEMBERS], address, _COPIES))
+    return found
+
+
+class _Round(NamedTuple):
+    gbps: float
+    ns_per_byte: float
+
+
+def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
+    members = _MEMBERS[: contender.copies]
+    with _process([*_on(_CPUS[:1]), str(_TOOL), "source", contender.address]):
+        time.sleep(_WARM_UP_SECONDS)
+        before, start, cpu = _received(members), time.perf_counter(), _cpu_ns(pid)
+        time.sleep(seconds)
+        after, end, cpu = _received(members), time.perf_counter(), _cpu_ns(pid) - cpu
+    count = after - before
+    if count <= 0:
+        raise RuntimeError(f"nothing came through {contender.name}")
+    # The next round's connections are to be told from these.
+    _wait_until_idle(members)
+    return _Round(count * 8 / 1e9 / (end - start), cpu / count)
+
+
+def _wait_until_idle(members: Sequence[str]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while _received(members):
+        if time.monotonic() > deadline:
+            raise RuntimeError("connections to members stay open after their sender has gone")
+        time.sleep(0.02)
+
+
+def compare(rounds: int, seconds: float) -> list[Result]:
+    """Measures all contenders in turns."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _ready(stack.enter_context(_process([*_on(_CPUS[:1]), str(_TOOL), "sink", *_MEMBERS])))
+        running: list[tuple[_Contender, int]] = []
+        for contender in _contenders(folder):
+            process = stack.enter_context(_process([*_on(_CPUS[1:2]), *contender.command]))
+            if contender.name.startswith("HAProxy"):
+                _wait_for_port(contender.address)
+            else:
+                _ready(process)
+            if contender.control:
+                _ask(contender.control, *({"op": "set_session", "session": s} for s in contender.sessions))
+            running.append((contender, process.pid))
+        _wait_until_idle(_MEMBERS)
+        measured: dict[str, list[_Round]] = {contender.name: [] for contender, _ in running}
+        for _ in range(rounds):
+            for contender, pid in running:
+                measured[contender.name].append(_measure(contender, pid, seconds))
+    haproxy = measured.get("HAProxy, one to one", [])
+    results: list[Result] = []
+    for contender, _ in running:
+        turns = measured[contender.name]
+        cost = statistics.median(turn.ns_per_byte for turn in turns)
+        ratios = [turn.ns_per_byte / other.ns_per_byte for turn, other in zip(turns, haproxy, strict=False)]
+        ratio = statistics.median(ratios) if ratios else 0.0
+        gbps = statistics.median(turn.gbps for turn in turns)
+        results.append(Result(contender.name, contender.copies, gbps, 8 / cost, ratio))
+    return results
+
+
+def _resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) / 1e3
+
+
+def memory(sessions: int = _SESSIONS) -> float:
+    """MB that an agent with so many sessions, each with a stream, has besides its caches."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        control = str(folder / "agent.sock")
+        command = [str(find_program("gfagent")), "split", "--name", "bench", "--json"]
+        command += ["--addr", "127.92.0.1", "--control", control]
+        process = stack.enter_context(_process(command))
+        _ready(process)
+        member = stack.enter_context(socket.create_server(("127.92.0.2", 9000), backlog=sessions))
+        member.settimeout(_PATIENCE_SECONDS)
+        branch = {"kind": "member", "name": "m", "address": "127.92.0.2:9000", "member": 1}
+        addresses = [f"127.92.{1 + n // 250}.{1 + n % 250}" for n in range(sessions)]
+        settings = [
+            {"id": n + 1, "address": address, "ports": [5000], "branches": [branch]}
+            for n, address in enumerate(addresses)
+        ]
+        _ask(control, *({"op": "set_session", "session": session} for session in settings))
+        for address in addresses:
+            client = stack.enter_context(socket.create_connection((address, 5000), _PATIENCE_SECONDS))
+            client.sendall(bytes(1000))
+            connection, _ = member.accept()
+            stack.enter_context(connection)
+            connection.settimeout(_PATIENCE_SECONDS)
+            left = 1000
+            while left:
+                left -= len(connection.recv(left))
+        (stats,) = _ask(control, {"op": "stats"})
+        if stats["streams"] != sessions:
+            raise RuntimeError(f"the agent has {stats['streams']} streams of {sessions}")
+        return _resident_mb(process.pid) - stats["cache_used"] / 1e6
+
+
+def _note(result: Result) -> str:
+    note = f"{result.gbps_core:.1f} Gb/s out in a second of one processor"
+    if result.ratio:
+        note += f"; processor time a byte sent {result.ratio:.2f} of HAProxy's one to one"
+    return note
+
+
+def figures() -> list[Figure]:
+    """Needs no root."""
+    results = compare(_ROUNDS, _SECONDS)
+    found = [
+        Figure(f"{r.name}, 1 in {r.copies} out", round(r.gbps, 1), "Gb/s out", _note(r)) for r in results
+    ]
+    if not any(r.name.startswith("HAProxy") for r in results):
+        print("bench: haproxy is not installed: nothing to compare session agents with", file=sys.stderr)
+    megabytes = round(memory(), 1)
+    note = f"besides caches; wanted: less than {_WANTED_MB:.0f}"
+    return [*found, Figure(f"session agent with {_SESSIONS} sessions", megabytes, "MB", note)]
+
+
+def main() -> int:
+    """Prints the figures; exit code 1 when the agent does less than is wanted of it."""
+    parser = argparse.ArgumentParser(description="session agents beside HAProxy, and their memory")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS)
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="of each round")
+    given = parser.parse_args()
+    results = compare(given.rounds, given.seconds)
+    for result in results:
+        print(f"{result.name}, 1 in {result.copies} out: {result.gbps:.1f} Gb/s out; {_note(result)}")
+    megabytes = memory()
+    print(f"{_SESSIONS} sessions with a stream each: {megabytes:.1f} MB besides caches")
+    agent = results[0]
+    enough = agent.gbps_core >= _WANTED_GBPS and agent.ratio <= 1.0 and megabytes < _WANTED_MB
+    return 0 if enough else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
