@@ -27,6 +27,7 @@ use crate::random::{Random, Stream};
 use crate::routes::{Routes, Step};
 use crate::spec::{AgentSpec, FifoSpec, LinkSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
+use crate::transit::Marks;
 use crate::wiring::{Inlet, Wiring, UNCONNECTED};
 
 /// An end of a link at a node.
@@ -161,6 +162,7 @@ impl<'a> Builder<'a> {
             destination,
             batch: Batch::new(),
             counters: OutletCounters::default(),
+            entered: Marks::new(sample, Nanos::ZERO),
             transits: self.flows.transits(link, sample, delay),
         })
     }

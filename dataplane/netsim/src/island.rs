@@ -6,7 +6,6 @@ use crate::drops::{DropList, Drops};
 use crate::error::RunError;
 use crate::ids::NodeId;
 use crate::node::Node;
-use crate::outlet::OutletCounters;
 use crate::sample::{LinkSample, Sample};
 use crate::trace::TraceKind;
 use crate::wiring::{Exit, Wiring};
@@ -144,11 +143,11 @@ impl Island {
         sample.hops += self.hops;
     }
 
-    fn links(&self, links: &mut Vec<LinkSample>) {
+    fn links(&mut self, links: &mut Vec<LinkSample>) {
         for slot in &self.slots {
             for (port, &outlet) in (0..).zip(&slot.outlets) {
-                if let Some(outlet) = self.wiring.outlets.get(outlet as usize) {
-                    let OutletCounters { frames, bytes, .. } = outlet.counters;
+                if let Some(outlet) = self.wiring.outlets.get_mut(outlet as usize) {
+                    let (frames, bytes) = outlet.sample();
                     links.push(LinkSample { node: slot.id, port, frames, bytes });
                 }
             }

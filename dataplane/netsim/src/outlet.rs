@@ -5,7 +5,7 @@ use groupflow_pipeline::units::Nanos;
 use crate::frame_queue::Batch;
 use crate::loss::LossProcess;
 use crate::random::Random;
-use crate::transit::Transit;
+use crate::transit::{Marks, Transit};
 
 /// Where a link leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Destination {
 /// What a link did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutletCounters {
-    /// Frames that entered it, lost ones included.
+    /// Frames that entered it or that are announced to, lost ones included.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -48,6 +48,8 @@ pub struct Outlet {
     pub batch: Batch,
     /// What it did.
     pub counters: OutletCounters,
+    /// How many frames had entered it at each sample: nodes announce frames ahead of their time.
+    pub entered: Marks,
     /// The flows that are watched on it, in the order of [`Transit::sort`].
     pub transits: Vec<Transit>,
 }
@@ -57,6 +59,7 @@ impl Outlet {
     #[inline]
     pub fn carry(&mut self, sent: Nanos, head: &[u8], tail: u32) -> bool {
         let bytes = head.len() as u64 + u64::from(tail);
+        self.entered.pass(sent, self.counters.frames, self.counters.bytes);
         self.counters.frames += 1;
         self.counters.bytes += bytes;
         if !self.transits.is_empty() {
@@ -73,6 +76,11 @@ impl Outlet {
             return false;
         }
         true
+    }
+
+    /// Frames and bytes that have entered it at the next sample's time, which must have come.
+    pub fn sample(&mut self) -> (u64, u64) {
+        self.entered.take(self.counters.frames, self.counters.bytes)
     }
 
     /// Whether the link is down at any time from when the frame has left until it arrives.
@@ -100,11 +108,14 @@ mod tests {
             destination: Destination::Inlet(0),
             batch: Batch::new(),
             counters: OutletCounters::default(),
+            entered: Marks::new(Nanos(1000), Nanos::ZERO),
             transits: Vec::new(),
         };
         let arrives = [0, 899, 900, 901, 1000, 1999, 2000, 4900, 4901, 5999, 6000]
             .map(|at| outlet.carry(Nanos(at), &[0; 54], 6));
         assert_eq!(arrives, [true, true, true, false, false, false, true, true, false, false, true]);
         assert_eq!(outlet.counters, OutletCounters { frames: 11, bytes: 660, lost: 0, down: 5 });
+        let by_then: Vec<_> = (0..6).map(|_| outlet.sample().0).collect();
+        assert_eq!(by_then, [5, 7, 7, 7, 9, 11], "at 1000, 2000, ... although all were announced before");
     }
 }

@@ -70,8 +70,7 @@ pub struct QueueSample {
     pub bytes: u64,
 }
 
-/// What a node has sent out of a port, lost frames included, from the beginning of the run. Counted is what is handed
-/// to the link: nodes that know a frame's turn ahead hand it over while it waits, so up to a queue more than has left.
+/// What a node has sent out of a port, lost frames included, from the beginning of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSample {
     /// The node.

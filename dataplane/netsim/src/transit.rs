@@ -73,7 +73,7 @@ impl Transit {
 
 /// How many had entered at instants a fixed interval apart.
 #[derive(Debug)]
-struct Marks {
+pub struct Marks {
     interval: Nanos,
     /// The next instant that is not known yet.
     next: Nanos,
@@ -83,7 +83,7 @@ struct Marks {
 
 impl Marks {
     /// The n-th instant is n intervals less the lag. Those before time zero are known.
-    fn new(interval: Nanos, lag: Nanos) -> Marks {
+    pub fn new(interval: Nanos, lag: Nanos) -> Marks {
         let mut marks = Marks { interval, next: interval - lag, known: VecDeque::new() };
         let mut instant = interval;
         while instant <= lag {
@@ -94,15 +94,17 @@ impl Marks {
         marks
     }
 
+    /// Another enters at `sent`, which never decreases; so many, with so many bytes, have entered before it.
     #[inline]
-    fn pass(&mut self, sent: Nanos, packets: u64, bytes: u64) {
+    pub fn pass(&mut self, sent: Nanos, packets: u64, bytes: u64) {
         while self.next < sent {
             self.known.push_back((packets, bytes));
             self.next += self.interval;
         }
     }
 
-    fn take(&mut self, packets: u64, bytes: u64) -> (u64, u64) {
+    /// What had entered by the next instant, which must have come; so much is announced by now.
+    pub fn take(&mut self, packets: u64, bytes: u64) -> (u64, u64) {
         self.known.pop_front().unwrap_or_else(|| {
             self.next += self.interval;
             (packets, bytes)

@@ -195,6 +195,7 @@ mod tests {
     use crate::outlet::{Destination, Outlet, OutletCounters};
     use crate::random::{Random, Stream};
     use crate::spec::{Arrivals, Sizes, UdpSpec};
+    use crate::transit::Marks;
     use crate::wire::{Addresses, PROTOCOL_UDP};
     use crate::wiring::{Inlet, Wiring};
     use std::collections::VecDeque;
@@ -211,6 +212,7 @@ mod tests {
             destination: Destination::Inlet(0),
             batch: Batch::new(),
             counters: OutletCounters::default(),
+            entered: Marks::new(Nanos::MAX, Nanos::ZERO),
             transits: Vec::new(),
         };
         let inlet = Inlet { queue: FrameQueue::default(), leaf: 0, place: 0, port: 0 };
