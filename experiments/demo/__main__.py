@@ -13,6 +13,7 @@ from experiments.demo import page
 from experiments.demo.baseline import BaselineError
 from experiments.demo.measure import MeasureError
 from experiments.demo.options import Options, parse
+from experiments.demo.pace import measure
 from experiments.demo.progress import print_tables
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
@@ -47,9 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="demo: %(message)s")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: everything is taken down
     console = Console(highlight=False)
-    scenario = Scenario(options, console)
     try:
-        report = scenario.run()
+        report, scenario = measure(options, console)
     except KeyboardInterrupt:
         print("demo: interrupted; everything it started has ended", file=sys.stderr)
         return INTERRUPTED

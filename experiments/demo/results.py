@@ -148,6 +148,11 @@ class Report:
         return any(switch.cpu_bound for switch in self.health)
 
     @property
+    def cpu_bound_at_all(self) -> bool:
+        """In the transfer or in the TCP baseline."""
+        return self.cpu_bound or (self.baseline is not None and self.baseline.cpu_bound)
+
+    @property
     def slowest_seconds(self) -> float | None:
         """When the last receiver was complete; None: some never were."""
         times = [receiver.seconds for receiver in self.receivers]
@@ -172,7 +177,7 @@ class Report:
             "links": [link.to_json() for link in self.links],
             "agents": [asdict(agent) for agent in self.agents],
             "baseline": self.baseline.to_json() if self.baseline else None,
-            "cpu_bound": self.cpu_bound or (self.baseline is not None and self.baseline.cpu_bound),
+            "cpu_bound": self.cpu_bound_at_all,
             "sender": asdict(self.sender) if self.sender else None,
             "seconds": self.slowest_seconds,
             "ideal_seconds": round(self.ideal_seconds, 3),
