@@ -35,7 +35,7 @@ def test_every_scenario_is_run_with_and_without_control() -> None:
     for name in CASES:
         counts = Counter(run.label for run in scenario_runs(name))
         assert counts.keys() == {label(name, "tcp"), label(name, "dfc")}
-        assert 2 <= counts[label(name, "tcp")] <= REPEATS
+        assert counts[label(name, "tcp")] >= 2
     assert {run.case.seconds for run in scenario_runs("2", seconds=QUICK_SECONDS)} == {QUICK_SECONDS}
 
 
