@@ -13,6 +13,7 @@ use serde_json::{json, Value};
 
 use super::config::SessionSpec;
 use super::control::{self, Client, Listener, Op, Refused};
+use super::farewell::Farewells;
 use super::frame::{Fault, Frame};
 use super::live::{Abort, Live, Turn};
 use super::outbox::Outbox;
@@ -50,6 +51,7 @@ pub struct Agent {
     drains: HashMap<u64, Drain>,
     orphans: Vec<Orphan>,
     orphans_until: Instant,
+    farewells: Farewells,
     next: u64,
     max_streams: usize,
     /// Given up to accept, and so refuse, when descriptors run out.
@@ -83,6 +85,7 @@ impl Agent {
             clients: HashMap::new(),
             greetings: HashMap::new(),
             drains: HashMap::new(),
+            farewells: Farewells::default(),
             next: 0,
             max_streams,
             spare: File::open("/dev/null").ok(),
@@ -106,7 +109,7 @@ impl Agent {
         let all: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in all {
             // What is kept goes on with the agent that is started next.
-            if self.streams.get(&id).is_some_and(Live::is_kept) {
+            if self.world.keeper.is_some() && self.streams.get(&id).is_some_and(Live::can_resume) {
                 continue;
             }
             self.end(id, Turn::Aborted(Abort::new(Fault::Reset, "the agent was stopped")));
@@ -208,6 +211,10 @@ impl Agent {
         };
         let mut fields = summary::stream(&live);
         let world = &mut self.world;
+        if live.spec.resume && live.upstream.is_agent {
+            let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
+            self.farewells.remember(id, &live.farewell(abort));
+        }
         match how {
             Turn::Aborted(abort) => {
                 fields["outcome"] = "aborted".into();
@@ -431,8 +438,7 @@ impl Agent {
         if preamble.resume && orphans.is_empty() {
             let mut upstream = upstream;
             if let Some(connection) = upstream.take() {
-                let text = "the agent was started again and its members' connections were lost with it";
-                self.say_no(connection, Fault::AgentLost, text);
+                self.part(connection, id);
             }
             return;
         }
@@ -451,6 +457,18 @@ impl Agent {
     fn say_no(&mut self, connection: (TcpStream, Token), fault: Fault, text: &str) {
         let mut out = Outbox::new(0);
         Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
+        tcp::set_graceful(&connection.0);
+        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+    }
+
+    /// Tells another agent what became of its stream, which is not here any more.
+    fn part(&mut self, connection: (TcpStream, Token), id: StreamId) {
+        let Some(words) = self.farewells.of(id) else {
+            let text = "the agent was started again and its members' connections were lost with it";
+            return self.say_no(connection, Fault::AgentLost, text);
+        };
+        let mut out = Outbox::new(0);
+        out.bytes().extend(words);
         tcp::set_graceful(&connection.0);
         drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
     }

@@ -80,7 +80,8 @@ pub struct Live {
     next_key: u32,
     reply_over: bool,
     finished_at: Option<Instant>,
-    progress: (u64, bool),
+    /// What upstream was told last of the floor and of being complete.
+    progress: Option<(u64, bool)>,
 }
 
 impl Live {
@@ -109,42 +110,63 @@ impl Live {
             next_key: 0,
             reply_over: false,
             finished_at: None,
-            progress: (offset, false),
+            progress: Some((offset, false)),
             spec: Arc::clone(&spec),
         };
         let mut made = Ok(());
         for branch in &spec.branches {
-            if made.is_err() || !live.is_wanted(branch) {
+            // One that is lost at once may have others after it.
+            if made.as_ref().is_err_and(|abort: &Abort| abort.fault != Fault::NoMembers) {
+                break;
+            }
+            if !live.is_wanted(branch) {
                 continue;
             }
             made = match &mut orphans {
                 None => live.join(world, branch, Begin::Offset(offset)),
                 Some(orphans) => {
-                    let at = orphans.iter().position(|orphan| orphan.address == branch.address);
-                    live.rejoin(world, branch, at.map(|at| orphans.swap_remove(at)))
+                    let ours = |orphan: &Orphan| orphan.address == branch.address;
+                    let (ours, others) = std::mem::take(orphans).into_iter().partition(ours);
+                    *orphans = others;
+                    live.rejoin(world, branch, ours)
                 }
             };
         }
         for orphan in orphans.into_iter().flatten() {
             world.drop_kept(orphan.key);
         }
-        if made.is_ok() && live.links.is_empty() {
-            made = Err(Abort::new(Fault::NoMembers, "the session has no members behind this agent"));
-        }
         match made {
-            Ok(()) => Ok(live),
-            Err(abort) => {
+            Ok(()) if live.links.is_empty() => {
+                Err((live.upstream, Abort::new(Fault::NoMembers, "the session has no members behind this agent")))
+            }
+            Err(abort) if live.links.is_empty() || abort.fault != Fault::NoMembers => {
                 live.links.iter_mut().for_each(|link| link.close(world));
                 Err((live.upstream, abort))
             }
+            _ => Ok(live),
         }
     }
 
-    /// The agent before this one has connected again: it goes on where this one is.
+    /// The agent before this one has connected again: it goes on where this one is. It may have been started
+    /// again, and know nothing of what it was told before.
     pub fn replace_upstream(&mut self, mut upstream: Upstream) {
         upstream.say(&Frame::Welcome { offset: self.core.received() });
+        self.summary.frames().for_each(|frame| upstream.say(&frame));
         self.upstream = upstream;
-        self.progress = (self.core.floor(), false);
+        self.progress = None;
+    }
+
+    /// What an agent before this one is told that asks for the stream when it is over; `abort`: why it was.
+    pub fn farewell(&self, abort: Option<&Abort>) -> Vec<Frame> {
+        let offset = self.core.received();
+        let first = abort.is_none().then_some(Frame::Welcome { offset });
+        let last = match abort {
+            None => Frame::Progress { offset, complete: true },
+            Some(Abort { fault, text }) => {
+                Frame::Failure { fault: *fault, member: 0, offset: self.core.floor(), text: text.clone() }
+            }
+        };
+        first.into_iter().chain(self.summary.frames()).chain([last]).collect()
     }
 
     /// Not back where it came from.
@@ -180,42 +202,28 @@ impl Live {
         }
     }
 
-    /// A branch of a stream that goes on after the agent was started again.
+    /// A branch of a stream that goes on after the agent was started again, with its earlier connections.
     fn rejoin(
         &mut self,
         world: &mut World,
         branch: &BranchSpec,
-        orphan: Option<Orphan>,
+        mut orphans: Vec<Orphan>,
     ) -> Result<(), Abort> {
-        let lost = || "its connection was lost with the agent".to_owned();
         let offset = self.core.received();
-        let made = match (branch.kind, orphan) {
-            (Kind::Agent, orphan) => Ok(orphan),
-            (Kind::Member(_), Some(orphan)) => Ok(Some(orphan)),
-            (Kind::Member(member), None) => Err(member),
-        };
-        let orphan = match made {
-            Ok(orphan) => orphan,
-            Err(member) => {
-                self.summary.failed(member, &branch.name, offset, &lost());
-                let fields = json!({"member": member, "name": branch.name, "acked": offset, "text": lost()});
-                world.event("member_failed", self.spec.id, Some(self.id), fields);
-                let text = format!("{}: {}", branch.name, lost());
-                self.upstream.say(&Frame::Failure { fault: Fault::MemberFailed, member, offset, text });
-                return Ok(());
-            }
-        };
+        let until = world.now + world.limits.resume;
         let id = self.core.add_branch(Begin::Offset(offset));
         let id = id.map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
-        let until = world.now + world.limits.resume;
         let mut link = Link::new(branch.clone(), self.next_key, id, offset, until);
         self.next_key += 1;
-        let made = match (branch.kind, orphan) {
-            (Kind::Member(_), Some(orphan)) => link.adopt(world, self.id, orphan),
-            (_, orphan) => {
-                link.replace(orphan);
+        let made = match branch.kind {
+            Kind::Agent => {
+                link.replace(orphans);
                 link.connect(world, &self.spec, self.id, offset)
             }
+            Kind::Member(_) => match orphans.pop() {
+                Some(orphan) => link.adopt(world, self.id, orphan),
+                None => Err(io::Error::other("its connection was lost with the agent")),
+            },
         };
         self.links.push(link);
         match made {
@@ -326,9 +334,11 @@ impl Live {
             }
             _ => link.establish()?,
         }
+        // Before the next agent has heard anything of it: it is not to see it end with this agent.
         if self.spec.resume && self.upstream.is_agent {
             link.keep(world, self.id);
         }
+        link.greet()?;
         Ok(ControlFlow::Continue(()))
     }
 
@@ -339,8 +349,7 @@ impl Live {
             match link.hear(&mut world.scratch)? {
                 Heard::Nothing => break,
                 Heard::End if link.is_agent() => {
-                    let complete = self.core.complete(link.branch);
-                    if !complete {
+                    if !link.is_complete {
                         return Err(io::ErrorKind::ConnectionReset.into());
                     }
                 }
@@ -377,7 +386,6 @@ impl Live {
     }
 
     fn on_frame(&mut self, world: &mut World, index: usize, frame: Frame) -> io::Result<ControlFlow<Abort>> {
-        let by_progress = self.waits_for_progress();
         let link = &mut self.links[index];
         match frame {
             Frame::Welcome { offset } => {
@@ -395,17 +403,7 @@ impl Live {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
             }
-            Frame::Progress { offset, complete } => {
-                link.is_complete |= complete;
-                // Its connection may end with the next byte.
-                if complete && link.is_telling_end() && !self.core.complete(link.branch) {
-                    self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
-                }
-                if by_progress {
-                    let offset = link.capped(&self.core, offset);
-                    self.core.on_acked(link.branch, offset).map_err(io::Error::other)?;
-                }
-            }
+            Frame::Progress { offset, complete } => link.on_progress(&self.core, offset, complete)?,
             Frame::Receipt { member, bytes } => self.receipt(world, member, bytes),
             Frame::Reply { member, bytes } if self.wants_reply(member) => self.upstream.reply(member, &bytes),
             Frame::Reply { .. } => {}
@@ -428,7 +426,9 @@ impl Live {
     ) -> io::Result<ControlFlow<Abort>> {
         match fault {
             Fault::MemberFailed => {
-                self.summary.failed(member, "", offset, &text);
+                if !self.summary.failed(member, "", offset, &text) {
+                    return Ok(ControlFlow::Continue(()));
+                }
                 let fields = json!({"member": member, "acked": offset, "text": text});
                 world.event("member_failed", self.spec.id, Some(self.id), fields);
                 self.upstream.say(&Frame::Failure { fault, member, offset, text });
@@ -456,15 +456,16 @@ impl Live {
 
     fn take_acknowledgement(&mut self, world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
         let link = &self.links[index];
-        if link.is_agent() && link.is_complete && link.is_telling_end() && !self.core.complete(link.branch) {
-            self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
-        }
-        // What an agent's TCP has acknowledged counts once it has said that it takes the stream.
-        let agent = link.is_agent() && (self.waits_for_progress() || !link.established);
-        if agent || self.core.complete(link.branch) {
+        if self.core.complete(link.branch) {
             return Ok(ControlFlow::Continue(()));
         }
-        if let Some((offset, end)) = link.acknowledged()? {
+        if link.is_agent() && link.is_complete && link.is_telling_end() {
+            self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
+        } else if link.is_agent() && self.waits_for_progress() {
+            self.core.on_acked(link.branch, link.reported(&self.core)).map_err(io::Error::other)?;
+        } else if link.is_agent() && !link.established {
+            // What an agent's TCP has acknowledged counts once it has said that it takes the stream.
+        } else if let Some((offset, end)) = link.acknowledged()? {
             let sent = self.core.sent(link.branch).unwrap_or(0);
             self.core.on_acked(link.branch, offset.min(sent)).map_err(io::Error::other)?;
             if end && !link.is_agent() {
@@ -476,10 +477,12 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// A member has all. What was known already comes from an agent that was started again.
     fn receipt(&mut self, world: &mut World, member: u32, bytes: u64) {
-        self.summary.receipt(member, bytes);
-        world.event("receipt", self.spec.id, Some(self.id), json!({"member": member, "bytes": bytes}));
-        self.upstream.say(&Frame::Receipt { member, bytes });
+        if self.summary.receipt(member, bytes) {
+            world.event("receipt", self.spec.id, Some(self.id), json!({"member": member, "bytes": bytes}));
+            self.upstream.say(&Frame::Receipt { member, bytes });
+        }
     }
 
     /// Reads from upstream, once; returns the bytes.
@@ -564,11 +567,11 @@ impl Live {
     fn lost(&mut self, world: &mut World, index: usize, error: &io::Error) -> Result<(), Abort> {
         let text = crate::input::plain(error);
         let link = &mut self.links[index];
-        if self.core.complete(link.branch) {
+        if self.core.complete(link.branch) || link.is_complete {
             // It has everything; only its replies are cut short.
             link.replies_ended = true;
             let member = link.member();
-            link.close(world);
+            link.hang_up(world);
             self.reply_ended(member);
             return Ok(());
         }
@@ -594,7 +597,7 @@ impl Live {
             let text = format!("agent {} cannot be reached: {text}", link.spec.name);
             return Err(Abort::new(Fault::AgentLost, text));
         }
-        link.close(world);
+        link.disconnect(world);
         link.state = State::Waiting(world.now + RETRY);
         Ok(())
     }
@@ -647,8 +650,8 @@ impl Live {
         let wanted = complete || self.waits_for_progress();
         // What waits goes first: when nothing waits any more, nobody calls again to tell the progress.
         self.flush();
-        if wanted && now != self.progress && (complete || self.upstream.out.is_empty()) {
-            self.progress = now;
+        if wanted && self.progress != Some(now) && (complete || self.upstream.out.is_empty()) {
+            self.progress = Some(now);
             self.upstream.say(&Frame::Progress { offset: now.0, complete });
             self.flush();
         }
@@ -706,9 +709,10 @@ impl Live {
         }
     }
 
-    /// Whether the keeper has all connections onward, for the agent that is started next.
-    pub fn is_kept(&self) -> bool {
-        !self.links.is_empty() && self.links.iter().all(Link::is_kept)
+    /// Whether the agent that is started next can go on with the stream.
+    pub fn can_resume(&self) -> bool {
+        let resumes = self.spec.resume && self.upstream.is_agent;
+        resumes && !self.links.is_empty() && self.links.iter().all(Link::can_resume)
     }
 
     /// Closes all connections: gracefully if the stream is complete, else with resets.

@@ -11,6 +11,7 @@
 //! | [`live`], [`upstream`], [`link`] | a stream; where it comes from; where it goes |
 //! | [`cache`] | the bytes |
 //! | [`preamble`], [`frame`], [`peers`] | what agents say to each other |
+//! | [`farewell`] | what is remembered of streams that are over, for an agent that was started again |
 //! | [`control`] | the control socket |
 //! | [`keep`] | a process that holds connections while the agent is started again |
 //! | [`tcp`], [`poller`], [`outbox`] | sockets, epoll, bytes that wait for a socket |
@@ -35,6 +36,7 @@ pub mod agent;
 pub mod cache;
 pub mod config;
 pub mod control;
+pub mod farewell;
 pub mod fields;
 pub mod frame;
 pub mod keep;
