@@ -20,6 +20,7 @@
 //! Which bytes may be taken, kept and discarded is decided in [`groupflow_protocol::split`].
 
 use std::net::SocketAddrV4;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
@@ -111,11 +112,12 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     Ok(0)
 }
 
-/// Runs the keeper until no agent needs it.
+/// Runs the keeper until no agent needs it; its standard input is the socket that listens for agents.
 pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
     raise_descriptors();
     let patience = Duration::from_secs(args.patience);
-    keep::run(&args.path, patience).map(|()| 0).map_err(|e| system(&e))
+    let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| system(&e))?;
+    keep::run(&listener, &args.path, patience).map(|()| 0).map_err(|e| system(&e))
 }
 
 /// Events are told as they are; nobody who does not read them stops the agent.

@@ -2,33 +2,41 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 
+use nix::poll::{poll, PollFd, PollFlags};
 use serde_json::json;
 
 use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
+
+/// Milliseconds without room in a socket after which nobody reads from it.
+const WHILE: u8 = 50;
 
 fn gated(network: &Network, number: u32) -> (Member, Arc<AtomicBool>) {
     let gate = Arc::new(AtomicBool::new(false));
     (Member::start(network, number, Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() }), gate)
 }
 
-/// Writes without waiting until nothing more is taken for a while; returns the bytes.
+/// Writes until nothing more is taken, and nothing moves in the agent, for a while; returns the bytes.
 fn fill(stream: &mut TcpStream, bytes: &[u8], agent: &Agent) -> usize {
     stream.set_nonblocking(true).expect("an option");
-    let (mut sent, mut still, mut last) = (0, 0, json!(null));
-    while still < 20 {
+    let (mut sent, mut last) = (0, json!(null));
+    loop {
         match stream.write(&bytes[sent..]) {
             Ok(count) => sent += count,
             Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
         }
         assert!(sent < bytes.len(), "somebody takes all of it");
-        let now = json!([sent, agent.stats()["sessions"]]);
-        still = if now == last { still + 1 } else { 0 };
-        last = now;
-        std::thread::sleep(Duration::from_millis(5));
+        let mut writable = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
+        if poll(&mut writable, WHILE).expect("a descriptor of ours") == 0 {
+            let now = agent.stats()["sessions"].take();
+            if now == last {
+                break;
+            }
+            last = now;
+        }
     }
     stream.set_nonblocking(false).expect("an option");
     sent
