@@ -396,6 +396,7 @@ impl Link {
     /// Whether an agent that is started next can go on with the branch: the keeper has a copy of the connection,
     /// or there is none and the next agent is called anew.
     pub fn can_resume(&self) -> bool {
-        self.kept.is_some() || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
+        self.kept.is_some()
+            || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
     }
 }
