@@ -173,6 +173,12 @@ impl Link {
     /// Takes over a member's connection of an earlier run: what it was given then is not sent again.
     pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let (bytes, told_end) = tcp::taken(&orphan.socket)?;
+        if orphan.start + bytes < self.origin {
+            // It was isolated: nobody before this agent has kept what it needs next.
+            let behind = self.origin - orphan.start - bytes;
+            world.drop_kept(orphan.key);
+            return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
+        }
         let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, token));
         (self.state, self.established, self.told_end) = (State::Open, true, told_end);

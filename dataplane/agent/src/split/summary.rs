@@ -4,6 +4,7 @@ use serde_json::{json, Value};
 
 use super::config::{BranchSpec, Kind};
 use super::frame::{Fault, Frame};
+use super::link::State;
 use super::live::Live;
 
 /// Members that are remembered by name.
@@ -94,7 +95,11 @@ pub fn stream(live: &Live) -> Value {
                 "name": link.spec.name,
                 "member": link.member(),
                 "address": link.spec.address.to_string(),
-                "state": if live.core.complete(link.branch) { "complete" } else { link.state.word() },
+                "state": match link.state {
+                    _ if live.core.complete(link.branch) => "complete",
+                    State::Open if live.core.is_isolated(link.branch) => "isolated",
+                    state => state.word(),
+                },
                 "start": link.start,
                 "sent": live.core.sent(link.branch),
                 "acked": live.core.acked(link.branch),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_protocol::control::Policy;
-use groupflow_protocol::split::{From as Begin, SplitError};
+use groupflow_protocol::split::{BranchId, From as Begin, SplitError};
 use serde_json::json;
 
 use super::{Abort, Live};
@@ -132,23 +132,43 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Removes branches that alone stop the stream, when the session's policy says so.
+    /// Goes on without branches that alone stop the stream, when the session's policy says so. They are fed from what is
+    /// left of the cache, if anything is, as long as that has what they need.
     pub(super) fn isolate(&mut self, world: &mut World) -> Result<(), Abort> {
-        if self.spec.policy != Policy::Isolate || self.core.intake() > 0 {
+        for branch in self.core.overtaken() {
+            self.drop_slow(world, branch, "which the cache does not reach back")?;
+        }
+        for branch in self.core.take_back() {
+            self.slow_event(world, "caught_up", branch);
+        }
+        if self.spec.policy != Policy::Isolate {
             return Ok(());
         }
         for branch in self.core.laggards() {
-            let Some(index) = self.links.iter().position(|link| link.branch == branch) else {
-                continue;
-            };
-            let lag = self.core.lag(branch).unwrap_or(0);
-            let name = &self.links[index].spec.name;
-            let fields = json!({"name": name, "member": self.links[index].member(), "lag": lag});
-            world.event("isolated", self.spec.id, Some(self.id), fields);
-            let text = format!("{lag} bytes behind a full cache");
-            self.drop_link(world, index, Fault::MemberFailed, &text)?;
+            self.slow_event(world, "isolated", branch);
+            if self.spec.patience() < self.spec.cache_bytes {
+                let _ = self.core.isolate(branch);
+            } else {
+                self.drop_slow(world, branch, "with a full cache")?;
+            }
         }
         Ok(())
+    }
+
+    fn slow_event(&self, world: &mut World, event: &str, branch: BranchId) {
+        if let Some(link) = self.links.iter().find(|link| link.branch == branch) {
+            let lag = self.core.lag(branch);
+            let fields = json!({"name": link.spec.name, "member": link.member(), "lag": lag});
+            world.event(event, self.spec.id, Some(self.id), fields);
+        }
+    }
+
+    fn drop_slow(&mut self, world: &mut World, branch: BranchId, why: &str) -> Result<(), Abort> {
+        let Some(index) = self.links.iter().position(|link| link.branch == branch) else {
+            return Ok(());
+        };
+        let text = format!("{} bytes behind, {why}", self.core.lag(branch).unwrap_or(0));
+        self.drop_link(world, index, Fault::MemberFailed, &text)
     }
 
     /// A connection is refused or lost.

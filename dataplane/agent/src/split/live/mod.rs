@@ -1,6 +1,6 @@
 //! One stream: its connections around its core. Here is its turn; what it does in it is in
-//! [`branches`] (who it goes to), [`relay`] (bytes and acknowledgements), [`answers`] (what branches say back) and
-//! [`report`] (what upstream is told).
+//! `branches` (who it goes to), `relay` (bytes and acknowledgements), `answers` (what branches say back) and
+//! `report` (what upstream is told).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -99,7 +99,8 @@ impl Live {
     ) -> Result<Live, (Upstream, Abort)> {
         let core = Stream::resumed(spec.mode, spec.cache_bytes, offset)
             .with_allowance(spec.allowance_bytes)
-            .with_history(spec.history_bytes);
+            .with_history(spec.history_bytes)
+            .with_patience(spec.patience());
         let mut live = Live {
             id,
             core,
