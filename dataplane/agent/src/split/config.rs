@@ -162,6 +162,16 @@ impl SessionSpec {
         })
     }
 
+    /// Bytes that are cached for slow branches before policy `isolate` goes on without them. They are fed from what is left
+    /// of the cache; nothing is left for them in N2N where streams do not resume, and they are removed.
+    pub fn patience(&self) -> u64 {
+        match self.mode {
+            Mode::NodeToNode if !self.resume => self.cache_bytes,
+            Mode::NodeToNode => self.cache_bytes / 2,
+            Mode::EndToEnd => self.allowance_bytes.min(self.cache_bytes / 2),
+        }
+    }
+
     /// Whether an agent at this address may hand streams on to this one.
     pub fn takes_from(&self, agent: Ipv4Addr) -> bool {
         let neighbour = |b: &BranchSpec| b.kind == Kind::Agent && *b.address.ip() == agent;

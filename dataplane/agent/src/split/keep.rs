@@ -28,8 +28,8 @@ use serde_json::{json, Value};
 
 /// The longest note.
 const NOTE: usize = 4096;
-/// A keeper that was just started listens after at most so long.
-const START: Duration = Duration::from_secs(5);
+/// A keeper answers after at most so long.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// What a keeper gives back: a note and its connection.
 pub type Kept = (u64, Value, OwnedFd);
@@ -44,31 +44,31 @@ impl Keeper {
     /// Finds the keeper at `path` or starts one, which waits `patience` for the next agent; what it kept.
     pub fn open(path: &Path, patience: Duration) -> io::Result<(Keeper, Vec<Kept>)> {
         if let Ok(socket) = dial(path) {
-            return Keeper::join(socket);
-        }
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("keep").arg("--path").arg(path).args(["--patience", &patience.as_secs().to_string()]);
-        // A group of its own: what ends the agent does not end it.
-        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn()?;
-        Keeper::join_when_there(path)
-    }
-
-    /// A keeper that was just started takes a moment to listen.
-    fn join_when_there(path: &Path) -> io::Result<(Keeper, Vec<Kept>)> {
-        let until = Instant::now() + START;
-        loop {
-            match dial(path) {
-                Ok(socket) => return Keeper::join(socket),
-                Err(error) if Instant::now() > until => return Err(error),
-                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            match Keeper::join(socket) {
+                // It had nothing to keep, and was about to end.
+                Err(error) if is_gone(&error) => {}
+                joined => return joined,
             }
         }
+        // The keeper gets a socket that listens already: whoever calls need not wait until it runs.
+        let listener = listen_at(path)?;
+        Command::new(std::env::current_exe()?)
+            .arg("keep")
+            .arg("--path")
+            .arg(path)
+            .args(["--patience", &patience.as_secs().to_string()])
+            // A group of its own: what ends the agent does not end it.
+            .process_group(0)
+            .stdin(Stdio::from(listener))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Keeper::join(dial(path)?)
     }
 
     /// A keeper that has another agent does not answer: that is an error.
     fn join(socket: OwnedFd) -> io::Result<(Keeper, Vec<Kept>)> {
-        let patience = TimeVal::seconds(START.as_secs() as i64);
+        let patience = TimeVal::seconds(ANSWER.as_secs() as i64);
         setsockopt(&socket, ReceiveTimeout, &patience)?;
         let mut kept = Vec::new();
         loop {
@@ -96,6 +96,19 @@ impl Keeper {
 
 fn new_socket() -> nix::Result<OwnedFd> {
     socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
+}
+
+fn listen_at(path: &Path) -> io::Result<OwnedFd> {
+    let listener = new_socket()?;
+    // Nobody answers there.
+    let _ = std::fs::remove_file(path);
+    bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
+    listen(&listener, Backlog::new(4)?)?;
+    Ok(listener)
 }
 
 fn dial(path: &Path) -> io::Result<OwnedFd> {
@@ -136,15 +149,10 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Value, Option<OwnedFd>)
     Ok(Some((serde_json::from_slice(&bytes[..length])?, fd)))
 }
 
-/// The keeper itself: until no agent comes for `patience`.
-pub fn run(path: &Path, patience: Duration) -> io::Result<()> {
-    let listener = new_socket()?;
-    // Nobody answers there, or we would not have been started.
-    let _ = std::fs::remove_file(path);
-    bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
-    listen(&listener, Backlog::new(4)?)?;
+/// The keeper itself, on a socket that listens at `path`: until no agent comes for `patience`.
+pub fn run(listener: &OwnedFd, path: &Path, patience: Duration) -> io::Result<()> {
     let mut kept: BTreeMap<u64, (Value, OwnedFd)> = BTreeMap::new();
-    while let Some(agent) = next_agent(&listener, patience)? {
+    while let Some(agent) = next_agent(listener, patience)? {
         // An agent that goes away leaves what was kept for the next one.
         let _ = serve(agent.as_fd(), &mut kept);
         if kept.is_empty() {
@@ -197,19 +205,21 @@ mod tests {
     #[test]
     fn a_connection_outlives_whoever_gave_it_away() {
         let path = std::env::temp_dir().join(format!("gfkeep-{}", std::process::id()));
+        let unix = listen_at(&path).expect("a listener");
         let keeper_path = path.clone();
-        let keeper = std::thread::spawn(move || run(&keeper_path, Duration::from_secs(20)));
+        let keeper = std::thread::spawn(move || run(&unix, &keeper_path, Duration::from_secs(20)));
+        let join = || Keeper::join(dial(&path).expect("it listens"));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let mut ours = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
         let (mut theirs, _) = listener.accept().expect("accepted");
-        let (first, kept) = Keeper::join_when_there(&path).expect("a keeper");
+        let (first, kept) = join().expect("a keeper");
         assert!(kept.is_empty());
         ours.write_all(b"one ").expect("sent");
         first.keep(7, &json!({"who": "m1"}), &ours).expect("kept");
         first.keep(8, &json!({}), &ours).expect("kept");
         first.drop_kept(8).expect("dropped");
         drop((first, ours));
-        let (second, mut kept) = Keeper::join_when_there(&path).expect("the keeper");
+        let (second, mut kept) = join().expect("the keeper");
         let (key, note, fd) = kept.pop().expect("one is kept");
         assert!(kept.is_empty() && key == 7 && note == json!({"who": "m1"}));
         let mut ours = TcpStream::from(fd);

@@ -87,12 +87,15 @@ pub struct Link {
     told_end: bool,
     /// The core knows that the end was told.
     ends: bool,
-    /// What is before went over a connection of an earlier run.
+    /// The branch has what is before from an earlier connection.
     skip_to: u64,
+    /// The next agent has said that its members have acknowledged all before; it may be ahead of what an agent
+    /// that was started again has got by now.
+    reported: u64,
     /// The connection's number at the keeper.
     kept: Option<u64>,
-    /// A connection of an earlier run that the next agent is to see end no earlier than it knows of this one.
-    old: Option<Orphan>,
+    /// Connections of earlier runs. The next agent is to see them end no earlier than it knows of this one.
+    old: Vec<Orphan>,
 }
 
 impl Link {
@@ -119,8 +122,9 @@ impl Link {
             told_end: false,
             ends: false,
             skip_to: 0,
+            reported: 0,
             kept: None,
-            old: None,
+            old: Vec::new(),
         }
     }
 
@@ -145,7 +149,7 @@ impl Link {
         stream: StreamId,
         offset: u64,
     ) -> io::Result<()> {
-        self.close(world);
+        self.disconnect(world);
         let socket = tcp::connect(world.limits.address, self.spec.address, session, world.limits.silence)?;
         let token = world.poller.add(&socket, Target::Branch(stream, self.key))?;
         self.socket = Some((socket, token));
@@ -161,12 +165,20 @@ impl Link {
         self.preamble = self.greeting.len() as u64;
         (self.origin, self.written, self.told_end, self.ends) = (offset, 0, false, false);
         (self.readable, self.writable, self.replies_ended) = (false, false, false);
+        // The next agent says anew what it has.
+        (self.skip_to, self.reported) = (0, 0);
         Ok(())
     }
 
     /// Takes over a member's connection of an earlier run: what it was given then is not sent again.
     pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let (bytes, told_end) = tcp::taken(&orphan.socket)?;
+        if orphan.start + bytes < self.origin {
+            // It was isolated: nobody before this agent has kept what it needs next.
+            let behind = self.origin - orphan.start - bytes;
+            world.drop_kept(orphan.key);
+            return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
+        }
         let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, token));
         (self.state, self.established, self.told_end) = (State::Open, true, told_end);
@@ -176,8 +188,8 @@ impl Link {
         Ok(())
     }
 
-    /// Replaces an earlier run's connection to the next agent, which ends when that has taken the new one.
-    pub fn replace(&mut self, old: Option<Orphan>) {
+    /// Replaces earlier runs' connections to the next agent, which end when that has taken the new one.
+    pub fn replace(&mut self, old: Vec<Orphan>) {
         (self.old, self.established) = (old, true);
     }
 
@@ -203,7 +215,7 @@ impl Link {
         self.writable |= ready.writable;
     }
 
-    /// Carries the connection on to where bytes may go. An error: it is refused or lost.
+    /// Notes that the connection is made. An error: it is refused or lost.
     pub fn establish(&mut self) -> io::Result<()> {
         let Some((socket, _)) = &self.socket else {
             return Ok(());
@@ -219,9 +231,14 @@ impl Link {
                 false => State::Open,
             };
         }
-        if self.state == State::Connecting {
+        Ok(())
+    }
+
+    /// Says to the next agent which stream it is.
+    pub fn greet(&mut self) -> io::Result<()> {
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state != State::Connecting) else {
             return Ok(());
-        }
+        };
         while !self.greeting.is_empty() && self.writable {
             match io::Write::write(&mut &*socket, &self.greeting) {
                 Ok(count) => {
@@ -239,18 +256,26 @@ impl Link {
     pub fn go_on(&mut self, world: &mut World, offset: u64) {
         (self.origin, self.skip_to) = (offset, offset);
         self.state = State::Open;
-        if let Some(old) = self.old.take() {
-            world.drop_kept(old.key);
-        }
+        self.drop_old(world);
     }
 
-    /// What an agent's word that all before `offset` is acknowledged means here: it may know more of the
-    /// stream than an agent that was started again.
-    pub fn capped(&self, core: &Stream, offset: u64) -> u64 {
-        match core.sent(self.branch) {
-            Some(sent) if offset <= self.skip_to => offset.min(sent),
-            _ => offset,
+    fn drop_old(&mut self, world: &mut World) {
+        self.old.drain(..).for_each(|old| world.drop_kept(old.key));
+    }
+
+    /// The next agent says that its members have acknowledged all before `offset`, which it must have got.
+    pub fn on_progress(&mut self, core: &Stream, offset: u64, complete: bool) -> io::Result<()> {
+        if offset > self.skip_to.max(core.sent(self.branch).unwrap_or(0)) {
+            return Err(io::ErrorKind::InvalidData.into());
         }
+        self.reported = self.reported.max(offset);
+        self.is_complete |= complete;
+        Ok(())
+    }
+
+    /// What the members behind the next agent are known to have, of what this agent has got.
+    pub fn reported(&self, core: &Stream) -> u64 {
+        self.reported.min(core.sent(self.branch).unwrap_or(0))
     }
 
     /// Whether it could take bytes.
@@ -289,20 +314,18 @@ impl Link {
         }
     }
 
-    /// Tells the end, when it is due: half-close.
+    /// Tells the end, when it is due: half-close. Who has it from an earlier connection may have hung up.
     pub fn tell_end(&mut self, core: &mut Stream) -> io::Result<()> {
-        if self.state != State::Open || !self.greeting.is_empty() || !core.end_due(self.branch) {
+        let open = self.socket.is_some() && self.state == State::Open && self.greeting.is_empty();
+        if !core.end_due(self.branch) || !(open || self.is_complete) {
             return Ok(());
         }
-        if let Some((socket, _)) = &self.socket {
-            if !self.told_end {
-                socket.shutdown(Shutdown::Write)?;
-                self.told_end = true;
-            }
-            self.ends = true;
-            core.on_end_sent(self.branch).map_err(io::Error::other)?;
+        if let Some((socket, _)) = self.socket.as_ref().filter(|_| !self.told_end) {
+            socket.shutdown(Shutdown::Write)?;
+            self.told_end = true;
         }
-        Ok(())
+        self.ends = true;
+        core.on_end_sent(self.branch).map_err(io::Error::other)
     }
 
     /// What the branch's TCP has acknowledged: an offset, and whether the end, too.
@@ -354,21 +377,32 @@ impl Link {
         }
     }
 
-    /// Closes the connection: a reset, unless it was made graceful.
+    /// Closes all connections: a reset, unless they were made graceful.
     pub fn close(&mut self, world: &mut World) {
-        if let Some((socket, token)) = self.socket.take() {
-            world.poller.remove(&socket, token);
-        }
+        self.disconnect(world);
+        self.drop_old(world);
+    }
+
+    /// Closes the present connection, and the keeper's copy.
+    pub fn disconnect(&mut self, world: &mut World) {
+        self.hang_up(world);
         if let Some(key) = self.kept.take() {
             world.drop_kept(key);
         }
-        (self.readable, self.writable) = (false, false);
-        // Whoever takes its place says anew what it has.
-        self.skip_to = 0;
     }
 
-    /// Whether the keeper has a copy of the connection.
-    pub fn is_kept(&self) -> bool {
+    /// The branch has all and its connection is over; the keeper's copy tells the agent that is started next.
+    pub fn hang_up(&mut self, world: &mut World) {
+        if let Some((socket, token)) = self.socket.take() {
+            world.poller.remove(&socket, token);
+        }
+        (self.readable, self.writable) = (false, false);
+    }
+
+    /// Whether an agent that is started next can go on with the branch: the keeper has a copy of the connection,
+    /// or there is none and the next agent is called anew.
+    pub fn can_resume(&self) -> bool {
         self.kept.is_some()
+            || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
     }
 }

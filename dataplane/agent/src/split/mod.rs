@@ -11,6 +11,7 @@
 //! | [`live`], [`upstream`], [`link`] | a stream; where it comes from; where it goes |
 //! | [`cache`] | the bytes |
 //! | [`preamble`], [`frame`], [`peers`] | what agents say to each other |
+//! | [`farewell`] | what is remembered of streams that are over, for an agent that was started again |
 //! | [`control`] | the control socket |
 //! | [`keep`] | a process that holds connections while the agent is started again |
 //! | [`tcp`], [`poller`], [`outbox`] | sockets, epoll, bytes that wait for a socket |
@@ -19,6 +20,7 @@
 //! Which bytes may be taken, kept and discarded is decided in [`groupflow_protocol::split`].
 
 use std::net::SocketAddrV4;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
@@ -35,6 +37,7 @@ pub mod agent;
 pub mod cache;
 pub mod config;
 pub mod control;
+pub mod farewell;
 pub mod fields;
 pub mod frame;
 pub mod keep;
@@ -109,11 +112,12 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     Ok(0)
 }
 
-/// Runs the keeper until no agent needs it.
+/// Runs the keeper until no agent needs it; its standard input is the socket that listens for agents.
 pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
     raise_descriptors();
     let patience = Duration::from_secs(args.patience);
-    keep::run(&args.path, patience).map(|()| 0).map_err(|e| system(&e))
+    let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| system(&e))?;
+    keep::run(&listener, &args.path, patience).map(|()| 0).map_err(|e| system(&e))
 }
 
 /// Events are told as they are; nobody who does not read them stops the agent.

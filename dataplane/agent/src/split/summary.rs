@@ -3,6 +3,8 @@
 use serde_json::{json, Value};
 
 use super::config::{BranchSpec, Kind};
+use super::frame::{Fault, Frame};
+use super::link::State;
 use super::live::Live;
 
 /// Members that are remembered by name.
@@ -29,20 +31,34 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// A member has all.
-    pub fn receipt(&mut self, member: u32, bytes: u64) {
-        // One that is told again comes from an agent that was started again.
+    /// A member has all; whether that was news.
+    pub fn receipt(&mut self, member: u32, bytes: u64) -> bool {
         let known = self.receipts.iter().any(|&(known, _)| known == member);
         if self.receipts.len() < MEMBERS && !known {
             self.receipts.push((member, bytes));
         }
+        !known
     }
 
-    /// A member is lost.
-    pub fn failed(&mut self, member: u32, name: &str, acked: u64, text: &str) {
-        if self.failed.len() < MEMBERS {
+    /// A member is lost; whether that was news.
+    pub fn failed(&mut self, member: u32, name: &str, acked: u64, text: &str) -> bool {
+        let known = self.failed.iter().any(|failed| failed.member == member);
+        if self.failed.len() < MEMBERS && !known {
             self.failed.push(Failed { member, name: name.to_owned(), acked, text: text.to_owned() });
         }
+        !known
+    }
+
+    /// The same for an agent before this one that does not know it any more.
+    pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
+        let receipts = self.receipts.iter().map(|&(member, bytes)| Frame::Receipt { member, bytes });
+        let failed = self.failed.iter().map(|Failed { member, acked, text, .. }| Frame::Failure {
+            fault: Fault::MemberFailed,
+            member: *member,
+            offset: *acked,
+            text: text.clone(),
+        });
+        receipts.chain(failed)
     }
 
     /// Whether the stream has lost this member.
@@ -79,7 +95,11 @@ pub fn stream(live: &Live) -> Value {
                 "name": link.spec.name,
                 "member": link.member(),
                 "address": link.spec.address.to_string(),
-                "state": if live.core.complete(link.branch) { "complete" } else { link.state.word() },
+                "state": match link.state {
+                    _ if live.core.complete(link.branch) => "complete",
+                    State::Open if live.core.is_isolated(link.branch) => "isolated",
+                    state => state.word(),
+                },
                 "start": link.start,
                 "sent": live.core.sent(link.branch),
                 "acked": live.core.acked(link.branch),

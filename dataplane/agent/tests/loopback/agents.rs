@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{channel, Receiver};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -88,17 +88,18 @@ impl Agent {
     /// Waits for the end of the process.
     pub fn finish(mut self) -> Ended {
         let end = Instant::now() + PATIENCE;
-        let status = loop {
-            match self.child.try_wait().expect("a child of ours") {
-                Some(status) => break status,
-                None if Instant::now() > end => {
+        loop {
+            match self.events.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(event) => self.seen.push(event),
+                // It has closed its end of the pipe.
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();
-                    panic!("gfagent does not end; events: {:?}", self.events.iter().collect::<Vec<_>>());
+                    panic!("gfagent does not end; events: {:?}", self.seen);
                 }
-                None => std::thread::sleep(Duration::from_millis(5)),
             }
-        };
-        self.seen.extend(self.events.iter());
+        }
+        let status = self.child.wait().expect("a child of ours");
         let stdout = self.data.take().and_then(|data| data.join().ok()).unwrap_or_default();
         Ended { code: status.code(), events: std::mem::take(&mut self.seen), stdout }
     }

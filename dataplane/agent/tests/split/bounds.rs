@@ -2,33 +2,41 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 
+use nix::poll::{poll, PollFd, PollFlags};
 use serde_json::json;
 
 use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
+
+/// Milliseconds without room in a socket after which nobody reads from it.
+const WHILE: u8 = 50;
 
 fn gated(network: &Network, number: u32) -> (Member, Arc<AtomicBool>) {
     let gate = Arc::new(AtomicBool::new(false));
     (Member::start(network, number, Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() }), gate)
 }
 
-/// Writes without waiting until nothing more is taken for a while; returns the bytes.
+/// Writes until nothing more is taken, and nothing moves in the agent, for a while; returns the bytes.
 fn fill(stream: &mut TcpStream, bytes: &[u8], agent: &Agent) -> usize {
     stream.set_nonblocking(true).expect("an option");
-    let (mut sent, mut still, mut last) = (0, 0, json!(null));
-    while still < 20 {
+    let (mut sent, mut last) = (0, json!(null));
+    loop {
         match stream.write(&bytes[sent..]) {
             Ok(count) => sent += count,
             Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
         }
         assert!(sent < bytes.len(), "somebody takes all of it");
-        let now = json!([sent, agent.stats()["sessions"]]);
-        still = if now == last { still + 1 } else { 0 };
-        last = now;
-        std::thread::sleep(Duration::from_millis(5));
+        let mut writable = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
+        if poll(&mut writable, WHILE).expect("a descriptor of ours") == 0 {
+            let now = agent.stats()["sessions"].take();
+            if now == last {
+                break;
+            }
+            last = now;
+        }
     }
     stream.set_nonblocking(false).expect("an option");
     sent
@@ -92,6 +100,50 @@ fn end_to_end_reaches_through_a_chain_of_agents() {
     gate.store(true, Ordering::SeqCst);
     send(stream, &bytes[sent..]).expect("sent");
     assert!(slow.finish().bytes == bytes);
+}
+
+/// Where streams resume, the others go on without the slow one, and it gets the rest when it reads again; unless it falls
+/// behind the whole cache.
+#[test]
+fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {
+    for (mode, length, fits) in
+        [("n2n", 1_700_000, true), ("e2e", 1_700_000, true), ("n2n", 8 << 20, false), ("e2e", 8 << 20, false)]
+    {
+        let network = Network::new();
+        let mut agent = network.agent(1);
+        let fast = Member::start(&network, 1, Manner::default());
+        let (slow, gate) = gated(&network, 2);
+        let more = json!({
+            "mode": mode, "cache_bytes": 2 << 20, "allowance_bytes": 500_000, "send_buffer": 16_384,
+            "policy": "isolate", "resume": true,
+        });
+        agent.set(network.spec(1, &[fast.branch(), slow.branch()], more));
+        let bytes = random_bytes(length);
+        let stream = network.connect(1);
+        let sender = std::thread::spawn({
+            let bytes = bytes.clone();
+            move || send(stream, &bytes)
+        });
+        let isolated = agent.wait_for("isolated", |_| true);
+        assert_eq!(isolated["name"], "m2", "{mode}");
+        let all = length as u64;
+        wait_until("the fast one has all", || fast.count.load(Ordering::SeqCst) == all);
+        if fits {
+            assert_eq!(agent.stats()["sessions"][0]["streams"][0]["branches"][1]["state"], "isolated");
+            gate.store(true, Ordering::SeqCst);
+            agent.wait_for("caught_up", |e| e["name"] == "m2");
+        } else {
+            let failed = agent.wait_for("member_failed", |e| e["member"] == 2);
+            let text = failed["text"].as_str().unwrap_or_default();
+            assert!(text.contains("bytes behind"), "{failed}");
+            gate.store(true, Ordering::SeqCst);
+        }
+        assert!(sender.join().expect("the sender's thread").is_ok(), "{mode}");
+        assert!(fast.finish().bytes == bytes, "{mode}: the fast one has all");
+        let got = slow.finish();
+        assert_eq!(got.error, (!fits).then_some(ErrorKind::ConnectionReset), "{mode}");
+        assert!(bytes.starts_with(&got.bytes) && fits == (got.bytes.len() == length), "{mode}: no hole");
+    }
 }
 
 #[test]

@@ -1,36 +1,69 @@
 //! Agents that are killed and started again in sessions that resume.
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
 use crate::harness::{random_bytes, send, wait_until, Agent, Manner, Member, Network};
 
+/// The stream's length in most tests: several times what all caches and sockets hold.
+const LENGTH: usize = 24 << 20;
+
+/// A sender that is told how far to go, so that the stream is not over before the last agent is killed.
+struct Source {
+    go: Sender<usize>,
+    thread: JoinHandle<std::io::Result<Vec<u8>>>,
+}
+
+impl Source {
+    fn start(mut stream: TcpStream, bytes: Vec<u8>) -> Source {
+        let (go, until) = channel::<usize>();
+        let thread = std::thread::spawn(move || {
+            let mut sent = 0;
+            for until in until {
+                stream.write_all(&bytes[sent..until])?;
+                sent = until;
+            }
+            send(stream, &bytes[sent..])
+        });
+        Source { go, thread }
+    }
+
+    fn go_on_to(&self, megabytes: usize) {
+        self.go.send(megabytes << 20).expect("the sender is there");
+    }
+
+    /// It sends the rest and the end; what it gets back.
+    fn end(self) -> JoinHandle<std::io::Result<Vec<u8>>> {
+        self.thread
+    }
+}
+
 struct Group {
     network: Network,
     agents: Vec<Agent>,
     members: Vec<Member>,
-    gate: Arc<AtomicBool>,
+    gates: Vec<Arc<AtomicBool>>,
     more: Value,
 }
 
 impl Group {
-    /// sa1 - sa2 - sa3, two members at sa2 of which one is slow, one at sa3.
-    fn new(mode: &str) -> Group {
+    /// sa1 - sa2 - sa3, two members at sa2 and one at sa3. Those in `slow` read nothing before their gate opens.
+    fn new(mode: &str, slow: &[u32]) -> Group {
         let network = Network::new();
-        let gate = Arc::new(AtomicBool::new(false));
-        let slow = Manner { gate: Some(Arc::clone(&gate)), ..Manner::default() };
-        let members = vec![
-            Member::start(&network, 1, Manner::default()),
-            Member::start(&network, 2, slow),
-            Member::start(&network, 3, Manner::default()),
-        ];
+        let gates: Vec<Arc<AtomicBool>> =
+            (1..=3).map(|number| Arc::new(AtomicBool::new(!slow.contains(&number)))).collect();
+        let manner = |gate: &Arc<AtomicBool>| Manner { gate: Some(Arc::clone(gate)), ..Manner::default() };
+        let members =
+            (1..).zip(&gates).map(|(number, gate)| Member::start(&network, number, manner(gate))).collect();
         let more = json!({"mode": mode, "resume": true, "cache_bytes": 4 << 20, "send_buffer": 32_768});
-        let mut group = Group { network, agents: Vec::new(), members, gate, more };
+        let mut group = Group { network, agents: Vec::new(), members, gates, more };
         for number in 1..=3 {
             let agent = group.start(number);
             group.agents.push(agent);
@@ -51,53 +84,148 @@ impl Group {
         agent
     }
 
+    fn kill(&mut self, number: u8) {
+        self.agents[usize::from(number) - 1].kill();
+    }
+
+    fn revive(&mut self, number: u8) {
+        self.agents[usize::from(number) - 1] = self.start(number);
+    }
+
     fn restart(&mut self, number: u8, signal: Signal) {
-        let index = usize::from(number) - 1;
-        self.agents[index].end(signal);
-        self.agents[index] = self.start(number);
+        self.agents[usize::from(number) - 1].end(signal);
+        self.revive(number);
+    }
+
+    fn open_gate(&self, member: u32) {
+        self.gates[member as usize - 1].store(true, Ordering::SeqCst);
+    }
+
+    fn has_come(&self, member: u32, bytes: u64) {
+        let count = &self.members[member as usize - 1].count;
+        wait_until("more has come", || count.load(Ordering::SeqCst) > bytes);
+    }
+
+    /// The one stream, as an agent tells of it.
+    fn stream(&self, agent: u8) -> Value {
+        self.agents[usize::from(agent) - 1].stats()["sessions"][0]["streams"][0].clone()
+    }
+
+    /// Everybody has all, and the agent of the sender knows it.
+    fn check(&mut self, sender: JoinHandle<std::io::Result<Vec<u8>>>, bytes: &[u8], what: &str) {
+        let sent = sender.join().expect("the sender's thread");
+        if sent.is_err() {
+            self.agents.iter_mut().for_each(Agent::report);
+        }
+        assert!(sent.is_ok(), "{what}: the sender notices nothing: {sent:?}");
+        for member in std::mem::take(&mut self.members) {
+            let number = member.number;
+            let got = member.finish();
+            assert!(got.error.is_none(), "{what}: member {number}: {:?}", got.error);
+            assert!(got.bytes == bytes, "{what}: member {number} differs: {} bytes", got.bytes.len());
+            let receipt = self.agents[0].wait_for("receipt", |e| e["member"] == number);
+            assert_eq!(receipt["bytes"], bytes.len(), "{what}");
+        }
     }
 }
 
 #[test]
-fn a_stream_goes_on_after_an_agent_was_killed_and_no_byte_is_lost_or_doubled() {
+fn agents_that_are_killed_one_after_the_other_lose_and_double_no_byte() {
     for mode in ["n2n", "e2e"] {
-        let mut group = Group::new(mode);
-        let bytes = random_bytes(24 << 20);
-        let mut stream = group.network.connect(1);
-        // The sender is told how far to go, so that the stream is not over when the agent is killed.
-        let (go, until) = channel::<usize>();
-        let sender = std::thread::spawn({
-            let bytes = bytes.clone();
-            move || {
-                let mut sent = 0;
-                for until in until {
-                    stream.write_all(&bytes[sent..until])?;
-                    sent = until;
-                }
-                send(stream, &bytes[sent..])
-            }
-        });
-        let go_on_to = |megabytes: usize| go.send(megabytes << 20).expect("the sender is there");
-        let count = Arc::clone(&group.members[0].count);
-        let has_come = |bytes: u64| {
-            wait_until("more has come", || count.load(Ordering::SeqCst) > bytes);
-        };
+        let mut group = Group::new(mode, &[2]);
+        let bytes = random_bytes(LENGTH);
+        let source = Source::start(group.network.connect(1), bytes.clone());
         // Members have come differently far: the slow one has not read anything.
-        go_on_to(8);
-        has_come(100_000);
+        source.go_on_to(8);
+        group.has_come(1, 100_000);
         group.restart(2, Signal::SIGKILL);
         group.agents[0].wait_for("branch_resumed", |_| true);
-        group.gate.store(true, Ordering::SeqCst);
-        drop(go);
-        assert!(sender.join().expect("the sender's thread").is_ok(), "{mode}: the sender notices nothing");
-        for member in std::mem::take(&mut group.members) {
-            let number = member.number;
-            let got = member.finish();
-            assert!(got.error.is_none(), "{mode}: member {number}: {:?}", got.error);
-            assert!(got.bytes == bytes, "{mode}: member {number} differs: {} bytes", got.bytes.len());
-            let receipt = group.agents[0].wait_for("receipt", |e| e["member"] == number);
-            assert_eq!(receipt["bytes"], bytes.len(), "{mode}");
+        group.open_gate(2);
+        group.has_come(1, 6 << 20);
+        source.go_on_to(16);
+        group.has_come(1, 9 << 20);
+        group.restart(3, Signal::SIGKILL);
+        group.agents[1].wait_for("branch_resumed", |_| true);
+        group.has_come(1, 14 << 20);
+        source.go_on_to(23);
+        group.has_come(1, 17 << 20);
+        group.restart(2, Signal::SIGTERM);
+        group.check(source.end(), &bytes, mode);
+    }
+}
+
+#[test]
+fn agents_that_are_killed_together_and_again_before_they_have_resumed() {
+    for mode in ["n2n", "e2e"] {
+        let mut group = Group::new(mode, &[]);
+        let bytes = random_bytes(LENGTH);
+        let source = Source::start(group.network.connect(1), bytes.clone());
+        source.go_on_to(8);
+        group.has_come(3, 100_000);
+        group.kill(2);
+        group.kill(3);
+        group.revive(2);
+        // It has its stream again, and calls for the next agent in vain: so it is stopped.
+        group.agents[0].wait_for("branch_resumed", |_| true);
+        group.restart(2, Signal::SIGTERM);
+        group.revive(3);
+        group.has_come(3, 6 << 20);
+        source.go_on_to(23);
+        group.has_come(1, 9 << 20);
+        // Nobody waits until it is connected again, or until it is known how far.
+        for _ in 0..3 {
+            group.restart(2, Signal::SIGKILL);
+            group.restart(3, Signal::SIGKILL);
         }
+        group.agents[1].wait_for("branch_resumed", |_| true);
+        group.restart(2, Signal::SIGKILL);
+        group.check(source.end(), &bytes, mode);
+    }
+}
+
+/// All that an agent may take was taken, and the next agent's member has all of it. The next agent has
+/// nothing new to say to the agent that is started again, and that one cannot take more before it hears.
+#[test]
+fn an_agent_that_was_full_goes_on() {
+    let mut group = Group::new("e2e", &[2]);
+    let bytes = random_bytes(LENGTH);
+    let source = Source::start(group.network.connect(1), bytes.clone());
+    source.go_on_to(16);
+    let count = Arc::clone(&group.members[2].count);
+    wait_until("the slow member stops all", || {
+        let (first, stream) = (group.stream(1), group.stream(2));
+        let full = stream["cache"] == 1 << 20 && first["branches"][0]["lag"] == first["cache"];
+        full && stream["received"] == count.load(Ordering::SeqCst) && group.stream(3)["cache"] == 0
+    });
+    group.restart(2, Signal::SIGKILL);
+    group.agents[1].wait_for("branch_resumed", |_| true);
+    group.open_gate(2);
+    group.check(source.end(), &bytes, "e2e");
+}
+
+/// The next agent was done with the stream when this one is started again, and knows nothing of it but that;
+/// it was done before this one was killed, or while it was dead.
+#[test]
+fn an_agent_is_told_again_what_the_next_one_said_last() {
+    for (mode, meanwhile) in [("n2n", false), ("e2e", false), ("n2n", true), ("e2e", true)] {
+        let mut group = Group::new(mode, if meanwhile { &[2, 3] } else { &[2] });
+        // So much that the agents can take all although members have not.
+        let bytes = random_bytes(1 << 19);
+        let sender = Source::start(group.network.connect(1), bytes.clone()).end();
+        wait_until("the next agent has all", || {
+            let streams = &group.agents[2].stats()["sessions"][0];
+            streams["closed"][0]["ended"] == true || streams["streams"][0]["ended"] == true
+        });
+        if !meanwhile {
+            wait_until("the next agent is done", || group.agents[2].stats()["streams"] == 0);
+        }
+        group.kill(2);
+        group.open_gate(3);
+        wait_until("the next agent is done", || group.agents[2].stats()["streams"] == 0);
+        group.revive(2);
+        group.agents[1].wait_for("branch_resumed", |_| true);
+        group.open_gate(2);
+        group.check(sender, &bytes, mode);
     }
 }
 

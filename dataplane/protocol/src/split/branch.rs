@@ -21,11 +21,13 @@ pub(super) struct Branch {
     pub(super) sent: u64,
     pub(super) acked: u64,
     pub(super) end: End,
+    /// Nobody waits for it (see [`super::isolation`]).
+    pub(super) isolated: bool,
 }
 
 impl Branch {
     pub(super) fn new(id: BranchId, at: u64) -> Branch {
-        Branch { id, sent: at, acked: at, end: End::Open }
+        Branch { id, sent: at, acked: at, end: End::Open, isolated: false }
     }
 
     /// Takes an acknowledgement; an old one changes nothing.

@@ -16,10 +16,12 @@
 //! | [`Stream::intake`] | room in the cache | room in the cache | room in a small allowance ([`Stream::with_allowance`]) |
 //! | [`Stream::acknowledged`] | all that was taken | the least branch's | (the kernel acknowledges) |
 //!
-//! In both, nothing is discarded before every branch has acknowledged it.
+//! In both, nothing is discarded before every branch has acknowledged it, but those that are isolated
+//! ([`Stream::isolate`]).
 
 mod branch;
 mod error;
+mod isolation;
 mod stream;
 
 pub use branch::BranchId;

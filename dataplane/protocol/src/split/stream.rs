@@ -17,24 +17,26 @@ pub enum From {
 }
 
 /// Offsets of one stream at one agent. In order, always:
-/// `base <= floor <= acked <= sent <= received` and `received - base <= capacity`.
+/// `base <= floor <= acked <= sent <= received` and `received - base <= capacity`; of isolated branches only
+/// `acked <= sent <= received`.
 #[derive(Debug, Clone)]
 pub struct Stream {
     mode: Mode,
-    capacity: u64,
+    pub(super) capacity: u64,
     allowance: u64,
     history: u64,
+    pub(super) patience: u64,
     /// The first byte that is cached.
-    base: u64,
-    /// Every branch has acknowledged what is below. Without branches it stays where it is.
+    pub(super) base: u64,
+    /// Every branch that is not isolated has acknowledged what is below. Without any it stays where it is.
     floor: u64,
     /// What came from upstream.
-    received: u64,
+    pub(super) received: u64,
     ended: bool,
     /// What was said to be acknowledged; it never goes back.
     acknowledged: u64,
     peak: u64,
-    branches: Vec<Branch>,
+    pub(super) branches: Vec<Branch>,
     next_id: u32,
 }
 
@@ -52,6 +54,7 @@ impl Stream {
             capacity,
             allowance: capacity,
             history: 0,
+            patience: capacity,
             base: offset,
             floor: offset,
             received: offset,
@@ -155,16 +158,17 @@ impl Stream {
     /// What is cached and was not handed to the branch yet; empty if there is no such branch.
     pub fn sendable(&self, branch: BranchId) -> Range<u64> {
         match self.branch(branch) {
-            Some(branch) => branch.sent..self.received,
-            None => self.received..self.received,
+            Some(branch) if branch.sent >= self.base => branch.sent..self.received,
+            // One that is overtaken is sent nothing any more.
+            _ => self.received..self.received,
         }
     }
 
     /// So many bytes from the beginning of [`Stream::sendable`] were handed to the branch.
     pub fn on_sent(&mut self, branch: BranchId, bytes: u64) -> Result<(), SplitError> {
-        let received = self.received;
+        let range = self.sendable(branch);
+        let sendable = range.end - range.start;
         let branch = self.branch_mut(branch)?;
-        let sendable = received - branch.sent;
         if bytes > sendable {
             return Err(SplitError::Oversent { bytes, sendable });
         }
@@ -237,12 +241,12 @@ impl Stream {
         self.ended
     }
 
-    /// Bytes that are cached because some branch has not acknowledged them.
+    /// Bytes that are cached because some branch that is not isolated has not acknowledged them.
     pub fn cached(&self) -> u64 {
         self.received - self.floor
     }
 
-    /// Bytes that are cached, the history included.
+    /// Bytes that are cached, with the history and what isolated branches need.
     pub fn held(&self) -> u64 {
         self.received - self.base
     }
@@ -277,17 +281,6 @@ impl Stream {
         self.branches.iter().map(|b| b.id)
     }
 
-    /// Branches that alone stop a stream whose cache is full: they are more than half of it behind the
-    /// fastest. With policy `isolate` they are removed; when all are slow, there is none.
-    pub fn laggards(&self) -> Vec<BranchId> {
-        if self.cached() < self.capacity {
-            return Vec::new();
-        }
-        let fastest = self.branches.iter().map(|b| b.acked).max().unwrap_or(self.floor);
-        let behind = self.branches.iter().filter(|b| fastest - b.acked > self.capacity / 2);
-        behind.map(|b| b.id).collect()
-    }
-
     /// Whether the branch has acknowledged all of a stream that has ended, and its end.
     pub fn complete(&self, branch: BranchId) -> bool {
         self.ended && self.branch(branch).is_some_and(|b| b.end == End::Acknowledged)
@@ -303,14 +296,16 @@ impl Stream {
         self.branches.iter().find(|b| b.id == id)
     }
 
-    fn branch_mut(&mut self, id: BranchId) -> Result<&mut Branch, SplitError> {
+    pub(super) fn branch_mut(&mut self, id: BranchId) -> Result<&mut Branch, SplitError> {
         self.branches.iter_mut().find(|b| b.id == id).ok_or(SplitError::NoBranch(id))
     }
 
-    /// Computes the floor again after a branch came, went or acknowledged.
-    fn settle(&mut self) {
-        if let Some(floor) = self.branches.iter().map(|b| b.acked).min() {
-            self.floor = floor;
+    /// Computes the floor again after a branch came, went, acknowledged or was isolated.
+    pub(super) fn settle(&mut self) {
+        let least = |isolated| self.branches.iter().filter(|b| b.isolated == isolated).map(|b| b.acked).min();
+        // When only isolated ones are left, they are waited for.
+        if let Some(floor) = least(false).or_else(|| least(true)) {
+            self.floor = floor.max(self.base);
         }
         self.acknowledged = self.acknowledged.max(self.floor);
         self.discard();
@@ -319,7 +314,7 @@ impl Stream {
     /// Lets go of history beyond its bound, and of what room is needed for.
     fn discard(&mut self) {
         let room = self.received.saturating_sub(self.capacity);
-        let kept = self.floor.saturating_sub(self.history);
+        let kept = self.floor.saturating_sub(self.history).min(self.needed_by_isolated());
         self.base = self.base.max(kept).max(room.min(self.floor));
     }
 }

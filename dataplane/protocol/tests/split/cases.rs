@@ -165,6 +165,46 @@ fn only_who_stops_the_others_is_a_laggard() {
 }
 
 #[test]
+fn an_isolated_branch_goes_on_where_it_had_come_while_the_cache_has_that() {
+    let mut stream = Stream::new(Mode::NodeToNode, 100).with_patience(50);
+    let [fast, slow] = [(); 2].map(|()| stream.add_branch(From::Start).expect("nothing is discarded"));
+    stream.on_received(60).expect("room");
+    stream.on_sent(fast, 60).expect("cached");
+    stream.on_acked(fast, 60).expect("sent");
+    stream.on_sent(slow, 10).expect("cached");
+    assert_eq!(stream.laggards(), [slow]);
+    stream.isolate(slow).expect("there");
+    assert_eq!(
+        (stream.floor(), stream.base(), stream.intake()),
+        (60, 0, 100),
+        "nobody waits, and all is there"
+    );
+    assert_eq!((stream.laggards(), stream.take_back()), (vec![], vec![]));
+    stream.on_received(40).expect("room");
+    stream.on_sent(slow, 80).expect("cached");
+    stream.on_acked(slow, 80).expect("sent");
+    assert_eq!((stream.take_back(), stream.floor()), (vec![slow], 60));
+    assert!(!stream.is_isolated(slow));
+}
+
+#[test]
+fn an_isolated_branch_is_overtaken_when_the_cache_has_no_room_for_it() {
+    let mut stream = Stream::new(Mode::NodeToNode, 100).with_patience(50);
+    let [fast, slow] = [(); 2].map(|()| stream.add_branch(From::Start).expect("nothing is discarded"));
+    stream.on_received(50).expect("room");
+    stream.on_sent(slow, 10).expect("cached");
+    stream.isolate(slow).expect("there");
+    for (received, overtaken, base) in [(100, vec![], 0), (110, vec![], 10), (111, vec![slow], 111)] {
+        stream.on_received(received - stream.received()).expect("room");
+        let sendable = stream.sendable(fast);
+        stream.on_sent(fast, sendable.end - sendable.start).expect("cached");
+        stream.on_acked(fast, received).expect("sent");
+        assert_eq!((stream.overtaken(), stream.base()), (overtaken, base), "{received}");
+    }
+    assert!(stream.sendable(slow).is_empty() && stream.on_sent(slow, 1).is_err(), "no hole is sent");
+}
+
+#[test]
 fn what_is_too_much_is_refused_and_changes_nothing() {
     let mut stream = Stream::new(Mode::NodeToNode, 10);
     let branch = stream.add_branch(From::Start).expect("nothing is discarded");

@@ -19,6 +19,9 @@ enum Step {
     AcknowledgeEnd(usize),
     Lose(usize),
     Forget,
+    Isolate(usize),
+    TakeBack,
+    RemoveOvertaken,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,8 +36,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::End),
         1 => branch.clone().prop_map(Step::TellEnd),
         1 => branch.clone().prop_map(Step::AcknowledgeEnd),
-        1 => branch.prop_map(Step::Lose),
+        1 => branch.clone().prop_map(Step::Lose),
         1 => Just(Step::Forget),
+        1 => branch.prop_map(Step::Isolate),
+        1 => Just(Step::TakeBack),
+        1 => Just(Step::RemoveOvertaken),
     ]
 }
 
@@ -122,6 +128,22 @@ impl Shell {
                 got.truncate((acked - *start) as usize);
             }
             Step::Forget => self.stream.forget_history(),
+            Step::Isolate(index) => {
+                if let Some(branch) = self.nth(index) {
+                    self.stream.isolate(branch).expect("there");
+                }
+            }
+            Step::TakeBack => {
+                for branch in self.stream.take_back() {
+                    assert!(!self.stream.is_isolated(branch));
+                }
+            }
+            Step::RemoveOvertaken => {
+                for branch in self.stream.overtaken() {
+                    assert!(self.stream.is_isolated(branch), "nobody else is overtaken");
+                    self.stream.remove_branch(branch);
+                }
+            }
         }
         // The shell forgets what it is told it may.
         let drop = self.stream.base() - self.base;
@@ -136,10 +158,12 @@ impl Shell {
         prop_assert!(stream.base() <= stream.floor() && stream.cached() <= stream.held());
         for branch in stream.branches() {
             let (acked, sent) = (stream.acked(branch).expect("there"), stream.sent(branch).expect("there"));
-            prop_assert!(stream.floor() <= acked && acked <= sent && sent <= stream.received());
+            let isolated = stream.is_isolated(branch);
+            prop_assert!((isolated || stream.floor() <= acked) && acked <= sent && sent <= stream.received());
             prop_assert_eq!(stream.lag(branch), Some(stream.received() - acked));
         }
-        let least = stream.branches().filter_map(|b| stream.acked(b)).min();
+        let counting = stream.branches().filter(|&b| !stream.is_isolated(b));
+        let least = counting.filter_map(|b| stream.acked(b)).min();
         prop_assert!(least.is_none() || least == Some(stream.floor()));
         if mode == Mode::EndToEnd {
             prop_assert!(least.is_none() || stream.acknowledged() >= stream.floor());
@@ -209,5 +233,55 @@ proptest! {
             shell.check(mode)?;
         }
         prop_assert!(shell.got.values().all(|(start, got)| *start == 0 && got.len() as u64 == length));
+    }
+
+    /// However slow one branch is, the others are not stopped by it; it gets all in order, or is overtaken, and that not
+    /// before it is a whole cache behind.
+    #[test]
+    fn an_isolated_branch_stops_nobody_and_gets_what_the_cache_permits(
+        end_to_end in any::<bool>(),
+        capacity in 8..200_u64,
+        fast in 1..50_u64,
+        percent in 0..=100_u64,
+        length in 0..1000_u64,
+    ) {
+        let mode = if end_to_end { Mode::EndToEnd } else { Mode::NodeToNode };
+        let mut shell = Shell::new(mode, capacity, capacity / 4, 0);
+        let slow = fast * percent / 100;
+        let patience = if end_to_end { capacity / 4 } else { capacity / 2 };
+        shell.stream = shell.stream.clone().with_patience(patience);
+        for _ in 0..2 {
+            shell.act(Step::Join(From::Start));
+        }
+        let (quick, tardy) = (shell.nth(0).expect("joined"), shell.nth(1).expect("joined"));
+        let mut rounds = 0;
+        while shell.stream.acked(quick) != Some(length) {
+            rounds += 1;
+            prop_assert!(rounds <= length + 1, "the quick one moves in each round");
+            match length - shell.stream.received() {
+                0 => shell.act(Step::End),
+                left => shell.act(Step::Receive(left)),
+            }
+            for (index, pace) in [(0, fast), (1, slow)] {
+                let Some(branch) = shell.nth(index) else { continue };
+                shell.act(Step::Send(index, pace));
+                let sent = shell.stream.sent(branch).expect("there");
+                shell.act(Step::Acknowledge(index, sent));
+            }
+            for branch in shell.stream.laggards() {
+                prop_assert_eq!(branch, tardy);
+                shell.stream.isolate(branch).expect("there");
+            }
+            for branch in shell.stream.overtaken() {
+                prop_assert!(shell.stream.lag(branch) > Some(capacity));
+            }
+            shell.act(Step::RemoveOvertaken);
+            shell.act(Step::TakeBack);
+            shell.check(mode)?;
+        }
+        if shell.stream.branches().any(|b| b == tardy) {
+            shell.act(Step::Send(1, length));
+            prop_assert_eq!(shell.got[&tardy].1.len() as u64, length);
+        }
     }
 }

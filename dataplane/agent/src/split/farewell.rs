@@ -1,0 +1,57 @@
+//! What is to be said of streams that are over, in sessions that resume: the agent before this one may have been
+//! killed before it heard that all members have everything, and asks when it is started again.
+
+use std::collections::VecDeque;
+
+use super::frame::Frame;
+use super::preamble::StreamId;
+
+/// Bytes that are remembered: of some 10,000 streams with few members each.
+const BYTES: usize = 1 << 20;
+
+/// The last words of streams, the oldest first.
+#[derive(Debug, Default)]
+pub struct Farewells {
+    words: VecDeque<(StreamId, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Farewells {
+    /// A stream is over; the oldest are forgotten for it.
+    pub fn remember(&mut self, id: StreamId, frames: &[Frame]) {
+        let mut words = Vec::new();
+        frames.iter().for_each(|frame| frame.encode(&mut words));
+        self.bytes += words.len();
+        self.words.push_back((id, words));
+        while self.bytes > BYTES {
+            let Some((_, oldest)) = self.words.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.len();
+        }
+    }
+
+    /// What is to be said of a stream.
+    pub fn of(&self, id: StreamId) -> Option<&[u8]> {
+        let found = self.words.iter().rev().find(|(known, _)| *known == id);
+        found.map(|(_, words)| words.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_are_remembered() {
+        let mut farewells = Farewells::default();
+        for number in 0..100_000 {
+            let frame = Frame::Progress { offset: number, complete: true };
+            farewells.remember(StreamId(number), &[Frame::Welcome { offset: number }, frame]);
+        }
+        assert!(farewells.of(StreamId(0)).is_none() && farewells.bytes <= BYTES);
+        let mut expected = Vec::new();
+        Frame::Welcome { offset: 99_999 }.encode(&mut expected);
+        assert!(farewells.of(StreamId(99_999)).is_some_and(|words| words.starts_with(&expected)));
+    }
+}
