@@ -365,6 +365,22 @@ async def test_the_controller_is_gone_and_streams_go_on(make_lab: MakeLab) -> No
         assert await subject.receipts(2) == {"mb1": size, "mc1": size}
 
 
+async def test_one_agent_of_two_is_chosen_and_replaced_when_it_is_gone(make_lab: MakeLab) -> None:
+    async with served(make_lab, "mb1", "mc1", budget=1) as subject:
+
+        def serving() -> list[str]:
+            """Hosts of the session's agents that know it."""
+            return [agent["host"] for agent in subject.told()["agents"] if agent["counters"]]
+
+        (chosen,) = serving()
+        await subject.send("ma1", MIB)
+        await subject.assert_all_have(MIB, ("mb1", "mc1"))
+        subject.agents[chosen].kill()
+        await eventually(lambda: serving() == sorted({"sa1", "sa2"} - {chosen}), 15.0, "replaced")
+        await subject.send("ma1", 2 * MIB)
+        await subject.assert_all_have(2 * MIB, ("mb1", "mc1"), line=2)
+
+
 async def test_late_members_begin_at_the_start_or_where_they_join(make_lab: MakeLab) -> None:
     size = 6 * MIB
     async with served(make_lab, "mb1", history_bytes=32 * MIB) as subject:
