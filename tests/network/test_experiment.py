@@ -1,4 +1,4 @@
-"""`groupflow experiment diffusion --quick`, whole: what it finds on the real network, and its files."""
+"""`groupflow experiment ... --quick`, whole: what each finds on the real network, and its files."""
 
 import csv
 import json
@@ -6,21 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-EXPERIMENT = (sys.executable, "-m", "groupflow.cli.main", "experiment", "diffusion", "--quick")
+
+
+def experiment(name: str, out: Path) -> subprocess.CompletedProcess[str]:
+    """Runs its short variant. Where the machine is too slow it says so; what is checked holds even then."""
+    command = [sys.executable, "-m", "groupflow.cli.main", "experiment", name, "--quick", "--json"]
+    done = subprocess.run(
+        [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == (1 if "CPU-bound" in done.stderr else 0), done.stderr
+    return done
 
 
 def test_control_ends_the_losses_of_kernel_tcp(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*EXPERIMENT, "--json", "--out", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    # Where the machine was too slow it has to say so: exit code 1. What is checked here holds even then.
-    assert done.returncode == (1 if "CPU-bound" in done.stderr else 0), done.stderr
+    done = experiment("diffusion", tmp_path)
     summary = json.loads((tmp_path / "summary.json").read_text())
     runs = {(run["where"], run["dfc"]): run for run in summary["runs"]}
     assert runs.keys() == {("kernel", False), ("kernel", True), ("netsim", False), ("netsim", True)}
@@ -40,3 +42,28 @@ def test_control_ends_the_losses_of_kernel_tcp(tmp_path: Path) -> None:
         places = {(row["where"], row["switch"]) for row in csv.DictReader(file)}
     assert places == {(where, f"s{n}") for where in ("kernel", "netsim") for n in range(1, 6)}
     assert (tmp_path / "diffusion.png").stat().st_size > 10_000
+
+
+def test_split_connections_carry_the_stream_once(tmp_path: Path) -> None:
+    done = experiment("split", tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    runs = {(run["where"], run["method"]): run for run in summary["runs"]}
+    split = {(where, method) for where in ("kernel", "netsim") for method in ("unicast", "n2n", "e2e")}
+    assert runs.keys() == split | {("netsim exact", "e2e")}
+    for (where, method), run in runs.items():
+        assert set(run["throughput_bps"]) == {"mb1", "mc1", "md1"} and len(run["link_bytes"]) == 10
+        if method != "unicast":
+            unicast = runs[where.removesuffix(" exact"), "unicast"]
+            # Three connections share the sender's link, where a split one has it alone.
+            assert min(run["throughput_bps"].values()) > 1.5 * min(unicast["throughput_bps"].values())
+            carried = run["link_bytes"]
+            assert carried["s1>s2"] == pytest.approx(carried["ma1>s1"], rel=0.1), (where, method)
+            assert set(run["cache_peak_bytes"]) == {"s1", "s2"}
+    compared = json.loads(done.stdout)
+    assert {c["method"] for c in compared} == {"unicast", "n2n", "e2e"}
+    assert compared == summary["comparison"]
+    with (tmp_path / "links.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 10 * len(runs)
+    with (tmp_path / "members.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 3 * len(runs)
+    assert (tmp_path / "split.png").stat().st_size > 10_000

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import hashlib
 import random
+import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.cli.command import REFUSED
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import PutOutError
 from groupflow.client.options import MemberOptions, Start
@@ -109,6 +111,8 @@ class Group:
         self.programs: dict[str, Program] = {}
         self.members: dict[str, AgentProcess] = {}
         self.clients: list[Program] = []
+        self.agents: dict[str, split.SplitAgent] = {}
+        """those that were started with the group, by host"""
 
     async def join(
         self, host: str, *, start: Start = "now", reply: str = "", listen: bool = True
@@ -124,10 +128,36 @@ class Group:
         await member.wait_for("joined")
         return member
 
-    async def send(self, host: str, size: int, *, pause: float = 0.0, address: str | None = None) -> Program:
-        client = await run(self.lab, host, CLIENT, address or self.address, PORT, size, pause)
+    async def send(
+        self, host: str, size: int, *, pause: float = 0.0, address: str | None = None, port: int = PORT
+    ) -> Program:
+        client = await run(self.lab, host, CLIENT, address or self.address, port, size, pause)
         self.clients.append(client)
         return client
+
+    async def under_way(self, size: int = MIB // 2) -> None:
+        """Waits until every member has so many bytes of a stream that is still being sent."""
+
+        def there() -> bool:
+            acked = self.acknowledged()
+            return len(acked) == len(self.members) and min(acked.values()) >= size
+
+        await eventually(there, 15.0, f"{size} bytes at every member")
+        assert not self.clients[-1].lines, "the client is still sending"
+
+    def acknowledged(self) -> dict[str, int]:
+        """Bytes of the streams under way that members have, by name."""
+        return {
+            branch["name"]: branch["acked"]
+            for agent in self.told()["agents"]
+            for stream in agent["counters"].get("streams", [])
+            for branch in stream["branches"]
+            if branch["kind"] == "member"
+        }
+
+    def told(self) -> dict[str, Any]:
+        """What the controller says of the session's agents and streams."""
+        return cast(dict[str, Any], self.lab.controller.get(f"/sessions/{self.session.id}/tcp"))
 
     async def assert_all_have(self, size: int, hosts: Sequence[str], line: int = 1) -> None:
         for host in hosts:
@@ -138,8 +168,7 @@ class Group:
         found: dict[str, int] = {}
 
         def there() -> bool:
-            told = cast(dict[str, Any], self.lab.controller.get(f"/sessions/{self.session.id}/tcp"))
-            for stream in told["streams"]:
+            for stream in self.told()["streams"]:
                 found.update({receipt["name"]: receipt["bytes"] for receipt in stream["receipts"]})
             return len(found) >= count
 
@@ -154,6 +183,7 @@ class Group:
 
 @asynccontextmanager
 async def group(lab: Lab, mode: str = "e2e", **settings: object) -> AsyncGenerator[Group]:
+    """A session that nobody has joined yet."""
     session = lab.session(mode, tcp={"ports": [PORT], **settings})
     form = cast(dict[str, Any], lab.controller.get(f"/sessions/{session.id}"))
     made = Group(lab, session, form["tcp"]["address"])
@@ -161,6 +191,21 @@ async def group(lab: Lab, mode: str = "e2e", **settings: object) -> AsyncGenerat
         yield made
     finally:
         await made.close()
+
+
+@asynccontextmanager
+async def served(
+    make_lab: MakeLab, *hosts: str, mode: str = "e2e", **settings: object
+) -> AsyncGenerator[Group]:
+    """Fig. 5 with both agents running, and a session with listeners on `hosts`."""
+    with make_lab(FIG5) as lab:
+        agents = split.start(lab.network, lab.folder / "logs")
+        await agents_up(lab, len(agents))
+        async with group(lab, mode, **settings) as subject:
+            subject.agents = agents
+            for host in hosts:
+                await subject.join(host)
+            yield subject
 
 
 async def agents_up(lab: Lab, count: int) -> None:
@@ -174,41 +219,30 @@ async def agents_up(lab: Lab, count: int) -> None:
 @pytest.mark.parametrize("mode", ["e2e", "n2n"])
 async def test_one_connection_reaches_every_member(make_lab: MakeLab, mode: str) -> None:
     size = 3 * MIB + 17
-    with make_lab(FIG5) as lab:
-        split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab, mode, replies="leader") as subject:
-            await subject.join("mb1", reply="all-of-it")
-            for host in ("mc1", "md1"):
-                await subject.join(host)
-            client = await subject.send("ma1", size)
-            await subject.assert_all_have(size, ("mb1", "mc1", "md1"))
-            assert await client.says(0) == ["reply", "all-of-it"]
-            assert await subject.receipts(3) == {"mb1": size, "mc1": size, "md1": size}
+    async with served(make_lab, mode=mode, replies="leader") as subject:
+        await subject.join("mb1", reply="all-of-it")
+        for host in ("mc1", "md1"):
+            await subject.join(host)
+        client = await subject.send("ma1", size)
+        await subject.assert_all_have(size, ("mb1", "mc1", "md1"))
+        assert await client.says(0) == ["reply", "all-of-it"]
+        assert await subject.receipts(3) == {"mb1": size, "mc1": size, "md1": size}
 
 
 async def test_any_host_sends_and_members_that_left_get_nothing(make_lab: MakeLab) -> None:
-    with make_lab(FIG5) as lab:
-        split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab) as subject:
-            for host in ("ma1", "mb1", "md1"):
-                await subject.join(host)
-            await subject.send("mc1", MIB)
-            await subject.assert_all_have(MIB, ("ma1", "mb1", "md1"))
-            await subject.members.pop("mb1").stop()
-            await subject.send("mc1", 2 * MIB)
-            await subject.assert_all_have(2 * MIB, ("ma1", "md1"), line=2)
-            assert len(subject.programs["mb1"].lines) == 2
+    async with served(make_lab, "ma1", "mb1", "md1") as subject:
+        await subject.send("mc1", MIB)
+        await subject.assert_all_have(MIB, ("ma1", "mb1", "md1"))
+        await subject.members.pop("mb1").stop()
+        await subject.send("mc1", 2 * MIB)
+        await subject.assert_all_have(2 * MIB, ("ma1", "md1"), line=2)
+        assert len(subject.programs["mb1"].lines) == 2
 
 
 async def test_an_address_without_a_session_is_refused_at_once(make_lab: MakeLab) -> None:
     with make_lab(FIG5) as lab:
         async with group(lab) as subject:
-            began = time.monotonic()
-            client = await subject.send("ma1", 10, address="10.200.77.77")
-            assert await client.says(0) == ["error", str(errno.ECONNREFUSED)]
-            assert time.monotonic() - began < QUICKLY
+            await assert_refused(subject, address="10.200.77.77")
             counters = cast(dict[str, Any], lab.controller.get("/switches/s1/counters"))
             assert counters["refusals"][0]["packets"] == 1
 
@@ -217,14 +251,26 @@ async def test_a_session_without_agents_is_refused_until_one_comes(make_lab: Mak
     with make_lab(FIG5) as lab:
         async with group(lab) as subject:
             await subject.join("mb1")
-            began = time.monotonic()
-            client = await subject.send("ma1", 10)
-            assert await client.says(0) == ["error", str(errno.ECONNREFUSED)]
-            assert time.monotonic() - began < QUICKLY
+            await assert_refused(subject)
             split.start(lab.network, lab.folder / "logs", hosts=["sa2"])
             await agents_up(lab, 1)
             await subject.send("ma1", MIB)
             await subject.assert_all_have(MIB, ["mb1"])
+
+
+async def test_a_port_that_is_not_the_sessions_is_refused_by_its_agent(make_lab: MakeLab) -> None:
+    async with served(make_lab, "mb1") as subject:
+        await assert_refused(subject, port=PORT + 1)
+        await subject.send("ma1", MIB)
+        await subject.assert_all_have(MIB, ["mb1"])
+
+
+async def assert_refused(subject: Group, *, address: str | None = None, port: int = PORT) -> None:
+    """A client hears so at once."""
+    began = time.monotonic()
+    client = await subject.send("ma1", 10, address=address, port=port)
+    assert await client.says(0) == ["error", str(errno.ECONNREFUSED)]
+    assert time.monotonic() - began < QUICKLY
 
 
 async def test_other_packets_to_the_prefix_are_dropped(make_lab: MakeLab) -> None:
@@ -237,89 +283,112 @@ async def test_other_packets_to_the_prefix_are_dropped(make_lab: MakeLab) -> Non
         } == {"refused": 1}
 
 
+async def test_members_that_are_refused_hear_why(make_lab: MakeLab) -> None:
+    """With another token than the session's, or at a port that another member has."""
+    async with served(make_lab, "mb1") as subject:
+        token = subject.session.token
+        for name, given, text in (
+            ("mb1", "00" * 16, "token"),
+            ("another", token, "mb1 is a member with port 9000 of mb1 already"),
+        ):
+            command = [sys.executable, "-m", "groupflow.cli.main", "member", str(subject.session.id)]
+            command += ["--token", given, "--listen", "9000", "--name", name]
+            done = await asyncio.to_thread(subject.lab.network.hosts["mb1"].run, command)
+            assert done.returncode == REFUSED and text in done.stderr, done.stderr
+        await subject.send("ma1", MIB)
+        await subject.assert_all_have(MIB, ["mb1"])
+
+
 async def test_a_member_whose_program_does_not_listen_is_put_out(make_lab: MakeLab) -> None:
-    with make_lab(FIG5) as lab:
-        split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab) as subject:
-            await subject.join("mb1")
-            absent = await subject.join("mc1", listen=False)
-            await subject.send("ma1", MIB)
-            await subject.assert_all_have(MIB, ["mb1"])
-            with pytest.raises(PutOutError):
-                await asyncio.wait_for(absent.finish(), 10)
-            members = cast(
-                list[dict[str, Any]], lab.controller.get(f"/sessions/{subject.session.id}/members")
-            )
-            assert [member["name"] for member in members] == ["mb1"]
+    async with served(make_lab, "mb1") as subject:
+        absent = await subject.join("mc1", listen=False)
+        await subject.send("ma1", MIB)
+        await subject.assert_all_have(MIB, ["mb1"])
+        with pytest.raises(PutOutError):
+            await asyncio.wait_for(absent.finish(), 10)
+        path = f"/sessions/{subject.session.id}/members"
+        members = cast(list[dict[str, Any]], subject.lab.controller.get(path))
+        assert [member["name"] for member in members] == ["mb1"]
 
 
 async def test_a_member_is_killed_and_the_others_get_all(make_lab: MakeLab) -> None:
     size = 4 * MIB
-    with make_lab(FIG5) as lab:
-        split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab) as subject:
-            for host in ("mb1", "mc1", "md1"):
-                await subject.join(host)
-            await subject.send("ma1", size, pause=0.02)
-            await asyncio.sleep(0.3)  # into the stream: the client takes over a second
-            await subject.programs["mc1"].stop()
-            await subject.assert_all_have(size, ("mb1", "md1"))
-            events = cast(dict[str, Any], lab.controller.get(f"/sessions/{subject.session.id}/tcp"))
-            assert list(events["streams"][-1]["failed"])
+    async with served(make_lab, "mb1", "mc1", "md1") as subject:
+        await subject.send("ma1", size, pause=0.02)
+        await subject.under_way()
+        await subject.programs["mc1"].stop()
+        await subject.assert_all_have(size, ("mb1", "md1"))
+        assert list(subject.told()["streams"][-1]["failed"])
+
+
+@pytest.mark.parametrize(("one", "other"), [("s1", "s2"), ("ma1", "s1"), ("mc1", "s2")])
+async def test_a_link_goes_down_and_up(make_lab: MakeLab, one: str, other: str) -> None:
+    size = 6 * MIB
+    async with served(make_lab, "mb1", "mc1") as subject:
+        client = await subject.send("ma1", size, pause=0.02)
+        await subject.under_way()
+        subject.lab.network.change_link(one, other, "down")
+        await asyncio.sleep(1.0)  # the length of the outage, not a wait for something
+        assert not client.lines and len(subject.programs["mc1"].lines) == 1, "nobody was told of an end"
+        subject.lab.network.change_link(one, other, "up")
+        await subject.assert_all_have(size, ("mb1", "mc1"))
+        assert await subject.receipts(2) == {"mb1": size, "mc1": size}
 
 
 async def test_an_agent_is_killed_and_restarted(make_lab: MakeLab) -> None:
-    with make_lab(FIG5) as lab:
-        agents = split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab) as subject:
-            for host in ("mb1", "mc1"):
-                await subject.join(host)
-            client = await subject.send("ma1", 8 * MIB, pause=0.02)
-            await asyncio.sleep(0.3)  # into the stream
-            agents["sa2"].kill()
-            assert (await client.says(0))[0] == "error", "the sender is not left in the dark"
-            agents["sa2"].restart()
-            agents["sa2"].wait_until_ready()
-            await agents_up(lab, 2)
-            whole = ["end", str(MIB), content(MIB)]
-            before = {host: len(program.lines) for host, program in subject.programs.items()}
-            await subject.send("ma1", MIB)
-            for host in ("mb1", "mc1"):
-                program = subject.programs[host]
-                await eventually(lambda p=program: whole in p.lines, 30, f"{host} after {before[host]} lines")
+    async with served(make_lab, "mb1", "mc1") as subject:
+        client = await subject.send("ma1", 8 * MIB, pause=0.02)
+        await subject.under_way()
+        agent = subject.agents["sa2"]
+        agent.kill()
+        assert (await client.says(0))[0] == "error", "the sender is not left in the dark"
+        agent.restart()
+        agent.wait_until_ready()
+        await agents_up(subject.lab, 2)
+        whole = ["end", str(MIB), content(MIB)]
+        before = {host: len(program.lines) for host, program in subject.programs.items()}
+        await subject.send("ma1", MIB)
+        for host in ("mb1", "mc1"):
+            program = subject.programs[host]
+            await eventually(lambda p=program: whole in p.lines, 30, f"{host} after {before[host]} lines")
 
 
 async def test_the_controller_is_gone_and_streams_go_on(make_lab: MakeLab) -> None:
+    """To their end; the next controller learns what happened meanwhile."""
     size = 4 * MIB
-    with make_lab(FIG5) as lab:
-        split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab) as subject:
-            for host in ("mb1", "mc1"):
-                await subject.join(host)
-            await subject.send("ma1", size, pause=0.03)
-            await asyncio.sleep(0.3)  # into the stream
-            lab.controller.daemon.kill()
-            lab.controller.restart()
-            await subject.assert_all_have(size, ("mb1", "mc1"))
-            assert await subject.receipts(2) == {"mb1": size, "mc1": size}
+    async with served(make_lab, "mb1", "mc1") as subject:
+        await subject.send("ma1", size, pause=0.03)
+        await subject.under_way()
+        subject.lab.controller.daemon.kill()
+        await subject.assert_all_have(size, ("mb1", "mc1"))
+        subject.lab.controller.restart()
+        assert await subject.receipts(2) == {"mb1": size, "mc1": size}
+
+
+async def test_one_agent_of_two_is_chosen_and_replaced_when_it_is_gone(make_lab: MakeLab) -> None:
+    async with served(make_lab, "mb1", "mc1", budget=1) as subject:
+
+        def serving() -> list[str]:
+            """Hosts of the session's agents that know it."""
+            return [agent["host"] for agent in subject.told()["agents"] if agent["counters"]]
+
+        (chosen,) = serving()
+        await subject.send("ma1", MIB)
+        await subject.assert_all_have(MIB, ("mb1", "mc1"))
+        subject.agents[chosen].kill()
+        await eventually(lambda: serving() == sorted({"sa1", "sa2"} - {chosen}), 15.0, "replaced")
+        await subject.send("ma1", 2 * MIB)
+        await subject.assert_all_have(2 * MIB, ("mb1", "mc1"), line=2)
 
 
 async def test_late_members_begin_at_the_start_or_where_they_join(make_lab: MakeLab) -> None:
     size = 6 * MIB
-    with make_lab(FIG5) as lab:
-        split.start(lab.network, lab.folder / "logs")
-        await agents_up(lab, 2)
-        async with group(lab, history_bytes=32 * MIB) as subject:
-            await subject.join("mb1")
-            await subject.send("ma1", size, pause=0.03)
-            await asyncio.sleep(0.5)  # into the stream, which takes over three seconds
-            await subject.join("md1", start="start")
-            await subject.join("mc1")
-            await subject.assert_all_have(size, ("mb1", "md1"))
-            word, count, digest = await subject.programs["mc1"].says(1)
-            assert word == "end" and 0 < int(count) < size
-            assert digest == content(size, size - int(count)), "the rest of the stream, without a gap"
+    async with served(make_lab, "mb1", history_bytes=32 * MIB) as subject:
+        await subject.send("ma1", size, pause=0.03)
+        await subject.under_way()
+        await subject.join("md1", start="start")
+        await subject.join("mc1")
+        await subject.assert_all_have(size, ("mb1", "md1"))
+        word, count, digest = await subject.programs["mc1"].says(1)
+        assert word == "end" and 0 < int(count) < size
+        assert digest == content(size, size - int(count)), "the rest of the stream, without a gap"

@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from groupflow.placement import DEFAULT_SIZE_BYTES, Placement, choose
 from groupflow.runtime import Controller
+from groupflow.split.placing import anybody
 
 
 class ConnectionView(BaseModel):
@@ -37,14 +38,17 @@ def placement_routes(controller: Controller) -> APIRouter:
         size_bytes: Annotated[int, Query(ge=1)] = DEFAULT_SIZE_BYTES,
         candidates: Annotated[list[str] | None, Query()] = None,
     ) -> PlacementView:
-        """Where the session's agents would cost least, with its senders and receivers as they are now."""
+        """Where the session's agents would cost least, with its members as they are now.
+
+        Without senders, as in TCP sessions, a host of every switch counts as one.
+        """
         found = controller.manager.get(session)
         # In a thread: seconds of work in a large network must not stop the controller.
         placement = await asyncio.to_thread(
             choose,
             controller.topology,
-            [found.members[source].host for source in found.sources],
-            [found.members[receiver].host for receiver in found.receivers],
+            [found.members[source].host for source in found.sources] or anybody(controller.topology),
+            [found.members[number].host for number in (*found.receivers, *found.listeners)],
             agents,
             objective=objective,
             candidates=candidates,

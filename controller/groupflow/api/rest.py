@@ -29,7 +29,7 @@ from groupflow.api.schemas import (
     SwitchView,
     Tokens,
 )
-from groupflow.api.tcp import settings_of, tcp_routes
+from groupflow.api.tcp import changed_settings, settings_of, tcp_routes
 from groupflow.api.views import (
     agent_views,
     counter_index,
@@ -95,7 +95,7 @@ def _sessions(controller: Controller) -> APIRouter:
             policy=new.policy,
             window=new.window,
             expires=expires,
-            tcp=settings_of(new.tcp) if new.tcp else None,
+            tcp=await settings_of(controller, new.tcp) if new.tcp else None,
         )
         return CreatedSession(**session_view(session).model_dump(), tokens=tokens_of(controller, session))
 
@@ -105,7 +105,10 @@ def _sessions(controller: Controller) -> APIRouter:
 
     @router.patch("/sessions/{session}")
     async def change_session(session: int, change: SessionChange) -> SessionView:
-        changed = await manager.change(session, mode=change.mode, policy=change.policy, window=change.window)
+        tcp = await changed_settings(controller, manager.get(session), change.tcp) if change.tcp else None
+        changed = await manager.change(
+            session, mode=change.mode, policy=change.policy, window=change.window, tcp=tcp
+        )
         return session_view(changed)
 
     @router.delete("/sessions/{session}", status_code=204)

@@ -31,10 +31,28 @@ class NewTcp(BaseModel):
     agents: list[str] = Field(
         default_factory=list[str], description="switches whose agents take part; []: all"
     )
+    budget: int = Field(0, ge=0, description="instead: let the controller choose at most so many; 0: no")
+
+
+class TcpChange(BaseModel):
+    """What is left out stays. Holds for streams that begin afterwards."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cache_bytes: int | None = None
+    history_bytes: int | None = None
+    congestion: str | None = Field(None, description="null: the kernel's default")
+    send_buffer: int | None = Field(None, description="null: the kernel adapts it")
+    receive_buffer: int | None = Field(None, description="null: the kernel adapts it")
+    replies: Literal["leader", "merge", "drop"] | None = None
+    resume: bool | None = None
+    agents: list[str] | None = Field(None, description="switches whose agents take part; []: all")
+    budget: int | None = Field(None, ge=1, description="instead: choose at most so many anew")
 
 
 class TcpView(NewTcp):
     address: str
+    agents: list[str] = Field(description="switches; those chosen, where there is a budget")
 
 
 class NewSession(BaseModel):
@@ -54,6 +72,7 @@ class SessionChange(BaseModel):
     mode: Literal["e2e", "n2n"] | None = None
     policy: Literal["strict", "isolate", "demote"] | None = None
     window: int | None = Field(None, ge=1, le=LAST_WINDOW)
+    tcp: TcpChange | None = None
 
 
 class NewMember(BaseModel):

@@ -1,7 +1,7 @@
 """The REST API of TCP sessions: their agents, counters and receipts."""
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from fastapi import APIRouter, HTTPException
@@ -11,12 +11,13 @@ from groupflow.api.schemas import (
     ReceiptView,
     SplitAgentView,
     TcpAgentView,
+    TcpChange,
     TcpDetail,
     TcpStreamView,
     TcpView,
 )
 from groupflow.runtime import Controller
-from groupflow.sessions.model import Session, TcpSettings
+from groupflow.sessions.model import RefusalError, Session, TcpSettings
 from groupflow.split.agent import SplitAgent
 from groupflow.split.link import Form
 from groupflow.split.receipts import Stories
@@ -40,8 +41,10 @@ def tcp_routes(controller: Controller) -> APIRouter:
     return router
 
 
-def settings_of(new: NewTcp) -> TcpSettings:
-    """The session manager gives it its address."""
+async def settings_of(controller: Controller, new: NewTcp) -> TcpSettings:
+    """Of a new session; the manager gives it its address. Raises RefusalError."""
+    if new.agents and new.budget:
+        raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
     return TcpSettings(
         address="",
         ports=tuple(new.ports),
@@ -52,8 +55,25 @@ def settings_of(new: NewTcp) -> TcpSettings:
         receive_buffer=new.receive_buffer,
         replies=new.replies,
         resume=new.resume,
-        agents=tuple(new.agents),
+        agents=await controller.splitting.choose(new.budget) if new.budget else tuple(new.agents),
+        budget=new.budget,
     )
+
+
+async def changed_settings(controller: Controller, session: Session, change: TcpChange) -> TcpSettings:
+    """A session's settings with a change. Raises RefusalError."""
+    if session.record.tcp is None:
+        raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
+    given = change.model_dump(exclude_unset=True)
+    if change.agents is not None and change.budget:
+        raise RefusalError("bad_request", "agents are either named or chosen; give agents or a budget")
+    may_be_null = ("congestion", "send_buffer", "receive_buffer")
+    given = {name: value for name, value in given.items() if value is not None or name in may_be_null}
+    if change.agents is not None:
+        given |= {"agents": tuple(change.agents), "budget": 0}
+    if change.budget:
+        given["agents"] = await controller.splitting.choose(change.budget, session)
+    return replace(session.record.tcp, **given)
 
 
 def tcp_view(settings: TcpSettings) -> TcpView:

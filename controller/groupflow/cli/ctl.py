@@ -86,10 +86,7 @@ def register(subparsers: Subparsers) -> None:
 def _sessions(groups: Subparsers) -> None:
     sessions = _group(groups, "sessions", "the sessions")
     _leaf(sessions, "list", "list the sessions", "sessions list", _list_sessions)
-    show = _leaf(
-        sessions, "show", "show a session, its members and its trees", "sessions show 7", _show_session
-    )
-    show.add_argument("session", type=int)
+    _session_leaf(sessions, "show", "show a session, its members and its trees", _show_session)
     create = _leaf(
         sessions,
         "create",
@@ -99,26 +96,32 @@ def _sessions(groups: Subparsers) -> None:
     )
     create.add_argument("session", type=int, nargs="?", help="its id (default: chosen)")
     create.add_argument("--lifetime", type=int, metavar="SECONDS", help="when it expires (default: never)")
-    tcp.add_settings(create)
-    tcp.add(sessions, _leaf, _call)
-    delete = _leaf(
-        sessions, "delete", "end a session for all its members", "sessions delete 7", _delete_session
+    tcp.add_port(create)
+    tcp.add(sessions, _session_leaf, _call)
+    _session_leaf(sessions, "delete", "end a session for all its members", _delete_session)
+    change = _session_leaf(
+        sessions, "set", "change a session while it runs", _change_session, " --policy isolate"
     )
-    delete.add_argument("session", type=int)
-    change = _leaf(
-        sessions,
-        "set",
-        "change a session while it runs",
-        "sessions set 7 --policy isolate",
-        _change_session,
-    )
-    change.add_argument("session", type=int)
     for parser in (create, change):
         parser.add_argument("--mode", choices=("e2e", "n2n"), help="who acknowledges")
         parser.add_argument(
             "--policy", choices=("strict", "isolate", "demote"), help="what a slow receiver does"
         )
         parser.add_argument("--window", type=int, metavar="PACKETS", help="packets outstanding at most")
+        tcp.add_settings(parser)
+
+
+def _session_leaf(
+    sessions: Subparsers,
+    name: str,
+    summary: str,
+    run: Callable[[argparse.Namespace], int],
+    options: str = "",
+) -> Parser:
+    """A command about one session; `options` of its example."""
+    parser = _leaf(sessions, name, summary, f"sessions {name} 7{options}", run)
+    parser.add_argument("session", type=int)
+    return parser
 
 
 def _members(groups: Subparsers) -> None:
@@ -204,19 +207,25 @@ def _show_session(args: argparse.Namespace) -> int:
 
 
 def _create_session(args: argparse.Namespace) -> int:
-    body = _given(id=args.session, lifetime=args.lifetime, tcp=tcp.settings(args), **_settings(args))
+    body = _given(id=args.session, lifetime=args.lifetime, tcp=tcp.new_settings(args), **_settings(args))
     session = _call(args, "POST", "/sessions", body)
     if args.json:
         return _print_json(session)
-    address = {"address": tcp.address(session["tcp"])} if session["tcp"] else {}
-    print_pairs({"session": session["id"], "token": session["tokens"]["join"], **address})
+    more: dict[str, Any] = {}
+    if session["tcp"]:
+        more["address"] = tcp.address(session["tcp"])
+        if session["tcp"]["budget"]:
+            more["agents"] = session["tcp"]["agents"]
+    print_pairs({"session": session["id"], "token": session["tokens"]["join"], **more})
     return OK
 
 
 def _change_session(args: argparse.Namespace) -> int:
-    settings = _given(**_settings(args))
+    settings = _given(tcp=tcp.settings(args) or None, **_settings(args))
     if not settings:
-        raise CommandError("nothing to change; give --mode, --policy or --window")
+        raise CommandError(
+            "nothing to change; give --mode, --policy or --window, or a setting of TCP sessions"
+        )
     return _print_rows(args, [_call(args, "PATCH", f"/sessions/{args.session}", settings)], SESSION_COLUMNS)
 
 

@@ -17,7 +17,10 @@ PAPERS = {
     "icn2011": "split connections for group communication (Emina et al. 2011)",
     "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",
 }
-EXPERIMENTS = {"diffusion": "diffusion-type flow control and kernel TCP on six switches in a line"}
+EXPERIMENTS = {
+    "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
+    "split": "session agents that split kernel TCP connections, in the network of icn2011",
+}
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 

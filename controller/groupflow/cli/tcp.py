@@ -10,7 +10,7 @@ from typing import Any
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.tables import print_pairs, print_table
 
-AddLeaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
+SessionLeaf = Callable[[Subparsers, str, str, Callable[[argparse.Namespace], int]], Parser]
 Call = Callable[[argparse.Namespace, str, str], Any]
 Rows = list[dict[str, Any]]
 
@@ -36,16 +36,20 @@ _SIZE = re.compile(r"([0-9]+)(B|KiB|MiB|GiB)?")
 _UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def add_settings(parser: Parser) -> None:
-    """Adds the options of a new TCP session."""
-    group = parser.add_argument_group("TCP, with --tcp-port")
-    group.add_argument(
+def add_port(parser: Parser) -> None:
+    """Adds the option that makes a new session one for TCP."""
+    parser.add_argument(
         "--tcp-port",
         type=_port,
         action="append",
         metavar="PORT",
         help="let TCP clients send into the session, at its address and this port; repeatable",
     )
+
+
+def add_settings(parser: Parser) -> None:
+    """Adds the settings of a TCP session, new or running."""
+    group = parser.add_argument_group("settings of TCP sessions")
     group.add_argument(
         "--cache", type=size, metavar="SIZE", help="bound of a stream's cache at each agent (default: 64MiB)"
     )
@@ -62,17 +66,28 @@ def add_settings(parser: Parser) -> None:
         "--replies", choices=("leader", "merge", "drop"), help="what members send back (default: drop)"
     )
     group.add_argument(
-        "--resume", action="store_true", default=None, help="streams outlive the restart of an agent"
+        "--resume", action=argparse.BooleanOptionalAction, help="streams outlive the restart of an agent"
     )
     group.add_argument(
-        "--agents", type=_names, metavar="SWITCH,...", help="where agents take part (default: everywhere)"
+        "--agents",
+        type=_agents,
+        default={},
+        metavar="K|SWITCH,...",
+        help="how many agents take part, where they cost least; or where they do (default: everywhere)",
     )
 
 
-def settings(args: argparse.Namespace) -> dict[str, Any] | None:
+def new_settings(args: argparse.Namespace) -> dict[str, Any] | None:
     """The `tcp` of a new session; None: it has none. Ends the command where an option lacks --tcp-port."""
+    given = settings(args)
+    if given and not args.tcp_port:
+        raise CommandError("these options are of TCP sessions; give --tcp-port, too", USAGE)
+    return {"ports": args.tcp_port, **given} if args.tcp_port else None
+
+
+def settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings that are given."""
     given = {
-        "ports": args.tcp_port,
         "cache_bytes": args.cache,
         "history_bytes": args.history,
         "congestion": args.congestion,
@@ -80,12 +95,9 @@ def settings(args: argparse.Namespace) -> dict[str, Any] | None:
         "receive_buffer": args.receive_buffer,
         "replies": args.replies,
         "resume": args.resume,
-        "agents": args.agents,
+        **args.agents,
     }
-    given = {key: value for key, value in given.items() if value is not None}
-    if given and "ports" not in given:
-        raise CommandError("these options are of TCP sessions; give --tcp-port, too", USAGE)
-    return given or None
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def address(tcp: dict[str, Any]) -> str:
@@ -93,7 +105,7 @@ def address(tcp: dict[str, Any]) -> str:
     return " ".join(f"{tcp['address']}:{port}" for port in tcp["ports"])
 
 
-def add(sessions: Subparsers, leaf: AddLeaf, call: Call) -> None:
+def add(sessions: Subparsers, leaf: SessionLeaf, call: Call) -> None:
     """Adds the subcommands that show what agents do in a session."""
 
     def show(args: argparse.Namespace) -> int:
@@ -112,18 +124,8 @@ def add(sessions: Subparsers, leaf: AddLeaf, call: Call) -> None:
                 print(line, flush=True)
             time.sleep(args.interval)
 
-    stats = leaf(
-        sessions, "stats", "show a TCP session's agents, streams and receipts", "sessions stats 7", show
-    )
-    stats.add_argument("session", type=int)
-    follow = leaf(
-        sessions,
-        "watch",
-        "follow a TCP session's streams and receipts, until Ctrl-C",
-        "sessions watch 7",
-        watch,
-    )
-    follow.add_argument("session", type=int)
+    leaf(sessions, "stats", "show a TCP session's agents, streams and receipts", show)
+    follow = leaf(sessions, "watch", "follow a TCP session's streams and receipts, until Ctrl-C", watch)
     follow.add_argument(
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="(default: %(default)g)"
     )
@@ -203,8 +205,13 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
+def _agents(text: str) -> dict[str, object]:
+    """A number of agents, or switches: the fields that say so."""
+    if text.isdecimal():
+        if int(text) < 1:
+            raise argparse.ArgumentTypeError(f"{text} agents serve nobody; write 1 or more, or switches")
+        return {"budget": int(text)}
+    return {"agents": [name for name in text.split(",") if name]}
 
 
 def _seconds(text: str) -> float:

@@ -142,15 +142,25 @@ class SessionManager:
         return self.get(session)
 
     async def change(
-        self, session: int, *, mode: Mode | None = None, policy: str | None = None, window: int | None = None
+        self,
+        session: int,
+        *,
+        mode: Mode | None = None,
+        policy: str | None = None,
+        window: int | None = None,
+        tcp: TcpSettings | None = None,
     ) -> Session:
-        """Changes how a session works while it does. Raises RefusalError."""
+        """Changes how a session works while it does. Raises RefusalError, and changes nothing then.
+
+        `tcp`: all its settings, of a session that has some; address and ports stay.
+        """
         before = self.get(session)
         record = replace(
             before.record,
             mode=mode or before.record.mode,
             policy=known_policy(policy) if policy else before.record.policy,
             window=before.record.window if window is None else known_window(window),
+            tcp=checked(tcp, self._with_agents()) if tcp else before.record.tcp,
         )
         if record.policy == "strict":
             record = replace(record, isolated=frozenset())
@@ -158,6 +168,12 @@ class SessionManager:
         placement = self.install(after)
         self._events.tell("session-changed", session=session, mode=record.mode, policy=record.policy)
         await self.finish(placement, {SESSIONS.key(session): SESSIONS.dump(record)})
+        if tcp and (problems := await self._followers_settled(session)):
+            now = self.get(session)
+            record = replace(now.record, tcp=before.record.tcp)
+            placement = self.install(replace(now, record=record))
+            await self.finish(placement, {SESSIONS.key(session): SESSIONS.dump(record)})
+            raise RefusalError("bad_request", "; ".join(problems))
         return after
 
     async def delete(self, session: int) -> None:
@@ -465,9 +481,12 @@ class SessionManager:
         return [problem for follower in self.followers for problem in await follower.settled(session)]
 
     def _addressed(self, tcp: TcpSettings) -> TcpSettings:
-        agents = {name for name, switch in self._fabric.topology.switches.items() if switch.agent}
         used = {session.record.tcp.address for session in self.sessions.values() if session.record.tcp}
-        return replace(checked(tcp, agents), address=lowest_free(self.options.tcp_prefix, used))
+        return replace(checked(tcp, self._with_agents()), address=lowest_free(self.options.tcp_prefix, used))
+
+    def _with_agents(self) -> set[str]:
+        """Switches that have an agent."""
+        return {name for name, switch in self._fabric.topology.switches.items() if switch.agent}
 
     def _free_session(self) -> int:
         if len(self.sessions) >= LAST_SESSION:

@@ -54,7 +54,9 @@ class TcpSettings:
     resume: bool = False
     """streams go on from the cache before when an agent is started again"""
     agents: tuple[str, ...] = ()
-    """switches whose agents may take part; empty: all"""
+    """switches whose agents may take part; empty: all, or with a budget none yet"""
+    budget: int = 0
+    """agents at most, which the controller chooses; 0: `agents` are as the session's maker wants them"""
 
 
 @dataclass(frozen=True)

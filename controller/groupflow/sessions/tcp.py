@@ -40,6 +40,8 @@ def checked(settings: TcpSettings, switches: Container[str]) -> TcpSettings:
     congestion = settings.congestion
     if congestion is not None and not (congestion.isidentifier() and len(congestion) <= 15):
         raise refuse(f"no congestion control {congestion!r}; name one of the kernel's, as cubic")
+    if settings.budget < 0:
+        raise refuse(f"{settings.budget} agents cannot be chosen; give 1 or more")
     for switch in settings.agents:
         if switch not in switches:
             raise refuse(f"no switch {switch!r} with an agent; list the switches")

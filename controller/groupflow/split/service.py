@@ -3,20 +3,22 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, cast
 
 from groupflow.events import Events
+from groupflow.p4rt.device import ApplyError
 from groupflow.sessions.fabric import Fabric, Placement
 from groupflow.sessions.manager import SessionManager
-from groupflow.sessions.model import Session
+from groupflow.sessions.model import RefusalError, Session
 from groupflow.sessions.post import Post
 from groupflow.split import overlay, steering
 from groupflow.split.agent import AgentState, SplitAgent
 from groupflow.split.link import Form, Place
+from groupflow.split.placing import place
 from groupflow.split.receipts import Receipt, Stories
 from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.topology import Topology
@@ -130,9 +132,11 @@ class Splitting:
                 self._welcome(switch)
                 self._remember(switch, present=False)
                 self._all_changed()
+                self._refit_all()
             elif away >= AGENT_GRACE and switch not in self._given_up:
                 self._given_up.add(switch)
                 self._all_changed()
+                self._refit_all()
 
     def serving(self, session: Session) -> list[str]:
         """The switches whose agents take part in a session, there or expected back."""
@@ -144,9 +148,20 @@ class Splitting:
         return [
             switch
             for switch, agent in self.agents.items()
-            if (not settings.agents or switch in settings.agents)
+            if (switch in settings.agents or not (settings.agents or settings.budget))
             and (agent.state == "up" or (switch in self._lost and now - self._lost[switch] < grace))
         ]
+
+    async def choose(
+        self, budget: int, session: Session | None = None, keep: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Switches of the agents for a session: at most `budget`, with `keep` and of those that run."""
+        members = session.members.values() if session else ()
+        listeners = [member.host for member in members if member.role == "listener"]
+        running = [switch for switch, agent in self.agents.items() if agent.state == "up"]
+        topology = self._fabric.topology
+        # In a thread: seconds of work in a large network must not stop the controller.
+        return await asyncio.to_thread(place, topology, running, budget, listeners, keep=keep)
 
     def changed(self, number: int) -> Placement:
         """A session is new, other than before, or gone: tells switches and agents."""
@@ -193,6 +208,8 @@ class Splitting:
             self._start(self._recall(switch))
         self._events.tell(f"split-agent-{state}", switch=switch, host=host)
         self._all_changed()
+        if state == "up":
+            self._refit_all()
 
     def _welcome(self, switch: str) -> None:
         """Nobody waits for this agent any more."""
@@ -203,6 +220,28 @@ class Splitting:
         for session in list(self._manager.sessions.values()):
             if session.record.tcp:
                 self.changed(session.id)
+
+    def _refit_all(self) -> None:
+        """An agent came, or is given up: sessions with a budget may need another."""
+        for session in list(self._manager.sessions.values()):
+            if session.record.tcp and session.record.tcp.budget:
+                self._start(self._refit(session))
+
+    async def _refit(self, session: Session) -> None:
+        """Fills up a session's agents. Those that serve it stay: streams may run through them."""
+        settings = session.record.tcp
+        assert settings is not None
+        keep = self.serving(session)
+        if len(keep) == settings.budget:
+            return
+        agents = await self.choose(settings.budget, session, keep)
+        now = self._manager.sessions.get(session.id)
+        if agents == settings.agents or not agents or now is None or now.record.tcp != settings:
+            return
+        try:
+            await self._manager.change(session.id, tcp=replace(settings, agents=agents))
+        except (RefusalError, ApplyError, StoreError) as error:
+            log.error("session=%d agents=%s: %s", session.id, ",".join(agents), error)
 
     def _event(self, switch: str, event: Form) -> None:
         """Something that happened at an agent. What agents on the way to the sender repeat is told once."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -321,6 +322,59 @@ async def test_agents_can_be_left_out(tmp_path: Path) -> None:
         await subject.world.session(tcp=TcpSettings("", (5000,), agents=("s2",)))
         await until(lambda: subject.branches("c1") == ["no session"], "left out")
         assert [subject.next_hop(switch) for switch in ("s1", "s2", "s3")] == ["s2", "c2", "s2"]
+
+
+async def test_a_session_with_a_budget_waits_for_agents_and_keeps_those_it_has(tmp_path: Path) -> None:
+    async with lab(tmp_path, present="") as subject:
+        manager = subject.world.running.manager
+        await subject.world.session(tcp=TcpSettings("", (5000,), budget=1))
+        await subject.listener("h2", 9002)
+        for agent, has in (("c2", ["h2"]), ("c1", ["no session"])):
+            await subject.agents[agent].start()
+            await subject.up(f"s{agent[1]}")
+            await until(lambda a=agent, h=has: subject.branches(a) == h, agent)
+        await subject.world.settle()
+        assert manager.get(7).record.tcp == TcpSettings("10.200.0.1", (5000,), agents=("s2",), budget=1)
+        assert [subject.next_hop(switch) for switch in ("s1", "s2", "s3")] == ["s2", "c2", "s2"]
+
+
+async def test_an_agent_that_stays_away_is_replaced_within_the_budget(tmp_path: Path) -> None:
+    async with lab(tmp_path, store=MemoryStore()) as subject:
+        await subject.world.session(tcp=TcpSettings("", (5000,), agents=("s2",), budget=1))
+        member = await subject.listener("h4")
+        await until(lambda: subject.branches("c1") == ["no session"], "not chosen")
+        await subject.agents["c2"].stop()
+        await subject.down("s2")
+        await subject.pass_time(AGENT_GRACE - 0.5)
+        assert subject.branches("c1") == ["no session"], "it may be started again"
+        member.keepalive()
+        await subject.pass_time(1)
+        await until(lambda: subject.branches("c1") == ["h4"], "replaced")
+        await subject.agents["c2"].start()
+        await subject.up("s2")
+        await subject.world.stop()
+        await subject.world.start()
+        await subject.up("s1", "s2")
+        await until(lambda: subject.branches("c1") == ["h4"], "stays, for a new controller, too")
+        assert subject.branches("c2") == ["no session"]
+
+
+async def test_settings_change_while_the_session_runs(tmp_path: Path) -> None:
+    async with lab(tmp_path) as subject:
+        manager = subject.world.running.manager
+        session = await subject.world.session(tcp=TCP)
+        assert session.record.tcp is not None
+        changed = replace(session.record.tcp, cache_bytes=1 << 20, congestion="reno")
+        await manager.change(7, tcp=changed)
+        for agent in subject.agents.values():
+            assert (agent.sessions[7]["cache_bytes"], agent.sessions[7]["congestion"]) == (1 << 20, "reno")
+        subject.agents["c2"].refuse[7] = "session.congestion cannot be used"
+        with pytest.raises(RefusalError, match=r"agent c2: session\.congestion cannot be used"):
+            await manager.change(7, tcp=replace(changed, congestion="bbr9"))
+        assert manager.get(7).record.tcp == changed
+        await until(lambda: subject.agents["c1"].sessions[7]["congestion"] == "reno", "as before")
+        with pytest.raises(RefusalError, match="a cache of 1 bytes"):
+            await manager.change(7, tcp=replace(changed, cache_bytes=1))
 
 
 async def test_an_expired_session_is_refused(tmp_path: Path) -> None:

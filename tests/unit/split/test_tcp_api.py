@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ async def ctl(url: str, *line: str) -> int:
     return await asyncio.to_thread(main, ["ctl", "--api", url, *line])
 
 
+async def ctl_line(url: str, line: str) -> int:
+    return await ctl(url, *line.split())
+
+
 async def test_a_tcp_session_is_created_and_shown(tmp_path: Path) -> None:
     async with served(tmp_path) as (_, client, _url):
         made = await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000], "resume": True}})
@@ -51,6 +56,7 @@ async def test_a_tcp_session_is_created_and_shown(tmp_path: Path) -> None:
             "replies": "drop",
             "resume": True,
             "agents": [],
+            "budget": 0,
         }
         assert (await client.post("/sessions", json={"id": 8})).json()["tcp"] is None
         none = await client.get("/sessions/8/tcp")
@@ -114,6 +120,57 @@ async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixtur
         assert "10.200.0.1" in capfd.readouterr().out
 
 
+async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path) as (subject, client, url):
+
+        def settings() -> dict[str, Any]:
+            tcp = subject.world.running.manager.get(7).record.tcp
+            assert tcp is not None
+            return asdict(tcp)
+
+        assert await ctl_line(url, "sessions create 7 --tcp-port 5000 --agents 1 --congestion cubic") == 0
+        out = capfd.readouterr().out
+        (chosen,) = settings()["agents"]
+        assert settings()["budget"] == 1 and ["agents", chosen] in [line.split() for line in out.splitlines()]
+        await subject.listener("h4", 9004)
+        assert await ctl_line(url, "sessions set 7 --agents 1 --cache 1MiB --resume") == 0
+        near = settings()
+        assert (near["agents"], near["cache_bytes"], near["resume"]) == (("s2",), 1 << 20, True)
+        await until(lambda: subject.branches("c2") == ["h4"], "where its member is")
+        assert subject.branches("c1") == ["no session"]
+        assert await ctl_line(url, "sessions set 7 --agents s1,s2 --no-resume") == 0
+        named = settings()
+        assert (named["agents"], named["budget"], named["resume"]) == (("s1", "s2"), 0, False)
+        answer = await client.patch("/sessions/7", json={"tcp": {"congestion": None}})
+        assert answer.status_code == 200 and settings() == {**named, "congestion": None}
+        assert (await client.post("/sessions", json={"id": 8})).status_code == 201
+        for session, tcp, text in (
+            (7, {"agents": ["s1"], "budget": 1}, "give agents or a budget"),
+            (7, {"agents": ["s3"]}, "no switch 's3' with an agent"),
+            (7, {"ports": [1]}, "tcp.ports"),
+            (8, {"resume": True}, "carries no TCP"),
+        ):
+            answer = await client.patch(f"/sessions/{session}", json={"tcp": tcp})
+            assert answer.is_client_error and text in answer.json()["error"]
+        answer = await client.post("/sessions", json={"tcp": {"ports": [1], "agents": ["s1"], "budget": 1}})
+        assert answer.status_code == 400 and "give agents or a budget" in answer.json()["error"]
+
+
+async def test_ctl_places_the_agents_of_a_tcp_session(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its members are listeners; anybody may send."""
+    async with served(tmp_path) as (subject, client, url):
+        await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
+        for port in (9001, 9002):
+            await client.post("/sessions/7/members", json={"host": "h4", "port": port, "name": f"p{port}"})
+        assert len(subject.world.running.manager.get(7).listeners) == 2
+        assert await ctl_line(url, "place --session 7 --agents 1 --candidates s1,s2 --json") == 0
+        assert json.loads(capfd.readouterr().out)["agents"] == ["s2"]
+
+
 async def test_ctl_watches_until_the_controller_is_gone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,6 +196,7 @@ async def test_ctl_watches_until_the_controller_is_gone(
         ("sessions create --cache 1MiB", "give --tcp-port, too"),
         ("sessions create --tcp-port 0", "'0' is no port"),
         ("sessions create --tcp-port 1 --cache lots", "'lots' is no size"),
+        ("sessions create --tcp-port 1 --agents 0", "0 agents serve nobody"),
         ("sessions watch 7 --interval 0", "'0' will not do"),
     ],
 )

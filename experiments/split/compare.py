@@ -1,0 +1,86 @@
+"""How near netsim is to the real network: what both measured of the same case, quantity by quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from experiments.icn2011.paper import Case
+from experiments.split.plan import SENDER, Result, Where
+
+WITHIN = 0.10
+"""how near they are expected to be, of the real network's figure"""
+NETWORKS = ("b", "c", "d")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One quantity of one case, on the real network and in netsim."""
+
+    case: Case
+    where: Where
+    """which form of netsim's"""
+    quantity: str
+    unit: str
+    kernel: float
+    netsim: float
+    expected: bool
+    """whether they are to be near: throughput and bytes on links are, how full a cache was is not"""
+
+    @property
+    def difference(self) -> float:
+        """Of the real network's figure; infinite where that is 0 and netsim's is not."""
+        if self.kernel == 0:
+            return 0.0 if self.netsim == 0 else float("inf")
+        return self.netsim / self.kernel - 1
+
+    @property
+    def within(self) -> bool:
+        return abs(self.netsim - self.kernel) <= WITHIN * self.kernel
+
+
+def compare(results: Sequence[Result]) -> list[Comparison]:
+    """All quantities of each case on the real network, beside each form of netsim's that there is."""
+    return [
+        Comparison(run.case, other.where, name, unit, here, there, expected)
+        for run in results
+        if run.where == "kernel"
+        for other in results
+        if other.where != "kernel" and other.case == run.case
+        for (name, unit, expected, here), (_, _, _, there) in zip(
+            _quantities(run), _quantities(other), strict=True
+        )
+    ]
+
+
+def _quantities(result: Result) -> Iterator[tuple[str, str, bool, float]]:
+    """Name, unit, whether it is expected to agree, and value; the same names in the same order."""
+    rates = {member: bps / 1e6 for member, bps in result.throughput_bps.items()}
+    yield "throughput, mean", "Mb/s", True, fmean(rates.values())
+    yield "throughput, least", "Mb/s", result.case.method != "unicast", min(rates.values())
+    for network in NETWORKS:
+        inside = [rate for member, rate in rates.items() if member[1] == network]
+        yield f"throughput in network {network}", "Mb/s", result.case.method != "unicast", fmean(inside)
+    carried = {ends: count / 1e6 for ends, count in result.link_bytes.items()}
+    yield f"on {SENDER}-s1", "MB", True, carried[SENDER, "s1"]
+    yield "on s1-s2", "MB", True, carried["s1", "s2"]
+    yield "on members' links", "MB", True, _total(carried[s, m] for s, m in carried if m in rates)
+    yield "on all links", "MB", True, _total(carried.values())
+    yield (
+        "acknowledgements",
+        "MB",
+        False,
+        _total(carried[one, other] for one, other in carried if (one, other) in _BACK or one in rates),
+    )
+    for switch in sorted(result.cache_peak_bytes.keys() | {"s1", "s2"}):
+        if result.case.method != "unicast":
+            peak = result.cache_peak_bytes[switch] / 1e6
+            yield f"cache at {switch}, most", "MB", False, peak
+
+
+_BACK = {("s1", SENDER), ("s2", "s1")}
+
+
+def _total(values: Iterable[float]) -> float:
+    return sum(values, 0.0)

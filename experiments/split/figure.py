@@ -1,0 +1,56 @@
+"""Throughput and link bytes of each method, on the real network and in netsim."""
+
+# matplotlib does not type its keyword arguments.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+from experiments.icn2011.paper import METHODS, Method
+from experiments.split.plan import CONTROLS, Plan, Result, Where
+
+COLOURS: dict[Where, str] = {"kernel": "#1f4e79", "netsim": "#d08a2e", "netsim exact": "#ecd0a2"}
+
+LABELS: dict[Method, str] = {"unicast": "unicast", "n2n": "N2N", "e2e": "E2E"}
+
+
+def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
+    """A row of axes for each TCP: throughput, what the link between the switches carried, the cache at s1."""
+    shown: list[tuple[str, Callable[[Result], float]]] = [
+        ("throughput of a member, Mb/s", lambda r: fmean(r.throughput_bps.values()) / 1e6),
+        ("bytes on s1-s2, MB", lambda r: r.link_bytes["s1", "s2"] / 1e6),
+        ("most in the cache at s1, MB", lambda r: r.cache_peak_bytes.get("s1", 0) / 1e6),
+    ]
+    figure, grid = plt.subplots(
+        len(plan.tcp), len(shown), figsize=(11, 2.9 * len(plan.tcp)), layout="constrained", squeeze=False
+    )
+    places: list[tuple[Method, int]] = [(method, members) for method in METHODS for members in plan.members]
+    for row, tcp in zip(grid, plan.tcp, strict=True):
+        for axis, (label, value) in zip(row, shown, strict=True):
+            for number, (where, colour) in enumerate(COLOURS.items()):
+                found = {(r.case.method, r.case.members): value(r) for r in results if _is(r, where, tcp)}
+                at = [place for place, key in enumerate(places) if key in found]
+                heights = [found[places[place]] for place in at]
+                offsets = np.array(at, dtype=np.float64) + 0.28 * (number - 1)
+                axis.bar(offsets, heights, 0.26, color=colour, label=where)
+            names = [f"{LABELS[method]}\nto {3 * members}" for method, members in places]
+            axis.set_xticks(range(len(places)), names, fontsize="small")
+            axis.set(title=f"{label} ({CONTROLS[tcp]})")
+            axis.title.set_fontsize("medium")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(COLOURS), fontsize="small")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _is(result: Result, where: Where, tcp: str) -> bool:
+    return result.where == where and result.case.tcp == tcp

@@ -1,0 +1,115 @@
+"""A case under Mininet: gfswitches, `gfagent split`, and ordinary TCP programs at both ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from experiments.demo.measure import HealthCheck, link_bytes
+from experiments.icn2011.paper import Case
+from experiments.split.plan import CONTROLS, SENDER, Plan, Result
+from topologies import split
+from topologies.controller import Controller
+from topologies.daemon import Daemon
+from topologies.gfswitch import GfSwitch
+from topologies.network import Network, running
+
+SCRIPT = Path(__file__).with_name("messages.py")
+SESSION_PORT, MEMBER_PORT = 5000, 9000
+
+
+def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Path) -> Result:
+    """One run, from an empty network. Needs root. Raises DaemonError and what `running` raises."""
+    shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
+    members = case.receivers(SENDER)
+    with running(plan.topology(case), logs) as network:
+        controller = Controller(network, logs).start()
+        listeners = {name: _program(network, logs, name, "listen", MEMBER_PORT) for name in members}
+        session = None
+        targets = [(str(network.topology.hosts[member].ip), MEMBER_PORT) for member in members]
+        if case.method != "unicast":
+            session = _Session(controller, network, case, logs)
+            targets = [(session.address, SESSION_PORT)]
+        health, carried, dropped = HealthCheck(network), link_bytes(network), _refused(network)
+        task = {"targets": targets, "control": CONTROLS[case.tcp], "messages": messages}
+        sender = _program(network, logs, SENDER, "send", json.dumps(task))
+        start = _samples(sender)[0]["start"]
+        end = start + plan.seconds
+        time.sleep(max(0.0, end - time.time()))
+        after = link_bytes(network)
+        dropped = _refused(network) - dropped
+        lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+        network.check()
+        return Result(
+            where="kernel",
+            case=case,
+            throughput_bps={
+                name: _received(listener, end) * 8 / plan.seconds for name, listener in listeners.items()
+            },
+            link_bytes={ends: after[ends] - carried[ends] for ends in plan.directions(case)},
+            cache_peak_bytes=session.cache_peaks() if session else {},
+            dropped=dropped,
+            cpu_bound=lagging,
+        )
+
+
+class _Session:
+    """A TCP session with every member registered, and the agents that serve it."""
+
+    def __init__(self, controller: Controller, network: Network, case: Case, logs: Path) -> None:
+        self._controller = controller
+        for agent in split.start(network, logs).values():
+            agent.wait_ready(lambda host=agent.host: self._is_up(host))
+        tcp = {"ports": [SESSION_PORT], "congestion": CONTROLS[case.tcp]}
+        made = controller.post("/sessions", {"mode": case.method, "tcp": tcp})
+        self._id = made["id"]
+        self.address = cast(str, made["address"])
+        for member in case.receivers(SENDER):
+            controller.post(f"/sessions/{self._id}/members", {"host": member, "port": MEMBER_PORT})
+
+    def cache_peaks(self) -> dict[str, int]:
+        """By the agent's switch."""
+        told = cast(Mapping[str, Any], self._controller.get(f"/sessions/{self._id}/tcp"))
+        return {agent["switch"]: agent["counters"]["cache_peak"] for agent in told["agents"]}
+
+    def _is_up(self, host: str) -> bool:
+        """Whether the controller has found an agent."""
+        told = cast(list[Mapping[str, object]], self._controller.get("/split-agents"))
+        return any(agent["host"] == host and agent["state"] == "up" for agent in told)
+
+
+def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:
+    """`messages.py` in a host. It ends with the network. Raises DaemonError."""
+    command = [*network.hosts[host].launcher(), sys.executable, str(SCRIPT), part, str(argument)]
+    program = Daemon(f"{host} ({SCRIPT.name} {part})", command, logs / f"{host}-{part}.log")
+    network.start_daemon(program)
+    program.wait_ready(lambda: bool(_samples(program)))
+    return program
+
+
+def _samples(program: Daemon) -> list[Mapping[str, float]]:
+    """What it has printed, but for the line that it is printing."""
+    lines = program.output().split("\n")[:-1]
+    return [cast(Mapping[str, float], json.loads(line)) for line in lines if line.startswith("{")]
+
+
+def _received(listener: Daemon, until: float) -> int:
+    """Bytes that a listener had by then."""
+    counts = (sample["bytes"] for sample in _samples(listener) if sample["time"] <= until)
+    return int(max(counts, default=0))
+
+
+def _refused(network: Network) -> int:
+    """Packets that full queues refused, so far and everywhere."""
+    found = 0
+    for switch in network.switches.values():
+        assert isinstance(switch, GfSwitch)
+        for port in cast(list[Mapping[str, Any]], switch.stats()["ports"]):
+            queues = [*port["out"]["queues"], port["in"]["queue"]]
+            found += sum(queue["dropped"] for queue in queues if queue)
+    return found

@@ -1,0 +1,81 @@
+"""What is run: the network, the load and the cases, for Mininet and netsim alike; and what a run measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from experiments.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case
+from groupflow.sim.model import Variant
+from groupflow.topology import Topology
+from topologies import variants
+
+Where: TypeAlias = Literal["kernel", "netsim", "netsim exact"]
+"""`netsim`: E2E as a program over kernel TCP can do it; `netsim exact`: E2E as in the paper"""
+Direction: TypeAlias = tuple[str, str]
+"""(from, to): adjacent nodes"""
+
+SENDER = SENDERS[0]
+CONTROLS: Mapping[Variant, str] = {"sack": "reno", "cubic": "cubic"}
+"""netsim's TCP and the kernel's congestion control: Linux's reno keeps a SACK scoreboard"""
+MSS = 1448
+"""payload of a full packet of 1,500 bytes, with timestamps"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The paper's network at a part of its rate. Messages shrink alike, so their times stay the paper's."""
+
+    seconds: float
+    members: tuple[int, ...]
+    """of each of the networks b, c and d"""
+    tcp: tuple[Variant, ...]
+    seed: int = 1
+    load: float = 1.0
+    """where TCP has to fill the links; below, every method but unicast delivers what it is given"""
+    rate: int = 20_000_000
+    """bit/s of every link"""
+
+    @property
+    def message_bytes(self) -> int:
+        """In whole packets, as netsim sends it."""
+        return -(-MESSAGE_BYTES * self.rate // LINK_BPS // MSS) * MSS
+
+    def cases(self) -> Iterator[Case]:
+        """Every run there is."""
+        for tcp in self.tcp:
+            for members in self.members:
+                for method in METHODS:
+                    yield Case(method, self.load, members=members, tcp=tcp)
+
+    def topology(self, case: Case) -> Topology:
+        """Fig. 5 with the members of a case, as Mininet builds it."""
+        return variants.with_rate(variants.with_members(variants.named("fig5"), case.members), self.rate)
+
+    def directions(self, case: Case) -> Iterator[Direction]:
+        """Both of each link. What joins an agent to its switch is no link of the network."""
+        topology = self.topology(case)
+        agents = variants.agents(topology)
+        for link in topology.links:
+            one, other = link.a.node, link.b.node
+            if agents.isdisjoint((one, other)):
+                yield from ((one, other), (other, one))
+
+
+@dataclass(frozen=True)
+class Result:
+    """One run, on kernel TCP or in netsim: the same figures from both."""
+
+    where: Where
+    case: Case
+    throughput_bps: Mapping[str, float]
+    """payload that a member received, by member"""
+    link_bytes: Mapping[Direction, int]
+    """bytes of frames in each direction of each link of the network"""
+    cache_peak_bytes: Mapping[str, int]
+    """the most that an agent held of the stream, by its switch; none with unicast"""
+    dropped: int
+    """packets that queues refused"""
+    cpu_bound: tuple[str, ...] = ()
+    """switches that lagged behind, and what they say of it"""

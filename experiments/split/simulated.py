@@ -1,0 +1,99 @@
+"""A case in netsim: the reproduction's scenario, with the rates and the TCP of the kernel's run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from experiments.icn2011 import network
+from experiments.icn2011.paper import Case
+from experiments.split.plan import SENDER, Plan, Result, Where
+from groupflow import sim
+from groupflow.topology import LinkSpec, Topology
+
+DELAYED_ACK_NS = 40_000_000
+KERNEL_AHEAD_BYTES = 2 << 20
+"""How far a sender may be ahead of the slowest member at one agent in the kernel's form of E2E: the allowance
+of 1 MiB that the agent reads, and a receive buffer of the same size (docs/split.md)."""
+TICK_NS = 1_000_000
+"""how exactly the times of messages are known"""
+
+
+def run(plan: Plan, case: Case, where: Where) -> Result:
+    """Raises ScenarioError."""
+    results = sim.run(scenario(plan, case, exact=where == "netsim exact"))
+    entry = case.entry(SENDER)  # the sender's output buffer, which the real network has at the link's begin
+    carried = results.link_bytes
+    return Result(
+        where=where,
+        case=case,
+        throughput_bps={
+            member: results.flows[_last_hop(case, member)].delivered_bytes * 8 / plan.seconds
+            for member in case.receivers(SENDER)
+        },
+        link_bytes={
+            (one, other): carried[_renamed(one, SENDER, entry), _renamed(other, SENDER, entry)]
+            for one, other in plan.directions(case)
+        },
+        cache_peak_bytes=results.peak_cached_bytes,
+        dropped=results.dropped(),
+    )
+
+
+def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:
+    """`exact`: E2E as in the paper; else as a program over kernel TCP can do it."""
+    base = network.scenario(case, seconds=plan.seconds, seed=plan.seed)
+    traffic = sim.TcpTraffic(
+        case.tcp,
+        case.window,
+        messages=sim.Messages(plan.message_bytes, case.period_ns),
+        delayed_ack_ns=DELAYED_ACK_NS,
+    )
+    splits = tuple(replace(split, traffic=traffic) for split in base.splits)
+    if case.method == "e2e" and not exact:
+        splits = tuple(replace(split, mode="n2n", cache_bytes=KERNEL_AHEAD_BYTES) for split in splits)
+    return replace(
+        base,
+        topology=_changed(base.topology, lambda spec: replace(spec, rate=spec.rate and plan.rate)),
+        flows=tuple(replace(flow, traffic=traffic) for flow in base.flows),
+        splits=splits,
+    )
+
+
+@cache
+def message_times(plan: Plan, members: int) -> tuple[tuple[float, int], ...]:
+    """When netsim's sender writes, in seconds from the start, and how many bytes: for the kernel's sender.
+
+    Seen at a member to which all links are infinitely fast.
+    """
+    unicast = scenario(plan, Case("unicast", plan.load, members=members), exact=False)
+    fast = replace(
+        unicast,
+        topology=_changed(unicast.topology, lambda spec: replace(spec, rate=None, delay_ns=0)),
+        flows=unicast.flows[:1],
+        sample_ns=TICK_NS,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        series = sim.run(fast, out=Path(folder) / "run").throughput(fast.flows[0].name)
+    counts = [0.0, *series["delivered_bytes"]]
+    arrived = zip(series["time_s"], pairwise(counts), strict=True)
+    return tuple((at, int(now - before)) for at, (before, now) in arrived if now > before)
+
+
+def _last_hop(case: Case, member: str) -> str:
+    """The connection that a member receives by."""
+    if case.method == "unicast":
+        return network.flow_name(SENDER, member)
+    return f"{SENDER}-{'s1' if member[1] == 'b' else 's2'}-{member}"
+
+
+def _renamed(name: str, former: str, new: str) -> str:
+    return new if name == former else name
+
+
+def _changed(topology: Topology, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
+    return replace(topology, links=tuple(replace(link, spec=change(link.spec)) for link in topology.links))
