@@ -127,7 +127,7 @@ header group_header_t {
 }
 
 // Diffusion-type flow control: what a node tells its upstream neighbour about a flow (Takano et al., eq. 4).
-// With FLAG_PROBE it measures a link instead, see diffusion.p4.
+// With FLAG_PROBE it measures a link instead, see probes.p4.
 header feedback_t {
     flow_t  flow;        // of a probe: whatever its sender wants back
     bit<16> flags;       // FLAG_*

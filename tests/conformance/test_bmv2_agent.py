@@ -28,7 +28,7 @@ from tests.unit.p4.diffusion import (
     tick,
     tick_entry,
 )
-from tests.unit.p4.network import ROUTER_MAC, frame, mac, new_switch, ports
+from tests.unit.p4.network import ROUTER_MAC, frame, new_switch, ports, route_entry, station_entry
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: virtual interfaces"),
@@ -60,16 +60,8 @@ def bmv2(generator: Wires) -> Iterator[ProcessSwitch]:
                 [
                     +source_entry(port=DOWN, queue=QUEUE),
                     +tick_entry(port=DOWN, queue=QUEUE, to_port=UP),
-                    +fy.P4TableEntry(
-                        "station",
-                        match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-                        action=fy.P4TableAction("for_us"),
-                    ),
-                    +fy.P4TableEntry(
-                        "ipv4_route",
-                        match=fy.P4TableMatch({"hdr.ipv4.dst": "10.0.0.0/24"}),
-                        action=fy.P4TableAction("route", port=DOWN, src=ROUTER_MAC, dst=mac(3)),
-                    ),
+                    +station_entry(),
+                    +route_entry("10.0.0.0/24", DOWN),
                     +fy.P4TableEntry(
                         "controlled_flows",
                         priority=1,

@@ -125,7 +125,12 @@ class Splitting:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def sweep(self) -> None:
-        """Gives up the agents that have been away for too long."""
+        """Gives up the agents that have been away for too long, and sessions that have expired."""
+        held = {number for agent in self.agents.values() for number in agent.sessions}
+        for number in held:
+            session = self._manager.sessions.get(number)
+            if session and session.expired(self._wall()):
+                self.changed(number)
         for switch, since in list(self._lost.items()):
             away = self._clock() - since
             if away >= RESUME_GRACE:

@@ -25,7 +25,7 @@ from groupflow.p4rt.entries import Action, Entries
 from groupflow.p4rt.externs import Generator, QueueSettings
 from groupflow.switch import Output, Switch
 from tests.unit.p4.diffusion import Feedback, parsed
-from tests.unit.p4.network import JSON, P4INFO, ROUTER_MAC, mac
+from tests.unit.p4.network import JSON, P4INFO, ROUTER_MAC, mac, route_entry, station_entry
 
 UP, DOWN, SIDE = 1, 2, 3
 MS = 1_000_000
@@ -110,20 +110,7 @@ class Line:
         switch = Switch.load(
             JSON, P4INFO, ports=range(4), links=[f"{DOWN}:rate={rate}bit,queue={buffer},dir=out"]
         )
-        switch.write(
-            [
-                +fy.P4TableEntry(
-                    "station",
-                    match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-                    action=fy.P4TableAction("for_us"),
-                ),
-                +fy.P4TableEntry(
-                    "ipv4_route",
-                    match=fy.P4TableMatch({"hdr.ipv4.dst": "10.0.0.0/24"}),
-                    action=fy.P4TableAction("route", port=DOWN, src=ROUTER_MAC, dst=ROUTER_MAC),
-                ),
-            ]
-        )
+        switch.write([+station_entry(), +route_entry("10.0.0.0/24", DOWN, ROUTER_MAC)])
         return switch
 
     def control(self, flow: int, first: int = 0, *, d: Fraction, queue: int, external: bool = False) -> None:

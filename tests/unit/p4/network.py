@@ -110,6 +110,24 @@ def group_entry(group: int, *ports: int) -> fy.P4MulticastGroupEntry:
     return fy.P4MulticastGroupEntry(group, replicas=[(port, port) for port in ports])
 
 
+def station_entry() -> fy.P4TableEntry:
+    """Frames to ROUTER_MAC are for the switch."""
+    return fy.P4TableEntry(
+        "station",
+        match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
+        action=fy.P4TableAction("for_us"),
+    )
+
+
+def route_entry(prefix: str, port: int, dst: str | None = None) -> fy.P4TableEntry:
+    """Unicast to the prefix leaves on a port; `dst` is the MAC there, by default its host's."""
+    return fy.P4TableEntry(
+        "ipv4_route",
+        match=fy.P4TableMatch({"hdr.ipv4.dst": prefix}),
+        action=fy.P4TableAction("route", port=port, src=ROUTER_MAC, dst=dst or mac(port)),
+    )
+
+
 def new_switch() -> Switch:
     """The program on a switch without entries."""
     return Switch.load(JSON, P4INFO, ports=range(9), priority_queues=8)

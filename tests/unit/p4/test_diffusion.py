@@ -36,7 +36,17 @@ from tests.unit.p4.diffusion import (
     tick_entry,
 )
 from tests.unit.p4.layers import ACK, DATA, SYNC
-from tests.unit.p4.network import FIRST, ROUTER_MAC, drops, frame, mac, new_switch, ports
+from tests.unit.p4.network import (
+    FIRST,
+    ROUTER_MAC,
+    drops,
+    frame,
+    mac,
+    new_switch,
+    ports,
+    route_entry,
+    station_entry,
+)
 
 FOUR = (0x02, 0x40, 0x40)  # 4 per second: 256 units a packet
 
@@ -259,16 +269,8 @@ ROUTED = Ether(dst=ROUTER_MAC, src=mac(1)) / IP(src="10.0.0.1", dst="10.0.0.3")
 def test_rules_put_packets_into_queues(bare: Switch, port: int, packet: Packet, queue: int) -> None:
     bare.write(
         [
-            +fy.P4TableEntry(
-                "station",
-                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-                action=fy.P4TableAction("for_us"),
-            ),
-            +fy.P4TableEntry(
-                "ipv4_route",
-                match=fy.P4TableMatch({"hdr.ipv4.dst": "10.0.0.0/24"}),
-                action=fy.P4TableAction("route", port=3, src=ROUTER_MAC, dst=mac(3)),
-            ),
+            +station_entry(),
+            +route_entry("10.0.0.0/24", 3),
             +rule(1, 2, hdr__ipv4__src="10.0.0.1", hdr__ipv4__protocol=6, meta__src_port=5001, priority=9),
             +rule(2, 3, meta__dst_port=53, hdr__ipv4__protocol=17),
             +rule(3, 6, meta__ingress_port=4),

@@ -9,28 +9,25 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from groupflow.switch import Switch
-from tests.unit.p4.network import ROUTER_MAC, drops, ip, mac, only, ports
-
-
-def route(prefix: str, port: int) -> fy.P4TableEntry:
-    return fy.P4TableEntry(
-        "ipv4_route",
-        match=fy.P4TableMatch({"hdr.ipv4.dst": prefix}),
-        action=fy.P4TableAction("route", port=port, src=ROUTER_MAC, dst=mac(port)),
-    )
+from tests.unit.p4.network import (
+    ROUTER_MAC,
+    drops,
+    ip,
+    mac,
+    only,
+    ports,
+    route_entry,
+    station_entry,
+)
 
 
 @pytest.fixture
 def router(bare: Switch) -> Switch:
     bare.write(
         [
-            +fy.P4TableEntry(
-                "station",
-                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-                action=fy.P4TableAction("for_us"),
-            ),
-            +route(f"{ip(2)}/32", 2),
-            +route("10.0.0.0/24", 3),
+            +station_entry(),
+            +route_entry(f"{ip(2)}/32", 2),
+            +route_entry("10.0.0.0/24", 3),
             +fy.P4TableEntry(
                 "arp_responder",
                 match=fy.P4TableMatch({"hdr.arp.target_ip": f"{ip(2)}/32"}),

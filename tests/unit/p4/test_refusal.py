@@ -12,8 +12,16 @@ from scapy.packet import Packet, Raw
 from scapy.utils import checksum
 
 from groupflow.switch import Switch
-from tests.unit.p4.network import ROUTER_MAC, drops, ip, mac, only, ports
-from tests.unit.p4.test_forwarding import route
+from tests.unit.p4.network import (
+    ROUTER_MAC,
+    drops,
+    ip,
+    mac,
+    only,
+    ports,
+    route_entry,
+    station_entry,
+)
 
 PREFIX = "10.200.0.0/16"
 SERVED, UNSERVED = "10.200.0.1", "10.200.3.9"
@@ -22,21 +30,17 @@ SEQ, ACK = 0xFFFF_FFFE, 0x1234_5678
 
 
 @pytest.fixture
-def router(bare: Switch) -> Switch:
+def refusing(bare: Switch) -> Switch:
     """The prefix is refused, but for one session's address, which is behind port 2."""
     bare.write(
         [
-            +fy.P4TableEntry(
-                "station",
-                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-                action=fy.P4TableAction("for_us"),
-            ),
+            +station_entry(),
             +fy.P4TableEntry(
                 "ipv4_route",
                 match=fy.P4TableMatch({"hdr.ipv4.dst": PREFIX}),
                 action=fy.P4TableAction("refuse"),
             ),
-            +route(f"{SERVED}/32", 2),
+            +route_entry(f"{SERVED}/32", 2),
         ]
     )
     return bare
@@ -67,11 +71,11 @@ CASES = {  # segment: (sequence number, acknowledgement, flags) of the reset
 
 @pytest.mark.parametrize(("sent", "seq", "ack", "flags"), CASES.values(), ids=CASES.keys())
 def test_a_segment_becomes_the_reset_that_it_demands(
-    router: Switch, sent: Packet, seq: int, ack: int, flags: str
+    refusing: Switch, sent: Packet, seq: int, ack: int, flags: str
 ) -> None:
-    outputs = router.run(CLIENT, sent)
+    outputs = refusing.run(CLIENT, sent)
     got = only(outputs)
-    assert ports(outputs) == [CLIENT] and drops(router) == {}
+    assert ports(outputs) == [CLIENT] and drops(refusing) == {}
     assert (got.src, got.dst) == (ROUTER_MAC, mac(CLIENT))
     assert (got[IP].src, got[IP].dst, got[IP].ttl, got[IP].len) == (UNSERVED, ip(CLIENT), 64, 40)
     assert (got[IP].tos, got[IP].id, str(got[IP].flags)) == (0, 0, "DF")
@@ -89,7 +93,7 @@ def assert_checksums(frame: bytes) -> None:
     assert checksum(header[12:20] + b"\x00\x06\x00\x14" + tcp) == 0  # the pseudo header of RFC 9293
 
 
-def test_checksums_of_random_segments_are_right(router: Switch) -> None:
+def test_checksums_of_random_segments_are_right(refusing: Switch) -> None:
     choose = random.Random(20261121)
     for _ in range(300):
         sent = segment(choose.choice(("S", "A", "PA", "FA", "P")), choose.randbytes(choose.randrange(40)))
@@ -97,63 +101,63 @@ def test_checksums_of_random_segments_are_right(router: Switch) -> None:
         sent[TCP].sport, sent[TCP].dport = choose.randrange(2**16), choose.randrange(2**16)
         sent[TCP].window, sent[TCP].urgptr = choose.randrange(2**16), choose.randrange(2**16)
         sent[IP].src = f"10.{choose.randrange(256)}.{choose.randrange(256)}.{choose.randrange(256)}"
-        (output,) = router.run(CLIENT, sent)
+        (output,) = refusing.run(CLIENT, sent)
         assert_checksums(output.frame)
 
 
-def test_the_padding_of_a_short_frame_is_no_data(router: Switch) -> None:
+def test_the_padding_of_a_short_frame_is_no_data(refusing: Switch) -> None:
     padded = bytes(segment("S")) + b"\0" * 6
-    assert only(router.run(CLIENT, padded))[TCP].ack == (SEQ + 1) % 2**32
+    assert only(refusing.run(CLIENT, padded))[TCP].ack == (SEQ + 1) % 2**32
 
 
-def test_a_reset_is_not_answered(router: Switch) -> None:
+def test_a_reset_is_not_answered(refusing: Switch) -> None:
     for flags in ("R", "RA"):
-        assert router.run(CLIENT, segment(flags)) == []
-    assert drops(router) == {"refused": 2}
+        assert refusing.run(CLIENT, segment(flags)) == []
+    assert drops(refusing) == {"refused": 2}
 
 
 @pytest.mark.parametrize("inner", [UDP(dport=5000), ICMP()], ids=["udp", "icmp"])
-def test_what_is_not_tcp_is_dropped(router: Switch, inner: Packet) -> None:
+def test_what_is_not_tcp_is_dropped(refusing: Switch, inner: Packet) -> None:
     sent = Ether(src=mac(CLIENT), dst=ROUTER_MAC) / IP(src=ip(CLIENT), dst=UNSERVED) / inner
-    assert router.run(CLIENT, sent) == []
-    assert drops(router) == {"refused": 1}
+    assert refusing.run(CLIENT, sent) == []
+    assert drops(refusing) == {"refused": 1}
 
 
-def test_a_fragment_is_dropped(router: Switch) -> None:
+def test_a_fragment_is_dropped(refusing: Switch) -> None:
     for fields in ({"frag": 100}, {"flags": "MF"}):
         sent = segment("S", b"data")
         for name, value in fields.items():
             setattr(sent[IP], name, value)
-        assert router.run(CLIENT, sent) == []
-    assert drops(router) == {"refused": 2}
+        assert refusing.run(CLIENT, sent) == []
+    assert drops(refusing) == {"refused": 2}
 
 
 @pytest.mark.parametrize("words", [4, 0, 15], ids=["short header", "no header", "longer than the packet"])
-def test_a_header_that_contradicts_the_packet_is_malformed(router: Switch, words: int) -> None:
-    assert router.run(CLIENT, segment("S", dataofs=words)) == []
-    assert drops(router) == {"malformed": 1}
+def test_a_header_that_contradicts_the_packet_is_malformed(refusing: Switch, words: int) -> None:
+    assert refusing.run(CLIENT, segment("S", dataofs=words)) == []
+    assert drops(refusing) == {"malformed": 1}
 
 
-def test_a_packet_that_ends_within_its_tcp_header_is_malformed(router: Switch) -> None:
+def test_a_packet_that_ends_within_its_tcp_header_is_malformed(refusing: Switch) -> None:
     sent = segment("S", b"\0" * 20)
     sent[IP].len = 39
-    assert router.run(CLIENT, sent) == []
-    assert drops(router) == {"malformed": 1}
+    assert refusing.run(CLIENT, sent) == []
+    assert drops(refusing) == {"malformed": 1}
 
 
-def test_a_served_session_is_reached_as_any_host(router: Switch) -> None:
+def test_a_served_session_is_reached_as_any_host(refusing: Switch) -> None:
     sent = segment("S")
     sent[IP].dst = SERVED
-    outputs = router.run(CLIENT, sent)
+    outputs = refusing.run(CLIENT, sent)
     assert ports(outputs) == [2]
     assert bytes(only(outputs)[TCP]) == bytes(Ether(bytes(sent))[TCP]), (
         "TCP passes untouched, checksum and all"
     )
 
 
-def test_refusals_are_counted_by_port(router: Switch) -> None:
+def test_refusals_are_counted_by_port(refusing: Switch) -> None:
     for _ in range(3):
-        router.run(CLIENT, segment("S"))
-    router.run(CLIENT, segment("R"))
-    counts = {p: router.read(fy.P4CounterEntry("refusals", index=p))[0].packet_count for p in (1, 2)}
+        refusing.run(CLIENT, segment("S"))
+    refusing.run(CLIENT, segment("R"))
+    counts = {p: refusing.read(fy.P4CounterEntry("refusals", index=p))[0].packet_count for p in (1, 2)}
     assert counts == {1: 3, 2: 0}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import finsy as fy
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -19,9 +18,10 @@ from tests.unit.p4.network import (
     drops,
     frame,
     ip,
-    mac,
     only,
     ports,
+    route_entry,
+    station_entry,
     stream_entry,
 )
 
@@ -51,20 +51,7 @@ def test_a_request_of_a_stranger_is_dropped(switch: Switch) -> None:
 
 @pytest.mark.parametrize(("kind", "passes"), [(REPAIR, True), (SYNC, True), (DATA, False), (REPLY, False)])
 def test_only_a_caches_words_go_from_host_to_host(switch: Switch, kind: int, passes: bool) -> None:
-    switch.write(
-        [
-            +fy.P4TableEntry(
-                "station",
-                match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}),
-                action=fy.P4TableAction("for_us"),
-            ),
-            +fy.P4TableEntry(
-                "ipv4_route",
-                match=fy.P4TableMatch({"hdr.ipv4.dst": f"{ip(FIRST)}/32"}),
-                action=fy.P4TableAction("route", port=FIRST, src=ROUTER_MAC, dst=mac(FIRST)),
-            ),
-        ]
-    )
+    switch.write([+station_entry(), +route_entry(f"{ip(FIRST)}/32", FIRST)])
     packet = frame(AGENT, kind, b"r", dst=ip(FIRST), seq=3)
     packet[Ether].dst = ROUTER_MAC
     packet[UDP].sport, packet[UDP].dport = GROUP_PORT, 40000

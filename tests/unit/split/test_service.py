@@ -387,6 +387,16 @@ async def test_an_expired_session_is_refused(tmp_path: Path) -> None:
         assert subject.routes("s1") == REFUSED
 
 
+async def test_a_session_that_expires_without_members_is_refused(tmp_path: Path) -> None:
+    async with lab(tmp_path) as subject:
+        now = int(subject.world.clock.now + 1_700_000_000)
+        await subject.world.session(tcp=TCP, expires=now + 10)
+        assert subject.branches("c1") == []
+        await subject.world.advance(12)
+        await until(lambda: subject.branches("c1") == ["no session"], "over")
+        assert subject.routes("s1") == REFUSED
+
+
 async def test_sessions_stored_before_there_was_tcp_are_read(tmp_path: Path) -> None:
     store = MemoryStore()
     async with lab(tmp_path, store=store) as subject:
