@@ -1,9 +1,12 @@
-"""Runs of an experiment on several cores, with a progress bar."""
+"""Runs of an experiment on several cores, with a progress bar. What is finished stays, whatever comes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import signal
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import Event
+from multiprocessing.synchronize import Event as Flag
 from typing import TypeVar
 
 from rich.console import Console
@@ -11,6 +14,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
+
+_stop: Flag | None = None
+"""in a worker: set when its job is to end"""
 
 
 def run_all(
@@ -20,15 +26,17 @@ def run_all(
     cores: int,
     console: Console,
     what: Callable[[Done], str],
-) -> Iterator[Done]:
+) -> Generator[Done]:
     """What `one` makes of each job, as they are done. `one` and the jobs go to other processes.
 
-    Interrupted, or after an error, what has not begun is not begun any more.
+    Interrupted, or after an error, what has not begun is not begun any more, and jobs that call
+    `end_when_told` end at once; the exception is raised again.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    stop = Event()
     with (
         Progress(*columns, TimeElapsedColumn(), console=console) as bar,
-        ProcessPoolExecutor(cores) as pool,
+        ProcessPoolExecutor(cores, initializer=_prepare, initargs=(stop,)) as pool,
     ):
         task = bar.add_task("runs", total=len(jobs))
         pending = [pool.submit(one, job) for job in jobs]
@@ -38,5 +46,19 @@ def run_all(
                 bar.update(task, advance=1, description=what(result))
                 yield result
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()
+            pool.shutdown(cancel_futures=True)
             raise
+
+
+def end_when_told(_: object) -> None:
+    """Ends the job that calls it when the others are to end. `groupflow.sim.run` calls it as its progress."""
+    if _stop is not None and _stop.is_set():
+        raise KeyboardInterrupt
+
+
+def _prepare(stop: Flag) -> None:
+    """In a new worker. Ctrl-C reaches all processes of a terminal: the parent says what follows from it."""
+    global _stop
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
+from experiments.common.drawing import save
 from experiments.icn2011.outcome import Indices, Points
 from experiments.icn2011.paper import DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case
 
@@ -43,6 +41,13 @@ class Figure:
     index: Callable[[Indices], float]
     limits: tuple[float, float]
     lines: tuple[Line, ...]
+    more: Callable[[tuple[float, ...]], Iterable[Case]] = lambda _: ()
+    """points that its claims need besides, of these loads"""
+
+    def cases(self, loads: tuple[float, ...]) -> Iterator[Case]:
+        """Its points."""
+        yield from (replace(line.case, load=load) for line in self.lines for load in loads)
+        yield from self.more(loads)
 
 
 def _members() -> Iterable[Line]:
@@ -50,6 +55,11 @@ def _members() -> Iterable[Line]:
         for members in MEMBERS:
             label = f"{NAMES[method]} (member:{members})"
             yield Line(label, Case(method, 0.0, members=members), dashed=members == 1)
+
+
+def _demand(loads: tuple[float, ...]) -> Iterable[Case]:
+    """Below the link's capacity: unicast to 3 members a network is 9 streams."""
+    yield Case("unicast", loads[0], members=3)
 
 
 def _delays() -> Iterable[Line]:
@@ -75,7 +85,7 @@ _CONSUMPTION = "Bandwidth consumption [Mb/s]"
 FIGURES = (
     Figure(
         6, "Bandwidth consumption of the link between ma1 and SA1", _CONSUMPTION,
-        lambda i: i.consumption_mbps, MBPS, tuple(_members()),
+        lambda i: i.consumption_mbps, MBPS, tuple(_members()), _demand,
     ),
     Figure(
         7, "Reception throughput", "Reception throughput [Mb/s]",
@@ -95,18 +105,11 @@ FIGURES = (
 )  # fmt: skip
 
 
-def draw(folder: Path, points: Points) -> list[Path]:
-    """Writes every figure; gives the files."""
-    return [draw_one(folder / f"figure-{figure.number}.png", figure, points) for figure in FIGURES]
-
-
-def draw_one(path: Path, figure: Figure, points: Points) -> Path:
+def draw(path: Path, figure: Figure, points: Points) -> None:
     """Writes one figure."""
     drawing, axis = plt.subplots(figsize=(5.6, 4.0), layout="constrained")
     panel(axis, figure, points)
-    drawing.savefig(path, dpi=120)
-    plt.close(drawing)
-    return path
+    save(drawing, path)
 
 
 def panel(axis: Axes, figure: Figure, points: Points) -> None:

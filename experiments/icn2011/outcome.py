@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from statistics import fmean, pstdev
 from typing import TypeAlias
 
+from experiments.common.table import Row, write_rows
 from experiments.icn2011.network import SWITCH_OF, flow_name
 from experiments.icn2011.paper import MEGABIT, MSS, Case
+from experiments.icn2011.plan import Run
 from groupflow import sim
+
+FULL = "queue_full"
+"""why a packet was dropped. Ticks of diffusion-type flow control end in a switch, which is no loss."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +39,15 @@ class Indices:
     lost_at_senders: float
     """packets that did not fit senders' output buffers"""
     lost_in_network: float
+    """and others' queues"""
     timeouts: float
 
 
 @dataclass(frozen=True)
-class Run:
-    """A case with a seed."""
+class Outcome:
+    """What a run measured."""
 
-    case: Case
-    seed: int
+    run: Run
     indices: Indices
     simulated_s: float
     packet_hops: int
@@ -60,8 +66,9 @@ class Point:
 Points: TypeAlias = Mapping[Case, Point]
 
 
-def measure(case: Case, seed: int, results: sim.Results) -> Run:
+def measure(run: Run, results: sim.Results) -> Outcome:
     """The indices of a run."""
+    case = run.case
     seconds = results.simulated_s
     flows = results.flows
     streams: list[list[float]] = []
@@ -80,10 +87,9 @@ def measure(case: Case, seed: int, results: sim.Results) -> Run:
         transmitted += sum(flow.sent_packets - (flow.retransmissions or 0) for flow in firsts) * MSS
     links = results.link_bytes
     up = [links[case.entry(source), SWITCH_OF[source]] for source in case.sources]
-    at_senders = sum(results.dropped(case.entry(source)) for source in case.sources)
-    return Run(
-        case=case,
-        seed=seed,
+    at_senders = sum(results.dropped(case.entry(source), FULL) for source in case.sources)
+    return Outcome(
+        run=run,
         indices=Indices(
             consumption_mbps=fmean(up) * 8 / seconds / MEGABIT,
             reception_mbps=fmean(min(rates) for rates in streams),
@@ -95,7 +101,7 @@ def measure(case: Case, seed: int, results: sim.Results) -> Run:
             cache_ratio=results.peak_cached_bytes.get("s1", 0) / max(transmitted, 1),
             acknowledgements_mbps=_acknowledgements(case, results),
             lost_at_senders=at_senders,
-            lost_in_network=results.dropped() - at_senders,
+            lost_in_network=results.dropped(reason=FULL) - at_senders,
             timeouts=sum(flow.timeouts or 0 for flow in flows.values()),
         ),
         simulated_s=seconds,
@@ -130,11 +136,11 @@ def _first_hops(case: Case, source: str) -> list[str]:
     return [f"{source}-{source}-{SWITCH_OF[source]}"]
 
 
-def points(runs: Iterable[Run]) -> dict[Case, Point]:
+def points(outcomes: Iterable[Outcome]) -> dict[Case, Point]:
     """Mean and spread of each case over its seeds."""
     by_case: dict[Case, list[Indices]] = {}
-    for run in runs:
-        by_case.setdefault(run.case, []).append(run.indices)
+    for outcome in outcomes:
+        by_case.setdefault(outcome.run.case, []).append(outcome.indices)
     return {case: Point(_each(found, fmean), _each(found, pstdev)) for case, found in by_case.items()}
 
 
@@ -144,9 +150,13 @@ def _each(found: list[Indices], statistic: Callable[[Iterable[float]], float]) -
     )
 
 
-def rows(found: Points) -> list[dict[str, object]]:
-    """Points as JSON has them: the case, with mean and spread of each index."""
-    return [
-        {**asdict(case), "mean": asdict(point.mean), "spread": asdict(point.spread)}
-        for case, point in found.items()
-    ]
+def write_table(path: Path, outcomes: Iterable[Outcome]) -> None:
+    """A row a run, as CSV: its case and seed, then its indices."""
+    write_rows(path, [_row(outcome) for outcome in outcomes])
+
+
+def _row(outcome: Outcome) -> Row:
+    run = outcome.run
+    indices = {name: round(value, 6) for name, value in asdict(outcome.indices).items()}
+    cost = {"packet_hops": outcome.packet_hops, "wall_s": round(outcome.wall_s, 3)}
+    return {**asdict(run.case), "seed": run.seed, "simulated_s": run.seconds, **indices, **cost}

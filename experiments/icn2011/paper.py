@@ -1,10 +1,9 @@
-"""The paper's simulation: Fig. 5, Table I, and which runs its figures 6 to 12 need."""
+"""The paper's simulation: Fig. 5, Table I, and a point of its figures 6 to 12."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from groupflow.sim.model import Variant
@@ -21,7 +20,7 @@ FRAME_BYTES = PACKET_BYTES + 14
 MSS = PACKET_BYTES - 40
 MESSAGE_BYTES = 5_000_000
 SECONDS = 100.0
-LOADS = tuple(n / 10 for n in range(1, 11))
+LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 MEMBERS = (1, 5)
 """members of networks b, c and d in Fig. 6; of the other figures the paper does not say, and 5 are taken"""
 DELAYS_MS = (10, 100)
@@ -45,7 +44,7 @@ class Case:
 
     method: Method
     load: float
-    senders: Literal[1, 4] = 1
+    senders: Literal[1, 2, 4] = 1
     members: int = 5
     """of each of the networks b, c and d, when there is one sender"""
     delay_ms: int = 10
@@ -56,6 +55,10 @@ class Case:
     """whether a sender's TCP can overflow its output buffer (Table I), or is held back, as an agent's is"""
     agent_pps: int | None = None
     """packets an agent handles in a second; None: any number"""
+    routers: int = 0
+    """P4 switches between the session agents; their links share the delay, and the last one is narrow"""
+    diffusion: float | None = None
+    """D of the flow control on those switches; None: TCP alone"""
 
     @property
     def period_ns(self) -> int:
@@ -71,23 +74,7 @@ class Case:
         return SENDERS[: self.senders]
 
     def receivers(self, source: str) -> tuple[str, ...]:
-        """Of one sender all members of the other networks; of four, the other senders."""
+        """Of one sender all members of the other networks; of more, member 1 of each other network."""
         if self.senders == 1:
             return tuple(f"m{network}{n}" for network in "bcd" for n in range(1, self.members + 1))
         return tuple(member for member in SENDERS if member != source)
-
-
-def cases(loads: Iterable[float] = LOADS) -> list[Case]:
-    """Every point of figures 6 to 12, once."""
-    return list(dict.fromkeys(_cases(tuple(loads))))
-
-
-def _cases(loads: tuple[float, ...]) -> Iterator[Case]:
-    for method in METHODS:
-        for load in loads:
-            one = Case(method, load)
-            yield from (replace(one, members=members) for members in MEMBERS)
-            yield from (replace(one, delay_ms=delay) for delay in DELAYS_MS)
-            yield replace(one, senders=4, members=1)
-        # Demand shows below the link's capacity: unicast to 3 members is 9 streams of a tenth of it.
-        yield from (Case(method, loads[0], members=members) for members in (1, 2, 3))

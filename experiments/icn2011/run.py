@@ -1,94 +1,95 @@
-"""`groupflow reproduce icn2011`: runs all points, writes data, figures and claims, prints the table."""
+"""`groupflow reproduce icn2011`: runs figures or studies, writes data, figures and claims, prints them."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
-from functools import partial
-from typing import TypeAlias
 
 from rich.console import Console
 
-from experiments.common.claims import RunSummary, print_claims, write_claims, write_json
-from experiments.common.pool import run_all
-from experiments.icn2011 import figures, network
-from experiments.icn2011.claims import evaluate
-from experiments.icn2011.outcome import Run, measure, points, rows
-from experiments.icn2011.paper import (
-    LOADS,
-    QUICK_LOADS,
-    QUICK_SECONDS,
-    QUICK_SEEDS,
-    SECONDS,
-    SEEDS,
-    Case,
-    cases,
-)
-from groupflow import sim
-from groupflow.cli.command import OK, REFUSED, CommandError
+from experiments.common.claims import RunSummary, print_claims, write_claims
+from experiments.icn2011 import parts
+from experiments.icn2011.execute import execute
+from experiments.icn2011.figures import FIGURES
+from experiments.icn2011.parts import Part
+from experiments.icn2011.plan import Run
+from experiments.icn2011.studies import STUDIES
+from groupflow.cli.command import INTERRUPTED, OK, REFUSED, CommandError
 from groupflow.cli.experiments import ExperimentOptions
-
-Job: TypeAlias = tuple[Case, int]
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured."""
-    if options.scenarios:
-        raise CommandError("--scenario: this paper has none; leave it out", REFUSED)
-    seconds = QUICK_SECONDS if options.quick else SECONDS
-    seeds = range(options.seed, options.seed + (QUICK_SEEDS if options.quick else SEEDS))
-    chosen = cases(QUICK_LOADS if options.quick else LOADS)
-    options.out.mkdir(parents=True, exist_ok=True)
+    """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured.
+
+    Interrupted (130), it writes and prints the claims of what is finished.
+    """
+    chosen = _chosen(options)
+    wanted = _in_order(chosen)
     started = time.monotonic()
     console = Console(stderr=options.json)
-    runs = simulate(chosen, seeds, seconds=seconds, cores=options.jobs, console=console)
-    found = points(runs)
-    write_json(options.out / "points.json", rows(found))
-    figures.draw(options.out, found)
-    claims = evaluate(found)
+    interrupted = False
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with closing(execute(wanted, options.jobs, console)) as runs:
+            for outcome in runs:
+                for part in chosen:
+                    part.add(outcome, options.out)
+    except KeyboardInterrupt:
+        interrupted = True
+    except OSError as error:
+        raise CommandError(
+            f"{error.filename or options.out}: {error.strerror}; choose another --out"
+        ) from None
+    done = _report(options, chosen, time.monotonic() - started, console)
+    if interrupted:
+        print(f"groupflow: interrupted after {done} of {len(wanted)} runs", file=sys.stderr)
+    return INTERRUPTED if interrupted else OK
+
+
+def _chosen(options: ExperimentOptions) -> list[Part]:
+    """The figures, or the studies that are named."""
+    quick, seed = options.quick, options.seed
+    if options.scenarios:
+        raise CommandError(
+            f"--scenario {options.scenarios[0]}: this paper has none; leave it out, or choose a --study",
+            REFUSED,
+        )
+    for name in options.studies:
+        if name not in STUDIES:
+            raise CommandError(f"--study {name}: there are {', '.join(STUDIES)}", REFUSED)
+    if options.studies:
+        return [parts.study(name, quick=quick, seed=seed) for name in dict.fromkeys(options.studies)]
+    return [parts.figure(figure, quick=quick, seed=seed) for figure in FIGURES]
+
+
+def _in_order(chosen: Sequence[Part]) -> list[Run]:
+    """Part after part; of each the longest first, so that no core waits for one of them at the end."""
+    ordered = (run for part in chosen for run in sorted(part.runs, key=lambda run: -run.cost))
+    return list(dict.fromkeys(ordered))
+
+
+def _report(options: ExperimentOptions, chosen: Sequence[Part], wall_s: float, console: Console) -> int:
+    """Gives how many runs are over."""
+    found = [claim for part in chosen for claim in part.claims]
+    ran = {run: outcome for part in chosen for run, outcome in part.measured.items()}
     summary = RunSummary(
-        wall_s=round(time.monotonic() - started, 3),
-        simulated_s=round(sum(each.simulated_s for each in runs), 6),
-        packet_hops=sum(each.packet_hops for each in runs),
+        wall_s=round(wall_s, 3),
+        simulated_s=round(sum(outcome.simulated_s for outcome in ran.values()), 6),
+        packet_hops=sum(outcome.packet_hops for outcome in ran.values()),
         seed=options.seed,
     )
-    write_claims(options.out, claims, summary)
+    write_claims(options.out, found, summary)
     if options.json:
-        json.dump({"claims": [asdict(c) for c in claims], "run": asdict(summary)}, sys.stdout, indent=2)
+        json.dump({"claims": [asdict(c) for c in found], "run": asdict(summary)}, sys.stdout, indent=2)
         print()
     else:
-        print_claims(console, claims)
+        print_claims(console, found)
         console.print(
-            f"{len(runs)} runs, {summary.packet_hops / 1e6:.0f} million packet hops"
+            f"{len(ran)} runs, {summary.packet_hops / 1e6:.0f} million packet hops"
             f" in {summary.wall_s:.0f} s; {options.out}"
         )
-    return OK
-
-
-def simulate(
-    chosen: Iterable[Case], seeds: Iterable[int], *, seconds: float, cores: int, console: Console
-) -> list[Run]:
-    """Runs every case with every seed; gives them in this order."""
-    # The longest first: no core waits for one of them at the end.
-    wanted: list[Job] = [(case, seed) for case in chosen for seed in seeds]
-    jobs = sorted(wanted, key=lambda job: _work(job[0]), reverse=True)
-    one = partial(run_one, seconds=seconds)
-    done = run_all(
-        one, jobs, cores=cores, console=console, what=lambda run: f"{run.case.method} {run.case.load}"
-    )
-    order = {job: place for place, job in enumerate(wanted)}
-    return sorted(done, key=lambda run: order[run.case, run.seed])
-
-
-def _work(case: Case) -> float:
-    """About how many packets a run moves."""
-    return case.load * (case.senders * 5 if case.senders > 1 else 2 + 3 * case.members)
-
-
-def run_one(job: Job, *, seconds: float) -> Run:
-    """Runs one case with one seed."""
-    case, seed = job
-    return measure(case, seed, sim.run(network.scenario(case, seconds=seconds, seed=seed)))
+    return len(ran)

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from experiments.takano.drawing import COLOURS, PALE, save
+from experiments.common.drawing import COLOURS, PALE, save
 from experiments.takano.outcome import Outcome
 
 SNAPSHOTS = 5

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from experiments.common.table import Row, write_rows
 from experiments.takano.outcome import Outcome
 
-Cell = str | int | float
 
-
-def row(outcome: Outcome) -> dict[str, Cell]:
+def row(outcome: Outcome) -> Row:
     """One run. Means and spreads are over the settled part; a unit that is not in the name is packets."""
     run, case = outcome.run, outcome.case
     throughput = outcome.mean_throughput_bps
@@ -44,10 +42,4 @@ def row(outcome: Outcome) -> dict[str, Cell]:
 
 def write_table(path: Path, outcomes: Iterable[Outcome]) -> None:
     """Writes the file whole or not at all."""
-    rows = [row(outcome) for outcome in outcomes]
-    part = path.with_name(f".{path.name}.part")
-    with part.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, fieldnames=list(rows[0]))
-        table.writeheader()
-        table.writerows(rows)
-    part.replace(path)
+    write_rows(path, [row(outcome) for outcome in outcomes])

@@ -34,7 +34,7 @@ class ExperimentOptions:
     scenarios: tuple[str, ...] = ()
     """of the paper"""
     studies: tuple[str, ...] = ()
-    """beyond the paper; neither scenarios nor studies: all of both"""
+    """beyond the paper; where neither scenarios nor studies are named, the paper's `run` says what is run"""
     quick: bool = False
     """the short variant that shows the same, for tests"""
     jobs: int = 1

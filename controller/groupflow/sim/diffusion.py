@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from groupflow.sim.model import (
@@ -17,6 +18,9 @@ from groupflow.sim.model import (
     SwitchSetup,
     TcpTraffic,
 )
+from groupflow.sim.network_spec import flow_ports
+from groupflow.sim.split import session_flows, split_flows
+from groupflow.topology import Host
 
 if TYPE_CHECKING:
     from groupflow.diffusion.plan import Part, Rule
@@ -43,54 +47,84 @@ class Diffusion:
 
 
 def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
-    """The scenario under control. Raises ScenarioError and CoefficientError."""
+    """The scenario under control. Raises ScenarioError and CoefficientError.
+
+    A connection of a split session is a flow by its name (`SplitSession.hop`): it is controlled on the P4
+    switches between its ends, and an agent that sends it is a host to them.
+    """
     from groupflow.diffusion import stability
     from groupflow.diffusion.plan import FLOW_QUEUES, QUEUES, part_entries
 
-    flows = {flow.name: flow for flow in scenario.flows}
+    flows = (*scenario.flows, *split_flows(scenario)[0])
+    by_name = {flow.name: flow for flow in flows}
+    ports = flow_ports(flows)
     entries: dict[str, Entries] = {}
     generators = Counter[str]()
     limits: set[tuple[str, int, int]] = set()
     for number, name in enumerate(control.flows, 1):
-        if name not in flows:
+        if name not in by_name:
             raise ScenarioError(
-                f"diffusion.flows: no flow {name!r} in the traffic; name one of {', '.join(flows)}"
+                f"diffusion.flows: no flow {name!r} in the traffic; name one of {', '.join(by_name)}"
             )
         if number not in FLOW_QUEUES:
             raise ScenarioError(
                 f"diffusion.flows: more than {len(FLOW_QUEUES)} flows; leave some uncontrolled"
             )
-        flow = flows[name]
+        flow = by_name[name]
+        rule = _rule(scenario, flow, ports[name])
         for part in _parts(scenario, control, flow, number, generators):
             held = entries.setdefault(part.switch, {})
-            held |= part_entries(number, _rule(scenario, flow), part, control.d, control.alpha)
+            held |= part_entries(number, rule, part, control.d, control.alpha)
             limits |= {(part.switch, branch.port, number) for branch in part.branches}
-        if control.host_delay_ns is not None:
-            flows[name] = replace(flow, shaped_as=number)
     setups = dict(scenario.setups)
     for switch, held in entries.items():
-        ports = {(port, queue) for name, port, queue in limits if name == switch}
-        setups[switch] = _setup(scenario, switch, held, ports, control)
+        queued = {(port, queue) for name, port, queue in limits if name == switch}
+        setups[switch] = _setup(scenario, switch, held, queued, control)
     queues = max(scenario.queues, QUEUES)
     warning = stability.warning(control.d, control.alpha)
+    told = _told(scenario, control) if control.host_delay_ns is not None else scenario
     return replace(
-        scenario,
-        flows=tuple(flows.values()),
+        told,
         setups=setups,
         queues=queues,
         warnings=(*scenario.warnings, f"diffusion.d: {warning}") if warning else scenario.warnings,
     )
 
 
-def _rule(scenario: Scenario, flow: Flow) -> Rule:
+def _told(scenario: Scenario, control: Diffusion) -> Scenario:
+    """Whoever sends a controlled flow shapes it."""
+    number = {name: place for place, name in enumerate(control.flows, 1)}
+    flows = (replace(f, shaped_as=number[f.name]) if f.name in number else f for f in scenario.flows)
+    splits = (
+        replace(
+            session,
+            shaped_as={
+                hop.name: number[hop.name] for hop in session_flows(scenario, session) if hop.name in number
+            },
+        )
+        for session in scenario.splits
+    )
+    return replace(scenario, flows=tuple(flows), splits=tuple(splits))
+
+
+def _rule(scenario: Scenario, flow: Flow, ports: tuple[int, int]) -> Rule:
+    """Agents send several flows to each other, which their ports tell apart."""
     from groupflow.diffusion.plan import Rule
 
-    hosts = scenario.topology.hosts
+    source_port, destination_port = ports
     return Rule(
-        src=int(hosts[flow.source].ip),
-        dst=int(hosts[flow.destination].ip),
+        src=int(_host(scenario, flow.source).ip),
+        dst=int(_host(scenario, flow.destination).ip),
         protocol=_TCP if isinstance(flow.traffic, TcpTraffic) else _UDP,
+        src_port=source_port,
+        dst_port=destination_port,
     )
+
+
+def _host(scenario: Scenario, end: str) -> Host:
+    """Whose address an end has: of an agent, the agent host's."""
+    hosts, switches = scenario.topology.hosts, scenario.topology.switches
+    return hosts[switches[end].agent or ""] if end in switches else hosts[end]
 
 
 def _parts(
@@ -101,24 +135,42 @@ def _parts(
     from groupflow.diffusion.plan import Branch, Part, Upstream, ticks_of
 
     topology = scenario.topology
-    source, sink = topology.hosts[flow.source], topology.hosts[flow.destination]
-    path = topology.path(source.switch, sink.switch)
-    if path is None:
-        raise ScenarioError(f"traffic.{flow.name}: {flow.destination} cannot be reached from {flow.source}")
+    way = _way(scenario, flow)
     upstream = None
     if control.host_delay_ns is not None:
-        upstream = Upstream(flow.source, source.port, control.host_delay_ns, external=True)
-    for here, there in zip(path, (*path[1:], flow.destination), strict=True):
+        upstream = Upstream(
+            flow.source, topology.port_to(way[1], way[0]), control.host_delay_ns, external=True
+        )
+    for here, there in pairwise(way[1:]):
         spec = topology.link_between(here, there).spec
         rate = line_rate(spec.rate, control.packet_bytes)
         port = topology.port_to(here, there)
-        branch = Branch(there, port, spec.delay_ns, rate, controlled=there in topology.switches)
+        branch = Branch(there, port, spec.delay_ns, rate, controlled=there != way[-1])
         first = generators[here]
         generators[here] += ticks_of(upstream, (branch,))
         mac = bytes.fromhex(topology.switches[here].mac.replace(":", ""))
         yield Part(here, mac, upstream, (branch,), queue, tuple(range(first, generators[here])))
-        if there in topology.switches:
+        if there != way[-1]:
             upstream = Upstream(here, topology.port_to(there, here), spec.delay_ns, external=False)
+
+
+def _way(scenario: Scenario, flow: Flow) -> tuple[str, ...]:
+    """Its nodes, from end to end; those between are P4 switches. Raises ScenarioError."""
+    topology = scenario.topology
+    ends = flow.source, flow.destination
+    start, goal = (topology.hosts[end].switch if end in topology.hosts else end for end in ends)
+    path = topology.path(start, goal)
+    if path is None:
+        raise ScenarioError(f"traffic.{flow.name}: {flow.destination} cannot be reached from {flow.source}")
+    between = [switch for switch in path if switch not in ends]
+    for switch in between:
+        if scenario.kind(switch) != "p4":
+            raise ScenarioError(
+                f"diffusion.flows: {flow.name} passes {switch}, which has no P4; leave it out"
+            )
+    if not between:
+        raise ScenarioError(f"diffusion.flows: {flow.name} passes no switch; leave it out")
+    return (flow.source, *between, flow.destination)
 
 
 def _setup(

@@ -164,6 +164,8 @@ class SplitSession:
     cache_bytes: int | None = None
     """n2n: an agent acknowledges so many bytes more than all its branches have, and caches besides what is in
     flight then; None: all that come"""
+    shaped_as: Mapping[str, int] = field(default_factory=dict[str, int])
+    """of its connections (`hop`) that are shaped to what feedback tells: the number by which it names them"""
 
     def hop(self, sender: str, receiver: str) -> str:
         """The name under which one of its connections is measured."""

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from groupflow.sim.model import (
     Arrivals,
@@ -154,10 +154,10 @@ def _loss(link: Link, extra: LinkExtra) -> dict[str, object]:
     }
 
 
-def _flows(flows: Iterable[Flow]) -> list[dict[str, object]]:
-    """Each flow has ports of its own at both hosts, so that one address and port name one end."""
+def flow_ports(flows: Iterable[Flow]) -> dict[str, tuple[int, int]]:
+    """Source and destination port of each flow: its own at both hosts, so that they name one end each."""
     at_source, at_destination = Counter[str](), Counter[str]()
-    specs: list[dict[str, object]] = []
+    ports: dict[str, tuple[int, int]] = {}
     for flow in flows:
         source_port = _FIRST_SOURCE_PORT + at_source[flow.source]
         destination_port = _FIRST_DESTINATION_PORT + at_destination[flow.destination]
@@ -165,20 +165,26 @@ def _flows(flows: Iterable[Flow]) -> list[dict[str, object]]:
             raise ScenarioError(f"traffic.{flow.name}: the host has too many flows; use more hosts")
         at_source[flow.source] += 1
         at_destination[flow.destination] += 1
-        specs.append(
-            {
-                "name": flow.name,
-                "from": flow.source,
-                "to": flow.destination,
-                "source_port": source_port,
-                "destination_port": destination_port,
-                "start_ns": flow.start_ns,
-                "stop_ns": flow.stop_ns,
-                "shaped_as": flow.shaped_as,
-            }
-            | (_udp(flow.traffic) if isinstance(flow.traffic, UdpTraffic) else _tcp(flow.traffic))
-        )
-    return specs
+        ports[flow.name] = (source_port, destination_port)
+    return ports
+
+
+def _flows(flows: Sequence[Flow]) -> list[dict[str, object]]:
+    ports = flow_ports(flows)
+    return [
+        {
+            "name": flow.name,
+            "from": flow.source,
+            "to": flow.destination,
+            "source_port": ports[flow.name][0],
+            "destination_port": ports[flow.name][1],
+            "start_ns": flow.start_ns,
+            "stop_ns": flow.stop_ns,
+            "shaped_as": flow.shaped_as,
+        }
+        | (_udp(flow.traffic) if isinstance(flow.traffic, UdpTraffic) else _tcp(flow.traffic))
+        for flow in flows
+    ]
 
 
 def _udp(traffic: UdpTraffic) -> dict[str, object]:

@@ -150,14 +150,17 @@ def _program(scenario: Scenario) -> "Program":
 
 
 def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
-    """The very entries that the controller installs at start."""
-    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, encode
+    """The entries that the controller installs at start, and what lets nodes without P4 be neighbours."""
+    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Action, Change, Key, encode
     from groupflow.sessions.desired import unicast_entries
 
     program = _program(scenario)
+    # They leave Ethernet addresses as they are: what was sent to one of them comes on under its address.
+    plain = [s.mac for s in scenario.topology.switches.values() if scenario.kind(s.name) != "p4"]
+    stations = {Key("station", (int(mac.replace(":", ""), 16),)): Action("for_us", ()) for mac in plain}
 
     def updates(switch: str) -> "list[p4r.Update]":
-        entries = unicast_entries(scenario.topology, switch)
+        entries = unicast_entries(scenario.topology, switch) | stations
         keys = sorted(entries, key=lambda key: (TABLE_ORDER.index(key.table), key.match))
         return [encode(program, Change(INSERT, key, entries[key])) for key in keys]
 

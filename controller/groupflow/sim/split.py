@@ -24,12 +24,17 @@ def split_flows(scenario: Scenario) -> tuple[list[Flow], list[dict[str, object]]
     relays: list[dict[str, object]] = []
     for session in scenario.splits:
         tree = _tree(scenario, session)
-        for sender, receivers in tree.items():
-            flows += [_hop(session, sender, receiver) for receiver in receivers]
+        flows += session_flows(scenario, session)
         upstream = {receiver: sender for sender, receivers in tree.items() for receiver in receivers}
         agents = (agent for agent in tree if agent != session.source)
         relays += [_relay(session, upstream[agent], agent, tree[agent]) for agent in agents]
     return flows, relays
+
+
+def session_flows(scenario: Scenario, session: SplitSession) -> list[Flow]:
+    """The connections of one split session. Raises ScenarioError."""
+    tree = _tree(scenario, session)
+    return [_hop(session, sender, receiver) for sender, receivers in tree.items() for receiver in receivers]
 
 
 def _relay(session: SplitSession, sender: str, agent: str, receivers: list[str]) -> dict[str, object]:
@@ -45,7 +50,8 @@ def _relay(session: SplitSession, sender: str, agent: str, receivers: list[str])
 def _hop(session: SplitSession, sender: str, receiver: str) -> Flow:
     first = sender == session.source
     traffic = session.traffic if first else replace(session.traffic, size=None, messages=None)
-    return Flow(session.hop(sender, receiver), sender, receiver, traffic, session.start_ns)
+    name = session.hop(sender, receiver)
+    return Flow(name, sender, receiver, traffic, session.start_ns, shaped_as=session.shaped_as.get(name))
 
 
 def _tree(scenario: Scenario, session: SplitSession) -> dict[str, list[str]]:

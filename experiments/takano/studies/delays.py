@@ -20,7 +20,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import MaxNLocator
 
 from experiments.common.claims import Claim
-from experiments.takano.drawing import COLOURS, save
+from experiments.common.drawing import COLOURS, save
 from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES

@@ -14,8 +14,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from experiments.common.claims import Claim
+from experiments.common.drawing import COLOURS, save
 from experiments.takano.claims import NEAR
-from experiments.takano.drawing import COLOURS, save
 from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES, Case, Source

@@ -21,8 +21,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 
 from experiments.common.claims import Claim
+from experiments.common.drawing import COLOURS, save
 from experiments.takano.claims import FAIR, HALF, NEAR
-from experiments.takano.drawing import COLOURS, save
 from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES

@@ -32,7 +32,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
 from experiments.common.claims import Claim
-from experiments.takano.drawing import save
+from experiments.common.drawing import save
 from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES, LINK_DELAY_NS

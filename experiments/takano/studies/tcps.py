@@ -13,7 +13,7 @@ from pathlib import Path
 from matplotlib import pyplot as plt
 
 from experiments.common.claims import Claim
-from experiments.takano.drawing import COLOURS, PALE, save
+from experiments.common.drawing import COLOURS, PALE, save
 from experiments.takano.judge import Outcomes, Rule
 from experiments.takano.outcome import Outcome
 from experiments.takano.paper import CASES

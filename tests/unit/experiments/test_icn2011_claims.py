@@ -1,5 +1,6 @@
 """What decides whether a reproduction agrees with the split-connection paper, on points made up."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from experiments.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, evaluate
-from experiments.icn2011.figures import draw
-from experiments.icn2011.outcome import Indices, Point, Run, points
-from experiments.icn2011.paper import Case, cases
+from experiments.icn2011.figures import FIGURES, Figure, draw
+from experiments.icn2011.judge import at_every_load
+from experiments.icn2011.outcome import Indices, Outcome, Point, points, write_table
+from experiments.icn2011.paper import LOADS, SEEDS, Case
+from experiments.icn2011.plan import Run, runs
 
 NOTHING = Indices(*[0.0] * 10)
 
@@ -52,9 +55,17 @@ def as_the_paper_says(case: Case) -> Indices:
     )
 
 
+def made(
+    number: int, change: Callable[[Case, Indices], Indices] = lambda _, indices: indices
+) -> dict[Case, Point]:
+    """The points of a figure."""
+    figure = next(figure for figure in FIGURES if figure.number == number)
+    return {case: Point(change(case, as_the_paper_says(case)), NOTHING) for case in figure.cases(LOADS)}
+
+
 def found(change: Callable[[Case, Indices], Indices] = lambda _, indices: indices) -> dict[str, bool]:
-    made = {case: Point(change(case, as_the_paper_says(case)), NOTHING) for case in cases()}
-    return {claim.id: claim.holds for claim in evaluate(made)}
+    claims = (evaluate(figure.number, made(figure.number, change)) for figure in FIGURES)
+    return {claim.id: claim.holds for each in claims for claim in each}
 
 
 def test_a_reproduction_as_the_paper_says_agrees() -> None:
@@ -105,19 +116,43 @@ def test_each_claim_can_fail(name: str) -> None:
     assert not found(WRONG[name])[name]
 
 
-def test_a_point_is_the_mean_and_the_deviation_of_its_seeds() -> None:
+def test_a_claim_over_the_load_holds_when_it_does_at_every_load() -> None:
+    values = {0.2: 3.0, 0.6: 2.0, 1.0: 1.0}
+    least = at_every_load("a", "Fig. 1", "claim", "paper", values, "Mb/s", least=1.5)
+    assert (least.holds, least.measured) == (False, 1.0)
+    assert least.note == "the least over the loads; at least 1.5 at load 0.2, 0.6"
+    most = at_every_load("a", "Fig. 1", "claim", "paper", values, "Mb/s", most=3.0)
+    assert (most.holds, most.measured) == (True, 3.0)
+    assert most.note == "the most over the loads; at most 3 at every load"
+    assert at_every_load("a", "", "", "", values, "", most=0.5).note.endswith("at no load")
+
+
+def test_a_point_is_the_mean_and_the_deviation_of_its_seeds(tmp_path: Path) -> None:
     case = Case("n2n", 0.5)
-    runs = [
-        Run(case, seed, replace(NOTHING, effective=value), 1.0, 1, 1.0)
+    outcomes = [
+        Outcome(Run(case, seed, 9.0), replace(NOTHING, effective=value), 9.0, 1, 1.0)
         for seed, value in enumerate((0.4, 0.6, 0.8))
     ]
-    point = points(runs)[case]
+    point = points(outcomes)[case]
     assert point.mean.effective == pytest.approx(0.6)
     assert point.spread.effective == pytest.approx(0.1633, abs=1e-4)
+    write_table(tmp_path / "runs.csv", outcomes)
+    rows = list(csv.DictReader((tmp_path / "runs.csv").open()))
+    assert [(row["method"], row["seed"], row["effective"], row["agent_pps"]) for row in rows] == [
+        ("n2n", "0", "0.4", ""), ("n2n", "1", "0.6", ""), ("n2n", "2", "0.8", ""),
+    ]  # fmt: skip
 
 
-def test_all_figures_are_drawn(tmp_path: Path) -> None:
-    made = {case: Point(as_the_paper_says(case), NOTHING) for case in cases((0.1, 1.0))}
-    drawn = draw(tmp_path, made)
-    assert [path.name for path in drawn] == [f"figure-{number}.png" for number in range(6, 13)]
-    assert all(path.stat().st_size > 5000 for path in drawn)
+def test_figures_share_what_they_have_in_common() -> None:
+    of_figures = {figure.number: set(runs(figure.cases(LOADS), quick=False, seed=1)) for figure in FIGURES}
+    assert len(of_figures[6]) == (3 * 2 * len(LOADS) + 1) * SEEDS
+    assert of_figures[8] < of_figures[7] and of_figures[9] == of_figures[10] == of_figures[11]
+    assert of_figures[12] < of_figures[7] | of_figures[9]
+    assert len(set[Run]().union(*of_figures.values())) == (3 * 4 * len(LOADS) + 1) * SEEDS
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.number))
+def test_figures_are_drawn(tmp_path: Path, figure: Figure) -> None:
+    draw(tmp_path / "figure.png", figure, made(figure.number))
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]

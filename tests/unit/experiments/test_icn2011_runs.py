@@ -5,19 +5,27 @@ from dataclasses import replace
 import pytest
 
 from experiments.icn2011 import network
-from experiments.icn2011.outcome import Run, measure
+from experiments.icn2011.outcome import Outcome, measure
 from experiments.icn2011.paper import FRAME_BYTES, MESSAGE_PACKETS, MSS, Case, Method
+from experiments.icn2011.plan import Run
 from groupflow import sim
 from tests.unit.p4.network import JSON, P4INFO
 
 SECONDS = 6.0
 
 
-def run(method: Method, *, load: float = 0.25, senders: int = 1, seed: int = 1) -> tuple[Run, sim.Results]:
+def run(
+    method: Method, *, load: float = 0.25, senders: int = 1, seed: int = 1, p4: bool = False
+) -> tuple[Outcome, sim.Results]:
     case = Case(method, load, senders=4 if senders == 4 else 1, members=1 if senders == 4 else 2)
+    return simulate(case, seed=seed, p4=p4)
+
+
+def simulate(case: Case, *, seed: int = 1, p4: bool = False) -> tuple[Outcome, sim.Results]:
     scenario = network.scenario(case, seconds=SECONDS, seed=seed)
-    results = sim.run(replace(scenario, program=JSON, p4info=P4INFO))
-    return measure(case, seed, results), results
+    scenario = replace(scenario, program=JSON, p4info=P4INFO, kinds={} if p4 else scenario.kinds)
+    results = sim.run(scenario)
+    return measure(Run(case, seed, SECONDS), results), results
 
 
 @pytest.mark.parametrize("method", ["n2n", "e2e"])
@@ -55,3 +63,25 @@ def test_four_senders_each_reach_the_three_others(method: Method) -> None:
 def test_seeds_differ_and_repeat() -> None:
     (one, _), (same, _), (other, _) = (run("n2n", load=0.9, seed=seed) for seed in (1, 1, 2))
     assert one.indices == same.indices != other.indices
+
+
+@pytest.mark.parametrize("senders", [1, 4])
+def test_unicast_is_the_same_over_p4_switches(senders: int) -> None:
+    routers, fifo = run("unicast", load=0.8, senders=senders)
+    switches, p4 = run("unicast", load=0.8, senders=senders, p4=True)
+    assert routers.indices == switches.indices
+    assert fifo.summary == p4.summary and fifo.dropped() > 0
+
+
+@pytest.mark.parametrize("method", ["n2n", "e2e"])
+def test_between_agents_diffusion_loses_nothing_where_tcp_alone_does(method: Method) -> None:
+    alone = Case(method, 1.0, senders=2, members=1, delay_ms=100, routers=4)
+    results = {d: simulate(replace(alone, diffusion=d)) for d in (None, 0.1)}
+    for outcome, measured in results.values():
+        narrow = measured.link_bytes["r4", "s2"] * 8 / SECONDS / 1e6
+        assert 5 < narrow <= 50.1, "the last link is narrow"
+        assert outcome.indices.cache_ratio > 0
+        streams = [measured.flows[f"{source}-s1-s2"].delivered_bytes for source in ("ma1", "mb1")]
+        assert min(streams) > 1_000_000
+    assert results[None][0].indices.lost_in_network > 0
+    assert results[0.1][0].indices.lost_in_network == 0

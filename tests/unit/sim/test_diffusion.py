@@ -27,6 +27,27 @@ traffic:
   target: {kind: tcp, from: h1, to: h2, variant: newreno, window: 150 packets}
   other: {kind: tcp, from: h3, to: h4, variant: newreno, window: 150 packets, start: 200ms}
 """
+AGENTS = """
+name: agents
+defaults: {link: {rate: 100Mb/s, delay: 5ms, queue: 60 packets}}
+switches: {s1: {kind: agent, agent: a1}, r1: {}, r2: {}, s2: {kind: agent, agent: a2}}
+hosts: {h1: {}, h2: {}, h3: {}, h4: {}, a1: {}, a2: {}}
+links:
+  - {ends: [h1, s1]}
+  - {ends: [h2, s1]}
+  - {ends: [s1, r1]}
+  - {ends: [r1, r2]}
+  - {ends: [r2, s2], rate: 50Mb/s}
+  - {ends: [h3, s2]}
+  - {ends: [h4, s2]}
+  - {ends: [a1, s1], rate: unlimited, delay: 0}
+  - {ends: [a2, s2], rate: unlimited, delay: 0}
+duration: 5s
+sample: 100ms
+splits:
+  - {name: one, from: h1, to: [h3], mode: n2n, variant: newreno, window: 500 packets}
+  - {name: other, from: h2, to: [h4], mode: n2n, variant: newreno, window: 500 packets}
+"""
 CONTROL = sim.Diffusion(Fraction(1, 10), ("target", "other"), host_delay_ns=1_000_000)
 
 
@@ -52,6 +73,19 @@ def test_packets_of_hosts_that_do_not_shape_wait_all_along(scenario: sim.Scenari
         waiting = sim.run(run, out=tmp_path / "run").queue_packets()
         first = [n for n, at in zip(waiting["s1"]["packets"], waiting["s1"]["time_s"], strict=True) if at > 1]
         assert (max(first, default=0) > 5) == controlled
+
+
+def test_an_agent_keeps_to_what_the_switches_after_it_tell() -> None:
+    alone = sim.run(sim.parse(AGENTS))
+    asked = "diffusion: {d: 0.1, flows: [one-s1-s2, other-s1-s2], hosts: 5ms}\n"
+    controlled = sim.run(sim.parse(AGENTS + asked))
+    assert alone.dropped(reason="queue_full") > 0
+    assert controlled.dropped(reason="queue_full") == 0
+    one, other = (controlled.flows[f"{name}-s1-s2"].goodput_bps for name in ("one", "other"))
+    assert 0.9 < one / other < 1.1, "ports tell the agent's flows apart"
+    assert one + other > 40e6
+    with pytest.raises(sim.ScenarioError, match="one-h1-s1 passes no switch"):
+        sim.parse(AGENTS + asked.replace("one-s1-s2", "one-h1-s1"))
 
 
 def test_a_single_flow_gets_the_whole_link(scenario: sim.Scenario) -> None:

@@ -45,6 +45,12 @@ def test_p4_switches_and_routers_do_the_same() -> None:
     assert fifo.dropped(reason="queue_full") == fifo.dropped() > 0
 
 
+@pytest.mark.parametrize("routers", [("s2",), ("s1", "s3")])
+def test_p4_switches_and_routers_may_be_neighbours(routers: tuple[str, ...]) -> None:
+    mixed = sim.run(replace(line("p4"), kinds=dict.fromkeys(routers, "fifo")))
+    assert mixed.summary == sim.run(line("fifo")).summary
+
+
 def test_files_say_what_happened(tmp_path: Path) -> None:
     results = sim.run(line("fifo"), out=tmp_path / "line", threads=2)
     assert {path.name for path in (tmp_path / "line").iterdir()} == FILES
