@@ -62,6 +62,7 @@ p4-check:  ## fail when p4src/build is older than the sources
 	python3 scripts/p4_artefacts.py check
 
 bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, session agents
+	cd dataplane && cargo build --release --locked --quiet -p groupflow-pipeline --example throughput
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-agent --example split_load
 	$(PYTHON) -m experiments.bench

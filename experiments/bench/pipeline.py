@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from groupflow import _native
 from groupflow.switch import Switch
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
+_THROUGHPUT = Path(__file__).parents[2] / "dataplane" / "target" / "release" / "examples" / "throughput"
 _PACKETS = 20_000
 _PAYLOAD = 1400
 _ROUTER = "02:00:00:00:00:01"
@@ -81,12 +84,30 @@ def _measure(name: str, copies: int) -> Figure:
         sent += len(switch.advance(step))
     seconds = time.process_time() - start
     assert sent == copies * _PACKETS, f"{sent} of {copies * _PACKETS} packets came out"
-    return Figure(name, round(sent / seconds), "packets/s out", f"{copies} out for each in, one core")
+    return Figure(name, round(sent / seconds), "packets/s out", f"{copies} out for each in, a call each")
+
+
+def _engines() -> list[Figure]:
+    """Both engines in Rust, in turns (dataplane/pipeline/examples/throughput.rs)."""
+    done = subprocess.run(
+        [_THROUGHPUT, BUILD / "groupflow.json", "--json"], capture_output=True, text=True, check=True
+    )
+    return [
+        Figure(
+            f"pipeline, {load['name']}",
+            round(1e9 / load["native_ns"]),
+            "packets/s in",
+            f"{load['out']:g} out for each in, one core; {load['native_ns']:g} ns, "
+            f"the interpreter {load['interpreter_ns'] / load['native_ns']:.0f} times that",
+        )
+        for load in map(json.loads, done.stdout.splitlines())
+    ]
 
 
 def figures() -> list[Figure]:
-    """Through the Python bindings, whose share is small beside the pipeline's."""
+    """The pipeline alone, and the switch as Python uses it, where most of the time is Python's."""
     return [
-        _measure("pipeline, unicast", 1),
-        _measure("pipeline, 4-way multicast", 4),
+        *_engines(),
+        _measure("groupflow.Switch, unicast", 1),
+        _measure("groupflow.Switch, 4-way multicast", 4),
     ]
