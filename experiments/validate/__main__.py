@@ -1,11 +1,10 @@
-"""`python -m experiments.validate [--reuse] [SCENARIO...]`: prints and writes docs/validation.md's tables.
-
-`--reuse` takes the runs that are in out/validate; scenarios are chosen by the beginning of their names.
-"""
+"""`python -m experiments.validate [--reuse] [SCENARIO...]`: prints and writes docs/validation.md's tables."""
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,15 +18,24 @@ from experiments.validate.scenarios import Scenario, scenarios
 _OUT = Path("out/validate")
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 where the endpoints, on exact time, are not ns-2's."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.validate",
+        description="Compares netsim's TCP with ns-2's, which it installs. All renew docs/validation.md.",
+        epilog="example: python -m experiments.validate line4 --reuse",
+    )
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="how names begin (default: all)")
+    parser.add_argument("--reuse", action="store_true", help="take the runs that are in out/validate")
+    options = parser.parse_args(arguments)
+    reuse, prefixes = options.reuse, options.scenarios
+    wanted = [scenario for scenario in scenarios() if _wanted(scenario, prefixes)]
+    if not wanted:
+        parser.error(f"no scenario begins so; there are {', '.join(each.name for each in scenarios())}")
     console = Console()
     _OUT.mkdir(parents=True, exist_ok=True)
-    reuse = "--reuse" in arguments
-    prefixes = [argument for argument in arguments if not argument.startswith("-")]
     ns2.install()
     netsim.build()
-    wanted = [scenario for scenario in scenarios() if _wanted(scenario, prefixes)]
     table: list[Row] = []
     with Progress(console=console) as progress:
         for scenario in progress.track(wanted, description="scenarios"):
@@ -79,4 +87,4 @@ def _shown(headings: tuple[str, ...], lines: list[list[str]]) -> Table:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
