@@ -2,9 +2,10 @@
 
 `make bench` runs it; `python -m experiments.bench.split` runs it alone. All on loopback. The contenders take
 turns: gfagent split with four members and with one, HAProxy's TCP mode (when it is installed) to one, and two
-bare relays without a cache, by read and write and by splice and tee. Each has processor 1 for itself, as far
-as other work leaves it; sender and members have processor 0. What counts is the processor time that each
-takes for a byte it sends: the kernel's part is in it, and on loopback much of the receivers' TCP.
+bare relays without a cache, to four and to one, by read and write and by splice and tee. Each has processor 1
+for itself, as far as other work leaves it; sender and members have processor 0. What counts is the processor
+time that each takes for a byte it sends: the kernel's part is in it, and on loopback much of the receivers'
+TCP.
 """
 
 from __future__ import annotations
@@ -160,8 +161,10 @@ def _contenders(folder: Path) -> list[_Contender]:
             _Contender("HAProxy, one to one", [haproxy, "-db", "-f", str(config)], "127.91.3.1:5000", 1)
         )
     for number, kind in ((4, "copy"), (5, "splice")):
-        address = f"127.91.{number}.1:5000"
-        found.append(_Contender(f"bare {kind}", [str(_TOOL), kind, address, *_MEMBERS], address, _COPIES))
+        for copies, name in ((_COPIES, f"bare {kind}"), (1, f"bare {kind}, one to one")):
+            address = f"127.91.{number}.{copies}:5000"
+            command = [str(_TOOL), kind, address, *_MEMBERS[:copies]]
+            found.append(_Contender(name, command, address, copies))
     return found
 
 

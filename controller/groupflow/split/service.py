@@ -273,7 +273,7 @@ class Splitting:
                 if member not in story.failed:
                     story.failed[member] = str(event.get("text", "failed"))
                     self._member_failed(session, stream, member, story.failed[member])
-            case "isolated" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
+            case "isolated" | "caught_up" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
                 self._tell(
                     name.replace("_", "-"),
                     session,

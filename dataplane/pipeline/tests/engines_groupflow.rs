@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use common::twin::{writes, Twin};
-use groupflow_pipeline::Program;
+use groupflow_pipeline::{ActionCall, Entry, EntryKey, Match, Program};
 use proptest::prelude::*;
 
 /// The program, loaded once.
@@ -57,14 +57,29 @@ fn group(small: [u8; 7], payload: &[u8]) -> Vec<u8> {
     ipv4(17, [239, 0, 0, session % 5], &udp)
 }
 
+/// A TCP header of any flags and often of a right length, and what follows.
+fn tcp() -> impl Strategy<Value = Vec<u8>> {
+    let words = prop_oneof![4 => 5u8..7, 1 => 0u8..16];
+    let numbers = any::<[u32; 2]>();
+    (words, any::<u8>(), numbers, prop::collection::vec(any::<u8>(), 0..40)).prop_map(
+        |(words, flags, [seq, ack], rest)| {
+            let mut segment = vec![0x9c, 0x41, 0x13, 0x88];
+            segment.extend(seq.to_be_bytes());
+            segment.extend(ack.to_be_bytes());
+            segment.extend([words << 4 | 0xa, flags, 0xff, 0xf0, 0, 0, 0, 7]);
+            segment.extend(rest);
+            segment
+        },
+    )
+}
+
 /// A whole packet of any protocol.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let payload = || prop::collection::vec(any::<u8>(), 0..40);
     prop_oneof![
         4 => (any::<[u8; 7]>(), payload()).prop_map(|(small, payload)| ethernet(0, 0x800, &group(small, &payload))),
-        2 => (0u8..5, payload()).prop_map(|(to, payload)| {
-            let rest = [&[0x50; 20][..], &payload].concat();
-            ethernet(to, 0x800, &ipv4(6, [0, 0, 0, to], &rest))
+        2 => (0u8..5, tcp()).prop_map(|(to, segment)| {
+            ethernet(to, 0x800, &ipv4(6, [0, 0, 0, to], &segment))
         }),
         1 => (0u8..5, 0u8..3).prop_map(|(to, operation)| {
             let mut arp = vec![0, 1, 8, 0, 6, 4, 0, operation, 2, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0];
@@ -133,6 +148,41 @@ proptest! {
     }
 }
 
+/// Adds an entry to both, by the ends of the names.
+fn add(twin: &mut Twin, table: &str, matched: Match, action: &str) {
+    let table = program().tables().iter().find(|t| t.name.ends_with(table)).unwrap();
+    let mut actions = table.actions.iter().map(|id| &program().actions()[id.index()]);
+    let call =
+        ActionCall { action: actions.find(|a| a.name.ends_with(action)).unwrap().id, arguments: vec![] };
+    let entry = Entry { key: EntryKey { matches: vec![matched], priority: 0 }, call };
+    twin.both(|p| p.table_insert(table.id, entry.clone())).unwrap();
+}
+
+/// Whether a reset is demanded: the header is within the packet, and no reset itself.
+fn is_answered(segment: &[u8]) -> bool {
+    let header = usize::from(segment[12] >> 4) * 4;
+    (20..=segment.len()).contains(&header) && segment[13] & 4 == 0
+}
+
+proptest! {
+    #![proptest_config(common::seeded(100))]
+
+    #[test]
+    fn both_engines_refuse_the_same(segments in prop::collection::vec(tcp(), 1..40)) {
+        let mut twin = Twin::new(program());
+        add(&mut twin, ".station", Match::Exact(0), ".for_us");
+        add(&mut twin, ".ipv4_route", Match::Lpm { value: 0, prefix: 0 }, ".refuse");
+        for (i, segment) in segments.iter().enumerate() {
+            twin.send(1_000 * i as u64, 3, &ethernet(0, 0x800, &ipv4(6, [10, 200, 0, 1], segment)), 0);
+        }
+        twin.compare_state();
+        let refusals = program().counters().iter().find(|c| c.name.ends_with(".refusals")).unwrap().id;
+        let answered = segments.iter().filter(|segment| is_answered(segment)).count();
+        prop_assert_eq!(twin.both(|p| p.counter_read(refusals, 3).unwrap()).packets, answered as u64);
+    }
+}
+
+/// That no step of it is left to the interpreter is a test of `src/native/compile.rs`.
 #[test]
 fn the_program_is_native() {
     let twin = Twin::new(program());

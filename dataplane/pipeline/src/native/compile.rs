@@ -269,3 +269,16 @@ fn deparse(gen: &mut Gen<'_>) -> Result<(), NotNative> {
     gen.b.switch_to_block(end);
     Ok(())
 }
+
+#[cfg(all(test, target_arch = "x86_64", unix))]
+#[allow(clippy::unwrap_used)] // A test fails by panicking.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_step_of_groupflow_is_left_to_the_interpreter() {
+        let program = Program::from_json(include_str!("../../../../p4src/build/groupflow.json")).unwrap();
+        let Rare { ops, tests, parser } = Compiled::new(&program).unwrap().rare;
+        assert_eq!((ops, tests, parser), (vec![], vec![], false));
+    }
+}
