@@ -93,7 +93,7 @@ FIGURES = (
     ),
     Figure(8, "Effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _ONE_DELAY),
     Figure(
-        9, "Average bandwidth consumption of links between senders and SAs", _CONSUMPTION,
+        9, "Average bandwidth consumption, senders to SAs", _CONSUMPTION,
         lambda i: i.consumption_mbps, MBPS, _four(),
     ),
     Figure(

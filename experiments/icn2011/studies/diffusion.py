@@ -130,7 +130,8 @@ def _draw(path: Path, points: Points) -> None:
                     label = f"{NAMES[method]}, {'alone' if d is None else 'with diffusion'}"
                     curve(axis, points, cases, index, label, COLOURS[method], dashed=d is None)
             axis.set(ylabel=title, title=TCPS[tcp])
-            axis.set_ylim(bottom=0)
+    for axis in axes[0]:  # when all is drawn: it ends the search for the top
+        axis.set_ylim(bottom=0)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(handles), fontsize="small")
     save(figure, path)
