@@ -170,7 +170,7 @@ class ProcessSwitch:
         raise TimeoutError(f"no marker on port {port}: {self.problem()}")
 
     def clear(self) -> None:
-        """Takes out every entry, sets drop counters to 0, forgets packets.
+        """Takes out every entry, sets the counters of drops and refusals to 0, forgets packets.
 
         Registers keep their values: P4Runtime cannot write them on BMv2, so tests start with a RESET.
         """
@@ -186,7 +186,9 @@ class ProcessSwitch:
                 request.updates.add(type=p4r.Update.DELETE, entity=entity)
         if request.updates:
             self._stub.Write(request)
-        self.write([~fy.P4CounterEntry("drops", index=i, data=fy.P4CounterData()) for i in DROP.values()])
+        counted = [("drops", index) for index in DROP.values()]
+        counted += [("refusals", port) for port in self._wires.ports]
+        self.write([~fy.P4CounterEntry(name, index=i, data=fy.P4CounterData()) for name, i in counted])
 
     def problem(self) -> str:
         """What the process said when it ended, if it did."""

@@ -39,6 +39,19 @@ from tests.unit.p4.test_forwarding import (  # noqa: F401
     test_unicast_is_routed,
     test_what_has_no_route_is_dropped,
 )
+from tests.unit.p4.test_refusal import (  # noqa: F401
+    refusing,
+    test_a_fragment_is_dropped,
+    test_a_header_that_contradicts_the_packet_is_malformed,
+    test_a_packet_that_ends_within_its_tcp_header_is_malformed,
+    test_a_reset_is_not_answered,
+    test_a_segment_becomes_the_reset_that_it_demands,
+    test_a_served_session_is_reached_as_any_host,
+    test_checksums_of_random_segments_are_right,
+    test_refusals_are_counted_by_port,
+    test_the_padding_of_a_short_frame_is_no_data,
+    test_what_is_not_tcp_is_dropped,
+)
 from tests.unit.p4.test_repair import (  # noqa: F401
     test_a_request_goes_to_the_cache_agent_with_its_asker,
     test_a_request_of_a_stranger_is_dropped,
