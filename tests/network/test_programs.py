@@ -1,0 +1,131 @@
+"""Ordinary programs send to a group through the address of a TCP session; ordinary servers receive."""
+
+import hashlib
+import random
+import shutil
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.network.conftest import MakeLab
+from tests.network.harness import MIB, eventually
+from tests.network.tcp_group import PORT, Group, Program, run, served
+
+MEMBERS = ("mb1", "mc1", "md1")
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+
+
+# An HTTP server that keeps what is uploaded.
+UPLOADS = """
+import hashlib, http.server, sys
+class Uploads(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_PUT(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(201, "Created by " + sys.argv[2])
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        print(self.path, len(body), hashlib.sha256(body).hexdigest(), flush=True)
+    def log_message(self, *words):
+        pass
+server = http.server.HTTPServer(("", int(sys.argv[1])), Uploads)
+print("listening", flush=True)
+server.serve_forever()
+"""
+# Becomes a server; a child of it says when that listens at the port (state 0A of /proc/net/tcp).
+SERVE = """
+import os, pathlib, sys, time
+if os.fork():
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.execvp(sys.argv[2], sys.argv[2:])
+local = f":{int(sys.argv[1]):04X}"
+def listens():
+    for name in ("tcp", "tcp6"):
+        for line in pathlib.Path("/proc/net", name).read_text().splitlines():
+            fields = line.split()
+            if fields[1].endswith(local) and fields[3] == "0A":
+                return True
+while not listens():
+    time.sleep(0.05)
+print("listening", flush=True)
+"""
+
+
+@asynccontextmanager
+async def servers(
+    make_lab: MakeLab, program: str, arguments: dict[str, Sequence[object]]
+) -> AsyncGenerator[Group]:
+    """A session whose members are servers; what the first says goes back to the client."""
+    async with served(make_lab, replies="leader") as subject:
+        for host, given in arguments.items():
+            server = await run(subject.lab, host, program, 9000, *given)
+            subject.programs[host] = server
+            await server.says(0)
+            await subject.join(host, listen=False)
+        yield subject
+
+
+def file(folder: Path, size: int) -> tuple[Path, str]:
+    data = random.Random(3).randbytes(size)
+    path = folder / "sent.bin"
+    path.write_bytes(data)
+    return path, hashlib.sha256(data).hexdigest()
+
+
+async def client(subject: Group, *command: object) -> str:
+    """What a command on ma1 prints; it must succeed."""
+    code = "import subprocess, sys; print(subprocess.run(sys.argv[1:], capture_output=True, text=True))"
+    started: Program = await run(subject.lab, "ma1", code, *command)
+    subject.clients.append(started)
+    said = " ".join(await started.says(0, 60.0))
+    assert "returncode=0" in said, said
+    return said
+
+
+@needs("curl")
+async def test_curl_uploads_to_web_servers(make_lab: MakeLab, tmp_path: Path) -> None:
+    path, digest = file(tmp_path, 3 * MIB)
+    async with servers(make_lab, UPLOADS, {host: [host] for host in MEMBERS}) as subject:
+        url = f"http://{subject.address}:{PORT}/data.bin"
+        said = await client(subject, "curl", "-sS", "-m", "50", "-o", "/dev/null", "-v", "-T", path, url)
+        assert "HTTP/1.1 201 Created by mb1" in said
+        for host in MEMBERS:
+            assert await subject.programs[host].says(1) == ["/data.bin", str(3 * MIB), digest], host
+
+
+@needs("nc")
+async def test_nc_sends_a_file(make_lab: MakeLab, tmp_path: Path) -> None:
+    path, digest = file(tmp_path, 3 * MIB)
+    async with served(make_lab, *MEMBERS) as subject:
+        await client(subject, "sh", "-c", f"nc -N {subject.address} {PORT} < {path}")
+        for host in MEMBERS:
+            assert await subject.programs[host].says(1) == ["end", str(3 * MIB), digest], host
+
+
+@needs("rsync")
+async def test_rsync_copies_to_daemons(make_lab: MakeLab, tmp_path: Path) -> None:
+    """All daemons must be at the same state, so the seed of checksums is given and files go whole."""
+    path, digest = file(tmp_path, 3 * MIB)
+    arguments: dict[str, Sequence[object]] = {}
+    for host in MEMBERS:
+        folder = tmp_path / host
+        folder.mkdir()
+        settings = tmp_path / f"{host}.conf"
+        settings.write_text(
+            "use chroot = no\nuid = root\ngid = root\nlog file = /dev/null\n"
+            f"[in]\npath = {folder}\nread only = no\n"
+        )
+        command = ["rsync", "--daemon", "--no-detach", "--port", 9000, f"--config={settings}"]
+        arguments[host] = command
+    async with servers(make_lab, SERVE, arguments) as subject:
+        url = f"rsync://{subject.address}:{PORT}/in/"
+        await client(subject, "rsync", "-W", "--checksum-seed=7", "--timeout=40", path, url)
+        for host in MEMBERS:
+            copy = tmp_path / host / path.name
+            await eventually(copy.exists, 10.0, f"{copy}")
+            assert hashlib.sha256(copy.read_bytes()).hexdigest() == digest, host
