@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from experiments.common.nearness import Nearness
 from experiments.diffusion.result import Plan, Result
-
-WITHIN = 0.10
-"""how near they are expected to be, of the real network's figure"""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Nearness):
     """One quantity of one run, on the real network and in netsim."""
 
     control: str
@@ -22,17 +20,6 @@ class Comparison:
     unit: str
     kernel: float
     netsim: float
-
-    @property
-    def difference(self) -> float:
-        """Of the real network's figure; infinite where that is 0 and netsim's is not."""
-        if self.kernel == 0:
-            return 0.0 if self.netsim == 0 else float("inf")
-        return self.netsim / self.kernel - 1
-
-    @property
-    def within(self) -> bool:
-        return abs(self.netsim - self.kernel) <= WITHIN * self.kernel
 
 
 def compare(plan: Plan, results: Sequence[Result]) -> list[Comparison]:

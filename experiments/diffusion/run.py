@@ -14,8 +14,9 @@ from rich.table import Table
 
 from experiments.common.claims import write_json
 from experiments.common.flows import Flow
+from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, simulated
-from experiments.diffusion.compare import WITHIN, Comparison, compare
+from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import Plan, Result
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
 from groupflow.cli.experiments import ExperimentOptions

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from experiments.common.nearness import Nearness
 from experiments.icn2011.paper import Case
 from experiments.split.plan import SENDER, Result, Where
 
-WITHIN = 0.10
-"""how near they are expected to be, of the real network's figure"""
 NETWORKS = ("b", "c", "d")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Nearness):
     """One quantity of one case, on the real network and in netsim."""
 
     case: Case
@@ -27,17 +26,6 @@ class Comparison:
     netsim: float
     expected: bool
     """whether they are to be near: throughput and bytes on links are, how full a cache was is not"""
-
-    @property
-    def difference(self) -> float:
-        """Of the real network's figure; infinite where that is 0 and netsim's is not."""
-        if self.kernel == 0:
-            return 0.0 if self.netsim == 0 else float("inf")
-        return self.netsim / self.kernel - 1
-
-    @property
-    def within(self) -> bool:
-        return abs(self.netsim - self.kernel) <= WITHIN * self.kernel
 
 
 def compare(results: Sequence[Result]) -> list[Comparison]:
