@@ -6,22 +6,27 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
+
+from tests.network.harness import ATTEMPTS
 
 ROOT = Path(__file__).parents[2]
-DEMO = (sys.executable, "-m", "experiments.demo", "--size", "2MiB", "--members", "1")
+DEMO = (sys.executable, "-m", "experiments.demo", "--size", "4MiB", "--members", "1")
+
+
+def undisturbed_report(out: Path, attempts: int = ATTEMPTS) -> dict[str, Any]:
+    """Of a demo with loss; it runs again where the machine had something else to do at each of its rates."""
+    command = [*DEMO, "--loss", "1%", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
+    report = cast(dict[str, Any], json.loads((out / "report.json").read_text()))
+    if report["cpu_bound"] and attempts > 1:
+        return undisturbed_report(out, attempts - 1)
+    assert done.returncode == 0, done.stderr
+    return report
 
 
 def test_a_small_demo(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*DEMO, "--loss", "1%", "--out", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "report.json").read_text())
+    report = undisturbed_report(tmp_path)
     assert [receiver["name"] for receiver in report["receivers"]] == ["mb1", "mc1", "md1"]
     assert all(receiver["ok"] for receiver in report["receivers"])
     assert {agent["name"] for agent in report["agents"]} == {"sa1", "sa2"}
