@@ -86,18 +86,20 @@ impl Pool {
     }
 
     /// A copy of these bytes, if there are any.
+    #[inline]
     pub fn payload(&mut self, bytes: &[u8]) -> Option<Arc<Vec<u8>>> {
-        if bytes.is_empty() {
-            return None;
-        }
+        (!bytes.is_empty()).then(|| self.filled(bytes))
+    }
+
+    fn filled(&mut self, bytes: &[u8]) -> Arc<Vec<u8>> {
         let mut payload = self.payloads.pop().unwrap_or_default();
         // Payloads in the pool are nobody else's.
         if let Some(own) = Arc::get_mut(&mut payload) {
             own.clear();
             own.extend_from_slice(bytes);
-            return Some(payload);
+            return payload;
         }
-        Some(Arc::new(bytes.to_vec()))
+        Arc::new(bytes.to_vec())
     }
 
     /// A copy that shares the payload.
@@ -124,14 +126,19 @@ impl Pool {
     }
 
     /// Keeps a packet's memory, and its payload's if no copy needs it.
+    #[inline(always)]
     pub fn take_back(&mut self, mut body: Box<Body>) {
-        if let Some(mut payload) = body.payload.take() {
-            if self.payloads.len() < KEPT && Arc::get_mut(&mut payload).is_some() {
-                self.payloads.push(payload);
-            }
+        if let Some(payload) = body.payload.take() {
+            self.keep(payload);
         }
         if self.packets.len() < KEPT {
             self.packets.push(Packet(body));
+        }
+    }
+
+    fn keep(&mut self, mut payload: Arc<Vec<u8>>) {
+        if self.payloads.len() < KEPT && Arc::get_mut(&mut payload).is_some() {
+            self.payloads.push(payload);
         }
     }
 }

@@ -65,6 +65,12 @@ impl Pipeline {
         }
     }
 
+    /// Whether [`Pipeline::pop_written`] has something to give.
+    #[inline]
+    pub fn has_written(&self) -> bool {
+        !self.externs.written.is_empty()
+    }
+
     /// The cell of a watched register that the program wrote first since it was last taken. A cell that
     /// was written several times comes once, so the list never outgrows the registers.
     pub fn pop_written(&mut self) -> Option<(RegisterId, usize)> {

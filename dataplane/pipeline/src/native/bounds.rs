@@ -47,6 +47,15 @@ impl Extents {
             InstructionData::Load { opcode: Opcode::Load, arg, offset, .. } => {
                 room(arg).map(|room| (offset.into(), size(function.dfg.first_result(inst)), room))
             }
+            InstructionData::Load { opcode, arg, offset, .. } => {
+                let bytes = match opcode {
+                    Opcode::Uload8 => Some(1),
+                    Opcode::Uload16 => Some(2),
+                    Opcode::Uload32 => Some(4),
+                    _ => None,
+                };
+                bytes.zip(room(arg)).map(|(bytes, room)| (offset.into(), bytes, room))
+            }
             InstructionData::Store { opcode: Opcode::Store, args: [value, base], offset, .. } => {
                 room(base).map(|room| (offset.into(), size(value), room))
             }
@@ -113,6 +122,12 @@ mod tests {
                 );
             }
         }
+        for (offset, fits) in [(20, true), (21, false)] {
+            let extended = checked(|b, at| {
+                b.ins().uload32(MemFlags::new(), at, offset);
+            });
+            assert_eq!(extended.is_ok(), fits, "32 bits extended, at {offset}: {extended:?}");
+        }
         let error = checked(|b, at| {
             b.ins().load(types::I64, MemFlags::new(), at, 20);
         });
@@ -127,7 +142,7 @@ mod tests {
         });
         assert!(elsewhere.expect_err("refused").ends_with("memory of unknown size"));
         let unusual = checked(|b, at| {
-            b.ins().uload8(types::I64, MemFlags::new(), at, 0);
+            b.ins().sload8(types::I64, MemFlags::new(), at, 0);
         });
         assert!(unusual.expect_err("refused").ends_with("memory of unknown size"));
     }

@@ -209,9 +209,8 @@ impl Gen<'_> {
         let mut bytes = self.int(0);
         for &header in &self.program.deparser.order {
             let region = self.layout.regions[header as usize];
-            let (valid, zero) = (self.valid(header), self.int(0));
-            let size = self.int(u64::from(region.bytes));
-            let size = self.b.ins().select(valid, size, zero);
+            let valid = self.valid(header);
+            let size = self.b.ins().imul_imm(valid, i64::from(region.bytes));
             bytes = self.b.ins().iadd(bytes, size);
         }
         self.put(Word::header_bytes, bytes);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cranelift_codegen::ir::{Block, InstBuilder, StackSlotData, StackSlotKind, Value};
+use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
 use cranelift_frontend::Switch;
 
 use crate::control::Node;
@@ -128,11 +128,25 @@ impl Gen<'_> {
         }
     }
 
-    /// The address of the row that matches, or of the miss row.
+    /// The address of the row that matches, or of the miss row. A table without entries costs neither key nor call.
     fn find(&mut self, number: u32, table: &Table) -> Value {
         let tables = self.get(Word::tables);
         let offset = number as usize * std::mem::size_of::<NativeTable>();
         let address = self.b.ins().iadd_imm(tables, offset as i64);
+        let address = self.extents.within(address, 8);
+        let vacant = self.load(address, 0);
+        let (search, done) = (self.b.create_block(), self.b.create_block());
+        let row = self.b.append_block_param(done, types::I64);
+        self.b.ins().brif(vacant, done, &[vacant], search, &[]);
+        self.b.switch_to_block(search);
+        let found = self.search(address, table);
+        self.b.ins().jump(done, &[found]);
+        self.b.switch_to_block(done);
+        row
+    }
+
+    /// The address of the row that matches, or of the miss row, of the table at an address.
+    fn search(&mut self, address: Value, table: &Table) -> Value {
         let words = key_words(&table.widths);
         if words.is_empty() {
             return self.call(helpers::miss as *const u8, &[address]);
@@ -154,7 +168,7 @@ impl Gen<'_> {
             };
             self.b.ins().stack_store(value, slot, 8 * word as i32);
         }
-        let key = self.b.ins().stack_addr(cranelift_codegen::ir::types::I64, slot, 0);
+        let key = self.b.ins().stack_addr(types::I64, slot, 0);
         self.call(NativeTable::find(table) as *const u8, &[address, key])
     }
 

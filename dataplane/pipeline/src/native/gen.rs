@@ -157,9 +157,18 @@ impl Gen<'_> {
     }
 
     pub fn host_load(&mut self, offset: u32, bytes: u8) -> Value {
-        let kind = Gen::host_type(bytes);
-        let value = self.b.ins().load(kind, flags(), self.phv, offset as i32);
-        self.extend(value, kind)
+        self.load_extended(At { base: self.phv, offset: offset as i32 }, bytes)
+    }
+
+    /// 1, 2, 4 or 8 bytes, as they are in memory, with zeros above: one instruction.
+    fn load_extended(&mut self, at: At, bytes: u8) -> Value {
+        let At { base, offset } = at;
+        match bytes {
+            1 => self.b.ins().uload8(types::I64, flags(), base, offset),
+            2 => self.b.ins().uload16(types::I64, flags(), base, offset),
+            4 => self.b.ins().uload32(flags(), base, offset),
+            _ => self.b.ins().load(types::I64, flags(), base, offset),
+        }
     }
 
     pub fn host_store(&mut self, value: Value, offset: u32, bytes: u8) {
@@ -241,9 +250,13 @@ impl Gen<'_> {
     fn load_be(&mut self, at: At, bytes: u32) -> Value {
         let whole = 1 << bytes.ilog2();
         let kind = Gen::host_type(whole as u8);
-        let value = self.b.ins().load(kind, flags(), at.base, at.offset);
-        let value = if whole > 1 { self.b.ins().bswap(value) } else { value };
-        let value = self.extend(value, kind);
+        let value = if whole == 1 {
+            self.load_extended(at, 1)
+        } else {
+            let value = self.b.ins().load(kind, flags(), at.base, at.offset);
+            let value = self.b.ins().bswap(value);
+            self.extend(value, kind)
+        };
         if whole == bytes {
             return value;
         }

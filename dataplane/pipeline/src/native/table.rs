@@ -24,7 +24,10 @@ pub(crate) type Find = extern "C" fn(*mut NativeTable, *const u64) -> *mut u64;
 
 /// A table's rows in one array, and what finds them.
 #[derive(Debug)]
+#[repr(C)] // Native code reads the first word.
 pub(crate) struct NativeTable {
+    /// While there is no entry: the row of a miss, which every packet takes. Otherwise null.
+    vacant: *mut u64,
     rows: Vec<u64>,
     /// Words a row.
     stride: usize,
@@ -105,7 +108,22 @@ impl NativeTable {
         } else {
             Index::Exact(Slots::new(words.len()))
         };
-        NativeTable { rows: vec![0; stride], stride, actions, widths: table.widths.clone(), words, index }
+        let widths = table.widths.clone();
+        let rows = vec![0; stride];
+        let mut table =
+            NativeTable { vacant: std::ptr::null_mut(), rows, stride, actions, widths, words, index };
+        table.note_vacancy();
+        table
+    }
+
+    /// To be called after rows or entries changed.
+    fn note_vacancy(&mut self) {
+        let vacant = match &self.index {
+            Index::Exact(slots) => slots.is_empty(),
+            Index::Lpm { prefixes, .. } => prefixes.is_empty(),
+            Index::Ordered(rules) => rules.is_empty(),
+        };
+        self.vacant = if vacant { self.rows.as_mut_ptr() } else { std::ptr::null_mut() };
     }
 
     /// What finds rows in this kind of table.
@@ -151,6 +169,7 @@ impl NativeTable {
     /// Sets what a miss does.
     pub fn set_miss(&mut self, bound: Option<&Bound>) {
         self.set(0, bound);
+        self.note_vacancy();
     }
 
     /// Sets what an entry does.
@@ -192,6 +211,7 @@ impl NativeTable {
                 rules.insert(at, Rule { priority: key.priority, row: number, tests });
             }
         }
+        self.note_vacancy();
     }
 
     /// Removes an entry.
@@ -210,6 +230,7 @@ impl NativeTable {
             }
             Index::Ordered(rules) => rules.retain(|rule| rule.row != NativeTable::number(place)),
         }
+        self.note_vacancy();
     }
 
     pub fn counter(&self, place: u32) -> CounterValue {
