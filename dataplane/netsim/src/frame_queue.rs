@@ -25,6 +25,7 @@ pub fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
     record[..8].copy_from_slice(&time.0.to_le_bytes());
     record[8..12].copy_from_slice(&tail.to_le_bytes());
     record[12..].copy_from_slice(&(head.len() as u32).to_le_bytes());
+    batch.reserve(RECORD + head.len());
     batch.extend_from_slice(&record);
     batch.extend_from_slice(head);
 }

@@ -26,9 +26,10 @@ impl MinTree {
             return;
         }
         self.times[at] = time;
+        let mut earlier = time;
         while at > 1 {
+            earlier = earlier.min(self.times[at ^ 1]);
             at /= 2;
-            let earlier = self.times[2 * at].min(self.times[2 * at + 1]);
             if self.times[at] == earlier {
                 return;
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_switch::core::{ConfigError, Emitted, LinkChange, Rate, Switch, SwitchConfig, ToController};
+use groupflow_switch::core::{ConfigError, LinkChange, Rate, Switch, SwitchConfig, ToController};
 use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{PacketIn, PacketOut, Update};
 
@@ -21,7 +21,6 @@ const PACKET_INS: usize = 4096;
 pub struct P4Switch {
     switch: Switch,
     runtime: Runtime,
-    emitted: Emitted,
     deadline: Nanos,
     /// Packets for the controller, until it takes them.
     packet_ins: Vec<ToController>,
@@ -62,14 +61,7 @@ impl P4Switch {
         }
         let mut runtime = Runtime::new(DEVICE_ID);
         runtime.install(&mut switch, program);
-        Ok(P4Switch {
-            switch,
-            runtime,
-            emitted: Emitted::default(),
-            deadline: Nanos::MAX,
-            packet_ins: Vec::new(),
-            untaken: 0,
-        })
+        Ok(P4Switch { switch, runtime, deadline: Nanos::MAX, packet_ins: Vec::new(), untaken: 0 })
     }
 
     /// Carries out a P4Runtime update.
@@ -118,19 +110,21 @@ impl P4Switch {
 
     /// Does what is due.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
-        self.deadline = self.switch.advance(exit.now, &mut self.emitted).unwrap_or(Nanos::MAX);
-        for output in &self.emitted.outputs {
+        let next = self.switch.advance_sending(exit.now, |output| {
             exit.send(output.port.0, output.time, &output.bytes, output.tail);
+        });
+        self.deadline = next.unwrap_or(Nanos::MAX);
+        if let Some(messages) = self.switch.take_messages() {
+            self.keep(messages.packet_ins);
         }
-        self.switch.reuse(&mut self.emitted.outputs);
-        for packet in self.emitted.packet_ins.drain(..) {
-            if self.packet_ins.len() < PACKET_INS {
-                self.packet_ins.push(packet);
-            } else {
-                self.untaken += 1;
-            }
-        }
-        self.emitted.digests.clear();
+    }
+
+    /// Keeps packets for the controller, as far as there is room.
+    fn keep(&mut self, mut packets: Vec<ToController>) {
+        let room = PACKET_INS.saturating_sub(self.packet_ins.len()).min(packets.len());
+        self.untaken += (packets.len() - room) as u64;
+        packets.truncate(room);
+        self.packet_ins.append(&mut packets);
     }
 
     /// A frame arrives.

@@ -65,7 +65,7 @@ pub struct Exit<'a> {
 impl Exit<'_> {
     /// A frame whose last bit enters the link behind `port` at `sent`, which is not before now, and for
     /// each port never earlier than for the frame before. False: no link is there.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, port: u16, sent: Nanos, head: &[u8], tail: u32) -> bool {
         let number = self.outlets.get(usize::from(port)).copied().unwrap_or(UNCONNECTED);
         let Some(outlet) = self.wiring.outlets.get_mut(number as usize) else { return false };

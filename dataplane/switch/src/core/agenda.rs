@@ -59,14 +59,20 @@ impl Agenda {
         (self.tree[1] < Nanos::MAX).then_some(self.tree[1])
     }
 
+    /// Whether there is something to do by `now`.
+    #[inline]
+    pub fn is_due(&self, now: Nanos) -> bool {
+        self.tree[1] <= now && self.tree[1] < Nanos::MAX
+    }
+
     /// Takes the next event if it is due by `now`.
     #[inline]
     pub fn pop(&mut self, now: Nanos) -> Option<(Nanos, u16, Stage)> {
-        let time = self.tree[1];
-        if time > now || time == Nanos::MAX {
-            return None;
+        if self.is_due(now) {
+            self.take(self.tree[1])
+        } else {
+            None
         }
-        self.take(time)
     }
 
     /// Takes the first event, which is due at `time`.

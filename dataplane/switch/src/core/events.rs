@@ -20,7 +20,15 @@ pub const CLONE_GENERATIONS: u8 = 3;
 
 impl Switch {
     /// Carries out everything that is due by `now`.
+    #[inline]
     pub(super) fn run(&mut self, now: Nanos) {
+        if self.agenda.is_due(now) {
+            self.run_due(now);
+        }
+        self.reached = self.reached.max(now);
+    }
+
+    fn run_due(&mut self, now: Nanos) {
         while let Some((time, place, stage)) = self.agenda.pop(now) {
             if usize::from(place) >= self.ports.len() {
                 if place == self.loopback_place() {
@@ -37,7 +45,6 @@ impl Switch {
                 Stage::Depart => self.depart(time, place),
             }
         }
-        self.reached = self.reached.max(now);
     }
 
     /// The loopback's place on the agenda, behind those of the ports.
@@ -79,6 +86,7 @@ impl Switch {
     }
 
     /// Gives a frame of a port to the pipeline.
+    #[inline]
     pub(super) fn deliver(&mut self, now: Nanos, place: u16, bytes: &[u8], tail: u32) {
         let state = &mut self.ports[usize::from(place)];
         state.delivered.0 += 1;

@@ -140,6 +140,7 @@ impl<T> Wire<T> {
     }
 
     /// Whether a packet passes without any emulation; counts it, or its loss, as [`Wire::send`] would.
+    #[inline(always)]
     pub fn pass(&mut self, bytes: usize) -> bool {
         self.account(bytes)
     }
@@ -155,6 +156,7 @@ impl<T> Wire<T> {
     }
 
     /// As [`Wire::send`], without keeping the packet: when it will be at the far end, unless it is lost.
+    #[inline(always)]
     pub fn send_eagerly(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
         if let Some(rate) = self.parameters.rate {
             // After a pause nothing is owed for the rounding of earlier packets.
@@ -193,6 +195,7 @@ impl<T> Wire<T> {
     }
 
     /// Counts a packet; false if it will not arrive.
+    #[inline(always)]
     fn account(&mut self, bytes: usize) -> bool {
         if !self.up {
             self.counters.down += 1;

@@ -74,7 +74,14 @@ impl Switch {
     }
 
     /// Gives queues the rates that were written since the last call.
+    #[inline]
     pub(super) fn obey_registers(&mut self, now: Nanos) {
+        if self.forwarding.as_ref().is_some_and(|f| f.pipeline.has_written()) {
+            self.obey_written(now);
+        }
+    }
+
+    fn obey_written(&mut self, now: Nanos) {
         // Only the register of rates is watched.
         while let Some((_, index)) = self.forwarding.as_mut().and_then(|f| f.pipeline.pop_written()) {
             self.obey(now, index);

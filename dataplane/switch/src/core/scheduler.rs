@@ -55,6 +55,8 @@ pub struct Scheduler {
     lanes: Vec<Lane>,
     /// Queues that share service, in the order in which the groups are served.
     groups: Vec<Mask>,
+    /// Queues that share service with no other: what they send is nobody's loss.
+    alone: Mask,
     /// Whether any queue may be ahead.
     running: bool,
 }
@@ -64,8 +66,12 @@ impl Scheduler {
     pub fn new(queues: u8) -> Scheduler {
         let share = Share::Weight(1);
         let lane = |level| Lane { level, share, pace: share.pace(), ahead: 0 };
-        let mut scheduler =
-            Scheduler { lanes: (0..queues.min(64)).map(lane).collect(), groups: Vec::new(), running: false };
+        let mut scheduler = Scheduler {
+            lanes: (0..queues.min(64)).map(lane).collect(),
+            groups: Vec::new(),
+            alone: 0,
+            running: false,
+        };
         scheduler.group();
         scheduler
     }
@@ -104,12 +110,16 @@ impl Scheduler {
     }
 
     /// A packet of `bytes` of a queue is served.
+    #[inline]
     pub fn serve(&mut self, queue: usize, bytes: u32) {
+        if self.alone & (1 << queue) == 0 {
+            self.serve_one_of_several(queue, bytes);
+        }
+    }
+
+    fn serve_one_of_several(&mut self, queue: usize, bytes: u32) {
         let bit: Mask = 1 << queue;
         let group = self.groups.iter().copied().find(|group| group & bit != 0).unwrap_or(bit);
-        if group == bit {
-            return;
-        }
         let advance = self.lanes[queue].ahead;
         let mut others = group;
         while advance > 0 && others != 0 {
@@ -138,6 +148,7 @@ impl Scheduler {
             *groups.entry((lane.level, lane.share.is_demand())).or_default() |= 1 << queue;
         }
         self.groups = groups.into_values().rev().collect();
+        self.alone = self.groups.iter().filter(|group| group.count_ones() == 1).sum();
     }
 }
 

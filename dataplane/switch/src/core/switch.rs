@@ -262,6 +262,28 @@ impl Switch {
         self.agenda.next()
     }
 
+    /// As [`Switch::advance`], for a caller that is done with each frame as soon as it has seen it: frames go to
+    /// `send` one by one and their buffers are used again, the rest is left for [`Switch::take_messages`].
+    #[inline]
+    pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&Output)) -> Option<Nanos> {
+        self.run(now);
+        for output in self.emitted.outputs.drain(..) {
+            send(&output);
+            if self.spare.len() < SPARE_BUFFERS {
+                self.spare.push(output.bytes);
+            }
+        }
+        self.agenda.next()
+    }
+
+    /// What [`Switch::advance_sending`] left: packets and digests for the controller.
+    #[inline]
+    pub fn take_messages(&mut self) -> Option<Emitted> {
+        let Emitted { packet_ins, digests, .. } = &self.emitted;
+        let empty = packet_ins.is_empty() && digests.is_empty();
+        (!empty).then(|| std::mem::take(&mut self.emitted))
+    }
+
     /// When the next thing is due.
     pub fn deadline(&self) -> Option<Nanos> {
         self.agenda.next()

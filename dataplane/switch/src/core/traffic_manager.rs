@@ -150,6 +150,7 @@ impl PortQueues {
 
     /// Whether an admitted packet of `bytes` that the port can take now need not wait for anything; counts it.
     /// `rested` is as for [`PortQueues::pop`].
+    #[inline]
     pub fn pass(&mut self, priority: u8, bytes: u32, rested: bool) -> bool {
         let number = usize::from(priority);
         if self.waiting != 0 || self.limited & (1 << number) != 0 {
