@@ -207,8 +207,9 @@ impl Agent {
         };
         let mut fields = summary::stream(&live);
         let world = &mut self.world;
-        if live.spec.resume && live.upstream.is_agent {
-            let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
+        let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
+        let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
+        if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {
             self.farewells.remember(id, &live.farewell(abort));
         }
         match how {

@@ -95,12 +95,12 @@ impl Live {
         text: String,
     ) -> io::Result<ControlFlow<Abort>> {
         match fault {
-            Fault::MemberFailed => {
-                if !self.summary.failed(member, "", offset, &text) {
+            Fault::MemberFailed | Fault::MemberReset => {
+                if !self.summary.failed(fault, member, "", offset, &text) {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let fields = json!({"member": member, "acked": offset, "text": text});
-                world.event("member_failed", self.spec.id, Some(self.id), fields);
+                world.event(fault.word(), self.spec.id, Some(self.id), fields);
                 self.upstream.say(&Frame::Failure { fault, member, offset, text });
                 self.reply_ended(member);
                 Ok(ControlFlow::Continue(()))
