@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
 use crate::harness::{random_bytes, send, wait_until, Manner, Member, Network, PATIENCE};
@@ -156,6 +157,29 @@ fn a_member_that_resets_one_stream_goes_on_in_others() {
             assert_eq!(rest(server), b"!");
         }
     }
+}
+
+/// Both are there when its agent looks next.
+#[test]
+fn what_a_member_says_before_it_resets_goes_to_the_sender() {
+    let network = Network::new();
+    let agents = [network.agent(1), network.agent(2)];
+    let (server, branch) = Server::new(&network, 1);
+    let more = json!({"replies": "leader", "leader": 1});
+    agents[0].set(network.spec(1, &[network.to_agent(2)], more.clone()));
+    agents[1].set(network.spec(2, &[branch, network.to_agent(1)], more));
+    let mut stream = network.connect(1);
+    stream.write_all(b"request and more").expect("sent");
+    let mut served = server.accept(b"request");
+    agents[1].signal(Signal::SIGSTOP);
+    served.write_all(b"busy").expect("said");
+    // With bytes that are not read: a reset.
+    drop(served);
+    agents[1].signal(Signal::SIGCONT);
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"busy");
+    assert_eq!(stream.read(&mut answer).map_err(|e| e.kind()), Err(ErrorKind::ConnectionReset));
 }
 
 #[test]

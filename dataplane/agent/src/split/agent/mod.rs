@@ -219,6 +219,10 @@ impl Agent {
                 fields["text"] = abort.text.clone().into();
                 let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
                 live.upstream.say(&Frame::Failure { fault, member: 0, offset, text });
+                if !live.upstream.is_agent {
+                    // What members have said goes before the reset; a sender that does not take it now loses it.
+                    let _ = live.upstream.flush();
+                }
                 let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));
                 if live.upstream.is_agent && live.upstream.failure().is_none() {
                     if let Some((socket, token)) = live.upstream.take() {

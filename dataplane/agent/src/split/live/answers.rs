@@ -55,6 +55,19 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// What a member had said before its connection was reset: a server may answer and hang up on the rest.
+    pub(super) fn take_last_words(&mut self, world: &mut World, index: usize) {
+        let member = self.links[index].member();
+        while self.upstream.out.room() > MAX_BODY {
+            match self.links[index].hear(&mut world.scratch) {
+                Ok(Heard::Bytes(count)) if self.wants_reply(member) => {
+                    self.upstream.reply(member, &world.scratch[..count]);
+                }
+                _ => break,
+            }
+        }
+    }
+
     fn on_frame(&mut self, world: &mut World, index: usize, frame: Frame) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match frame {

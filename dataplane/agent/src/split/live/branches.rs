@@ -186,6 +186,9 @@ impl Live {
     /// A connection is refused or lost.
     pub(super) fn lost(&mut self, world: &mut World, index: usize, error: &io::Error) -> Result<(), Abort> {
         let text = plain(error);
+        if !self.links[index].is_agent() {
+            self.take_last_words(world, index);
+        }
         let link = &mut self.links[index];
         if self.core.complete(link.branch) || link.is_complete {
             // It has everything; only its replies are cut short.
