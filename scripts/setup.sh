@@ -33,7 +33,11 @@ libprotobuf-dev
 gcc
 libc6-dev
 make
-procps"
+procps
+curl
+iperf3
+netcat-openbsd
+rsync"
     rust_is_recent || rust_packages
 }
 

@@ -1,11 +1,13 @@
 """Ordinary programs send to a group through the address of a TCP session; ordinary servers receive."""
 
 import hashlib
+import json
 import random
 import shutil
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -58,7 +60,7 @@ print("listening", flush=True)
 
 @asynccontextmanager
 async def servers(
-    make_lab: MakeLab, program: str, arguments: dict[str, Sequence[object]]
+    make_lab: MakeLab, program: str, arguments: Mapping[str, Sequence[object]]
 ) -> AsyncGenerator[Group]:
     """A session whose members are servers; what the first says goes back to the client."""
     async with served(make_lab, replies="leader") as subject:
@@ -129,3 +131,48 @@ async def test_rsync_copies_to_daemons(make_lab: MakeLab, tmp_path: Path) -> Non
             copy = tmp_path / host / path.name
             await eventually(copy.exists, 10.0, f"{copy}")
             assert hashlib.sha256(copy.read_bytes()).hexdigest() == digest, host
+
+
+def reports(log: Path) -> list[dict[str, Any]]:
+    """What an iperf3 server has written in full: one JSON object after another."""
+    text = log.read_text().lstrip()
+    found: list[dict[str, Any]] = []
+    while text:
+        try:
+            report, length = json.JSONDecoder().raw_decode(text)
+        except json.JSONDecodeError:
+            break
+        found.append(report)
+        text = text[length:].lstrip()
+    return found
+
+
+async def report(log: Path, number: int) -> dict[str, Any]:
+    """The report with this number, from 0, when it is there."""
+    await eventually(lambda: len(reports(log)) > number, 10.0, f"report {number} in {log}")
+    return reports(log)[number]
+
+
+@needs("iperf3")
+@pytest.mark.parametrize(
+    ("hosts", "options"), [(["mb1"], "-t 1"), (["md1", "mb1", "mc1"], "-t 1 -P 4"), (MEMBERS, "-t 1 --bidir")]
+)
+async def test_iperf3_measures_to_its_servers(
+    make_lab: MakeLab, tmp_path: Path, hosts: Sequence[str], options: str
+) -> None:
+    """The client says on one connection that the others are over; servers hang up on what is not read yet."""
+    logs = {host: tmp_path / f"{host}.json" for host in hosts}
+    arguments = {
+        host: ["iperf3", "-s", "-p", 9000, "--json", "--forceflush", "--logfile", log]
+        for host, log in logs.items()
+    }
+    async with servers(make_lab, SERVE, arguments) as subject:
+        for number in range(2):
+            said = await client(subject, "iperf3", "-c", subject.address, "-p", PORT, *options.split())
+            assert "receiver" in said and "iperf Done." in said
+            for host, log in logs.items():
+                done = await report(log, number)
+                assert "error" not in done and done["end"]["sum_received"]["bytes"] > MIB // 4, host
+        path = f"/sessions/{subject.session.id}/members"
+        members = cast(list[dict[str, Any]], subject.lab.controller.get(path))
+        assert sorted(member["name"] for member in members) == sorted(hosts), "nobody has left"

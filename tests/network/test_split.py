@@ -101,7 +101,7 @@ async def test_a_member_whose_program_does_not_listen_is_put_out(make_lab: MakeL
         assert [member["name"] for member in members] == ["mb1"]
 
 
-async def test_a_member_is_killed_and_the_others_get_all(make_lab: MakeLab) -> None:
+async def test_a_member_is_killed_and_the_others_get_all_and_it_leaves(make_lab: MakeLab) -> None:
     size = 4 * MIB
     async with served(make_lab, "mb1", "mc1", "md1") as subject:
         await subject.send("ma1", size, pause=0.02)
@@ -109,6 +109,11 @@ async def test_a_member_is_killed_and_the_others_get_all(make_lab: MakeLab) -> N
         await subject.programs["mc1"].stop()
         await subject.assert_all_have(size, ("mb1", "md1"))
         assert list(subject.told()["streams"][-1]["failed"])
+        # It may only have ended this stream; the next one finds nobody there.
+        await subject.send("ma1", MIB)
+        await subject.assert_all_have(MIB, ("mb1", "md1"), line=2)
+        with pytest.raises(PutOutError):
+            await asyncio.wait_for(subject.members["mc1"].finish(), 10)
 
 
 @pytest.mark.parametrize(("one", "other"), [("s1", "s2"), ("ma1", "s1"), ("mc1", "s2")])

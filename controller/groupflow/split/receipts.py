@@ -31,7 +31,7 @@ class StreamStory:
     receipts: dict[int, Receipt] = field(default_factory=dict[int, Receipt])
     """by member"""
     failed: dict[int, str] = field(default_factory=dict[int, str])
-    """why, by member"""
+    """why the stream went on without it, by member; it need not have left the session"""
 
 
 class Stories:

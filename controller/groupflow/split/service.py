@@ -268,11 +268,14 @@ class Splitting:
                     self._tell("stream-closed", session, stream, outcome=story.outcome)
             case "receipt":
                 self._receipt(session, stream, member, _integer(event, "bytes"))
-            case "member_failed" if member:
+            case "member_failed" | "member_reset" if member:
                 story = stories.of(stream)
                 if member not in story.failed:
-                    story.failed[member] = str(event.get("text", "failed"))
-                    self._member_failed(session, stream, member, story.failed[member])
+                    text = story.failed[member] = str(event.get("text", "failed"))
+                    who = _name(session, member)
+                    self._tell(name.replace("_", "-"), session, stream, member=member, name=who, text=text)
+                    if name == "member_failed":
+                        self._put_out(session, member, text)
             case "isolated" | "caught_up" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
                 self._tell(
                     name.replace("_", "-"),
@@ -307,9 +310,8 @@ class Splitting:
                 for receipt in _forms(told, "receipts"):
                     self._receipt(session, stream, _integer(receipt, "member"), _integer(receipt, "bytes"))
 
-    def _member_failed(self, session: Session, stream: str, number: int, text: str) -> None:
+    def _put_out(self, session: Session, number: int, text: str) -> None:
         """A member that an agent cannot serve leaves, and hears why."""
-        self._tell("member-failed", session, stream, member=number, name=_name(session, number), text=text)
         member = session.members.get(number)
         if member is None:
             return

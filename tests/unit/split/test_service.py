@@ -305,6 +305,24 @@ async def test_a_member_that_fails_leaves_and_hears_why(tmp_path: Path) -> None:
         assert "connection refused" in str(subject.events("member-lost")[0]["text"])
 
 
+async def test_a_member_that_resets_a_stream_stays(tmp_path: Path) -> None:
+    """It is told of; when the member then cannot be reached, it leaves."""
+    async with lab(tmp_path) as subject:
+        await subject.world.session(tcp=TCP)
+        member = await subject.listener("h4")
+        for agent in ("c2", "c1"):
+            subject.agents[agent].tell("member_reset", 7, stream="ab", member=1, text="reset by peer")
+        await until(lambda: bool(subject.events("member-reset")), "told")
+        story = subject.world.running.splitting.stories[7].streams["ab"]
+        assert story.failed == {1: "reset by peer"}
+        await subject.world.settle()
+        assert subject.branches("c2") == ["h4"] and member.notices() == []
+        assert len(subject.events("member-reset")) == 1
+        subject.agents["c2"].tell("member_failed", 7, stream="cd", member=1, text="connection refused")
+        await until(lambda: subject.branches("c2") == [], "gone")
+        assert subject.events("member-failed")[0]["stream"] == "cd"
+
+
 @pytest.mark.parametrize(
     "line", [b"no json\n", b"[1]\n", b'{"id": 99999}\n', b'{"event": 1, "session": "x"}\n']
 )

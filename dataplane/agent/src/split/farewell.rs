@@ -1,5 +1,6 @@
-//! What is to be said of streams that are over, in sessions that resume: the agent before this one may have been
-//! killed before it heard that all members have everything, and asks when it is started again.
+//! What is to be said of streams that are over: in sessions that resume, the agent before this one may have been
+//! killed before it heard that all members have everything, and asks when it is started again. In all sessions, a stream that
+//! every member here has left may come again, and is not for these members.
 
 use std::collections::VecDeque;
 

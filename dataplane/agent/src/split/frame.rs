@@ -15,8 +15,10 @@ const MAX_TEXT: usize = 512;
 /// Why a stream, or a member's part of it, ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// One member is lost, the stream goes on without it.
+    /// One member cannot be reached, or is too slow: it leaves the session, the stream goes on without it.
     MemberFailed,
+    /// One member's connection was reset: the stream goes on without it, and it stays in the session.
+    MemberReset,
     /// There is nobody left to send to.
     NoMembers,
     /// An agent is lost, and with it a part of the group.
@@ -28,13 +30,20 @@ pub enum Fault {
 }
 
 impl Fault {
-    const ALL: [Fault; 5] =
-        [Fault::MemberFailed, Fault::NoMembers, Fault::AgentLost, Fault::Refused, Fault::Reset];
+    const ALL: [Fault; 6] = [
+        Fault::MemberFailed,
+        Fault::MemberReset,
+        Fault::NoMembers,
+        Fault::AgentLost,
+        Fault::Refused,
+        Fault::Reset,
+    ];
 
     /// The word in events.
     pub fn word(self) -> &'static str {
         match self {
             Fault::MemberFailed => "member_failed",
+            Fault::MemberReset => "member_reset",
             Fault::NoMembers => "no_members",
             Fault::AgentLost => "agent_lost",
             Fault::Refused => "refused",
@@ -49,6 +58,7 @@ impl Fault {
             Fault::AgentLost => 3,
             Fault::Refused => 4,
             Fault::Reset => 5,
+            Fault::MemberReset => 6,
         }
     }
 }

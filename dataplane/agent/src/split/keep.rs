@@ -66,6 +66,12 @@ impl Keeper {
         Keeper::join(dial(path)?)
     }
 
+    /// A keeper at the other end of a socket.
+    #[cfg(test)]
+    pub(super) fn at(socket: OwnedFd) -> Keeper {
+        Keeper { socket }
+    }
+
     /// A keeper that has another agent does not answer: that is an error.
     fn join(socket: OwnedFd) -> io::Result<(Keeper, Vec<Kept>)> {
         let patience = TimeVal::seconds(ANSWER.as_secs() as i64);

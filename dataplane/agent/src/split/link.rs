@@ -170,13 +170,22 @@ impl Link {
         Ok(())
     }
 
-    /// Takes over a member's connection of an earlier run: what it was given then is not sent again.
+    /// Takes over a member's connection of an earlier run: what it was given then is not sent again. The keeper lets go of
+    /// one that cannot be taken over.
     pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+        let key = orphan.key;
+        let adopted = self.try_adopt(world, stream, orphan);
+        if adopted.is_err() {
+            world.drop_kept(key);
+        }
+        adopted
+    }
+
+    fn try_adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let (bytes, told_end) = tcp::taken(&orphan.socket)?;
         if orphan.start + bytes < self.origin {
             // It was isolated: nobody before this agent has kept what it needs next.
             let behind = self.origin - orphan.start - bytes;
-            world.drop_kept(orphan.key);
             return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
         }
         let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
@@ -404,5 +413,54 @@ impl Link {
     pub fn can_resume(&self) -> bool {
         self.kept.is_some()
             || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cache::Pool;
+    use crate::split::config::Join;
+    use crate::split::keep::Keeper;
+    use crate::split::poller::Poller;
+    use crate::split::world::Limits;
+    use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
+    use std::fs::File;
+    use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    fn world(keeper: Keeper) -> World {
+        let second = Duration::from_secs(1);
+        World {
+            poller: Poller::new().expect("an epoll"),
+            pool: Pool::new(0),
+            limits: Limits { address: Ipv4Addr::LOCALHOST, silence: second, connect: second, resume: second },
+            keeper: Some(keeper),
+            scratch: Box::default(),
+            now: Instant::now(),
+            events: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
+        let (ours, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
+        let mut world = world(Keeper::at(ours));
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
+        let (kind, join) = (Kind::Member(1), Join::Now);
+        let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
+        let mut link = Link::new(spec, 0, BranchId(0), 0, world.now);
+        // A socket that TCP_INFO is not known to.
+        let (socket, _peer) = UnixStream::pair().expect("a pair");
+        let socket = TcpStream::from(OwnedFd::from(socket));
+        let orphan = Orphan { key: 77, stream: StreamId(1), address, start: 0, socket };
+        assert!(link.adopt(&mut world, StreamId(1), orphan).is_err());
+        drop(world);
+        let mut told = [0; 64];
+        let count = File::from(theirs).read(&mut told).expect("the keeper is told");
+        assert_eq!(&told[..count], br#"{"key":77}"#);
     }
 }

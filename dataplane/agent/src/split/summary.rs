@@ -3,16 +3,17 @@
 use serde_json::{json, Value};
 
 use super::config::{BranchSpec, Kind};
-use super::frame::{Fault, Frame};
+use super::frame::{Decoder, Fault, Frame};
 use super::link::State;
 use super::live::Live;
 
 /// Members that are remembered by name.
 const MEMBERS: usize = 4096;
 
-/// A member that was lost.
+/// A member that the stream has lost.
 #[derive(Debug, Clone)]
 struct Failed {
+    fault: Fault,
     member: u32,
     name: String,
     acked: u64,
@@ -31,6 +32,21 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of a stream that comes again after it was over here; `words`: what was said of it then. Who was lost stays lost.
+    pub fn again(words: &[u8]) -> Summary {
+        let (mut summary, mut decoder) = (Summary::default(), Decoder::default());
+        decoder.push(words);
+        while let Ok(Some(frame)) = decoder.next_frame() {
+            match frame {
+                Frame::Failure { fault, member, offset, text } if member != 0 => {
+                    summary.failed(fault, member, "", offset, &text);
+                }
+                _ => {}
+            }
+        }
+        summary
+    }
+
     /// A member has all; whether that was news.
     pub fn receipt(&mut self, member: u32, bytes: u64) -> bool {
         let known = self.receipts.iter().any(|&(known, _)| known == member);
@@ -40,11 +56,12 @@ impl Summary {
         !known
     }
 
-    /// A member is lost; whether that was news.
-    pub fn failed(&mut self, member: u32, name: &str, acked: u64, text: &str) -> bool {
+    /// A member is lost (`fault`: for the session, too, or only for the stream); whether that was news.
+    pub fn failed(&mut self, fault: Fault, member: u32, name: &str, acked: u64, text: &str) -> bool {
         let known = self.failed.iter().any(|failed| failed.member == member);
         if self.failed.len() < MEMBERS && !known {
-            self.failed.push(Failed { member, name: name.to_owned(), acked, text: text.to_owned() });
+            let (name, text) = (name.to_owned(), text.to_owned());
+            self.failed.push(Failed { fault, member, name, acked, text });
         }
         !known
     }
@@ -52,8 +69,8 @@ impl Summary {
     /// The same for an agent before this one that does not know it any more.
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         let receipts = self.receipts.iter().map(|&(member, bytes)| Frame::Receipt { member, bytes });
-        let failed = self.failed.iter().map(|Failed { member, acked, text, .. }| Frame::Failure {
-            fault: Fault::MemberFailed,
+        let failed = self.failed.iter().map(|Failed { fault, member, acked, text, .. }| Frame::Failure {
+            fault: *fault,
             member: *member,
             offset: *acked,
             text: text.clone(),
@@ -73,7 +90,10 @@ impl Summary {
         let failed: Vec<Value> = self
             .failed
             .iter()
-            .map(|f| json!({"member": f.member, "name": f.name, "acked": f.acked, "text": f.text}))
+            .map(|f| {
+                let fault = f.fault.word();
+                json!({"fault": fault, "member": f.member, "name": f.name, "acked": f.acked, "text": f.text})
+            })
             .collect();
         json!({
             "bytes_in": self.bytes_in,

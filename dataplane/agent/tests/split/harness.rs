@@ -167,9 +167,13 @@ impl Agent {
         self.end(Signal::SIGKILL);
     }
 
-    pub fn end(&mut self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id() as i32);
         nix::sys::signal::kill(pid, signal).expect("it runs");
+    }
+
+    pub fn end(&mut self, signal: Signal) {
+        self.signal(signal);
         self.child.wait().expect("ended");
     }
 }

@@ -273,3 +273,47 @@ fn without_a_keeper_members_are_reset_and_the_sender_hears_why() {
     let text = closed["text"].as_str().unwrap_or_default();
     assert!(text.contains("members' connections were lost with it"), "{closed}");
 }
+
+/// The next agent has not heard of the stream, and is asked to go on with it by one that cannot know that.
+#[test]
+fn an_agent_that_is_killed_before_it_reached_the_next_one_is_lost_with_the_stream() {
+    for with_member in [true, false] {
+        let network = Network::new();
+        let mut first = network.agent(1);
+        let member = with_member.then(|| Member::start(&network, 1, Manner::default()));
+        let more = json!({"resume": true});
+        first.set(network.spec(1, &[network.to_agent(2)], more.clone()));
+        let mut branches = vec![network.to_agent(1), network.to_agent(3)];
+        branches.extend(member.as_ref().map(Member::branch));
+        let start_second = || {
+            let keep = network.path("keep").display().to_string();
+            let agent = network.agent_with(2, &["--resume-timeout", "1", "--keep", &keep], None);
+            agent.set(network.spec(2, &branches, more.clone()));
+            agent
+        };
+        let mut second = start_second();
+        let mut stream = network.connect(1);
+        stream.write_all(b"half of it").expect("sent");
+        wait_until("the second agent has it and cannot reach the third", || {
+            let stream = &second.stats()["sessions"][0]["streams"][0];
+            stream["received"] == 10 && stream["branches"][0]["state"] == "waiting"
+        });
+        // The second answer comes after the turn in which the first agent hears that its stream was taken.
+        let _ = (first.stats(), first.stats());
+        second.kill();
+        let third = network.agent(3);
+        third.set(network.spec(3, &[network.to_agent(2)], more.clone()));
+        let _second = start_second();
+        let error = stream.read(&mut [0; 1]).map_err(|e| e.kind());
+        assert_eq!(error, Err(ErrorKind::ConnectionReset));
+        let closed = first.wait_for("stream_closed", |_| true);
+        assert_eq!(
+            (&closed["outcome"], &closed["fault"]),
+            (&json!("aborted"), &json!("agent_lost")),
+            "{closed}"
+        );
+        if let Some(member) = member {
+            assert_eq!(member.finish().error, Some(ErrorKind::ConnectionReset));
+        }
+    }
+}

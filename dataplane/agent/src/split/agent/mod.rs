@@ -207,8 +207,9 @@ impl Agent {
         };
         let mut fields = summary::stream(&live);
         let world = &mut self.world;
-        if live.spec.resume && live.upstream.is_agent {
-            let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
+        let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
+        let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
+        if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {
             self.farewells.remember(id, &live.farewell(abort));
         }
         match how {
@@ -218,6 +219,10 @@ impl Agent {
                 fields["text"] = abort.text.clone().into();
                 let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
                 live.upstream.say(&Frame::Failure { fault, member: 0, offset, text });
+                if !live.upstream.is_agent {
+                    // What members have said goes before the reset; a sender that does not take it now loses it.
+                    let _ = live.upstream.flush();
+                }
                 let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));
                 if live.upstream.is_agent && live.upstream.failure().is_none() {
                     if let Some((socket, token)) = live.upstream.take() {

@@ -12,6 +12,7 @@ use crate::split::config::SessionSpec;
 use crate::split::frame::{Fault, Frame};
 use crate::split::live::Live;
 use crate::split::preamble::StreamId;
+use crate::split::summary::Summary;
 use crate::split::tcp;
 use crate::split::upstream::Upstream;
 use crate::split::world::{Orphan, Target};
@@ -110,7 +111,9 @@ impl Agent {
             "offset": offset,
             "resumed": orphans.is_some(),
         });
-        match Live::open(&mut self.world, id, spec, upstream, offset, orphans) {
+        // An agent before this one asks again when its session changes: there may be other members now.
+        let known = self.farewells.of(id).map(Summary::again).unwrap_or_default();
+        match Live::open(&mut self.world, id, spec, upstream, offset, orphans, known) {
             Ok(mut live) => {
                 live.upstream.say(&Frame::Welcome { offset });
                 self.world.event("stream_opened", session, Some(id), fields);

@@ -55,6 +55,19 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// What a member had said before its connection was reset: a server may answer and hang up on the rest.
+    pub(super) fn take_last_words(&mut self, world: &mut World, index: usize) {
+        let member = self.links[index].member();
+        while self.upstream.out.room() > MAX_BODY {
+            match self.links[index].hear(&mut world.scratch) {
+                Ok(Heard::Bytes(count)) if self.wants_reply(member) => {
+                    self.upstream.reply(member, &world.scratch[..count]);
+                }
+                _ => break,
+            }
+        }
+    }
+
     fn on_frame(&mut self, world: &mut World, index: usize, frame: Frame) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match frame {
@@ -95,12 +108,12 @@ impl Live {
         text: String,
     ) -> io::Result<ControlFlow<Abort>> {
         match fault {
-            Fault::MemberFailed => {
-                if !self.summary.failed(member, "", offset, &text) {
+            Fault::MemberFailed | Fault::MemberReset => {
+                if !self.summary.failed(fault, member, "", offset, &text) {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let fields = json!({"member": member, "acked": offset, "text": text});
-                world.event("member_failed", self.spec.id, Some(self.id), fields);
+                world.event(fault.word(), self.spec.id, Some(self.id), fields);
                 self.upstream.say(&Frame::Failure { fault, member, offset, text });
                 self.reply_ended(member);
                 Ok(ControlFlow::Continue(()))

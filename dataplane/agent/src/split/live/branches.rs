@@ -10,6 +10,7 @@ use groupflow_protocol::split::{BranchId, From as Begin, SplitError};
 use serde_json::json;
 
 use super::{Abort, Live};
+use crate::input::plain;
 use crate::split::config::{BranchSpec, Join, Kind, SessionSpec};
 use crate::split::frame::{Fault, Frame};
 use crate::split::link::{Link, State};
@@ -19,12 +20,22 @@ use crate::split::world::{Orphan, World};
 /// A lost or refusing agent is tried again after so long.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// What an error of a member's connection says of the member. A program may reset one connection and serve others: a
+/// server that hangs up on what it has not read does. One that is gone refuses the next connection.
+fn member_fault(error: &io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Fault::MemberReset,
+        _ => Fault::MemberFailed,
+    }
+}
+
 impl Live {
-    /// Not back where it came from.
+    /// Not back where it came from, and not to a member that this stream has lost.
     pub(super) fn is_wanted(&self, branch: &BranchSpec) -> bool {
         let back = branch.address.ip() == self.upstream.peer.ip();
         match branch.kind {
             Kind::Agent => !(self.upstream.is_agent && back),
+            Kind::Member(_) if self.summary.is_failed(branch) => false,
             Kind::Member(_) => self.spec.echo || self.upstream.is_agent || !back,
         }
     }
@@ -77,9 +88,11 @@ impl Live {
             },
         };
         self.links.push(link);
+        let index = self.links.len() - 1;
         match made {
             Ok(()) => Ok(()),
-            Err(error) => self.lost(world, self.links.len() - 1, &error),
+            Err(error) if branch.kind == Kind::Agent => self.lost(world, index, &error),
+            Err(error) => self.drop_link(world, index, Fault::MemberReset, &plain(&error)),
         }
     }
 
@@ -98,8 +111,7 @@ impl Live {
         self.spec = spec;
         for branch in self.spec.branches.clone() {
             let there = |link: &Link| link.spec.kind == branch.kind && link.spec.address == branch.address;
-            let known = self.summary.is_failed(&branch) || self.links.iter().any(there);
-            if !known && self.is_wanted(&branch) && !self.core.finished() {
+            if !self.links.iter().any(there) && self.is_wanted(&branch) && !self.core.finished() {
                 let from = match branch.join {
                     Join::Now => Begin::Now,
                     Join::Start => Begin::Start,
@@ -173,7 +185,10 @@ impl Live {
 
     /// A connection is refused or lost.
     pub(super) fn lost(&mut self, world: &mut World, index: usize, error: &io::Error) -> Result<(), Abort> {
-        let text = crate::input::plain(error);
+        let text = plain(error);
+        if !self.links[index].is_agent() {
+            self.take_last_words(world, index);
+        }
         let link = &mut self.links[index];
         if self.core.complete(link.branch) || link.is_complete {
             // It has everything; only its replies are cut short.
@@ -184,7 +199,7 @@ impl Live {
             return Ok(());
         }
         if !link.is_agent() {
-            return self.drop_link(world, index, Fault::MemberFailed, &text);
+            return self.drop_link(world, index, member_fault(error), &text);
         }
         if link.established && !self.spec.resume {
             let text = format!("agent {} is lost: {text}", link.spec.name);
@@ -223,11 +238,11 @@ impl Live {
         self.core.remove_branch(link.branch);
         link.close(world);
         let (member, name) = (link.member(), link.spec.name.clone());
-        let event = if link.is_agent() { "branch_left" } else { "member_failed" };
+        let event = if link.is_agent() { "branch_left" } else { fault.word() };
         let fields = json!({"member": member, "name": name, "acked": acked, "text": text});
         world.event(event, self.spec.id, Some(self.id), fields);
         if !link.is_agent() {
-            self.summary.failed(member, &name, acked, text);
+            self.summary.failed(fault, member, &name, acked, text);
             let text = format!("{name}: {text}");
             self.upstream.say(&Frame::Failure { fault, member, offset: acked, text });
             self.reply_ended(member);

@@ -88,7 +88,7 @@ pub struct Live {
 
 impl Live {
     /// A stream that begins (or goes on) at `offset`, with connections to all branches but the one it came
-    /// from. With `orphans` it goes on after the agent was started again.
+    /// from. With `orphans` it goes on after the agent was started again. `summary`: what is known of it already.
     pub fn open(
         world: &mut World,
         id: StreamId,
@@ -96,6 +96,7 @@ impl Live {
         upstream: Upstream,
         offset: u64,
         mut orphans: Option<Vec<Orphan>>,
+        summary: Summary,
     ) -> Result<Live, (Upstream, Abort)> {
         let core = Stream::resumed(spec.mode, spec.cache_bytes, offset)
             .with_allowance(spec.allowance_bytes)
@@ -106,7 +107,7 @@ impl Live {
             core,
             upstream,
             links: Vec::new(),
-            summary: Summary::default(),
+            summary,
             due: None,
             cache: Cache::new(offset),
             starved: false,
