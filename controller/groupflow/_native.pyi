@@ -228,6 +228,25 @@ class NativeSim:
     def step(self, wall_ms: int, until_ns: int | None = None) -> tuple[int, int, bool]:
         """Runs for about so long by the wall: simulated time, packet hops, whether the scenario is over."""
 
+    def set_receive_window(self, flow: str, bytes: int) -> None:
+        """The receiver of a TCP flow with `receive_window` advertises so many bytes from now on. Raises
+        ValueError."""
+
+    def read_receiver(self, flow: str) -> tuple[int, int, int, int | None, int | None]:
+        """What it measured: delivered bytes, packets, packets found missing, all since the beginning; the
+        shortest round trip (ns) since the last call; the retransmission timeout (ns) that follows from round
+        trips."""
+
+    def resume_flow(self, flow: str) -> None:
+        """A TCP flow without end begins now, or goes on. Raises ValueError."""
+
+    def pause_flow(self, flow: str) -> None:
+        """It sends nothing new any more; what is in flight is delivered. Raises ValueError."""
+
+    def lengthen_link(self, a: str, b: str, delay_ns: int) -> None:
+        """The link between two nodes has this delay from now on. Raises ValueError where it is shorter than
+        before."""
+
     def take_packet_ins(self) -> list[tuple[int, str, bytes, list[tuple[int, bytes]]]]:
         """What switches sent to the controller since the last call: time, switch, payload, metadata."""
 

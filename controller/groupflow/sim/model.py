@@ -103,11 +103,17 @@ class TcpTraffic:
     ecn: bool = False
     initial_window: int | None = None
     min_rto_ns: int | None = None
+    receive_window: int | None = None
+    """bytes that the receiver advertises at first, where that is changed while it runs (`NativeSim`); the
+    sender heeds it then, and both use timestamps"""
+    on_demand: bool = False
+    """whether it sends when it is told only (`NativeSim.resume_flow`)"""
 
     @property
     def mss(self) -> int:
         """Payload bytes of a full segment."""
-        options = 12 if self.profile == "rfc" else 0  # timestamps
+        timestamps = self.profile == "rfc" or self.receive_window is not None
+        options = 12 if timestamps else 0
         return self.packet - 40 - options
 
 

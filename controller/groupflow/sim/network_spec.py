@@ -225,4 +225,6 @@ def _tcp(traffic: TcpTraffic) -> dict[str, object]:
         "ecn": traffic.ecn,
         "initial_window": traffic.initial_window,
         "min_rto_ns": traffic.min_rto_ns,
+        "receive_window": traffic.receive_window,
+        "on_demand": traffic.on_demand,
     }

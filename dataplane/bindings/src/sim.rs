@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use groupflow_netsim::spec::NetworkSpec;
 use groupflow_netsim::{
-    CacheSample, DropSite, Drops, Files, LinkSample, Network, NodeId, Observer, P4Switch, Recorder, Sample,
-    TraceRecord,
+    CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch, Recorder,
+    Sample, TraceRecord,
 };
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::Generator;
@@ -25,6 +25,8 @@ use serde_json::{json, Value};
 type Sink = BufWriter<File>;
 /// Time, switch, payload, metadata.
 type SimPacketIn = (u64, String, Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
+/// Delivered bytes, packets, missing packets, shortest round trip and retransmission timeout in ns.
+type SimReading = (u64, u64, u64, Option<u64>, Option<u64>);
 
 fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -177,6 +179,45 @@ impl NativeSim {
         Ok((self.network.now().0, self.network.hops(), finished))
     }
 
+    /// The receiver of a TCP flow with a receive window advertises so many bytes from now on.
+    fn set_receive_window(&mut self, flow: &str, bytes: u64) -> PyResult<()> {
+        let id = self.flow(flow)?;
+        self.network.set_receive_window(id, bytes).ok_or_else(|| no_tcp(flow))
+    }
+
+    /// What the receiver of such a flow has measured.
+    fn read_receiver(&mut self, flow: &str) -> PyResult<SimReading> {
+        let id = self.flow(flow)?;
+        let reading = self.network.read_receiver(id).ok_or_else(|| no_tcp(flow))?;
+        let ns = |time: Option<Nanos>| time.map(|time| time.0);
+        let (trip, timeout) = (ns(reading.round_trip), ns(reading.timeout));
+        Ok((reading.delivered, reading.packets, reading.missing, trip, timeout))
+    }
+
+    /// A greedy TCP flow begins now or goes on.
+    fn resume_flow(&mut self, flow: &str) -> PyResult<()> {
+        let id = self.flow(flow)?;
+        self.network.resume_flow(id).ok_or_else(|| no_tcp(flow))
+    }
+
+    /// A greedy TCP flow sends nothing new any more.
+    fn pause_flow(&mut self, flow: &str) -> PyResult<()> {
+        let id = self.flow(flow)?;
+        self.network.pause_flow(id).ok_or_else(|| no_tcp(flow))
+    }
+
+    /// The link between two nodes has this delay from now on, which is no shorter than before.
+    fn lengthen_link(&mut self, a: &str, b: &str, delay_ns: u64) -> PyResult<()> {
+        let none = || invalid(format!("link: there is none between {a:?} and {b:?}"));
+        let find = |name: &str| self.network.node(name).ok_or_else(none);
+        let (near, far) = (find(a)?, find(b)?);
+        match self.network.lengthen_link(near, far, Nanos(delay_ns)) {
+            Some(true) => Ok(()),
+            Some(false) => Err(invalid(format!("delay_ns: {delay_ns} is shorter than the link's delay"))),
+            None => Err(none()),
+        }
+    }
+
     /// Frames that switches and routers took so far.
     fn hops(&self) -> u64 {
         self.network.hops()
@@ -195,6 +236,10 @@ impl NativeSim {
 }
 
 impl NativeSim {
+    fn flow(&self, name: &str) -> PyResult<FlowId> {
+        self.network.flow(name).ok_or_else(|| invalid(format!("flow: there is none of the name {name:?}")))
+    }
+
     fn switch(&self, name: &str) -> PyResult<NodeId> {
         self.network.node(name).ok_or_else(|| no_switch(name))
     }
@@ -312,6 +357,10 @@ fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
 
 fn unwritable(path: &Path, error: &std::io::Error) -> PyErr {
     PyOSError::new_err(format!("{}: {error}", path.display()))
+}
+
+fn no_tcp(name: &str) -> PyErr {
+    invalid(format!("flow: {name:?} is no TCP flow between hosts"))
 }
 
 fn no_switch(name: &str) -> PyErr {

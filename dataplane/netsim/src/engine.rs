@@ -150,6 +150,14 @@ impl Simulation {
         result
     }
 
+    /// The near end of the link at a node's port.
+    pub(crate) fn outlet(&mut self, node: NodeId, port: u16) -> Option<&mut crate::outlet::Outlet> {
+        let &(island, place) = self.places.get(node.index())?;
+        let cell = self.cells[island].get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let outlet = *cell.island.slots[place].outlets.get(usize::from(port))?;
+        cell.island.wiring.outlets.get_mut(outlet as usize)
+    }
+
     /// Runs until `until`, or until the observer breaks it off. What happens at `until` itself has then
     /// not happened yet.
     pub fn run(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {

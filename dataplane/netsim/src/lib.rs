@@ -33,6 +33,7 @@ mod relays;
 mod routes;
 mod sample;
 pub mod spec;
+mod steering;
 mod switch;
 pub mod tcp;
 mod trace;

@@ -28,8 +28,10 @@ pub struct FlowPath {
 #[derive(Debug)]
 pub struct Network {
     spec: NetworkSpec,
+    /// The hosts of each flow: its sender's and its receiver's.
+    pub(crate) ends: Vec<(NodeId, NodeId)>,
     paths: Vec<FlowPath>,
-    simulation: Simulation,
+    pub(crate) simulation: Simulation,
 }
 
 impl Network {
@@ -42,8 +44,9 @@ impl Network {
             links: flow.path.clone(),
             capacity_bytes: flow.capacity_bytes,
         };
+        let ends = flows.clone().map(|flow| (flow.from, flow.to)).collect();
         let paths = flows.map(path).collect();
-        Ok(Network { spec, paths, simulation })
+        Ok(Network { spec, ends, paths, simulation })
     }
 
     /// What it was built from.

@@ -55,6 +55,17 @@ pub struct Outlet {
 }
 
 impl Outlet {
+    /// Another delay, no shorter than before: frames would overtake each other, and islands run ahead by the shortest.
+    /// Gives whether it is.
+    pub fn lengthen(&mut self, delay: Nanos) -> bool {
+        if delay < self.delay {
+            return false;
+        }
+        let by = delay - std::mem::replace(&mut self.delay, delay);
+        self.transits.iter_mut().for_each(|transit| transit.lengthen(by));
+        true
+    }
+
     /// A frame whose last bit entered the link at `sent`: whether it arrives (a delay later).
     #[inline]
     pub fn carry(&mut self, sent: Nanos, head: &[u8], tail: u32) -> bool {

@@ -365,6 +365,13 @@ pub struct TcpSpec {
     /// The least retransmission timeout, if not the profile's.
     #[serde(default)]
     pub min_rto_ns: Option<u64>,
+    /// Bytes of the window that the receiver advertises at first, where it is set while the connection runs. The sender then heeds
+    /// it, and both use timestamps.
+    #[serde(default)]
+    pub receive_window: Option<u64>,
+    /// Whether it sends when it is told only (`Network::resume_flow`). It is without end then.
+    #[serde(default)]
+    pub on_demand: bool,
 }
 
 /// Messages that an application writes again and again (Emina et al., ICN 2011, section IV.A).

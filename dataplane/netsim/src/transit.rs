@@ -63,6 +63,11 @@ impl Transit {
         self.bytes += bytes;
     }
 
+    /// Frames stay on the link for so much longer from now on. Samples within that time do not count what has come out in it.
+    pub fn lengthen(&mut self, by: Nanos) {
+        self.left.next = Nanos(self.left.next.0.saturating_sub(by.0));
+    }
+
     /// Packets and bytes on the link at the next sample's time, which must have come.
     pub fn sample(&mut self) -> (u64, u64) {
         let entered = self.entered.take(self.packets, self.bytes);

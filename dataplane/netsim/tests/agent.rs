@@ -23,6 +23,8 @@ fn tcp(variant: &str, profile: TcpProfile) -> TcpSpec {
         ecn: false,
         initial_window: None,
         min_rto_ns: None,
+        receive_window: None,
+        on_demand: false,
     }
 }
 

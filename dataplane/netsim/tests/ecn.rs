@@ -25,6 +25,8 @@ fn tcp(variant: &str, profile: TcpProfile, ecn: bool) -> SourceSpec {
         ecn,
         initial_window: None,
         min_rto_ns: None,
+        receive_window: None,
+        on_demand: false,
     })
 }
 

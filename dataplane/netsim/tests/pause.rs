@@ -165,6 +165,8 @@ fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
             ecn: false,
             initial_window: None,
             min_rto_ns: None,
+            receive_window: None,
+            on_demand: false,
         })
     };
     lab.flow("one", "h1", "h2", tcp("newreno"));

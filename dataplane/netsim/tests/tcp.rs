@@ -18,6 +18,8 @@ fn tcp(variant: &str, window_packets: u32, bytes: Option<u64>) -> SourceSpec {
         ecn: false,
         initial_window: None,
         min_rto_ns: None,
+        receive_window: None,
+        on_demand: false,
     })
 }
 

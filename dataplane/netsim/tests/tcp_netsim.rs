@@ -92,6 +92,8 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
                 ecn: false,
                 initial_window: None,
                 min_rto_ns: None,
+                receive_window: None,
+                on_demand: false,
             }),
         });
     }

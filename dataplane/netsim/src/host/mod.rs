@@ -22,6 +22,7 @@ pub use shaper::Shaper;
 use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
+use crate::ids::FlowId;
 use crate::min_tree::MinTree;
 use crate::pause;
 use crate::sample::FlowSample;
@@ -147,6 +148,11 @@ impl Host {
         let result = act(tcp);
         self.update(place);
         Some(result)
+    }
+
+    /// The place of the TCP endpoint that a flow has here.
+    pub fn place_of(&self, flow: FlowId) -> Option<usize> {
+        self.ends.iter().position(|end| end.flow == flow && matches!(end.kind, EndKind::Tcp(_)))
     }
 
     /// A node tells a flow's rate.

@@ -7,7 +7,7 @@ use crate::error::BuildError;
 use crate::sample::{FlowSample, TcpSample};
 use crate::spec::{FlowSpec, MessagesSpec, TcpProfile, TcpSpec};
 use crate::tcp::{
-    decode, encode, Data, DelayedAck, Ecn, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
+    decode, encode, Data, DelayedAck, Ecn, Reading, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
 };
 use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
 
@@ -175,6 +175,36 @@ impl TcpEnd {
         }
     }
 
+    /// A receiver whose window is set while it runs advertises so many bytes.
+    pub fn set_window(&mut self, bytes: u64) {
+        if let Machine::Receiver(receiver) = &mut self.machine {
+            receiver.set_window(bytes);
+        }
+    }
+
+    /// What such a receiver has measured.
+    pub fn read(&mut self) -> Option<Reading> {
+        match &mut self.machine {
+            Machine::Receiver(receiver) => Some(receiver.read()),
+            Machine::Sender(_) => None,
+        }
+    }
+
+    /// A greedy sender goes on, or begins.
+    pub fn resume(&mut self, now: Nanos) {
+        if let Machine::Sender(sender) = &mut self.machine {
+            sender.resume(now);
+            self.pending = self.pending.min(now);
+        }
+    }
+
+    /// A greedy sender sends nothing new any more.
+    pub fn pause(&mut self) {
+        if let Machine::Sender(sender) = &mut self.machine {
+            sender.pause();
+        }
+    }
+
     /// Segments that could not be read.
     pub fn malformed(&self) -> u64 {
         self.malformed
@@ -242,7 +272,17 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(SenderConfig, Receiv
     if let Some(least) = tcp.min_rto_ns {
         sender.rto.min = Nanos(least);
     }
+    sender.heeds_window = tcp.receive_window.is_some();
+    sender.timestamps |= sender.heeds_window;
+    if tcp.on_demand {
+        sender.start = Nanos::MAX; // when it is told
+        if sender.data != Data::Greedy {
+            let problem = "what begins when it is told sends without end; leave out bytes and messages";
+            return Err(BuildError::new(format!("flows.{}.on_demand", flow.name), problem));
+        }
+    }
     let mut receiver = ReceiverConfig::for_sender(&sender);
+    receiver.window = tcp.receive_window;
     if let Some(delay) = tcp.delayed_ack_ns {
         receiver.delayed_ack = DelayedAck::After(Nanos(delay));
     }

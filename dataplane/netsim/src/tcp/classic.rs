@@ -58,7 +58,7 @@ impl Sender {
             rtt: self.rtt.last(),
             smooth_rtt: self.rtt.smooth(),
         };
-        let most = f64::from(self.config.max_window);
+        let most = self.growth_bound();
         self.cwnd = self.growth.open(self.cwnd, self.ssthresh, ack).min(most);
     }
 

@@ -152,6 +152,8 @@ pub struct SenderConfig {
     pub timestamps: bool,
     /// Mark packets ECN-capable, and halve the window when congestion is echoed (RFC 3168). Not for Vegas.
     pub ecn: bool,
+    /// Whether the receiver's window counts, too. Otherwise `max_window` stands for it.
+    pub heeds_window: bool,
     /// Duplicate acknowledgements that mean a loss.
     pub dupack_threshold: u32,
     /// Send a new packet on each of the first duplicates (RFC 3042; ns-2's `singledup_`).
@@ -177,6 +179,7 @@ impl SenderConfig {
             rto: RtoConfig::LINUX,
             timestamps: true,
             ecn: false,
+            heeds_window: false,
             dupack_threshold: 3,
             limited_transmit: true,
         }
@@ -246,6 +249,9 @@ pub struct ReceiverConfig {
     /// Acknowledge no more than [`Receiver::open`](super::Receiver::open) and
     /// [`Receiver::release`](super::Receiver::release) allow.
     pub held: bool,
+    /// Bytes of the window it advertises at first; `None`: the largest there is. [`Receiver::set_window`](super::Receiver::set_window)
+    /// changes it.
+    pub window: Option<u64>,
 }
 
 impl ReceiverConfig {
@@ -259,6 +265,7 @@ impl ReceiverConfig {
             delayed_ack: DelayedAck::Off,
             sack_blocks: if sender.variant.uses_sack() { 3 } else { 0 },
             held: false,
+            window: None,
         }
     }
 }

@@ -15,6 +15,8 @@
 //! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers measured;
 //! [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
 
+mod advertised;
+mod allowance;
 mod classic;
 mod compound;
 mod config;
@@ -31,6 +33,7 @@ mod segment;
 mod sender;
 mod sequence;
 mod stats;
+mod trips;
 mod vegas;
 mod wire;
 
@@ -41,4 +44,5 @@ pub use receiver::Receiver;
 pub use segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
 pub use sender::Sender;
 pub use stats::{ReceiverStats, SenderStats};
+pub use trips::Reading;
 pub use wire::{decode, encode, DecodeError, MAX_HEADER};

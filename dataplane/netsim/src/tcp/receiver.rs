@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use groupflow_pipeline::units::Nanos;
 
+use super::advertised::Advertised;
 use super::config::{ConfigError, DelayedAck, ReceiverConfig};
 use super::ranges::{Range, RangeSet};
 use super::segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
 use super::sequence::Numbering;
 use super::stats::ReceiverStats;
+use super::trips::{Reading, Trips};
 
 /// A TCP receiver. See the [module](super) on how to drive it.
 #[derive(Debug, Clone)]
@@ -34,6 +36,8 @@ pub struct Receiver {
     answer: Option<bool>,
     timestamp: Option<u32>,
     held: Option<Held>,
+    /// Where the window is set while the connection runs: it, and what is measured for who sets it.
+    tuned: Option<(Advertised, Trips)>,
     stats: ReceiverStats,
 }
 
@@ -72,6 +76,7 @@ impl Receiver {
             answer: None,
             timestamp: None,
             held: config.held.then(Held::default),
+            tuned: config.window.map(|bytes| (Advertised::new(config.mss, bytes), Trips::new())),
             stats: ReceiverStats::default(),
             config,
         })
@@ -101,6 +106,12 @@ impl Receiver {
         }
         let had_gap = !self.above.is_empty();
         let in_order = packet == self.next;
+        if let Some((_, trips)) = &mut self.tuned {
+            trips.arrived(packet);
+            if let (true, false, false, Some(timestamps)) = (in_order, had_gap, syn, segment.timestamps) {
+                trips.answered(now, timestamps.echo);
+            }
+        }
         self.place(packet);
         if let (Some(held), Some(timestamps), true) = (&mut self.held, segment.timestamps, in_order) {
             held.stamps.push_back((self.stats.bytes_delivered, timestamps.value));
@@ -152,6 +163,20 @@ impl Receiver {
         self.stats.bytes_delivered
     }
 
+    /// Advertises so many bytes from the next acknowledgement on; what was promised stays promised. Nothing happens where the
+    /// configuration gave no window.
+    pub fn set_window(&mut self, bytes: u64) {
+        if let Some((advertised, _)) = &mut self.tuned {
+            advertised.set(bytes);
+        }
+    }
+
+    /// What was measured where the configuration gave a window; nothing but zeros elsewhere.
+    pub fn read(&mut self) -> Reading {
+        let (delivered, packets) = (self.stats.bytes_delivered, self.stats.packets);
+        self.tuned.as_mut().map_or(Reading::default(), |(_, trips)| trips.read(delivered, packets))
+    }
+
     /// The next acknowledgement that is due.
     pub fn poll(&mut self, now: Nanos) -> Option<Segment> {
         self.due = self.due.checked_sub(1)?;
@@ -173,7 +198,7 @@ impl Receiver {
             seq: u32::from(!flags.has(Flags::SYN)),
             ack: self.acknowledged(),
             flags,
-            window: u16::MAX,
+            window: self.tuned.as_mut().map_or(u16::MAX, |(advertised, _)| advertised.field(self.next)),
             payload: 0,
             ecn: Ecn::NotEct,
             timestamps,

@@ -8,8 +8,7 @@ use super::sender::{Recovery, Reduction, Sender};
 impl Sender {
     /// Data in flight or window: what a reduction is taken from.
     pub(super) fn reduction_base(&self) -> f64 {
-        let window = (self.cwnd + self.growth.delay_window() + self.inflation as f64)
-            .min(f64::from(self.config.max_window));
+        let window = (self.cwnd + self.growth.delay_window() + self.inflation as f64).min(self.most() as f64);
         match self.config.behaviour {
             Behaviour::Ns2 => window,
             Behaviour::Rfc => window.min((self.max - self.una) as f64),

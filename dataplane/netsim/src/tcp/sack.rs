@@ -102,7 +102,7 @@ impl Sender {
         let (una, max, limit) = (self.una, self.max, self.limit);
         let threshold = u64::from(self.config.dupack_threshold);
         let window = self.window();
-        let receivable = una + u64::from(self.config.max_window);
+        let receivable = una + self.most();
         let board = self.board();
         if board.is_empty() && board.lost_below(threshold) <= una {
             // Nothing is missing: the common case.
@@ -216,7 +216,7 @@ impl Sender {
         }
         let una = self.una;
         let window = self.cwnd as i64;
-        let receivable = una + u64::from(self.config.max_window);
+        let receivable = una + self.most();
         let Recovery::Sack1(board, pipe) = &mut self.recovery else { return None };
         if *pipe >= window {
             return None;

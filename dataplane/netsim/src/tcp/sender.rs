@@ -53,6 +53,8 @@ pub struct Sender {
     pub(super) max: u64,
     /// One past the last packet there is.
     pub(super) limit: u64,
+    /// The first packet that the receiver does not take, where its window is heeded and known.
+    pub(super) peer_edge: Option<u64>,
     /// Bytes handed over so far, where they are supplied.
     supplied: u64,
 
@@ -118,6 +120,7 @@ impl Sender {
             next: 0,
             max: 0,
             limit,
+            peer_edge: None,
             supplied: 0,
             cwnd: if slow { 1.0 } else { f64::from(config.initial_window) },
             ssthresh: f64::from(config.initial_ssthresh.unwrap_or(config.max_window)),
@@ -178,6 +181,9 @@ impl Sender {
         }
         let Some(acked) = self.acknowledged(segment.ack) else { return };
         self.stats.acks += 1;
+        if self.config.heeds_window {
+            self.heed_window(acked, segment);
+        }
         self.echo = segment.timestamps.map_or(self.echo, |timestamps| timestamps.value);
         self.burst = u32::MAX;
         self.extra = false;
@@ -282,7 +288,7 @@ impl Sender {
     /// Packets the window allows beyond `una`: congestion window and inflation, at most the receiver's.
     pub(super) fn window(&self) -> u64 {
         let open = (self.cwnd + self.growth.delay_window()) as u64 + self.inflation;
-        open.min(u64::from(self.config.max_window))
+        open.min(self.most())
     }
 
     pub(super) fn next_in_window(&mut self) -> Option<u64> {
@@ -300,7 +306,7 @@ impl Sender {
 
     /// The window with one packet more for each duplicate acknowledgement (RFC 3042).
     pub(super) fn limited_window(&self) -> u64 {
-        (self.cwnd as u64 + u64::from(self.dupacks)).min(u64::from(self.config.max_window))
+        (self.cwnd as u64 + u64::from(self.dupacks)).min(self.most())
     }
 
     /// The lowest packet an acknowledgement leaves open, if it is one this connection can have.

@@ -70,6 +70,12 @@ impl Vegas {
         self.reduced_at = now;
     }
 
+    /// The first packet that leaves now is `next`.
+    pub fn restart(&mut self, now: Nanos, next: u64) {
+        self.start(now);
+        self.round_end = next;
+    }
+
     fn slot(&self, packet: u64) -> usize {
         (packet & self.mask) as usize
     }
@@ -236,7 +242,7 @@ impl Sender {
         // Only as fast as the window is used.
         let in_flight = (self.next - self.una + 1) as f64;
         if increment > 0.0 && self.cwnd - in_flight <= 2.0 {
-            self.cwnd = (self.cwnd + increment).min(f64::from(self.config.max_window));
+            self.cwnd = (self.cwnd + increment).min(self.growth_bound());
         }
     }
 

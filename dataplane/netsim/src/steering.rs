@@ -1,0 +1,74 @@
+//! What is set and read while the network runs: windows of TCP receivers, whether a sender has anything to send, delays of links.
+
+use groupflow_pipeline::units::Nanos;
+
+use crate::host::tcp_end::TcpEnd;
+use crate::ids::{FlowId, NodeId};
+use crate::network::Network;
+use crate::node::Node;
+use crate::spec::LinkSpec;
+use crate::tcp::Reading;
+
+impl Network {
+    /// The flow of this name.
+    pub fn flow(&self, name: &str) -> Option<FlowId> {
+        let found = self.spec().flows.iter().position(|flow| flow.name == name)?;
+        u32::try_from(found).ok().map(FlowId)
+    }
+
+    /// The receiver of a flow with `receive_window` advertises so many bytes, from its next acknowledgement on. `None`: the flow
+    /// has no TCP receiver at a host.
+    pub fn set_receive_window(&mut self, flow: FlowId, bytes: u64) -> Option<()> {
+        self.with_receiver(flow, |end| end.set_window(bytes))
+    }
+
+    /// What the receiver of a flow with `receive_window` has measured; round trips since the last reading.
+    pub fn read_receiver(&mut self, flow: FlowId) -> Option<Reading> {
+        self.with_receiver(flow, TcpEnd::read).flatten()
+    }
+
+    /// A greedy TCP flow begins now, or goes on: what it had delivered before it paused stays delivered.
+    pub fn resume_flow(&mut self, flow: FlowId) -> Option<()> {
+        self.with_sender(flow, |end, now| end.resume(now))
+    }
+
+    /// A greedy TCP flow sends nothing new any more; what is in flight is delivered.
+    pub fn pause_flow(&mut self, flow: FlowId) -> Option<()> {
+        self.with_sender(flow, |end, _| end.pause())
+    }
+
+    /// The link between two nodes has this delay from now on, in both directions; what is on it arrives as it would have. False:
+    /// it is shorter than before, and nothing changes. `None`: there is no such link.
+    pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
+        let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
+        let (a_name, b_name) = (name(a)?, name(b)?);
+        let joins = |link: &&LinkSpec| {
+            let ends = (link.a.node.as_str(), link.b.node.as_str());
+            ends == (a_name, b_name) || ends == (b_name, a_name)
+        };
+        let link = self.spec().links.iter().find(joins)?;
+        let (near, far) = if link.a.node == a_name { (a, b) } else { (b, a) };
+        let (near_port, far_port) = (link.a.port, link.b.port);
+        let there = self.simulation.outlet(near, near_port)?.lengthen(delay);
+        let back = self.simulation.outlet(far, far_port)?.lengthen(delay);
+        Some(there && back)
+    }
+
+    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpEnd, Nanos) -> R) -> Option<R> {
+        let (from, _) = *self.ends.get(flow.index())?;
+        let now = self.now();
+        self.with_tcp(from, flow, |end| act(end, now))
+    }
+
+    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
+        let (_, to) = *self.ends.get(flow.index())?;
+        self.with_tcp(to, flow, act)
+    }
+
+    fn with_tcp<R>(&mut self, node: NodeId, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
+        self.simulation.with_node(node, |node| match node {
+            Node::Host(host) => host.place_of(flow).and_then(|place| host.with_tcp(place, act)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! The window that a receiver advertises, where it is set while the connection runs.
+
+/// Bits by which the window field is shifted (RFC 7323, section 2): windows of up to 8 MB.
+pub(super) const WINDOW_SHIFT: u32 = 7;
+
+/// A receive buffer's limit and the right edge it led to. Counts are packets: this TCP has packets of one size only. A packet is
+/// taken to be no smaller than the unit that the shift makes; smaller ones are let through up to that unit's worth early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Advertised {
+    mss: u32,
+    /// The limit.
+    packets: u64,
+    /// The first packet that may not be sent. It never moves back (RFC 9293, section 3.8.6).
+    edge: u64,
+}
+
+impl Advertised {
+    /// A limit of so many bytes, but of one packet at least: with less nothing could be sent.
+    pub fn new(mss: u32, bytes: u64) -> Advertised {
+        let mut advertised = Advertised { mss, packets: 1, edge: 0 };
+        advertised.set(bytes);
+        advertised
+    }
+
+    /// Another limit. What was promised stays promised: a smaller one is reached as packets arrive.
+    pub fn set(&mut self, bytes: u64) {
+        let most = (u64::from(u16::MAX) << WINDOW_SHIFT) / u64::from(self.mss);
+        self.packets = (bytes / u64::from(self.mss)).clamp(1, most.max(1));
+    }
+
+    /// The window field of an acknowledgement up to `next`.
+    pub fn field(&mut self, next: u64) -> u16 {
+        self.edge = self.edge.max(next + self.packets);
+        let bytes = (self.edge - next) * u64::from(self.mss);
+        u16::try_from(bytes.div_ceil(1 << WINDOW_SHIFT)).unwrap_or(u16::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// As a sender reads it: packets beyond what is acknowledged.
+    fn read(field: u16, mss: u32) -> u64 {
+        (u64::from(field) << WINDOW_SHIFT) / u64::from(mss)
+    }
+
+    #[test]
+    fn a_smaller_limit_is_reached_as_packets_arrive() {
+        let mut window = Advertised::new(1000, 10_000);
+        assert_eq!(read(window.field(5), 1000), 10);
+        window.set(4_000);
+        let seen: Vec<u64> = (5..14).map(|next| read(window.field(next), 1000)).collect();
+        assert_eq!(seen, [10, 9, 8, 7, 6, 5, 4, 4, 4]);
+        window.set(6_999);
+        assert_eq!(read(window.field(14), 1000), 6, "whole packets only");
+        window.set(0);
+        assert_eq!(read(window.field(40), 1000), 1, "never closed");
+    }
+
+    proptest! {
+        #[test]
+        fn the_right_edge_never_moves_back(
+            mss in 128u32..9000,
+            steps in proptest::collection::vec((0u64..400_000, 0u64..50), 1..60),
+        ) {
+            let mut window = Advertised::new(mss, 10_000);
+            let (mut next, mut edge) = (0, 0);
+            for (bytes, arrived) in steps {
+                window.set(bytes);
+                let now = next + read(window.field(next), mss);
+                prop_assert!(now >= edge && now > next);
+                edge = now;
+                next += arrived.min(edge - next);
+            }
+        }
+    }
+}

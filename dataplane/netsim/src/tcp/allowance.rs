@@ -1,0 +1,68 @@
+//! What a sender may do beyond its congestion window: the receiver's window, and whether its application has anything to send.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::advertised::WINDOW_SHIFT;
+use super::config::Data;
+use super::segment::Segment;
+use super::sender::{Recovery, Sender};
+
+impl Sender {
+    /// Packets that may be in flight, whatever the congestion window.
+    #[inline]
+    pub(super) fn most(&self) -> u64 {
+        let most = u64::from(self.config.max_window);
+        self.peer_edge.map_or(most, |edge| most.min(edge.saturating_sub(self.una)))
+    }
+
+    /// Where the congestion window ends to grow. One above the receiver's window, which has shrunk, is kept.
+    pub(super) fn growth_bound(&self) -> f64 {
+        if self.config.heeds_window {
+            (self.most() as f64).max(self.cwnd)
+        } else {
+            f64::from(self.config.max_window)
+        }
+    }
+
+    /// An acknowledgement up to packet `acked` tells how much more the receiver takes. A late one changes nothing.
+    pub(super) fn heed_window(&mut self, acked: u64, segment: &Segment) {
+        let packets = (u64::from(segment.window) << WINDOW_SHIFT) / u64::from(self.config.mss);
+        self.peer_edge = self.peer_edge.max(Some(acked + packets));
+    }
+
+    /// A greedy application has nothing new to send any more: what is in flight is delivered, nothing else.
+    pub fn pause(&mut self) {
+        if self.config.data == Data::Greedy {
+            self.limit = self.max;
+        }
+    }
+
+    /// It has, or it begins. Where all had been delivered, it starts slowly, as a new connection does: another window is stale by
+    /// now (RFC 5681, section 4.1).
+    pub fn resume(&mut self, now: Nanos) {
+        if self.config.data != Data::Greedy {
+            return;
+        }
+        self.begin(now);
+        let idle = self.limit < u64::MAX && self.una == self.max;
+        self.limit = u64::MAX;
+        self.burst = u32::MAX;
+        if idle && self.una > 0 {
+            self.restart(now);
+        }
+    }
+
+    fn restart(&mut self, now: Nanos) {
+        // The configuration was good when the sender was made.
+        let Ok(fresh) = Sender::new(self.config) else { return };
+        self.cwnd = f64::from(self.config.initial_window);
+        (self.ssthresh, self.growth, self.recovery) = (fresh.ssthresh, fresh.growth, fresh.recovery);
+        (self.inflation, self.dupacks, self.recover) = (0, 0, self.una);
+        (self.recovering, self.partial_seen, self.resend) = (false, false, None);
+        self.last_reduction = fresh.last_reduction;
+        self.timed = None;
+        if let Recovery::Vegas(vegas) = &mut self.recovery {
+            vegas.restart(now, self.next);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a receiver can measure of a connection, as a server does: round trips from the timestamps that come back, and gaps.
+
+use groupflow_pipeline::units::Nanos;
+
+use super::config::{Behaviour, RtoConfig};
+use super::rtt::Rtt;
+
+/// What a receiver has measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Payload bytes received in sequence, since the beginning.
+    pub delivered: u64,
+    /// Packets received, since the beginning.
+    pub packets: u64,
+    /// Packets that were missing when a later one came, since the beginning: lost, or overtaken.
+    pub missing: u64,
+    /// The shortest round trip since the last reading, if there was one.
+    pub round_trip: Option<Nanos>,
+    /// What the sender's retransmission timeout would be after these round trips (RFC 6298); none before the first.
+    pub timeout: Option<Nanos>,
+}
+
+/// Round trips and gaps.
+#[derive(Debug, Clone)]
+pub(super) struct Trips {
+    rtt: Rtt,
+    shortest: Option<Nanos>,
+    measured: bool,
+    /// One past the highest packet that came.
+    above: u64,
+    missing: u64,
+}
+
+impl Trips {
+    pub fn new() -> Trips {
+        Trips {
+            rtt: Rtt::new(RtoConfig::LINUX, Behaviour::Rfc),
+            shortest: None,
+            measured: false,
+            above: 0,
+            missing: 0,
+        }
+    }
+
+    /// A packet came.
+    pub fn arrived(&mut self, packet: u64) {
+        self.missing += packet.saturating_sub(self.above);
+        self.above = self.above.max(packet + 1);
+    }
+
+    /// A packet in sequence answers an acknowledgement that left at `echo` (microseconds; 0: it answers none).
+    ///
+    /// A sender that waited before it answered makes the trip look longer, never shorter: hence the shortest.
+    pub fn answered(&mut self, now: Nanos, echo: u32) {
+        if echo == 0 {
+            return;
+        }
+        let span = Nanos::from_micros(u64::from(((now.0 / 1_000) as u32).wrapping_sub(echo)));
+        self.rtt.sample_span(span);
+        self.measured = true;
+        self.shortest = Some(self.shortest.map_or(span, |shortest| shortest.min(span)));
+    }
+
+    /// What was measured; the next shortest round trip counts from here.
+    pub fn read(&mut self, delivered: u64, packets: u64) -> Reading {
+        Reading {
+            delivered,
+            packets,
+            missing: self.missing,
+            round_trip: self.shortest.take(),
+            timeout: self.measured.then(|| self.rtt.timeout()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn the_shortest_trip_of_a_round_and_what_was_missing() {
+        let mut trips = Trips::new();
+        assert_eq!(trips.read(0, 0), Reading::default());
+        trips.answered(Nanos(50 * MS), 0);
+        assert_eq!(trips.read(0, 0).round_trip, None, "a SYN answers nothing");
+        for (now, echo) in [(150, 50), (160, 70), (400, 100)] {
+            trips.answered(Nanos(now * MS), echo * 1_000);
+        }
+        for packet in [0, 1, 4, 2, 6, 5] {
+            trips.arrived(packet);
+        }
+        let reading = trips.read(5, 6);
+        assert_eq!(reading.round_trip, Some(Nanos(90 * MS)));
+        assert_eq!((reading.missing, reading.delivered, reading.packets), (3, 5, 6), "2, 3 and 5");
+        assert!(reading.timeout >= Some(Nanos(200 * MS)));
+        assert_eq!(trips.read(5, 6).round_trip, None, "nothing new");
+    }
+}
