@@ -1,0 +1,71 @@
+"""A throughput climber, as file transfer services use (the paper's [10] of FTS): connections are added while
+that pays.
+
+Everyone has an equal part of the buffer. A client's connections grow by one as long as throughput grows with
+them, go back by one when it does not, and are tried again after a while. Targets and priorities are not
+considered.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groupflow.tuning.buffers import in_ratio, whole_windows
+from groupflow.tuning.model import Client, Limits, Reading, Readings, Setting, Settings
+
+SETTLE_ROUNDS = 4
+"""for which throughput is measured at each number: 2 s"""
+REST_ROUNDS = 20
+"""until the next try: 10 s"""
+GAIN = 1.05
+"""times the throughput before: as much is growth"""
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where a client's climb is."""
+
+    connections: int
+    rounds: int = 0
+    """at this number"""
+    total: float = 0.0
+    """sum of their throughputs, bit/s"""
+    best: float = 0.0
+    """mean throughput with a connection less, bit/s"""
+    resting: bool = False
+
+
+Climbs = Mapping[str, Climb]
+"""by client"""
+
+
+@dataclass(frozen=True)
+class Climber:
+    """Throughput, whatever it costs the others."""
+
+    def tune(
+        self, state: Climbs | None, clients: Sequence[Client], readings: Readings, limits: Limits
+    ) -> tuple[Climbs, Settings]:
+        windows = whole_windows(in_ratio(limits.buffer, {c.name: 1.0 for c in clients}), limits)
+        climbs: dict[str, Climb] = {}
+        settings: dict[str, Setting] = {}
+        for client in clients:
+            window = windows[client.name]
+            most = max(1, min(limits.connections, window // limits.segment))
+            reading = readings[client.name]
+            before = (state or {}).get(client.name) or Climb(max(1, min(reading.connections, most)))
+            climbs[client.name] = climb = step(before, reading, most)
+            settings[client.name] = Setting(window, climb.connections)
+        return climbs, settings
+
+
+def step(climb: Climb, reading: Reading, most: int) -> Climb:
+    """One round of one client."""
+    rounds, total = climb.rounds + 1, climb.total + reading.throughput
+    if rounds < (REST_ROUNDS if climb.resting else SETTLE_ROUNDS):
+        return Climb(min(climb.connections, most), rounds, total, climb.best, climb.resting)
+    mean = total / rounds
+    if climb.resting or mean >= GAIN * climb.best:
+        if climb.connections >= most:
+            return Climb(most, best=0.0, resting=True)
+        return Climb(climb.connections + 1, best=mean)
+    return Climb(max(1, min(climb.connections - 1, most)), resting=True)

@@ -1,0 +1,92 @@
+"""The number of connections of each client: section III.B of the paper, steps (I) to (VI).
+
+A step that measures throughput ends a round; the next round goes on there. Where the paper leaves it open:
+
+- (II) says "multiplying N_n": by gamma, as section III.B says before and Table I names it.
+- The brackets of eq. (3) are Gauss's: the integer part.
+- beta is between 0 and 1 (section III.B), but N_b/N_n of eq. (4) is 1 and more after (II) and (V). It counts
+  when it is below 1.
+- A client has from 1 connection to `Limits.connections`, and no more than its buffer has segments.
+"""
+
+from dataclasses import dataclass
+
+from groupflow.tuning.buffers import rate_of
+from groupflow.tuning.model import RTT_STD_S, Reading
+
+GAMMA = 0.5
+"""initialization parameter (Table I)"""
+XI = 0.95
+"""safety coefficient (Table I)"""
+_ROUNDING = 1e-9
+"""of floats, which must not make 5 of 6"""
+
+
+@dataclass(frozen=True)
+class Search:
+    """A procedure under way: N_n connections have been tried for a round."""
+
+    alpha: int
+    beta: float
+    before: int
+    """connections before the last tuning (N_b)"""
+    throughput: float
+    """then, bit/s"""
+    rising: bool = True
+    """whether throughput "was increasing up to now\""""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Connections from now on, and the procedure if it goes on."""
+
+    connections: int
+    search: Search | None
+
+
+def tune_connections(search: Search | None, target: float, reading: Reading, most: int) -> Tuned:
+    """One round of one client. `target` is T_t in bit/s, `most` the largest number of connections."""
+    now = max(1, min(reading.connections, most))
+    if search is None:
+        return _begin(target, reading, now, most) if is_due(target, reading) else Tuned(now, None)
+    return _go_on(search, target, reading, now, most)
+
+
+def is_due(target: float, reading: Reading) -> bool:
+    """Whether throughput is below the target and below xi times what the buffer allows (eq. 2).
+
+    Not before a round trip is known: what a connection carries before it stands says nothing.
+    """
+    if reading.rtt is None:
+        return False
+    estimated = float("inf") if reading.window is None else rate_of(reading.window, reading.rtt_or_std)
+    return reading.throughput < target and reading.throughput < XI * estimated
+
+
+def _begin(target: float, reading: Reading, now: int, most: int) -> Tuned:
+    """Steps (II) and (III)."""
+    initial = max(1, int(GAMMA * now))
+    alpha, beta = _renewed(target, reading, now, initial)
+    return Tuned(min(most, initial + alpha), Search(alpha, beta, now, reading.throughput))
+
+
+def _go_on(search: Search, target: float, reading: Reading, now: int, most: int) -> Tuned:
+    """Step (IV) and what follows from it, up to (III)."""
+    if reading.throughput >= target:
+        return Tuned(now, None)
+    rising = reading.throughput >= search.throughput
+    if search.alpha == 1 and search.rising and not rising:
+        return Tuned(min(search.before, most), None)
+    kept = now if rising else max(1, int(search.beta * now))  # (V)
+    alpha, beta = _renewed(target, reading, search.before, now)
+    return Tuned(min(most, kept + alpha), Search(alpha, beta, now, reading.throughput, rising))
+
+
+def _renewed(target: float, reading: Reading, before: int, now: int) -> tuple[int, float]:
+    """Eqs. (3) and (4): alpha and beta."""
+    short = target / max(reading.throughput, 1.0)
+    back = before / now
+    return (
+        max(1, int(short * reading.rtt_or_std / RTT_STD_S + _ROUNDING)),
+        max(back if back < 1 else 0.0, reading.throughput / target),
+    )

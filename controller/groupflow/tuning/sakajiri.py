@@ -1,0 +1,38 @@
+"""The paper's policy: buffers by section III.A, connections by section III.B, each of which can be left
+out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groupflow.tuning.buffers import share_buffers
+from groupflow.tuning.connections import Search, tune_connections
+from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
+
+Searches = Mapping[str, Search]
+"""the procedures under way, by client"""
+
+
+@dataclass(frozen=True)
+class Sakajiri:
+    """Targets, the high priorities first."""
+
+    connections: bool = True
+    """whether connections are tuned, too; without it each client has one (Fig. 5)"""
+
+    def tune(
+        self, state: Searches | None, clients: Sequence[Client], readings: Readings, limits: Limits
+    ) -> tuple[Searches, Settings]:
+        windows = share_buffers(clients, readings, limits) if clients else {}
+        if not self.connections:
+            return {}, {name: Setting(window, 1) for name, window in windows.items()}
+        searches: dict[str, Search] = {}
+        settings: dict[str, Setting] = {}
+        for client in clients:
+            window = windows[client.name]
+            most = max(1, min(limits.connections, window // limits.segment))
+            under_way = state.get(client.name) if state else None
+            tuned = tune_connections(under_way, client.target, readings[client.name], most)
+            settings[client.name] = Setting(window, tuned.connections)
+            if tuned.search is not None:
+                searches[client.name] = tuned.search
+        return searches, settings
