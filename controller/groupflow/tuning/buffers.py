@@ -35,7 +35,8 @@ def share_buffers(clients: Sequence[Client], readings: Readings, limits: Limits)
     needed = {name: _room(target, rtts[name], limits) for name, target in targets.items()}
     surplus = limits.buffer - sum(needed.values())
     if surplus >= 0:
-        shares = _add(needed, in_ratio(surplus, targets))
+        extra = in_ratio(surplus, targets)
+        shares = {name: need + extra[name] for name, need in needed.items()}
     else:
         shares = _share_too_little(clients, rtts, needed, limits)
     return whole_windows(shares, limits)
@@ -44,8 +45,7 @@ def share_buffers(clients: Sequence[Client], readings: Readings, limits: Limits)
 def _share_too_little(
     clients: Sequence[Client], rtts: Mapping[str, float], needed: Shares, limits: Limits
 ) -> Shares:
-    """Minimum targets for all, then the decreasing order of priority; if not even these fit, the target
-    ratio."""
+    """Minimum targets for all, then by decreasing priority; if not even these fit, by target ratio."""
     lowest = min(client.target for client in clients)
     least = {
         client.name: min(lowest if client.minimum is None else client.minimum, client.target)
@@ -60,7 +60,8 @@ def _share_too_little(
         lacking = {client.name: needed[client.name] - shares[client.name] for client in alike}
         given = min(surplus, sum(lacking.values()))
         # Of one priority each comes as near to its target, in proportion, as the others.
-        shares = _add(shares, in_ratio(given, lacking))
+        for name, share in in_ratio(given, lacking).items():
+            shares[name] += share
         surplus -= given
     return shares
 
@@ -79,6 +80,8 @@ def in_ratio(total: float, weights: Mapping[str, float]) -> Shares:
 def whole_windows(shares: Mapping[str, float], limits: Limits) -> dict[str, int]:
     """In whole bytes, and each with room for a segment, for which the larger ones give way."""
     least = float(min(limits.segment, limits.buffer // max(1, len(shares))))
+    if min(shares.values(), default=least) >= least and sum(shares.values()) <= limits.buffer:
+        return {name: int(share) for name, share in shares.items()}
     raised = {name: max(share, least) for name, share in shares.items()}
     above = {name: share - least for name, share in raised.items()}
     excess = max(0.0, sum(raised.values()) - limits.buffer)
@@ -89,7 +92,3 @@ def whole_windows(shares: Mapping[str, float], limits: Limits) -> dict[str, int]
         largest = max(windows, key=lambda name: windows[name])
         windows[largest] -= over
     return windows
-
-
-def _add(shares: Shares, more: Shares) -> Shares:
-    return {name: share + more.get(name, 0.0) for name, share in shares.items()}

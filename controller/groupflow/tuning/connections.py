@@ -10,6 +10,7 @@ A step that measures throughput ends a round; the next round goes on there. Wher
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from groupflow.tuning.buffers import rate_of
 from groupflow.tuning.model import RTT_STD_S, Reading
@@ -36,8 +37,7 @@ class Search:
     """whether throughput "was increasing up to now\""""
 
 
-@dataclass(frozen=True)
-class Tuned:
+class Tuned(NamedTuple):
     """Connections from now on, and the procedure if it goes on."""
 
     connections: int

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 ROUND_S = 0.5
 """how often clients are measured and tuned (section III.A)"""
@@ -24,8 +24,7 @@ class Client:
     smallest target of all clients, as the paper has it (`buffers`)"""
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """What was measured of a client in a round."""
 
     throughput: float
@@ -46,8 +45,7 @@ class Reading:
         return RTT_STD_S if self.rtt is None else self.rtt
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What a client is given."""
 
     window: int | None
