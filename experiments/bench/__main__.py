@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import line, pipeline, sessions, split, transfer, veth
+from experiments.bench import line, pipeline, sessions, split, transfer, tuning, veth
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -24,6 +24,8 @@ def main() -> int:
     figures += pipeline.figures()
     console.print("netsim ...")
     figures += line.figures()
+    console.print("tuning rounds ...")
+    figures += tuning.figures()
     console.print("1,000 sessions ...")
     figures += sessions.figures()
     console.print("session agents ...")

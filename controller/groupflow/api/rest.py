@@ -74,7 +74,7 @@ def make_app(controller: Controller) -> FastAPI:
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")
-    _answer_errors_in_one_line(app)
+    answer_errors_in_one_line(app)
     return app
 
 
@@ -235,7 +235,9 @@ def _rest(controller: Controller) -> APIRouter:
     return router
 
 
-def _answer_errors_in_one_line(app: FastAPI) -> None:
+def answer_errors_in_one_line(app: FastAPI) -> None:
+    """Every error is a `Problem`."""
+
     def problem(status: int, text: str) -> JSONResponse:
         return JSONResponse({"error": text.splitlines()[0] if text else "failed"}, status)
 

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import uvicorn
+from fastapi import FastAPI
 
 from groupflow.api.rest import make_app
 from groupflow.runtime import Controller
@@ -34,9 +35,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve(controller: Controller, listener: socket.socket) -> None:
+    """Serves a controller until cancelled."""
+    await serve_app(make_app(controller), listener)
+
+
+async def serve_app(app: FastAPI, listener: socket.socket) -> None:
     """Serves until cancelled."""
     config = uvicorn.Config(
-        make_app(controller),
+        app,
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli import diffusion, placement, tcp
+from groupflow.cli import diffusion, gather_ctl, placement, tcp
 from groupflow.cli.command import OK, REFUSED, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -68,6 +68,8 @@ def register(subparsers: Subparsers) -> None:
     controlled = _group(groups, "diffusion", "flows under diffusion-type flow control")
     diffusion.add(controlled, _leaf, _call, _print_json)
     placement.add(groups, _leaf, _call, _print_json)
+    gather = _group(groups, "gather", "the clients of a server that gathers (--api is that server's)")
+    gather_ctl.add(gather, _leaf, _call, _print_json)
     agents = _group(groups, "agents", "the cache agents")
     _leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)
     _leaf(agents, "split", "list the session agents that split TCP connections", "agents split", _list_split)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from groupflow.client.errors import AgentDiedError, AgentError, ClientError, from_event
 from groupflow.client.events import Event, EventError, parse_event
-from groupflow.client.options import AgentOptions, RecvOptions
+from groupflow.client.options import RecvOptions
 from groupflow.client.programs import find_program
 
 log = logging.getLogger(__name__)
@@ -22,11 +22,21 @@ log = logging.getLogger(__name__)
 MEMBERS_LOST = 3
 """gfagent's exit code of a transfer that some members did not live to see."""
 
-_LINE_LIMIT = 1 << 20
-"""bytes; a cache's statistics name every stream"""
+_LINE_LIMIT = 4 << 20
+"""bytes; a cache's statistics name every stream, a round of gathering every client"""
 _STOP_SECONDS = 3.0
 """from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
 _KEPT_LINES = 20
+
+
+class RoleOptions(Protocol):
+    """What gfagent is to do."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+    def arguments(self) -> list[str]: ...
 
 
 class AgentProcess:
@@ -34,7 +44,7 @@ class AgentProcess:
 
     def __init__(
         self,
-        options: AgentOptions,
+        options: RoleOptions,
         *,
         launcher: Sequence[str] = (),
         program: Path | None = None,

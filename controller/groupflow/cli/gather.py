@@ -1,0 +1,196 @@
+"""`groupflow gather serve` and `groupflow gather send`: many clients, and one server that tunes them."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groupflow.cli.command import INTERRUPTED, OK, REFUSED, CommandError, Parser, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from groupflow.client.events import Event
+    from groupflow.gather.options import SendOptions
+
+DEFAULT_API = "127.0.0.1:9590"
+"""not the controller's: a server that gathers may be another machine"""
+DEFAULT_LISTEN = "0.0.0.0:26490"
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "gather",
+        "gather streams of many clients on a server that gives each its target throughput",
+        example="groupflow gather serve --clients clients.yaml --out gathered",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    _serve_arguments(commands)
+    _send_arguments(commands)
+
+
+def _serve_arguments(commands: Subparsers) -> None:
+    serve = add_command(
+        commands,
+        "serve",
+        "take the streams of the clients of a list and tune them, until stopped",
+        example="groupflow gather serve --clients clients.yaml --out gathered --policy sakajiri",
+    )
+    add = serve.add_argument
+    add("--clients", type=Path, required=True, metavar="FILE", help="who may send, and what is wanted, YAML")
+    where = serve.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="FOLDER", help="where streams are written")
+    where.add_argument("--discard", action="store_true", help="count what comes and keep nothing")
+    add("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help="for clients (default: %(default)s)")
+    add("--policy", default="sakajiri", metavar="NAME", help="how they are tuned (default: %(default)s)")
+    add(
+        "--api", default=DEFAULT_API, metavar="HOST:PORT",
+        help="where to serve REST; none: nowhere (default: %(default)s)",
+    )  # fmt: skip
+    add("--json", action="store_true", help="print what happens as JSON lines, every round, too")
+    serve.set_defaults(run=run_serve)
+
+
+def _send_arguments(commands: Subparsers) -> None:
+    send = add_command(
+        commands,
+        "send",
+        "send a file, or what comes by stdin, to a server that gathers",
+        example="groupflow gather send --to 10.0.0.1:26490 --client cam1 --file video.mp4",
+    )
+    add = send.add_argument
+    add("--to", required=True, metavar="HOST:PORT", help="the server")
+    add("--client", required=True, metavar="NAME", help="this client's name in the server's list")
+    add(
+        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="its token (default: $GROUPFLOW_TOKEN)"
+    )
+    add("--file", type=Path, help="what to send (default: stdin)")
+    add("--duration", type=float, metavar="SECONDS", help="end the stream after so long")
+    add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
+    add("--retry", type=float, metavar="SECONDS", help="how long to look for a server that is gone")
+    add("--json", action="store_true", help="print events as JSON lines")
+    send.set_defaults(run=run_send)
+
+
+def run_serve(args: argparse.Namespace) -> int:
+    from groupflow.api.server import ApiError
+    from groupflow.client.errors import AgentError, ClientError
+    from groupflow.gather.clients import ClientListError
+    from groupflow.tuning.policies import POLICIES
+
+    if args.policy not in POLICIES:
+        raise CommandError(f"--policy {args.policy}: there are {', '.join(POLICIES)}", REFUSED)
+    logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
+    try:
+        asyncio.run(_serve(args))
+    except* ClientListError as errors:
+        raise CommandError(str(errors.exceptions[0]), REFUSED) from None
+    except* AgentError as errors:
+        error = errors.exceptions[0]
+        code = REFUSED if isinstance(error, AgentError) and error.exit_code == REFUSED else 1
+        raise CommandError(str(error), code) from None
+    except* (ApiError, ClientError) as errors:
+        raise CommandError(str(errors.exceptions[0])) from None
+    return OK
+
+
+async def _serve(args: argparse.Namespace) -> None:
+    from groupflow.api.gather import make_gather_app
+    from groupflow.api.server import listen, serve_app
+    from groupflow.gather import clients
+    from groupflow.gather.options import ServeOptions
+    from groupflow.gather.service import GatherService, until_stopped
+    from groupflow.tuning.policies import POLICIES
+
+    listed = clients.load(args.clients)
+    options = ServeOptions(clients=args.clients, listen=args.listen, out=args.out)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    api = None if args.api == "none" else listen(*_address(args.api))
+    show = _print_json if args.json else _print_line
+    async with GatherService(listed, POLICIES[args.policy], options, on_event=show) as service:
+        await service.ready()
+        serving = api and asyncio.create_task(serve_app(make_gather_app(service.tuner, args.policy), api))
+        try:
+            await until_stopped(service, stop)
+        finally:
+            if serving:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+
+
+def _print_json(event: "Event") -> None:
+    import json
+
+    print(json.dumps(dict(event.fields)), flush=True)
+
+
+def _print_line(event: "Event") -> None:
+    """What is news for a person."""
+    match event.name:
+        case "ready":
+            line = f"listening at {event.text('addr')}:{event.integer('port')}"
+        case "stream_started":
+            line = f"{event.text('client')}: stream {event.text('stream')} from byte {event.integer('from')}"
+        case "stream_ended":
+            line = f"{event.text('client')}: {event.text('outcome')}, {event.integer('bytes')} bytes"
+        case "refused":
+            line = f"refused {event.text('peer')}: {event.text('text')}"
+        case _:
+            return
+    print(f"gather: {line}", file=sys.stderr, flush=True)
+
+
+def run_send(args: argparse.Namespace) -> int:
+    from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
+    from groupflow.gather.options import SendOptions
+
+    if args.file is not None and not args.file.exists():
+        raise CommandError(f"{args.file}: no such file")
+    options = SendOptions(
+        to=args.to,
+        name=args.client,
+        token=args.token,
+        file=args.file,
+        duration=args.duration,
+        congestion=args.congestion,
+        retry=args.retry,
+    )
+    try:
+        asyncio.run(_send(options, json_lines=args.json))
+    except InterruptedSessionError:
+        return INTERRUPTED
+    except AgentError as error:
+        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else 1) from None
+    except ClientError as error:
+        raise CommandError(str(error)) from None
+    return OK
+
+
+async def _send(options: "SendOptions", *, json_lines: bool) -> None:
+    from groupflow.client.agent_process import AgentProcess
+
+    def show(event: "Event") -> None:
+        if json_lines:
+            _print_json(event)
+        elif event.name == "complete":
+            seconds = event.number("seconds")
+            print(f"gather: complete, {event.integer('bytes')} bytes in {seconds:.2f} s", file=sys.stderr)
+
+    async with AgentProcess(options, on_event=show, inherit_input=options.file is None) as agent:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, agent.signal, signal.SIGTERM)
+        await agent.finish()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 <= int(port) <= 65535:
+        raise CommandError(f"--api {text}: no address; write HOST:PORT like {DEFAULT_API}, or none")
+    return host, int(port)

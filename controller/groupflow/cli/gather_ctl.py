@@ -1,0 +1,78 @@
+"""`groupflow ctl gather`: what a server that gathers wants, measures and gives, over its REST API."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from groupflow import units
+from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers
+from groupflow.cli.tables import print_pairs, print_table
+
+Call = Callable[..., Any]
+Leaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
+
+COLUMNS = (
+    *("name", "priority", "target", "throughput", "rtt_ms", "loss_ratio"),
+    *("window", "advertised", "connections", "wanted", "bytes"),
+)
+
+
+def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object], int]) -> None:
+    """Adds the commands; `call` is one request to the server."""
+
+    def show(args: argparse.Namespace) -> int:
+        found = call(args, "GET", "/gather")
+        if args.json:
+            return print_json(found)
+        print_pairs(found)
+        return 0
+
+    def list_clients(args: argparse.Namespace) -> int:
+        found = call(args, "GET", "/gather/clients")
+        if args.json:
+            return print_json(found)
+        print_table([_row(client) for client in found], COLUMNS)
+        return 0
+
+    def change(args: argparse.Namespace) -> int:
+        body: dict[str, Any] = {}
+        if args.target is not None:
+            body["target_bps"] = _rate(args.target, "--target")
+        if args.minimum is not None:
+            none = args.minimum == "none"
+            body["minimum_bps"] = None if none else _rate(args.minimum, "--minimum")
+        if args.priority is not None:
+            body["priority"] = args.priority
+        if not body:
+            raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
+        return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=body))
+
+    api = "--api http://127.0.0.1:9590"
+    leaf(group, "show", "show what the server divides, and by which policy", f"{api} gather show", show)
+    leaf(group, "list", "list clients with targets and what they get", f"{api} gather list", list_clients)
+    example = f"{api} gather set cam1 --target 2mbit"
+    changed = leaf(group, "set", "change what is wanted of a client while it sends", example, change)
+    changed.add_argument("client", metavar="NAME")
+    changed.add_argument("--target", metavar="RATE", help="throughput, e.g. 1mbit")
+    changed.add_argument(
+        "--minimum", metavar="RATE", help="when not all targets can be met; none: the smallest target"
+    )
+    changed.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
+
+
+def _row(client: dict[str, Any]) -> dict[str, Any]:
+    rate = client["throughput_bps"]
+    return client | {
+        "target": units.format_rate(client["target_bps"]),
+        "throughput": None if rate is None else f"{rate / 1000:.0f}kbit",
+    }
+
+
+def _rate(text: str, option: str) -> int:
+    try:
+        rate = units.parse_rate(text)
+    except units.UnitError as error:
+        raise CommandError(f"{option}: {error}", USAGE) from None
+    if rate is None:
+        raise CommandError(f"{option} unlimited: no rate here; write a number with its unit", USAGE)
+    return rate

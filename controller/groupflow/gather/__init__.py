@@ -1,0 +1,1 @@
+"""A server that gathers the streams of many clients and tunes each of them (docs/gather.md)."""

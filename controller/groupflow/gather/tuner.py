@@ -1,0 +1,119 @@
+"""From a round that the server measured to what it is told: readings, the policy's settings, and what
+changed."""
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple, cast
+
+from groupflow.client.events import Event, EventError
+from groupflow.gather.clients import ClientList
+from groupflow.tuning.model import Client, Policy, Reading, Setting
+
+
+class Measured(NamedTuple):
+    """One client in a round, as gfagent tells it (docs/gather.md)."""
+
+    client: str
+    reading: Reading
+    fields: Mapping[str, object]
+    """all of it"""
+
+
+class Tuner:
+    """The state between rounds: wanted targets, the policy's memory, and what clients were given."""
+
+    def __init__(self, listed: ClientList, policy: Policy[Any]) -> None:
+        self.clients: dict[str, Client] = {each.client.name: each.client for each in listed.clients}
+        self.limits = listed.limits
+        self.link = listed.link
+        self.measured: dict[str, Measured] = {}
+        """of the clients that have a stream"""
+        self.settings: dict[str, Setting] = {}
+        """what they were given last"""
+        self.round = 0
+        self.seconds = 0.0
+        """that the last tuning took"""
+        self._policy = policy
+        self._state: Any = None
+        self._streams: dict[str, object] = {}
+
+    def take(self, event: Event) -> dict[str, object] | None:
+        """What to tell the server after a `round` event; None: nothing changes. Raises EventError."""
+        started = perf_counter()
+        found = [each for each in measurements(event) if each.client in self.clients]
+        self.round = event.integer("round")
+        self.measured = {each.client: each for each in found}
+        readings = {each.client: each.reading for each in found}
+        here = [self.clients[name] for name in readings]
+        self._state, settings = self._policy.tune(self._state, here, readings, self.limits)
+        changes = [
+            {"client": name, "window": setting.window, "connections": setting.connections}
+            for name, setting in settings.items()
+            if setting != self._given(self.measured[name])
+        ]
+        self.settings = dict(settings)
+        self._streams = {each.client: each.fields.get("stream") for each in found}
+        self.seconds = perf_counter() - started
+        # Smaller windows first would not do: the server takes a line as a whole.
+        return {"id": self.round, "tune": changes} if changes else None
+
+    def change(self, client: Client) -> None:
+        """Another target, minimum or priority, from the next round on."""
+        self.clients[client.name] = client
+
+    def forget_given(self) -> None:
+        """The server refused a tuning: the next one says everything again."""
+        self.settings = {}
+
+    def _given(self, measured: Measured) -> Setting | None:
+        """What the stream has already, as far as is known."""
+        if self._streams.get(measured.client) != measured.fields.get("stream"):
+            return None
+        return self.settings.get(measured.client)
+
+
+def measurements(event: Event) -> Sequence[Measured]:
+    """The clients of a `round` event. Raises EventError naming the field."""
+    clients = event.fields.get("clients")
+    if not isinstance(clients, list):
+        raise EventError(f"round.clients: {clients!r} is no list")
+    return [_measured(number, item) for number, item in enumerate(cast(list[object], clients))]
+
+
+def _measured(number: int, item: object) -> Measured:
+    if not isinstance(item, dict):
+        raise EventError(f"round.clients[{number}]: {item!r} is no object")
+    fields = cast(dict[str, object], item)
+    client = fields.get("client")
+    if not isinstance(client, str):
+        raise EventError(f"round.clients[{number}].client: {client!r} is no name")
+    for name in _NUMBERS:
+        _check(number, name, fields.get(name))
+    for name in _NUMBERS_OR_NULL:
+        if fields.get(name) is not None:
+            _check(number, name, fields[name])
+    known = cast(Mapping[str, Any], fields)
+    rtt, timeout, window = (
+        known.get("rtt_ms") or known.get("server_rtt_ms"),
+        known.get("rto_ms"),
+        known.get("window"),
+    )
+    reading = Reading(
+        float(known["throughput_bps"]),
+        rtt / 1000 if rtt else None,
+        None if window is None else int(window),
+        int(known["connections"]),
+        min(1.0, float(known["loss_ratio"])),
+        timeout / 1000 if timeout else None,
+    )
+    return Measured(client, reading, fields)
+
+
+_NUMBERS = ("throughput_bps", "connections", "loss_ratio")
+_NUMBERS_OR_NULL = ("rtt_ms", "server_rtt_ms", "rto_ms", "window")
+
+
+def _check(number: int, name: str, value: object) -> None:
+    # Not isinstance: a bool is an int to it. And this runs some thousand times a round.
+    if type(value) not in (int, float) or cast(float, value) < 0:
+        raise EventError(f"round.clients[{number}].{name}: {value!r} is no number of 0 or more")
