@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,15 +19,15 @@ Span: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class Series:
-    """One client, round by round."""
+    """One client, round by round. Arrays in runs: there may be a thousand of these."""
 
-    ends_s: tuple[float, ...]
-    mbps: tuple[float, ...]
-    connections: tuple[int, ...]
+    ends_s: Sequence[float]
+    mbps: Sequence[float]
+    connections: Sequence[int]
     """that it had"""
-    windows: tuple[int, ...]
+    windows: Sequence[int]
     """bytes that it had; 0: the kernel decided"""
-    rtts_ms: tuple[float, ...]
+    rtts_ms: Sequence[float]
 
     def mean(self, span: Span) -> float:
         """Mb/s; 0 where it did not send."""
@@ -87,11 +88,11 @@ def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) 
             by_client.setdefault(each.client, []).append(each)
     series = {
         client: Series(
-            ends_s=tuple(each.end_s for each in found),
-            mbps=tuple(each.reading.throughput / MEGABIT for each in found),
-            connections=tuple(each.reading.connections for each in found),
-            windows=tuple(each.reading.window or 0 for each in found),
-            rtts_ms=tuple(1000 * (each.reading.rtt or 0.0) for each in found),
+            ends_s=array("d", [each.end_s for each in found]),
+            mbps=array("d", [each.reading.throughput / MEGABIT for each in found]),
+            connections=array("H", [each.reading.connections for each in found]),
+            windows=array("l", [each.reading.window or 0 for each in found]),
+            rtts_ms=array("d", [1000 * (each.reading.rtt or 0.0) for each in found]),
         )
         for client, found in by_client.items()
     }

@@ -65,10 +65,10 @@ def figures(*, quick: bool, seed: int) -> list[Part]:
 
 def study(name: str, *, quick: bool, seed: int) -> Part:
     chosen = STUDIES[name]
-    runs = _runs(chosen.cases(quick), quick=quick, seed=seed)
+    runs = _runs(chosen.cases(quick), quick=quick, seed=seed, seeds=chosen.seeds)
     return Part(f"study-{name}", runs, chosen.judge, chosen.draw)
 
 
-def _runs(cases: Iterable[Case], *, quick: bool, seed: int) -> list[Run]:
-    seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
-    return [Run(case, each, quick) for case in dict.fromkeys(cases) for each in seeds]
+def _runs(cases: Iterable[Case], *, quick: bool, seed: int, seeds: int = SEEDS) -> list[Run]:
+    each = range(seed, seed + (QUICK_SEEDS if quick else seeds))
+    return [Run(case, number, quick) for case in dict.fromkeys(cases) for number in each]

@@ -44,7 +44,7 @@ def _serve_arguments(commands: Subparsers) -> None:
     where = serve.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, metavar="FOLDER", help="where streams are written")
     where.add_argument("--discard", action="store_true", help="count what comes and keep nothing")
-    add("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help="for clients (default: %(default)s)")
+    add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="for clients (default: %(default)s)")
     add("--policy", default="sakajiri", metavar="NAME", help="how they are tuned (default: %(default)s)")
     add(
         "--api", default=DEFAULT_API, metavar="HOST:PORT",
@@ -62,15 +62,15 @@ def _send_arguments(commands: Subparsers) -> None:
         example="groupflow gather send --to 10.0.0.1:26490 --client cam1 --file video.mp4",
     )
     add = send.add_argument
-    add("--to", required=True, metavar="HOST:PORT", help="the server")
+    add("--to", required=True, metavar="IP:PORT", help="the server")
     add("--client", required=True, metavar="NAME", help="this client's name in the server's list")
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="its token (default: $GROUPFLOW_TOKEN)"
     )
     add("--file", type=Path, help="what to send (default: stdin)")
-    add("--duration", type=float, metavar="SECONDS", help="end the stream after so long")
+    add("--duration", type=int, metavar="SECONDS", help="end the stream after so long")
     add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
-    add("--retry", type=float, metavar="SECONDS", help="how long to look for a server that is gone")
+    add("--retry", type=int, metavar="SECONDS", help="how long to look for a server that is gone")
     add("--json", action="store_true", help="print events as JSON lines")
     send.set_defaults(run=run_send)
 

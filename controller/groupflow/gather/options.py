@@ -40,16 +40,16 @@ class SendOptions:
     """`gfagent gather-send`."""
 
     to: str
-    """HOST:PORT"""
+    """IP:PORT"""
     name: str
     """the client's"""
     token: str = field(repr=False)
     file: Path | None = None
     """None: what is written to its stdin"""
-    duration: float | None = None
+    duration: int | None = None
     """seconds until the stream ends, whatever there is to read"""
     congestion: str | None = None
-    retry: float | None = None
+    retry: int | None = None
     """seconds to find the server again"""
 
     def arguments(self) -> list[str]:
@@ -57,9 +57,9 @@ class SendOptions:
         if self.file is not None:
             arguments += ["--file", str(self.file)]
         if self.duration is not None:
-            arguments += ["--duration", f"{self.duration:g}"]
+            arguments += ["--duration", str(self.duration)]
         if self.congestion is not None:
             arguments += ["--congestion", self.congestion]
         if self.retry is not None:
-            arguments += ["--retry", f"{self.retry:g}"]
+            arguments += ["--retry", str(self.retry)]
         return arguments

@@ -74,13 +74,15 @@ class GatherService:
         if event.name == "tune_refused":
             log.error("tuning refused: %s", event.fields.get("text"))
             self.tuner.forget_given()
-        if event.name != "round":
-            return
-        try:
-            change = self.tuner.take(event)
-        except EventError as error:
-            log.error("round not understood: %s", error)
-            return
+        if event.name == "ready":
+            self._tell(self.tuner.begin())
+        if event.name == "round":
+            try:
+                self._tell(self.tuner.take(event))
+            except EventError as error:
+                log.error("round not understood: %s", error)
+
+    def _tell(self, change: dict[str, object] | None) -> None:
         if change is None:
             return
         if self.agent.data_in.transport.get_write_buffer_size() > _BACKLOG:

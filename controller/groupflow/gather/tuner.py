@@ -2,12 +2,13 @@
 changed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, cast
 
 from groupflow.client.events import Event, EventError
 from groupflow.gather.clients import ClientList
-from groupflow.tuning.model import Client, Policy, Reading, Setting
+from groupflow.tuning.model import Client, Policy, Reading, Setting, Settings
 
 
 class Measured(NamedTuple):
@@ -20,7 +21,11 @@ class Measured(NamedTuple):
 
 
 class Tuner:
-    """The state between rounds: wanted targets, the policy's memory, and what clients were given."""
+    """The state between rounds: wanted targets, the policy's memory, and what clients were given.
+
+    The server remembers the settings of clients that are away, and counts their windows: these have the least
+    that a connection can have. So windows are never more than the buffer, when a client comes, too.
+    """
 
     def __init__(self, listed: ClientList, policy: Policy[Any]) -> None:
         self.clients: dict[str, Client] = {each.client.name: each.client for each in listed.clients}
@@ -29,13 +34,17 @@ class Tuner:
         self.measured: dict[str, Measured] = {}
         """of the clients that have a stream"""
         self.settings: dict[str, Setting] = {}
-        """what they were given last"""
+        """what clients were given last, as far as is known"""
         self.round = 0
         self.seconds = 0.0
         """that the last tuning took"""
         self._policy = policy
         self._state: Any = None
-        self._streams: dict[str, object] = {}
+        self._away = Setting(listed.limits.segment, 1)
+
+    def begin(self) -> dict[str, object] | None:
+        """What to tell the server before anyone has come."""
+        return self._tell({})
 
     def take(self, event: Event) -> dict[str, object] | None:
         """What to tell the server after a `round` event; None: nothing changes. Raises EventError."""
@@ -45,31 +54,30 @@ class Tuner:
         self.measured = {each.client: each for each in found}
         readings = {each.client: each.reading for each in found}
         here = [self.clients[name] for name in readings]
-        self._state, settings = self._policy.tune(self._state, here, readings, self.limits)
-        changes = [
-            {"client": name, "window": setting.window, "connections": setting.connections}
-            for name, setting in settings.items()
-            if setting != self._given(self.measured[name])
-        ]
-        self.settings = dict(settings)
-        self._streams = {each.client: each.fields.get("stream") for each in found}
+        kept = self.limits.segment * (len(self.clients) - len(here))
+        limits = replace(self.limits, buffer=self.limits.buffer - kept)
+        self._state, settings = self._policy.tune(self._state, here, readings, limits)
+        line = self._tell(settings)
         self.seconds = perf_counter() - started
-        # Smaller windows first would not do: the server takes a line as a whole.
-        return {"id": self.round, "tune": changes} if changes else None
+        return line
 
     def change(self, client: Client) -> None:
         """Another target, minimum or priority, from the next round on."""
         self.clients[client.name] = client
 
     def forget_given(self) -> None:
-        """The server refused a tuning: the next one says everything again."""
+        """The server did not get or obey a tuning: the next one says everything again."""
         self.settings = {}
 
-    def _given(self, measured: Measured) -> Setting | None:
-        """What the stream has already, as far as is known."""
-        if self._streams.get(measured.client) != measured.fields.get("stream"):
-            return None
-        return self.settings.get(measured.client)
+    def _tell(self, settings: Settings) -> dict[str, object] | None:
+        """Everyone's setting, where it is another than before."""
+        before, self.settings = self.settings, {name: settings.get(name, self._away) for name in self.clients}
+        changes = [
+            {"client": name, "window": setting.window, "connections": setting.connections}
+            for name, setting in self.settings.items()
+            if setting != before.get(name)
+        ]
+        return {"id": self.round, "tune": changes} if changes else None
 
 
 def measurements(event: Event) -> Sequence[Measured]:

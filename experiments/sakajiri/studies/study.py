@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 from experiments.common.claims import Claim
 from experiments.common.drawing import COLOURS, save
 from experiments.sakajiri.outcome import Outcome, Outcomes, Span
-from experiments.sakajiri.paper import NAMES, TARGETS, Case, Method
+from experiments.sakajiri.paper import NAMES, SEEDS, TARGETS, Case, Method
 
 BEYOND = "beyond the paper"
 METHODS: tuple[Method, ...] = ("both", "buffer", "kernel-1", "kernel-4", "kernel-16")
@@ -35,6 +35,8 @@ class Study:
     """by rules that are stated before anything is run"""
     draw: Callable[[Path, Outcomes], None]
     """its figure"""
+    seeds: int = SEEDS
+    """of the full variant"""
 
 
 def finding(study: str, name: str, claim: str, measured: float, unit: str, holds: bool, note: str) -> Claim:

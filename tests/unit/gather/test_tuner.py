@@ -52,37 +52,53 @@ def tuner(policy: str = "buffer") -> Tuner:
     return Tuner(parse(GOOD, "c"), POLICIES[policy])
 
 
+AWAY = {"window": 1152, "connections": 1}
+BOTH = (CAM, CAM | {"client": "cam2"})
+
+
+def test_who_is_away_has_the_least() -> None:
+    """So that windows are never more than the buffer, when it comes, too."""
+    tuned = tuner()
+    assert tuned.begin() == {"id": 0, "tune": [{"client": name} | AWAY for name in ("cam1", "cam2")]}
+    change = {"client": "cam1", "window": 100_000 - 1152, "connections": 1}
+    assert tuned.take(event(CAM)) == {"id": 1, "tune": [change]}
+
+
 def test_what_changes_is_told_once() -> None:
     tuned = tuner()
-    line = tuned.take(event(CAM, CAM | {"client": "cam2"}))
-    assert line is not None and line["id"] == 1
-    told: Any = line["tune"]
+    line: Any = tuned.take(event(*BOTH))
+    assert line["id"] == 1
+    told = line["tune"]
     assert [each["client"] for each in told] == ["cam1", "cam2"]
     assert all(each["connections"] == 1 for each in told)
     assert sum(each["window"] for each in told) <= 100_000
     assert told[0]["window"] == pytest.approx(2 * told[1]["window"], abs=3)
-    assert tuned.take(event(CAM, CAM | {"client": "cam2"}, number=2)) is None, "the same again"
-    change = [{"client": "cam1", "window": 100_000, "connections": 1}]
-    assert tuned.take(event(CAM, number=3)) == {"id": 3, "tune": change}
-    assert tuned.take(event(CAM | {"stream": "00c6"}, number=4)) == {"id": 4, "tune": change}, "new"
+    assert tuned.take(event(*BOTH, number=2)) is None, "the same again"
+    one = {"client": "cam1", "window": 100_000 - 1152, "connections": 1}
+    change = [one, {"client": "cam2"} | AWAY]
+    assert tuned.take(event(CAM, number=3)) == {"id": 3, "tune": change}, "cam2 left"
+    assert tuned.take(event(CAM, number=4)) is None
     tuned.forget_given()
-    assert tuned.take(event(CAM | {"stream": "00c6"}, number=5)) == {"id": 5, "tune": change}, "refused"
+    assert tuned.take(event(CAM, number=5)) == {"id": 5, "tune": change}, "it was refused"
 
 
 def test_the_kernel_gets_its_buffers_back() -> None:
-    line = tuner("none").take(event(CAM))
-    assert line == {"id": 1, "tune": [{"client": "cam1", "window": None, "connections": 1}]}
+    tuned = tuner("none")
+    tuned.begin()
+    change = {"client": "cam1", "window": None, "connections": 1}
+    assert tuned.take(event(CAM)) == {"id": 1, "tune": [change]}
 
 
 def test_who_is_not_on_the_list_is_left_alone() -> None:
-    assert tuner().take(event(CAM | {"client": "stranger"})) is None
+    tuned = tuner()
+    tuned.begin()
+    assert tuned.take(event(CAM | {"client": "stranger"})) is None
 
 
 def test_another_target_counts_from_the_next_round_on() -> None:
     tuned = tuner()
-    both = (CAM, CAM | {"client": "cam2"})
-    tuned.take(event(*both))
+    tuned.take(event(*BOTH))
     tuned.change(Client("cam2", 4_000_000))
-    line: Any = tuned.take(event(*both, number=2))
+    line: Any = tuned.take(event(*BOTH, number=2))
     windows = {each["client"]: each["window"] for each in line["tune"]}
     assert windows["cam2"] == pytest.approx(4 * windows["cam1"], abs=5)
