@@ -9,8 +9,9 @@ use super::flow::Flow;
 use super::stripe::Stripe;
 use super::tcp_info::TcpInfo;
 use super::tune::Setting;
+use super::window;
 
-/// A client's line; a new round of it begins.
+/// A client's line; a new round of it begins. Windows that the kernel has moved are set again.
 pub fn measure<'a>(
     client: &ClientName,
     flow: &mut Flow,
@@ -20,10 +21,15 @@ pub fn measure<'a>(
 ) -> Value {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
     let (mut advertised, mut connections) = (0, 0);
+    let share = setting.share(flow.stripes.len());
     for stripe in stripes {
         connections += 1;
         theirs.add(stripe.report.rtt_us);
         timeouts.add(stripe.report.rto_us);
+        if let Some(share) = share {
+            // A connection that is gone needs none.
+            let _ = window::keep(&stripe.socket, share);
+        }
         if let Ok(info) = TcpInfo::of(&stripe.socket) {
             ours.add(info.rtt_us);
             advertised += u64::from(info.own_window);

@@ -36,11 +36,16 @@ pub fn run(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentEr
 #[derive(Debug)]
 pub struct Input {
     /// A file, a device, a pipe.
-    pub file: File,
+    pub(super) file: File,
     shown: String,
 }
 
 impl Input {
+    /// An input that is open; `shown` names it in errors.
+    pub fn new(file: File, shown: &str) -> Input {
+        Input { file, shown: shown.to_owned() }
+    }
+
     fn open(args: &GatherSendArgs) -> Result<Input, AgentError> {
         let opened = match &args.file {
             Some(path) => File::open(path),

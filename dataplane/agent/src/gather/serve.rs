@@ -8,7 +8,7 @@ use super::args::GatherServeArgs;
 use super::lines::Events;
 use super::place::Folder;
 use super::server::{Options, Server};
-use super::{clients, tune};
+use super::{clients, tune, window};
 use crate::error::AgentError;
 use crate::input::plain;
 use crate::report::Reporter;
@@ -41,6 +41,9 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     if let Some(bytes) = args.mss {
         // Inherited by what is accepted, and told to clients when they connect.
         socket2::SockRef::from(&listener).set_mss(bytes.into()).map_err(|e| system(&e))?;
+    }
+    if let Some(bytes) = args.buffer {
+        window::prepare(&listener, bytes).map_err(|e| system(&e))?;
     }
     let address = listener.local_addr().map_err(|e| system(&e))?;
     let mut events = Events::new(args.json, "gather-serve", &address.to_string());
