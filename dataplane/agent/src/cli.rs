@@ -8,6 +8,7 @@ use groupflow_protocol::control::StartAt;
 use groupflow_protocol::ids::GROUP_PORT;
 use groupflow_protocol::SessionId;
 
+use crate::gather::args::{GatherSendArgs, GatherServeArgs};
 use crate::socket::SocketConfig;
 use crate::split::control::Place;
 
@@ -46,6 +47,15 @@ pub enum Command {
   ip route add local 10.200.0.0/16 dev lo
   gfagent split --name sa1 --addr 10.0.0.1 --control /run/groupflow/sa1.sock")]
     Split(SplitArgs),
+    /// Gather the streams of many clients, each over several TCP connections whose windows and number are tuned
+    #[command(after_help = "Example:
+  gfagent gather-serve --listen 0.0.0.0:26490 --clients clients.json --out gathered --json")]
+    GatherServe(GatherServeArgs),
+    /// Send a file or stdin to a server that gathers
+    #[command(after_help = "Examples:
+  gfagent gather-send --to 10.0.0.1:26490 --client cam1 --token c0ffee --file video.mp4
+  tar c logs | GROUPFLOW_TOKEN=c0ffee gfagent gather-send --to 10.0.0.1:26490 --client cam1")]
+    GatherSend(GatherSendArgs),
     /// Hold connections while a split agent is started again (it starts this itself)
     #[command(hide = true)]
     Keep(KeepArgs),
@@ -271,7 +281,7 @@ fn parse_rate(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a rate is a number of bit/s, or like 500kbit, 10mbit, 1gbit".to_owned())
 }
 
-fn parse_bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     parse_quantity(text, &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)])
         .filter(|&bytes| bytes > 0)
         .ok_or_else(|| "a size is a number of bytes, or like 64KiB, 256MiB, 1GiB".to_owned())

@@ -10,6 +10,7 @@
 //! | [`cli`] | the command line |
 //! | [`send`], [`recv`], [`member`], [`cache`] | the commands of the group transport |
 //! | [`split`] | TCP connections split at agents: a command with a loop of its own |
+//! | [`gather`] | many clients' streams over several TCP connections each: two commands with loops of their own |
 //! | [`shell`], [`socket`], [`batch`] | the loop, the socket, many datagrams in one system call |
 //! | [`input`], [`output`] | files, stdin and stdout |
 //! | [`report`], [`progress`], [`error`] | events, progress, errors with their cure |
@@ -24,6 +25,7 @@ pub mod batch;
 pub mod cache;
 pub mod cli;
 pub mod error;
+pub mod gather;
 pub mod input;
 pub mod member;
 pub mod output;
@@ -75,6 +77,17 @@ pub fn main() -> ExitCode {
         Command::Keep(args) => {
             let reporter = Reporter::new(false, true, "keep", "keep", None);
             (reporter, split::keep(args))
+        }
+        Command::GatherServe(args) => {
+            let name = args.listen.to_string();
+            let mut reporter = Reporter::new(args.json, false, "gather-serve", &name, None);
+            let result = gather::serve::run(args, &mut reporter);
+            (reporter, result)
+        }
+        Command::GatherSend(args) => {
+            let mut reporter = Reporter::new(args.json, false, "gather-send", args.client.as_str(), None);
+            let result = gather::send::run(args, &mut reporter);
+            (reporter, result)
         }
         Command::Split(args) => {
             let mut reporter = Reporter::new(args.json, false, "split", &args.name, None);

@@ -12,6 +12,7 @@
 //! | [`listener::Listener`] | who takes a session's streams as TCP connections |
 //! | [`member::Member`] | the membership that each of them contains |
 //! | [`split::Stream`] | a TCP connection that is split at agents, as offsets |
+//! | [`gather::Outgoing`], [`gather::Incoming`] | a stream over several TCP connections: who sends it, who gathers it |
 
 pub mod acks;
 pub mod assembly;
@@ -19,6 +20,7 @@ pub mod cache;
 pub mod cache_report;
 pub mod control;
 mod flight;
+pub mod gather;
 pub mod ids;
 mod incoming;
 pub mod intervals;

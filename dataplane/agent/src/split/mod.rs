@@ -132,14 +132,14 @@ fn tell(reporter: &mut Reporter, event: &Value) {
 }
 
 /// As many descriptors as the system lets us have.
-fn raise_descriptors() {
+pub(crate) fn raise_descriptors() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         // What is not granted shows when connections are refused.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 
-fn signals() -> Result<SignalFd, nix::Error> {
+pub(crate) fn signals() -> Result<SignalFd, nix::Error> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
     set.add(Signal::SIGTERM);
@@ -147,6 +147,6 @@ fn signals() -> Result<SignalFd, nix::Error> {
     SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
 }
 
-fn system(error: &std::io::Error) -> AgentError {
+pub(crate) fn system(error: &std::io::Error) -> AgentError {
     AgentError::new("system", plain(error), "check limits and permissions, then start it again")
 }

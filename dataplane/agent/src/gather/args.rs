@@ -1,0 +1,99 @@
+//! Options of `gather-serve` and `gather-send`.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use clap::Args;
+use groupflow_protocol::gather::{ClientName, Token};
+
+use crate::cli::parse_bytes;
+
+/// Options of `gather-serve`.
+#[derive(Debug, Args)]
+pub struct GatherServeArgs {
+    /// Where clients connect to; port 0 takes any
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:26490")]
+    pub listen: SocketAddrV4,
+    /// Who may send, with tokens: JSON
+    #[arg(long, value_name = "PATH")]
+    pub clients: PathBuf,
+    /// Folder of the streams
+    #[arg(long, value_name = "DIR", required_unless_present = "discard", conflicts_with = "discard")]
+    pub out: Option<PathBuf>,
+    /// Count what comes and keep nothing
+    #[arg(long)]
+    pub discard: bool,
+    /// Milliseconds between measurements
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    pub round_ms: u64,
+    /// Memory for reassembly, shared by all clients of the list
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
+    pub memory: u64,
+    /// Bound of all receive windows together [default: none]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub buffer: Option<u64>,
+    /// Largest segment that clients send [default: the path's]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(536..=32_000))]
+    pub mss: Option<u16>,
+    /// Connections that a client may have
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_connections: u16,
+    /// Milliseconds until a connection must have said who it is
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    pub handshake_ms: u64,
+    /// Connections that have not said who they are; the oldest goes when there are more
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_pending: u32,
+    /// Seconds until a peer that does not answer is given up, and a stream without connections forgotten
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub silence: u64,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `gather-send`.
+#[derive(Debug, Args)]
+pub struct GatherSendArgs {
+    /// The server
+    #[arg(long, value_name = "IP:PORT")]
+    pub to: SocketAddrV4,
+    /// This client's name
+    #[arg(long, value_parser = parse_client)]
+    pub client: ClientName,
+    /// This client's token
+    #[arg(long, value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    pub token: Token,
+    /// What to send [default: stdin]
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// End the stream after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub duration: Option<u64>,
+    /// Memory for what is not delivered yet
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "4MiB")]
+    pub memory: u64,
+    /// The connections' congestion control, e.g. reno [default: the system's]
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Connections at most, whatever the server wants
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_connections: u16,
+    /// Seconds to find the server, and to find it again
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub retry: u64,
+    /// Seconds until a connection that does not answer is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub silence: u64,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_client(text: &str) -> Result<ClientName, String> {
+    ClientName::parse(text).ok_or_else(|| format!("a client's name must have {}", ClientName::RULE))
+}
+
+fn parse_token(text: &str) -> Result<Token, String> {
+    Token::parse(text).ok_or_else(|| format!("a token must be {}", Token::RULE))
+}

@@ -1,0 +1,160 @@
+//! One connection to the server, at the client.
+
+use std::io::{self, Read};
+use std::net::{SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use groupflow_protocol::gather::frame::Report;
+use groupflow_protocol::gather::{Decoder, Frame, Side};
+use nix::errno::Errno;
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+
+use super::stripe::Came;
+use super::tcp_info::TcpInfo;
+use crate::split::outbox::Outbox;
+use crate::split::poller::Token;
+use crate::split::tcp::is_later;
+
+/// What is queued here at most: one block and what is said besides.
+const OUTBOX: usize = 64 << 10;
+/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over a
+/// faster stripe.
+const UNSENT: libc::c_int = 16 << 10;
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// On its way.
+    Connecting,
+    /// HELLO is said.
+    Greeting,
+    /// It carries the stream.
+    Open,
+    /// LEAVE is said.
+    Leaving,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Link {
+    /// The socket.
+    pub socket: TcpStream,
+    /// Its registration.
+    pub token: Token,
+    /// How far it is.
+    pub stage: Stage,
+    /// There may be something to read.
+    pub readable: bool,
+    /// It may take something.
+    pub writable: bool,
+    /// Cuts what comes.
+    pub decoder: Decoder,
+    /// What it is to carry.
+    pub out: Outbox,
+    told_end: bool,
+    before: TcpInfo,
+}
+
+impl Link {
+    /// A connection that was begun.
+    pub fn new(socket: TcpStream, token: Token) -> Link {
+        Link {
+            socket,
+            token,
+            stage: Stage::Connecting,
+            readable: false,
+            writable: false,
+            decoder: Decoder::new(Side::Server),
+            out: Outbox::new(OUTBOX),
+            told_end: false,
+            before: TcpInfo::default(),
+        }
+    }
+
+    /// Reads once.
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Ok(Came::End),
+                Ok(count) => return Ok(Came::Bytes(count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_later(&error) => {
+                    self.readable = false;
+                    return Ok(Came::Nothing);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Queues a frame.
+    pub fn say(&mut self, frame: &Frame) {
+        frame.encode(self.out.bytes());
+    }
+
+    /// Whether it takes another block.
+    pub fn takes(&self) -> bool {
+        self.stage == Stage::Open && self.writable && self.out.is_empty()
+    }
+
+    /// Writes what goes; after LEAVE, the end.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.stage == Stage::Connecting || !self.writable {
+            return Ok(());
+        }
+        self.writable = !self.out.flush(&self.socket)?;
+        if self.stage == Stage::Leaving && self.out.is_empty() && !self.told_end {
+            self.told_end = true;
+            self.socket.shutdown(std::net::Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    /// How it fares since it was last asked.
+    pub fn report(&mut self) -> Option<Report> {
+        let info = TcpInfo::of(&self.socket).ok().filter(|info| info.rtt_us > 0)?;
+        let before = std::mem::replace(&mut self.before, info);
+        Some(Report {
+            rtt_us: info.rtt_us,
+            rto_us: info.rto_us,
+            sent: info.sent.saturating_sub(before.sent),
+            resent: info.resent.saturating_sub(before.resent),
+        })
+    }
+}
+
+/// Begins to connect; the socket is writable when it is done or has failed.
+pub fn connect(to: SocketAddrV4, congestion: Option<&str>, silence: Duration) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    socket.set_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(silence))?;
+    let keepalive = TcpKeepalive::new().with_time((silence / 2).max(Duration::from_secs(1)));
+    socket.set_tcp_keepalive(&keepalive)?;
+    if let Some(name) = congestion {
+        set_option(&socket, libc::TCP_CONGESTION, name.as_ptr().cast(), name.len())?;
+    }
+    let unsent: libc::c_int = UNSENT;
+    let value = std::ptr::addr_of!(unsent).cast();
+    set_option(&socket, libc::TCP_NOTSENT_LOWAT, value, std::mem::size_of_val(&unsent))?;
+    match socket.connect(&to.into()) {
+        Ok(()) => {}
+        Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {}
+        Err(e) => return Err(e),
+    }
+    Ok(socket.into())
+}
+
+/// `value` points to `length` bytes that live through the call.
+fn set_option(
+    socket: &Socket,
+    name: libc::c_int,
+    value: *const libc::c_void,
+    length: usize,
+) -> io::Result<()> {
+    // SAFETY: the callers' values are a text and a constant, with their own lengths.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, value, length as libc::socklen_t)
+    };
+    Errno::result(result).map(drop).map_err(io::Error::from)
+}

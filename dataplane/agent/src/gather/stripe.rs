@@ -1,0 +1,105 @@
+//! One connection of a client, at the server.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
+
+use groupflow_protocol::gather::frame::Report;
+use groupflow_protocol::gather::{Decoder, Frame, Side};
+
+use crate::split::outbox::Outbox;
+use crate::split::poller::Token;
+use crate::split::tcp::is_later;
+
+/// What waits for a client that does not read.
+const OUTBOX: usize = 64 << 10;
+
+/// What a read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing now.
+    Nothing,
+    /// The peer's end.
+    End,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Stripe {
+    /// The socket.
+    pub socket: TcpStream,
+    /// Its registration.
+    pub token: Token,
+    /// Where it comes from.
+    pub peer: SocketAddr,
+    /// Cuts what comes.
+    pub decoder: Decoder,
+    /// The client it belongs to, once it has said so.
+    pub client: Option<usize>,
+    /// There may be something to read.
+    pub readable: bool,
+    /// LEAVE was read.
+    pub left: bool,
+    /// It is closed when what it is told has gone out and the peer has closed; what comes is thrown away.
+    pub farewell: Option<Instant>,
+    /// What its client last said of it.
+    pub report: Report,
+    out: Outbox,
+    told_end: bool,
+}
+
+impl Stripe {
+    /// A connection that was accepted.
+    pub fn new(socket: TcpStream, token: Token, peer: SocketAddr) -> Stripe {
+        Stripe {
+            socket,
+            token,
+            peer,
+            decoder: Decoder::new(Side::Client),
+            client: None,
+            readable: false,
+            left: false,
+            farewell: None,
+            report: Report::default(),
+            out: Outbox::new(OUTBOX),
+            told_end: false,
+        }
+    }
+
+    /// Reads once.
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
+        loop {
+            match self.socket.read(into) {
+                Ok(0) => return Ok(Came::End),
+                Ok(count) => return Ok(Came::Bytes(count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_later(&error) => {
+                    self.readable = false;
+                    return Ok(Came::Nothing);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Queues a frame. False: the client does not read, and there is no room.
+    pub fn say(&mut self, frame: &Frame) -> bool {
+        if self.out.room() < 1024 {
+            return false;
+        }
+        frame.encode(self.out.bytes());
+        true
+    }
+
+    /// Writes what goes; at the farewell, the end after it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let later = self.out.flush(&self.socket)?;
+        if self.farewell.is_some() && !later && !self.told_end {
+            self.told_end = true;
+            self.socket.shutdown(std::net::Shutdown::Write)?;
+        }
+        Ok(())
+    }
+}

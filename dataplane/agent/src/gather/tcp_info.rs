@@ -1,0 +1,83 @@
+//! What the kernel knows of a connection (`TCP_INFO`, linux/tcp.h).
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+
+/// Offsets of `struct tcp_info`, which only ever grows at its end.
+mod at {
+    pub const RTO: usize = 8;
+    pub const RTT: usize = 8 + 15 * 4;
+    pub const TOTAL_RETRANS: usize = 8 + 23 * 4;
+    pub const DATA_SEGS_OUT: usize = 156;
+    /// Since Linux 5.4.
+    pub const SND_WND: usize = 228;
+    /// Since Linux 6.2.
+    pub const RCV_WND: usize = 232;
+    pub const END: usize = 236;
+}
+
+/// A connection, as the kernel sees it. What an older kernel does not tell is 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Retransmission time-out, µs.
+    pub rto_us: u32,
+    /// Smoothed round-trip time, µs; 0: not known yet.
+    pub rtt_us: u32,
+    /// Segments sent again, ever.
+    pub resent: u32,
+    /// Segments with data sent, ever, with those sent again.
+    pub sent: u32,
+    /// The window that the peer advertises, bytes.
+    pub peer_window: u32,
+    /// The window that was last advertised to the peer, bytes.
+    pub own_window: u32,
+}
+
+impl TcpInfo {
+    /// Of a connection now.
+    pub fn of(stream: &TcpStream) -> io::Result<TcpInfo> {
+        let mut info = [0u8; at::END];
+        let mut length = info.len() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes to `info`, which has as many.
+        let result = unsafe {
+            let value = info.as_mut_ptr().cast::<libc::c_void>();
+            libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, value, &mut length)
+        };
+        Errno::result(result).map_err(io::Error::from)?;
+        let number = |at: usize| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
+        Ok(TcpInfo {
+            rto_us: number(at::RTO),
+            rtt_us: number(at::RTT),
+            resent: number(at::TOTAL_RETRANS),
+            sent: number(at::DATA_SEGS_OUT),
+            peer_window: number(at::SND_WND),
+            own_window: number(at::RCV_WND),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    #[test]
+    fn the_fields_are_where_they_are_looked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let mut stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        let (mut peer, _) = listener.accept().expect("accepted");
+        for _ in 0..5 {
+            stream.write_all(&[7; 100]).expect("sent");
+            peer.read_exact(&mut [0; 100]).expect("received");
+        }
+        let (near, far) = (TcpInfo::of(&stream).expect("known"), TcpInfo::of(&peer).expect("known"));
+        assert!((1..1_000_000).contains(&near.rtt_us) && near.rto_us >= 1000, "{near:?}");
+        assert_eq!((near.sent, near.resent, far.sent), (5, 0, 0));
+        assert_eq!(near.peer_window, far.own_window, "{near:?} {far:?}");
+        assert!(near.peer_window > 1000);
+    }
+}

@@ -1,0 +1,162 @@
+//! The window that a live connection advertises. What moves it was measured: docs/gather.md, "The window".
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::errno::Errno;
+
+/// The least that the kernel lets a window be clamped to (half of SOCK_MIN_RCVBUF).
+pub const LEAST: u64 = 1152;
+/// The most that is set.
+pub const MOST: u64 = 1 << 30;
+/// Not in libc: gives SO_RCVBUF back to the kernel (asm-generic/socket.h, since Linux 5.15).
+const SO_BUF_LOCK: libc::c_int = 72;
+/// Of SO_BUF_LOCK: SO_RCVBUF was set (SOCK_RCVBUF_LOCK).
+const RCVBUF_LOCK: libc::c_int = 2;
+/// What the kernel's autotuning begins with (the default of tcp_rmem[1], 128 KiB), before it is doubled.
+const START: libc::c_int = 64 << 10;
+
+/// Lets windows of what a listener accepts be set as exactly as windows up to `most` can be: a clamp on the
+/// listener makes the kernel choose the smallest window scale that reaches it.
+pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
+    set_option(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
+}
+
+/// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right.
+///
+/// SO_RCVBUF switches the kernel's autotuning off, which would lift the clamp again, and bounds memory at
+/// twice the window; the clamp makes the window exact. A window grows at once, as segments come; it
+/// shrinks as what was promised before comes.
+pub fn set(stream: &impl AsFd, window: Option<u64>) -> io::Result<()> {
+    match window {
+        Some(window) => {
+            set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(window))?;
+            set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))
+        }
+        None if option(stream, libc::SOL_SOCKET, SO_BUF_LOCK)? & RCVBUF_LOCK == 0 => Ok(()),
+        None => {
+            // From a small buffer, autotuning never sees that more would help.
+            set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
+            set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
+            set_option(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)
+        }
+    }
+}
+
+/// Sets the clamp again if the kernel has moved it: it does when segments of another size come.
+pub fn keep(stream: &impl AsFd, window: u64) -> io::Result<()> {
+    match option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)? == bytes(window) {
+        true => Ok(()),
+        false => set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window)),
+    }
+}
+
+/// At most MOST.
+fn bytes(window: u64) -> libc::c_int {
+    window.clamp(LEAST, MOST) as libc::c_int
+}
+
+fn set_option(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let fd = socket.as_fd().as_raw_fd();
+    let length = std::mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of `value`, which lives through the call.
+    let result = unsafe { libc::setsockopt(fd, level, name, std::ptr::addr_of!(value).cast(), length) };
+    Errno::result(result).map(drop).map_err(io::Error::from)
+}
+
+fn option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+    let (fd, mut value) = (socket.as_fd().as_raw_fd(), 0);
+    let mut length = std::mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which has as many.
+    let result =
+        unsafe { libc::getsockopt(fd, level, name, std::ptr::addr_of_mut!(value).cast(), &mut length) };
+    Errno::result(result).map_err(io::Error::from)?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tcp_info::TcpInfo;
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
+
+    /// Loopback's own segments are larger than the windows here.
+    const SEGMENT: u32 = 1448;
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A connection whose client sends as fast as it can, and the window that the client's TCP was told in the
+    /// segments that came back.
+    struct Rig {
+        server: TcpStream,
+        client: TcpStream,
+    }
+
+    impl Rig {
+        fn new(most: Option<u64>) -> Rig {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+            socket2::SockRef::from(&listener).set_mss(SEGMENT).expect("an option");
+            if let Some(most) = most {
+                prepare(&listener, most).expect("an option");
+            }
+            let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+            let (server, _) = listener.accept().expect("accepted");
+            let mut writer = client.try_clone().expect("a copy");
+            std::thread::spawn(move || while writer.write_all(&[7; 8192]).is_ok() {});
+            Rig { server, client }
+        }
+
+        /// Reads until the client was told a window that `fits`; fails when it never is.
+        fn until(&mut self, fits: impl Fn(u32) -> bool) -> u32 {
+            let (until, mut buffer) = (Instant::now() + PATIENCE, vec![0; 65_536]);
+            loop {
+                let count = self.server.read(&mut buffer).expect("read");
+                assert!(count > 0, "the client sends");
+                let told = TcpInfo::of(&self.client).expect("known").peer_window;
+                if fits(told) {
+                    return told;
+                }
+                assert!(Instant::now() < until, "{told} bytes in the end");
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_that_the_peer_is_told_follows_up_and_down() {
+        let mut rig = Rig::new(Some(1 << 20));
+        for window in [64_000, 16_000, 200_000, 8_000, 100_000, 2_896] {
+            set(&rig.server, Some(window)).expect("set");
+            // A scale of 4: the window is told in units of 16 bytes.
+            let told = rig.until(|told| u64::from(told).abs_diff(window) <= 16);
+            // And there it stays.
+            for _ in 0..50 {
+                rig.until(|now| now <= told);
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernel_tunes_again_when_the_window_is_given_back() {
+        let mut rig = Rig::new(None);
+        set(&rig.server, Some(8_000)).expect("set");
+        rig.until(|told| told < 10_000);
+        set(&rig.server, None).expect("set");
+        rig.until(|told| told > 100_000);
+    }
+
+    #[test]
+    fn a_clamp_that_was_moved_is_set_again() {
+        let rig = Rig::new(None);
+        set(&rig.server, Some(8_000)).expect("set");
+        set_option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
+        keep(&rig.server, 8_000).expect("kept");
+        let clamp = option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
+        assert_eq!(clamp, 8_000);
+    }
+}

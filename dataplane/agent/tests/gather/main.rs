@@ -1,0 +1,7 @@
+//! `gfagent gather-serve` and `gfagent gather-send` over loopback.
+
+mod faults;
+mod harness;
+mod proxy;
+mod refusals;
+mod streams;

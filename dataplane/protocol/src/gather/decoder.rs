@@ -1,0 +1,286 @@
+//! Cuts what comes over a stripe into frames. The bytes of DATA are passed on as they come, so that a stripe
+//! holds no more than the beginning of a frame.
+
+use super::frame::{side, Frame, FrameError, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL};
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A frame.
+    Frame(Frame),
+    /// Bytes of the stream: a DATA frame, or the next part of one.
+    Data {
+        /// Where they belong.
+        offset: u64,
+        /// At least one.
+        bytes: &'a [u8],
+    },
+}
+
+/// The parser of one direction of a stripe.
+#[derive(Debug)]
+pub struct Decoder {
+    from: Side,
+    /// The beginning of a frame.
+    head: Vec<u8>,
+    /// The rest of a DATA frame.
+    offset: u64,
+    remaining: usize,
+}
+
+impl Decoder {
+    /// For what `from` sends.
+    pub fn new(from: Side) -> Decoder {
+        Decoder { from, head: Vec::new(), offset: 0, remaining: 0 }
+    }
+
+    /// Whether nothing of an incomplete frame came.
+    pub fn is_between_frames(&self) -> bool {
+        self.head.is_empty() && self.remaining == 0
+    }
+
+    /// Takes the next item off the front of `input`; `None`: all of it is taken. Nothing useful comes after
+    /// an error.
+    pub fn next_item<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Item<'a>>, FrameError> {
+        if self.remaining == 0 && !self.read_head(input)? {
+            return Ok(None);
+        }
+        if self.remaining == 0 {
+            // A whole frame that is not DATA.
+            let frame = Frame::parse(self.head[0], &self.head[HEADER..])?;
+            self.head.clear();
+            return Ok(Some(Item::Frame(frame)));
+        }
+        if input.is_empty() {
+            return Ok(None);
+        }
+        let (bytes, rest) = input.split_at(self.remaining.min(input.len()));
+        *input = rest;
+        let offset = self.offset;
+        self.offset += bytes.len() as u64;
+        self.remaining -= bytes.len();
+        Ok(Some(Item::Data { offset, bytes }))
+    }
+
+    /// Collects the beginning of a frame: all of it, or of DATA what is before the stream's bytes. False:
+    /// more is to come.
+    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, FrameError> {
+        if !self.fill(HEADER, input) {
+            return Ok(false);
+        }
+        let length = usize::from(u16::from_be_bytes([self.head[2], self.head[3]]));
+        self.check_header(length)?;
+        if self.head[0] != DATA {
+            return Ok(self.fill(HEADER + length, input));
+        }
+        if !self.fill(DATA_HEADER, input) {
+            return Ok(false);
+        }
+        let mut offset = [0; 8];
+        offset.copy_from_slice(&self.head[HEADER..]);
+        self.offset = u64::from_be_bytes(offset);
+        self.remaining = length - 8;
+        self.head.clear();
+        match self.offset.checked_add(self.remaining as u64) {
+            Some(_) => Ok(true),
+            None => Err(FrameError::new("data.offset", "lies beyond the longest stream")),
+        }
+    }
+
+    fn check_header(&self, length: usize) -> Result<(), FrameError> {
+        let kind = self.head[0];
+        match side(kind) {
+            None => return Err(FrameError::new("frame.kind", format!("{kind} is unknown"))),
+            Some(side) if side != self.from => {
+                return Err(FrameError::new("frame.kind", format!("{kind} is the other side's")));
+            }
+            Some(_) => {}
+        }
+        if self.head[1] != 0 {
+            return Err(FrameError::new("frame.reserved", "must be 0"));
+        }
+        match (kind, length) {
+            (DATA, ..=8) => Err(FrameError::new("data.length", "must be at least 1 byte")),
+            (DATA, _) | (_, ..=MAX_CONTROL) => Ok(()),
+            _ => Err(FrameError::new("frame.length", format!("{length} is too long for kind {kind}"))),
+        }
+    }
+
+    /// Fills the head to `length`; whether it is full.
+    fn fill(&mut self, length: usize, input: &mut &[u8]) -> bool {
+        let wanted = length.saturating_sub(self.head.len()).min(input.len());
+        let (now, rest) = input.split_at(wanted);
+        self.head.extend_from_slice(now);
+        *input = rest;
+        self.head.len() >= length
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::{data_header, Hello, RefusalCode, Report, MAX_DATA, MAX_TEXT};
+    use super::super::names::{ClientName, Epoch, StreamId, Token};
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// Frames, and the bytes of DATA joined where they follow each other.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    enum Got {
+        Frame(Frame),
+        Data(u64, Vec<u8>),
+    }
+
+    fn encode(items: &[Got]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for item in items {
+            match item {
+                Got::Frame(frame) => frame.encode(&mut bytes),
+                Got::Data(offset, data) => {
+                    bytes.extend(data_header(*offset, data.len()));
+                    bytes.extend(data);
+                }
+            }
+        }
+        bytes
+    }
+
+    fn decode(from: Side, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<Got>, bool), FrameError> {
+        let (mut decoder, mut got, mut rest) = (Decoder::new(from), Vec::new(), bytes);
+        let mut joins = None;
+        for &piece in pieces.iter().chain([&bytes.len()]) {
+            let (mut now, later) = rest.split_at(piece.min(rest.len()));
+            rest = later;
+            while let Some(item) = decoder.next_item(&mut now)? {
+                match (item, got.last_mut()) {
+                    (Item::Data { offset, bytes }, Some(Got::Data(_, data))) if joins == Some(offset) => {
+                        data.extend(bytes);
+                    }
+                    (Item::Data { offset, bytes }, _) => got.push(Got::Data(offset, bytes.to_vec())),
+                    (Item::Frame(frame), _) => got.push(Got::Frame(frame)),
+                }
+                joins = (decoder.remaining > 0).then_some(decoder.offset);
+            }
+        }
+        Ok((got, decoder.is_between_frames()))
+    }
+
+    fn hello() -> impl Strategy<Value = Got> {
+        let parts = (any::<u64>(), any::<u64>(), "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", "[0-9a-f]{1,255}");
+        parts.prop_map(|(stream, acknowledged, client, token)| {
+            let client = ClientName::parse(&client).expect("a name");
+            let token = Token::parse(&token).expect("a token");
+            Got::Frame(Frame::Hello(Hello { stream: StreamId(stream), acknowledged, client, token }))
+        })
+    }
+
+    fn from_client() -> impl Strategy<Value = Got> {
+        prop_oneof![
+            hello(),
+            (0..u64::MAX - 300, vec(any::<u8>(), 1..300)).prop_map(|(at, data)| Got::Data(at, data)),
+            any::<u64>().prop_map(|length| Got::Frame(Frame::End { length })),
+            any::<[u32; 4]>().prop_map(|[rtt_us, rto_us, sent, resent]| {
+                Got::Frame(Frame::Report(Report { rtt_us, rto_us, sent, resent }))
+            }),
+            Just(Got::Frame(Frame::Leave)),
+        ]
+    }
+
+    fn from_server() -> impl Strategy<Value = Got> {
+        let code = proptest::sample::select(&RefusalCode::ALL[..]);
+        prop_oneof![
+            (any::<u64>(), any::<u32>(), any::<u32>(), 1..=u16::MAX).prop_map(|(epoch, at, room, wanted)| {
+                let (epoch, delivered) = (Epoch(epoch), u64::from(at));
+                let limit = delivered + u64::from(room);
+                Got::Frame(Frame::Welcome { epoch, delivered, limit, wanted })
+            }),
+            (any::<u32>(), any::<u32>()).prop_map(|(at, room)| {
+                let delivered = u64::from(at);
+                Got::Frame(Frame::Delivered { delivered, limit: delivered + u64::from(room) })
+            }),
+            (1..=u16::MAX).prop_map(|wanted| Got::Frame(Frame::Want { wanted })),
+            any::<u64>().prop_map(|length| Got::Frame(Frame::Complete { length })),
+            (code, ".{0,100}").prop_map(|(code, text)| Got::Frame(Frame::Refusal { code, text })),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn frames_round_trip_however_they_are_cut(
+            client in vec(from_client(), 0..10), server in vec(from_server(), 0..10),
+            pieces in vec(0..50_usize, 0..60),
+        ) {
+            prop_assert_eq!(decode(Side::Client, &encode(&client), &pieces), Ok((client, true)));
+            prop_assert_eq!(decode(Side::Server, &encode(&server), &pieces), Ok((server, true)));
+        }
+
+        #[test]
+        fn any_bytes_are_parsed_or_refused(bytes in vec(any::<u8>(), 0..200), kind in 0..24_u8) {
+            let mut framed = vec![kind, 0, 0, bytes.len() as u8];
+            framed.extend(&bytes);
+            for side in [Side::Client, Side::Server] {
+                let _ = decode(side, &bytes, &[7]);
+                let _ = decode(side, &framed, &[]);
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_field() {
+        let hello = |version: u8, client: &[u8], token: &[u8]| {
+            let mut body = vec![version];
+            body.extend([0; 16]);
+            body.push(client.len() as u8);
+            body.extend(client);
+            body.push(token.len() as u8);
+            body.extend(token);
+            [&[1, 0, 0, body.len() as u8], &body[..]].concat()
+        };
+        let welcome = |delivered: u8, limit: u8, wanted: u8| {
+            let mut bytes = vec![17, 0, 0, 26];
+            bytes.extend([0; 26]);
+            (bytes[4 + 15], bytes[4 + 23], bytes[4 + 25]) = (delivered, limit, wanted);
+            bytes
+        };
+        let data = |length: u8| [&[2, 0, 0, length][..], &[0xff; 8], &[7; 9]].concat();
+        let rule = "must have 1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
+        let cases = [
+            (Side::Client, vec![9, 0, 0, 0], "frame.kind 9 is unknown".to_owned()),
+            (Side::Client, vec![17, 0, 0, 0], "frame.kind 17 is the other side's".to_owned()),
+            (Side::Server, vec![2, 0, 0, 9], "frame.kind 2 is the other side's".to_owned()),
+            (Side::Client, vec![5, 1, 0, 0], "frame.reserved must be 0".to_owned()),
+            (Side::Client, vec![5, 0, 0, 1, 0], "frame.length is 1 bytes too long for kind 5".to_owned()),
+            (Side::Client, vec![1, 0, 0x7f, 0], "frame.length 32512 is too long for kind 1".to_owned()),
+            (Side::Client, data(8), "data.length must be at least 1 byte".to_owned()),
+            (Side::Client, data(9), "data.offset lies beyond the longest stream".to_owned()),
+            (Side::Client, vec![3, 0, 0, 2, 0, 0], "end.length is cut off".to_owned()),
+            (Side::Client, hello(7, b"a", b"0"), "hello.version 7 is not 1".to_owned()),
+            (Side::Client, hello(1, b"../x", b"0"), format!("hello.client {rule}")),
+            (Side::Client, hello(1, b"\xff", b"0"), "hello.client is no UTF-8".to_owned()),
+            (
+                Side::Client,
+                hello(1, b"a", b"zz"),
+                "hello.token must be 1 to 255 hexadecimal digits".to_owned(),
+            ),
+            (Side::Server, welcome(1, 1, 0), "welcome.wanted must be at least 1".to_owned()),
+            (Side::Server, welcome(2, 1, 1), "welcome.limit 1 is before 2, which is delivered".to_owned()),
+            (Side::Server, vec![21, 0, 0, 1, 99], "refusal.code 99 is unknown".to_owned()),
+        ];
+        for (side, bytes, expected) in cases {
+            let error = decode(side, &bytes, &[]).expect_err(&expected);
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn bounds() {
+        let longest = [Got::Data(0, vec![7; MAX_DATA])];
+        assert_eq!(decode(Side::Client, &encode(&longest), &[]), Ok((longest.to_vec(), true)));
+        let text = "ä".repeat(MAX_TEXT);
+        let long = Got::Frame(Frame::Refusal { code: RefusalCode::Output, text });
+        let (got, _) = decode(Side::Server, &encode(&[long]), &[]).expect("cut between characters");
+        assert!(matches!(&got[..], [Got::Frame(Frame::Refusal { text, .. })] if text.len() == MAX_TEXT));
+        let cut = &encode(&longest)[..100];
+        assert_eq!(decode(Side::Client, cut, &[]).map(|(_, between)| between), Ok(false));
+    }
+}

@@ -1,0 +1,157 @@
+//! Who may send, and who does.
+
+use std::collections::BTreeMap;
+
+use super::frame::{Hello, RefusalCode};
+use super::names::{ClientName, StreamId, Token};
+
+/// What a HELLO that is right begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admitted {
+    /// The first stripe of a stream, as far as is remembered.
+    Begins,
+    /// The first stripe of a stream; the client's stream before has no stripe any more and is over.
+    Replaces(StreamId),
+    /// Another stripe of a stream.
+    Joins,
+}
+
+/// Why a stripe is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// For programs.
+    pub code: RefusalCode,
+    /// For people.
+    pub text: String,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    token: Token,
+    /// The stream that is remembered, and its stripes.
+    live: Option<(StreamId, u16)>,
+}
+
+/// The clients, and the stripes of each.
+#[derive(Debug, Clone)]
+pub struct Roster {
+    clients: BTreeMap<ClientName, Entry>,
+    max_stripes: u16,
+}
+
+impl Roster {
+    /// Clients with their tokens; each may have at most so many stripes.
+    pub fn new(clients: impl IntoIterator<Item = (ClientName, Token)>, max_stripes: u16) -> Roster {
+        let clients = clients.into_iter().map(|(name, token)| (name, Entry { token, live: None })).collect();
+        Roster { clients, max_stripes }
+    }
+
+    /// A stripe says who it is. When it is admitted, it counts until [`Roster::leave`].
+    pub fn admit(&mut self, hello: &Hello) -> Result<Admitted, Refused> {
+        let Hello { client, stream, .. } = hello;
+        let refused = |code, text| Err(Refused { code, text });
+        let Some(entry) = self.clients.get_mut(client) else {
+            let text = format!("client {client} is not on the server's list");
+            return refused(RefusalCode::UnknownClient, text);
+        };
+        if entry.token != hello.token {
+            let text = format!("the token of client {client} is another one");
+            return refused(RefusalCode::WrongToken, text);
+        }
+        match entry.live {
+            Some((other, stripes)) if other != *stream && stripes > 0 => {
+                let text =
+                    format!("client {client} sends stream {other}, which has {stripes} live connections");
+                refused(RefusalCode::DuplicateClient, text)
+            }
+            Some((other, _)) if other != *stream => {
+                entry.live = Some((*stream, 1));
+                Ok(Admitted::Replaces(other))
+            }
+            Some((_, stripes)) if stripes >= self.max_stripes => {
+                let text = format!("client {client} has {stripes} connections, as many as it may have");
+                refused(RefusalCode::TooMany, text)
+            }
+            Some((_, stripes)) => {
+                entry.live = Some((*stream, stripes + 1));
+                Ok(Admitted::Joins)
+            }
+            None => {
+                entry.live = Some((*stream, 1));
+                Ok(Admitted::Begins)
+            }
+        }
+    }
+
+    /// A stripe that was admitted is gone; its stream is still remembered.
+    pub fn leave(&mut self, client: &ClientName, stream: StreamId) {
+        if let Some((live, stripes)) = self.clients.get_mut(client).and_then(|entry| entry.live.as_mut()) {
+            if *live == stream {
+                *stripes = stripes.saturating_sub(1);
+            }
+        }
+    }
+
+    /// A stream is over.
+    pub fn forget(&mut self, client: &ClientName, stream: StreamId) {
+        if let Some(entry) = self.clients.get_mut(client) {
+            entry.live = entry.live.filter(|&(live, _)| live != stream);
+        }
+    }
+
+    /// Whether the client is on the list.
+    pub fn knows(&self, client: &ClientName) -> bool {
+        self.clients.contains_key(client)
+    }
+
+    /// Clients on the list.
+    pub fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Whether the list is empty.
+    pub fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(client: &str, token: &str, stream: u64) -> Hello {
+        Hello {
+            stream: StreamId(stream),
+            acknowledged: 0,
+            client: ClientName::parse(client).expect("a name"),
+            token: Token::parse(token).expect("a token"),
+        }
+    }
+
+    #[test]
+    fn who_may_send() {
+        let list = ["a", "b"].map(|name| (ClientName::parse(name).expect("a name"), "c0"));
+        let list = list.map(|(name, token)| (name, Token::parse(token).expect("a token")));
+        let mut roster = Roster::new(list, 2);
+        let code = |result: Result<Admitted, Refused>| result.map_err(|refused| refused.code);
+        assert_eq!(code(roster.admit(&hello("x", "c0", 1))), Err(RefusalCode::UnknownClient));
+        assert_eq!(code(roster.admit(&hello("a", "c1", 1))), Err(RefusalCode::WrongToken));
+        assert_eq!(roster.admit(&hello("a", "c0", 1)), Ok(Admitted::Begins));
+        assert_eq!(roster.admit(&hello("a", "c0", 1)), Ok(Admitted::Joins));
+        assert_eq!(code(roster.admit(&hello("a", "c0", 1))), Err(RefusalCode::TooMany));
+        assert_eq!(code(roster.admit(&hello("a", "c0", 2))), Err(RefusalCode::DuplicateClient));
+        assert_eq!(roster.admit(&hello("b", "c0", 2)), Ok(Admitted::Begins), "others are unharmed");
+        let a = ClientName::parse("a").expect("a name");
+        roster.leave(&a, StreamId(1));
+        roster.leave(&a, StreamId(1));
+        assert_eq!(roster.admit(&hello("a", "c0", 2)), Ok(Admitted::Replaces(StreamId(1))));
+        roster.leave(&a, StreamId(1));
+        assert_eq!(
+            code(roster.admit(&hello("a", "c0", 3))),
+            Err(RefusalCode::DuplicateClient),
+            "not its stripe"
+        );
+        roster.forget(&a, StreamId(2));
+        assert_eq!(roster.admit(&hello("a", "c0", 3)), Ok(Admitted::Begins));
+    }
+}
