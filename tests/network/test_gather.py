@@ -1,0 +1,92 @@
+"""A server gathers from two clients over a switch: every byte arrives, windows are as the policy has it."""
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from tests.network.conftest import MakeLab
+from tests.network.harness import Lab, sha256
+from topologies import variants
+
+BUFFER = 60_000
+SIZES = {"cam1": 3_000_000, "cam2": 1_500_000}
+CLIENTS = f"""
+link: 20mbit
+buffer: {BUFFER} bytes
+clients:
+  - {{name: cam1, target: 4mbit, priority: 1, token: c0ffee}}
+  - {{name: cam2, target: 2mbit, token: decade}}
+"""
+TOKENS = {"cam1": "c0ffee", "cam2": "decade"}
+
+
+@asynccontextmanager
+async def running(lab: Lab, host: str, *words: str) -> AsyncGenerator[Process]:
+    """`groupflow gather ...` in a host, ended with the block."""
+    command = (sys.executable, "-m", "groupflow.cli.main", "gather", *words, "--json")
+    process = await asyncio.create_subprocess_exec(
+        *lab.network.hosts[host].launcher(), *command, stdout=PIPE, stderr=PIPE, limit=1 << 20
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def events(server: Process) -> AsyncGenerator[dict[str, Any]]:
+    assert server.stdout is not None
+    async for line in server.stdout:
+        yield cast(dict[str, Any], json.loads(line))
+
+
+async def send(lab: Lab, host: str, client: str, token: str, file: Path) -> tuple[int | None, str]:
+    """Exit code and last words of a client."""
+    to = f"{lab.topology.hosts['h1'].ip}:26490"
+    words = ("send", "--to", to, "--client", client, "--token", token, "--file", str(file))
+    async with running(lab, host, *words) as sender:
+        _, said = await sender.communicate()
+    return sender.returncode, said.decode()
+
+
+async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, tmp_path: Path) -> None:
+    (tmp_path / "clients.yaml").write_text(CLIENTS)
+    out = tmp_path / "gathered"
+    words = ("serve", "--clients", str(tmp_path / "clients.yaml"), "--out", str(out), "--api", "none")
+    topology = variants.with_rate(variants.named("star"), 20_000_000)
+    async with asyncio.timeout(90):
+        with make_lab(topology) as lab:
+            files = {client: lab.file(size) for client, size in SIZES.items()}
+            async with running(lab, "h1", *words) as server:
+                assert (await anext(events(server)))["event"] == "ready"
+                code, said = await send(lab, "h3", "cam2", "badbad", files["cam2"])
+                assert code == 4 and "token" in said
+                async with asyncio.TaskGroup() as group:
+                    sending = [
+                        group.create_task(send(lab, host, client, TOKENS[client], files[client]))
+                        for host, client in (("h2", "cam1"), ("h3", "cam2"))
+                    ]
+                    ended: set[str] = set()
+                    shares: set[tuple[int, int]] = set()
+                    async for event in events(server):
+                        if event["event"] == "round":
+                            windows = {c["client"]: c["window"] for c in event["clients"]}
+                            if windows.keys() == SIZES.keys() and None not in windows.values():
+                                shares.add((windows["cam1"], windows["cam2"]))
+                        elif event["event"] == "stream_ended":
+                            assert event["outcome"] == "complete"
+                            ended.add(event["client"])
+                            if ended == SIZES.keys():
+                                break
+                assert [task.result()[0] for task in sending] == [0, 0]
+            got = {path.name.partition(".")[0]: sha256(path) for path in out.iterdir()}
+    assert got == {client: sha256(file) for client, file in files.items()}
+    assert all(sum(pair) <= BUFFER for pair in shares), shares
+    # The surplus is shared in the ratio of the targets, 2 to 1, once round trips are known.
+    assert any(first > 1.5 * second > 10_000 for first, second in shares), shares
