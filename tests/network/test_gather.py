@@ -55,6 +55,12 @@ async def send(lab: Lab, host: str, client: str, token: str, file: Path) -> tupl
     return sender.returncode, said.decode()
 
 
+def is_obeyed(client: dict[str, Any]) -> bool:
+    """Whether TCP advertises a window that a policy set, not the kernel, within a tenth."""
+    window = client["window"]
+    return window is not None and window > 10_000 and abs(client["advertised"] - window) <= 0.1 * window
+
+
 async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, tmp_path: Path) -> None:
     (tmp_path / "clients.yaml").write_text(CLIENTS)
     out = tmp_path / "gathered"
@@ -74,11 +80,13 @@ async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, 
                     ]
                     ended: set[str] = set()
                     shares: set[tuple[int, int]] = set()
+                    obeyed: set[str] = set()
                     async for event in events(server):
                         if event["event"] == "round":
                             windows = {c["client"]: c["window"] for c in event["clients"]}
                             if windows.keys() == SIZES.keys() and None not in windows.values():
                                 shares.add((windows["cam1"], windows["cam2"]))
+                            obeyed |= {c["client"] for c in event["clients"] if is_obeyed(c)}
                         elif event["event"] == "stream_ended":
                             assert event["outcome"] == "complete"
                             ended.add(event["client"])
@@ -88,5 +96,6 @@ async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, 
             got = {path.name.partition(".")[0]: sha256(path) for path in out.iterdir()}
     assert got == {client: sha256(file) for client, file in files.items()}
     assert all(sum(pair) <= BUFFER for pair in shares), shares
+    assert obeyed == SIZES.keys(), "what TCP advertises is what was set"
     # The surplus is shared in the ratio of the targets, 2 to 1, once round trips are known.
     assert any(first > 1.5 * second > 10_000 for first, second in shares), shares
