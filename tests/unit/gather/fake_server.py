@@ -33,7 +33,7 @@ def serve() -> None:
     listed = json.loads(Path(sys.argv[sys.argv.index("--clients") + 1]).read_text())
     clients = [each["client"] for each in listed["clients"]]
     given: dict[str, dict[str, Any]] = {name: {"window": None, "connections": 1} for name in clients}
-    say("ready", addr="127.0.0.1", port=26490, fingerprint=None, clients=len(clients))
+    say("ready", addr="127.0.0.1", port=26490, clients=len(clients))
     say("stream_started", client=clients[0], stream="00ff", **{"from": 0}, path="x")
     for number in range(1, 10_000):
         say("round", round=number, seconds=0.5, clients=[measured(n, number, given[n]) for n in clients])

@@ -14,9 +14,9 @@ use nix::sys::signalfd::SignalFd;
 use serde_json::json;
 
 use super::args::GatherSendArgs;
+use super::came::Came;
 use super::link::{self, Link, Stage};
 use super::send::Input;
-use super::stripe::Came;
 use crate::error::{exit, AgentError};
 use crate::input::plain;
 use crate::report::{Reporter, Weight};

@@ -1,6 +1,6 @@
 //! One connection to the server, at the client.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -10,11 +10,10 @@ use groupflow_protocol::gather::{Decoder, Frame, Side};
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use super::stripe::Came;
+use super::came::Came;
 use super::tcp_info::TcpInfo;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
-use crate::split::tcp::is_later;
 
 /// What is queued here at most: one block and what is said besides.
 const OUTBOX: usize = 64 << 10;
@@ -74,18 +73,7 @@ impl Link {
 
     /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        loop {
-            match self.socket.read(into) {
-                Ok(0) => return Ok(Came::End),
-                Ok(count) => return Ok(Came::Bytes(count)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => {
-                    self.readable = false;
-                    return Ok(Came::Nothing);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        Came::read(&mut self.socket, &mut self.readable, into)
     }
 
     /// Queues a frame.

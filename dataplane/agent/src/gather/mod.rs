@@ -12,12 +12,13 @@
 //! | [`round`], [`tune`], [`window`] | what is measured; what is set; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that stop nobody |
 //! | [`send`], [`client`], [`link`] | the client's command; its loop; a connection |
-//! | [`args`], [`clients`], [`tcp_info`] | options; the list of clients; what the kernel knows of a connection |
+//! | [`args`], [`clients`], [`tcp_info`], [`came`] | options; the list of clients; what the kernel knows of a connection; a read of it |
 //!
 //! Which byte goes where is decided in [`groupflow_protocol::gather`].
 
 mod admission;
 pub mod args;
+pub mod came;
 pub mod client;
 pub mod clients;
 mod control;

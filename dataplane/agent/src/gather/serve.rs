@@ -48,7 +48,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     let address = listener.local_addr().map_err(|e| system(&e))?;
     let mut events = Events::new(args.json, "gather-serve", &address.to_string());
     let ready = json!({
-        "addr": address.ip().to_string(), "port": address.port(), "fingerprint": null, "clients": clients.len(),
+        "addr": address.ip().to_string(), "port": address.port(), "clients": clients.len(),
     });
     events.tell("ready", ready, Some(format!("gathering at {address} from {} clients", clients.len())));
     let options = Options {

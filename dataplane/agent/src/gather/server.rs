@@ -11,10 +11,11 @@ use groupflow_protocol::gather::{ClientName, Frame, FrameError, Item, RefusalCod
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 
+use super::came::Came;
 use super::flow::Flow;
 use super::lines::{Events, Requests};
 use super::place::Folder;
-use super::stripe::{Came, Stripe};
+use super::stripe::Stripe;
 use super::tune::{Bounds, Setting};
 use crate::split::poller::{Poller, Ready};
 

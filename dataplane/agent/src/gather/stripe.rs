@@ -1,29 +1,18 @@
 //! One connection of a client, at the server.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
 use groupflow_protocol::gather::frame::Report;
 use groupflow_protocol::gather::{Decoder, Frame, Side};
 
+use super::came::Came;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
-use crate::split::tcp::is_later;
 
 /// What waits for a client that does not read.
 const OUTBOX: usize = 64 << 10;
-
-/// What a read brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Came {
-    /// So many bytes.
-    Bytes(usize),
-    /// Nothing now.
-    Nothing,
-    /// The peer's end.
-    End,
-}
 
 /// A connection.
 #[derive(Debug)]
@@ -70,18 +59,7 @@ impl Stripe {
 
     /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        loop {
-            match self.socket.read(into) {
-                Ok(0) => return Ok(Came::End),
-                Ok(count) => return Ok(Came::Bytes(count)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => {
-                    self.readable = false;
-                    return Ok(Came::Nothing);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        Came::read(&mut self.socket, &mut self.readable, into)
     }
 
     /// Queues a frame. False: the client does not read, and there is no room.
