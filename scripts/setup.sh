@@ -87,9 +87,7 @@ install_groupflow() {
     local stamp=$VENV/.groupflow library=dataplane/target/release/lib_native.so
     if ! cmp -s pyproject.toml $stamp; then
         say "installing groupflow into $VENV"
-        # maturin, the build backend, is looked for on PATH.
-        PATH="$PWD/$VENV/bin:$PATH" $VENV/bin/python -m pip install -q --disable-pip-version-check \
-            --no-deps --no-build-isolation -e . \
+        $VENV/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e . \
             || fail "pip could not install groupflow itself"
         cp pyproject.toml $stamp
     fi
