@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 
-from experiments.common.claims import Claim, RunSummary, print_claims, write_claims
+from experiments.common.claims import RunSummary, print_claims, write_claims
+from experiments.common.part import Part
 from groupflow.cli.command import INTERRUPTED, OK, REFUSED, CommandError
 from groupflow.cli.experiments import ExperimentOptions
 
@@ -23,6 +23,8 @@ class Outcome(Protocol):
     """What a simulation measured, as far as the report needs it."""
 
     @property
+    def run(self) -> Any: ...
+    @property
     def simulated_s(self) -> float: ...
     @property
     def packet_hops(self) -> int: ...
@@ -30,21 +32,6 @@ class Outcome(Protocol):
 
 Run = TypeVar("Run")
 Measured = TypeVar("Measured", bound=Outcome)
-
-
-class Part(Protocol[Run, Measured]):
-    """A figure or a study: simulations, and claims when all of them are over."""
-
-    @property
-    def runs(self) -> Sequence[Run]: ...
-    @property
-    def measured(self) -> dict[Run, Measured]: ...
-    @property
-    def claims(self) -> list[Claim]: ...
-    def add(self, outcome: Measured, out: Path) -> None:
-        """Takes an outcome, if it is of one of its runs; writes its files when it has them all."""
-        ...
-
 
 Execute = Callable[[Sequence[Run], int, Console], Generator[Measured]]
 """outcomes of runs, on so many cores, as they come"""
@@ -66,7 +53,7 @@ def choose_studies(options: ExperimentOptions, studies: Sequence[str]) -> list[s
 
 def reproduce(
     options: ExperimentOptions,
-    chosen: Sequence[Part[Run, Measured]],
+    chosen: Sequence[Part[Run, Measured, Any]],
     execute: Execute[Run, Measured],
     cost: Callable[[Run], float],
 ) -> int:
@@ -96,14 +83,14 @@ def reproduce(
     return INTERRUPTED if interrupted else OK
 
 
-def _in_order(chosen: Sequence[Part[Run, Measured]], cost: Callable[[Run], float]) -> list[Run]:
+def _in_order(chosen: Sequence[Part[Run, Measured, Any]], cost: Callable[[Run], float]) -> list[Run]:
     """Part after part; of each the longest first, so that no core waits for one of them at the end."""
     ordered = (run for part in chosen for run in sorted(part.runs, key=lambda run: -cost(run)))
     return list(dict.fromkeys(ordered))
 
 
 def _report(
-    options: ExperimentOptions, chosen: Sequence[Part[Run, Measured]], wall_s: float, console: Console
+    options: ExperimentOptions, chosen: Sequence[Part[Run, Measured, Any]], wall_s: float, console: Console
 ) -> int:
     """Gives how many runs are over."""
     found = [claim for part in chosen for claim in part.claims]

@@ -74,8 +74,7 @@ def gathering(run: Run) -> Gathering:
     case = run.case
     situation = SITUATIONS[case.situation]
     stretches = tuple(
-        (when, client, _router(client), _access_ns(ms))
-        for when, client, ms in situation.stretched(run.seconds)
+        (when, client, router(client), access_ns(ms)) for when, client, ms in situation.stretched(run.seconds)
     )
     return Gathering(
         senders=situation.senders(run.seconds),
@@ -95,7 +94,7 @@ def topology(case: Case) -> dict[str, Any]:
     hosts = [*LOW, *HIGH, SERVER, *RIVALS, RIVAL_SERVER]
     wires = [
         *(
-            _link(t, _router(t), FAST, _access_ns(rtts[t]), links.queue) | {"loss": f"{losses[t]:.9f}"}
+            _link(t, router(t), FAST, access_ns(rtts[t]), links.queue) | {"loss": f"{losses[t]:.9f}"}
             for t in (*LOW, *HIGH)
         ),
         _link("r0", "r2", FAST, EDGE_MS * 10**6, links.queue),
@@ -117,11 +116,11 @@ EDGE_MS, CORE_MS = 1, 5
 """one way: to and from Routers 2 and 3, and between these; the rest of a round trip is in terminals' links"""
 
 
-def _access_ns(rtt_ms: int) -> int:
+def access_ns(rtt_ms: int) -> int:
     return round((rtt_ms / 2 - 2 * EDGE_MS - CORE_MS) * 10**6)
 
 
-def _router(terminal: str) -> str:
+def router(terminal: str) -> str:
     return "r0" if terminal in LOW else "r1"
 
 

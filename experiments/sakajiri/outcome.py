@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TypeAlias
 
 from experiments.common.table import Row, write_rows
-from experiments.sakajiri.paper import HIGH, LOW, MEGABIT, WARM_UP, Case, Run
+from experiments.sakajiri.paper import HIGH, LOW, MEGABIT, Case, Run
 from groupflow.sim.gather import Round
 
 Span: TypeAlias = tuple[float, float]
@@ -34,6 +34,18 @@ class Series:
         found = [rate for end, rate in zip(self.ends_s, self.mbps, strict=True) if span[0] < end <= span[1]]
         return fmean(found) if found else 0.0
 
+    def means(self, span: Span) -> dict[str, float]:
+        """Of all that is known of it; nothing where it did not send."""
+        inside = [n for n, end in enumerate(self.ends_s) if span[0] < end <= span[1]]
+        if not inside:
+            return {}
+        return {
+            "mbps": round(self.mean(span), 4),
+            "connections": round(fmean(self.connections[n] for n in inside), 2),
+            "window": round(fmean(self.windows[n] for n in inside)),
+            "rtt_ms": round(fmean(self.rtts_ms[n] for n in inside), 2),
+        }
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -50,11 +62,11 @@ class Outcome:
 
     @property
     def whole(self) -> Span:
-        return (self.run.seconds * WARM_UP, self.run.seconds)
+        return (self.run.scale.warm_up_s, self.run.seconds)
 
     @property
     def before(self) -> Span:
-        return (self.run.seconds * WARM_UP, self.run.interference_s[0])
+        return (self.run.scale.warm_up_s, self.run.interference_s[0])
 
     @property
     def during(self) -> Span:
@@ -78,6 +90,13 @@ class Outcome:
 
 Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
 """of each case, over its seeds"""
+
+
+def by_case(outcomes: Iterable[Outcome]) -> Outcomes:
+    found: dict[Case, list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.run.case, []).append(outcome)
+    return found
 
 
 def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) -> Outcome:
@@ -114,13 +133,8 @@ def _rows(outcome: Outcome) -> Iterable[Row]:
     for client, series in outcome.series.items():
         for step in range(round(run.seconds / TABLE_S)):
             span = (step * TABLE_S, (step + 1) * TABLE_S)
-            inside = [n for n, end in enumerate(series.ends_s) if span[0] < end <= span[1]]
-            if inside:
+            if means := series.means(span):
                 yield {
                     **case, "interference": int(run.case.interference), **link, "seed": run.seed,
-                    "client": client, "until_s": span[1],
-                    "mbps": round(series.mean(span), 4),
-                    "connections": round(fmean(series.connections[n] for n in inside), 2),
-                    "window": round(fmean(series.windows[n] for n in inside)),
-                    "rtt_ms": round(fmean(series.rtts_ms[n] for n in inside), 2),
+                    "client": client, "until_s": span[1], **means,
                 }  # fmt: skip

@@ -42,14 +42,24 @@ CLIENTS: tuple[Client, ...] = (
 )
 TARGETS = {client.name: client.target / MEGABIT for client in CLIENTS}
 
-SECONDS = 600.0
-INTERFERENCE_S = (100.0, 500.0)
-QUICK_SECONDS = 120.0
-QUICK_INTERFERENCE_S = (20.0, 100.0)
-WARM_UP = 1 / 60
-"""of a run that does not count: connections begin"""
 SEEDS = 5
 QUICK_SEEDS = 1
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How long it all takes, in seconds."""
+
+    seconds: float
+    interference_s: tuple[float, float]
+    """from, until"""
+    warm_up_s: float
+    """does not count: connections begin"""
+
+
+FULL = Scale(600.0, (100.0, 500.0), 10.0)
+"""the paper's"""
+QUICK = Scale(120.0, (20.0, 100.0), 2.0)
 
 
 @dataclass(frozen=True)
@@ -93,12 +103,12 @@ class Run:
 
     case: Case
     seed: int
-    quick: bool
+    scale: Scale = FULL
 
     @property
     def seconds(self) -> float:
-        return QUICK_SECONDS if self.quick else SECONDS
+        return self.scale.seconds
 
     @property
     def interference_s(self) -> tuple[float, float]:
-        return QUICK_INTERFERENCE_S if self.quick else INTERFERENCE_S
+        return self.scale.interference_s

@@ -20,8 +20,12 @@ PAPERS = {
 }
 EXPERIMENTS = {
     "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
+    "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
     "split": "session agents that split kernel TCP connections, in the network of icn2011",
 }
+
+IN_PARTS = ("gather",)
+"""experiments of which parts can be chosen"""
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -56,12 +60,7 @@ def register(subparsers: Subparsers) -> None:
         example="groupflow reproduce takano --scenario 2 --scenario 4V --jobs 2",
     )
     _add_name(reproduce, "PAPER", PAPERS)
-    reproduce.add_argument(
-        "--scenario", action="append", default=[], metavar="NAME", help="one of the paper's; may be repeated"
-    )
-    reproduce.add_argument(
-        "--study", action="append", default=[], metavar="NAME", help="one beyond the paper; may be repeated"
-    )
+    _add_parts(reproduce, "the paper's")
     _add_common(reproduce)
     reproduce.set_defaults(run=_run_reproduction)
     experiment = add_command(
@@ -71,13 +70,24 @@ def register(subparsers: Subparsers) -> None:
         example="sudo groupflow experiment diffusion --quick",
     )
     _add_name(experiment, "EXPERIMENT", EXPERIMENTS)
-    experiment.set_defaults(scenario=[], study=[], run=_run_experiment)
+    _add_parts(experiment, "gather's")
     _add_common(experiment)
+    experiment.set_defaults(run=_run_experiment)
 
 
 def _add_name(parser: Parser, metavar: str, names: dict[str, str]) -> None:
     listed = "; ".join(f"{name}: {what}" for name, what in names.items())
     parser.add_argument("name", metavar=metavar, choices=sorted(names), help=listed)
+
+
+def _add_parts(parser: Parser, whose: str) -> None:
+    """What to run of it; several may be named."""
+    parser.add_argument(
+        "--scenario", action="append", default=[], metavar="NAME", help=f"one of {whose}; may be repeated"
+    )
+    parser.add_argument(
+        "--study", action="append", default=[], metavar="NAME", help="one beyond the paper; may be repeated"
+    )
 
 
 def _add_common(parser: Parser) -> None:
@@ -93,6 +103,9 @@ def _run_reproduction(args: argparse.Namespace) -> int:
 
 
 def _run_experiment(args: argparse.Namespace) -> int:
+    for option, names in (("--scenario", args.scenario), ("--study", args.study)):
+        if names and args.name not in IN_PARTS:
+            raise CommandError(f"{option} {names[0]}: {args.name} is run as a whole; leave it out", USAGE)
     return _run(f"experiments.{args.name}.run", Path("out/experiment") / args.name, args)
 
 

@@ -20,7 +20,7 @@ from experiments.common.claims import Claim
 from experiments.common.drawing import save
 from experiments.sakajiri.claims import during, over
 from experiments.sakajiri.outcome import Outcome, Outcomes
-from experiments.sakajiri.paper import HIGH, LOW, Case, Links
+from experiments.sakajiri.paper import HIGH, LOW, Case, Links, Method
 from experiments.sakajiri.studies.study import Study, finding
 
 NAME = "range"
@@ -39,7 +39,7 @@ WHOLE = {"rtt_ms", "queue", "rivals", "rival_rtt_ms", "connections"}
 
 Found = Mapping[str, Sequence[Outcome]]
 """the outcomes of one choice of parameters, by model and method"""
-CASES: Mapping[str, tuple[str, bool]] = {
+CASES: Mapping[str, tuple[Method, bool]] = {
     "1-both": ("both", False),
     "1-comparison": ("comparison", False),
     "2-both": ("both", True),
@@ -68,14 +68,15 @@ def links(parameter: str, value: float) -> Links:
     return replace(Links(), **{parameter: int(value) if parameter in WHOLE else value})
 
 
-def _case(name: str, chosen: Links) -> Case:
+def case(name: str, chosen: Links) -> Case:
+    """One of `CASES` over these links."""
     method, interference = CASES[name]
-    return Case(method, interference=interference, links=chosen)  # pyright: ignore[reportArgumentType]
+    return Case(method, interference=interference, links=chosen)
 
 
 def _cases(quick: bool) -> list[Case]:
     values = QUICK if quick else VALUES
-    return [_case(name, links(p, v)) for p in values for v in values[p] for name in CASES]
+    return [case(name, links(p, v)) for p in values for v in values[p] for name in CASES]
 
 
 def _verdicts(outcomes: Outcomes) -> dict[tuple[str, str], dict[float, bool]]:
@@ -83,7 +84,7 @@ def _verdicts(outcomes: Outcomes) -> dict[tuple[str, str], dict[float, bool]]:
     verdicts: dict[tuple[str, str], dict[float, bool]] = {}
     for parameter, values in VALUES.items():
         for value in values:
-            found = {name: outcomes.get(_case(name, links(parameter, value)), ()) for name in CASES}
+            found = {name: outcomes.get(case(name, links(parameter, value)), ()) for name in CASES}
             if all(found.values()):
                 for key, (_, holds) in CLAIMS.items():
                     verdicts.setdefault((parameter, key), {})[value] = holds(found)

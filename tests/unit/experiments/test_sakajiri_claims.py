@@ -7,7 +7,7 @@ import pytest
 from experiments.sakajiri.claims import RULES
 from experiments.sakajiri.figures import FIGURES
 from experiments.sakajiri.outcome import Outcome, Series
-from experiments.sakajiri.paper import HIGH, LOW, SECONDS, TABLE_II, Case, Run
+from experiments.sakajiri.paper import FULL, HIGH, LOW, TABLE_II, Case, Run
 from experiments.sakajiri.studies import STUDIES
 from experiments.sakajiri.studies.range import links
 
@@ -25,8 +25,8 @@ def as_the_paper_says(case: Case, client: str, disturbed: bool) -> float:
 
 
 def outcome(case: Case, rate: Rate) -> Outcome:
-    run = Run(case, 1, quick=False)
-    ends = tuple(float(n + 1) for n in range(int(SECONDS)))
+    run = Run(case, 1, FULL)
+    ends = tuple(float(n + 1) for n in range(int(FULL.seconds)))
     start, stop = run.interference_s
 
     def series(client: str) -> Series:
@@ -113,7 +113,7 @@ def test_the_range_of_a_claim_is_told() -> None:
     assert links("queue", 20.0).queue == 20
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name not in ("range", "scarce")])
+@pytest.mark.parametrize("name", [name for name in STUDIES if name not in ("range", "scarce", "narrow")])
 def test_a_study_tells_who_has_the_target(name: str) -> None:
     """With everyone at 1.1 of the target all have it; with Terminal 5 below it, that is told."""
     study = STUDIES[name]
@@ -148,3 +148,24 @@ def test_scarcity_is_as_the_policy_says() -> None:
     equal = {case: [outcome(case, lambda _, __, ___: 1.2)] for case in study.cases(False)}
     verdicts = {c.id.split("-")[2]: c.holds for c in study.judge(equal)}
     assert verdicts == {"as": False, "order": False, "first": True}
+
+
+def test_a_narrow_link_is_divided_as_the_policy_says() -> None:
+    """Of 3.5 Mb/s everyone has 0.5, and what is left goes to the three of high priority."""
+    study = STUDIES["narrow"]
+    cases = study.cases(False)
+    assert {case.links.bottleneck_mbps for case in cases} == {3.6}
+
+    def held(rate: Callable[[str], float]) -> dict[str, set[bool]]:
+        claims = study.judge({case: [outcome(case, lambda _, name, __: rate(name))] for case in cases})
+        names = ("as-said", "order", "used")
+        return {name: {c.holds for c in claims if f"narrow-{name}" in c.id} for name in names}
+
+    assert held(lambda name: 2 / 3 if name in HIGH else 0.5) == {
+        "as-said": {True}, "order": {True}, "used": {True},
+    }  # fmt: skip
+    assert held(lambda _: 3.5 / 6) == {"as-said": {False}, "order": {False}, "used": {True}}
+    # With less than the minimum for all it is by target ratio.
+    assert held(lambda name: 0.6 if name in HIGH else 0.3) == {
+        "as-said": {True}, "order": {True}, "used": {False},
+    }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.sakajiri import network
 from experiments.sakajiri.execute import run_one
-from experiments.sakajiri.paper import HIGH, LOW, Case, Run
+from experiments.sakajiri.paper import HIGH, LOW, QUICK, Case, Run
 from experiments.sakajiri.studies import STUDIES
 from groupflow.cli.main import main
 
@@ -49,7 +49,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("situation", network.SITUATIONS)
 def test_round_trips_are_those_of_the_case(situation: str) -> None:
     """Measured by the server, in the first ten seconds; one without queues."""
-    outcome = run_one(Run(Case("buffer", situation=situation), 1, quick=True))
+    outcome = run_one(Run(Case("buffer", situation=situation), 1, QUICK))
     expected = network.SITUATIONS[situation].rtts_ms(Case("buffer").links)
     for client, series in outcome.series.items():
         if series.ends_s[0] < 1:
@@ -59,14 +59,14 @@ def test_round_trips_are_those_of_the_case(situation: str) -> None:
 
 
 def test_a_run_repeats_and_seeds_differ() -> None:
-    run = Run(Case("both", interference=True), 1, quick=True)
+    run = Run(Case("both", interference=True), 1, QUICK)
     assert run_one(run).series == run_one(run).series
-    assert run_one(run).series != run_one(Run(run.case, 2, quick=True)).series
+    assert run_one(run).series != run_one(Run(run.case, 2, QUICK)).series
 
 
 def test_buffers_are_never_more_than_there_is() -> None:
     for method in ("both", "comparison", "climber"):
-        outcome = run_one(Run(Case(method, interference=True), 1, quick=True))
+        outcome = run_one(Run(Case(method, interference=True), 1, QUICK))
         totals = [sum(windows) for windows in zip(*(s.windows for s in outcome.series.values()), strict=True)]
         assert 90_000 < max(totals) <= 100_000
 

@@ -1,0 +1,92 @@
+"""The same runs in netsim, and how near both come: throughput of high and of low priority clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rich.console import Console
+
+from experiments.common.nearness import Nearness
+from experiments.gather.labs import title
+from experiments.sakajiri import execute
+from experiments.sakajiri.claims import after, before, during, whole
+from experiments.sakajiri.outcome import Outcome, Span
+from experiments.sakajiri.paper import HIGH, LOW, Run
+from groupflow.sim.model import Variant
+
+VARIANTS: dict[Variant, Variant] = {"reno": "sack", "cubic": "cubic"}
+"""Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without"""
+
+
+@dataclass(frozen=True)
+class Comparison(Nearness):
+    """One quantity of one run, on the real network and in netsim. Mb/s."""
+
+    run: Run
+    quantity: str
+    kernel: float
+    netsim: float
+
+    def form(self) -> dict[str, Any]:
+        return {
+            **case_form(self.run),
+            "quantity": self.quantity,
+            "kernel_mbps": round(self.kernel, 4),
+            "netsim_mbps": round(self.netsim, 4),
+            "difference": self.difference,
+            "within": self.within,
+        }
+
+
+def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:
+    """What the runs are in netsim: the outcomes as they come, each of the run that it stands for."""
+    stands_for = {simulated(run): run for run in runs}
+    for outcome in execute.execute(list(stands_for), jobs, console):
+        yield replace(outcome, run=stands_for[outcome.run])
+
+
+def simulated(run: Run) -> Run:
+    """With netsim's TCP that is most like the kernel's."""
+    return replace(run, case=replace(run.case, tcp=VARIANTS[run.case.tcp]))
+
+
+def compare(real: Sequence[Outcome], netsim: Sequence[Outcome]) -> list[Comparison]:
+    """All quantities of the runs that are in both."""
+    others = {outcome.run: outcome for outcome in netsim}
+    return [
+        Comparison(outcome.run, name, here, there)
+        for outcome in real
+        if outcome.run in others
+        for (name, here), (_, there) in zip(quantities(outcome), quantities(others[outcome.run]), strict=True)
+    ]
+
+
+def quantities(outcome: Outcome) -> Iterator[tuple[str, float]]:
+    """Name and Mb/s, in the same order for a run on the real network and in netsim."""
+    for when, span in spans(outcome.run):
+        for group, names in (("high priority", HIGH), ("low priority", LOW)):
+            there = [outcome.series[name].mean(span(outcome)) for name in names if name in outcome.series]
+            yield f"{group}{when and ', '}{when}", sum(there) / len(there) if there else 0.0
+
+
+def spans(run: Run) -> list[tuple[str, Callable[[Outcome], Span]]]:
+    """What is looked at apart: with interference, before, during and after it."""
+    if run.case.interference and run.case.situation == "paper":
+        return [("before", before), ("during", during), ("after", after)]
+    return [("", whole)]
+
+
+def case_form(run: Run) -> dict[str, Any]:
+    case = run.case
+    return {
+        "title": title(run),
+        "method": case.method,
+        "tcp": case.tcp,
+        "interference": case.interference,
+        "situation": case.situation,
+        "links": asdict(case.links),
+        "seconds": run.seconds,
+        "seed": run.seed,
+    }

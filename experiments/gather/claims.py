@@ -1,0 +1,70 @@
+"""What the paper says of Models 1 and 2, judged on real packets by the rules of its reproduction in netsim,
+for each of the kernel's congestion controls; and the same of policies that it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from experiments.common.claims import Claim
+from experiments.sakajiri import claims
+from experiments.sakajiri.claims import after, before, during, meets, whole
+from experiments.sakajiri.outcome import Outcome, Outcomes, Span
+from experiments.sakajiri.paper import HIGH, LOW, NAMES, Case, Method
+
+OTHERS: tuple[Method, ...] = ("kernel-1", "climber")
+Spans = dict[str, Callable[[Outcome], Span]]
+"""by what is said of when"""
+
+
+def model_1(found: Outcomes) -> list[Claim]:
+    return _each_tcp(found, lambda one: [*claims.figure_3(one), *_others(one, "Model 1", {"": whole})])
+
+
+def model_2(found: Outcomes) -> list[Claim]:
+    spans: Spans = {"before": before, "during": during, "after": after}
+    return _each_tcp(
+        found,
+        lambda one: [
+            *claims.figure_5(one),
+            *claims.figure_6(one),
+            *_all_high(one, spans),
+            *_others(one, "Model 2", {"during": during}),
+        ],
+    )
+
+
+def _each_tcp(found: Outcomes, judge: Callable[[Outcomes], list[Claim]]) -> list[Claim]:
+    """The rules are about Reno: each congestion control is called so in its turn."""
+    judged: list[Claim] = []
+    for tcp in dict.fromkeys(case.tcp for case in found):
+        one = {replace(case, tcp="reno"): outcomes for case, outcomes in found.items() if case.tcp == tcp}
+        judged += [
+            replace(claim, id=f"{tcp}-{claim.id}", figure=f"{claim.figure}, {tcp}") for claim in judge(one)
+        ]
+    return judged
+
+
+def _all_high(found: Outcomes, spans: Spans) -> list[Claim]:
+    """All three, where the paper shows Terminal 3 and 4 only."""
+    proposal = found[claims.MODEL_2["both"]]
+    return [
+        meets(f"m2-high-{when}", "Model 2", f"proposal: all high priority clients have their target {when}",
+              proposal, HIGH, spans[when])
+        for when in ("before", "after")
+    ]  # fmt: skip
+
+
+def _others(found: Outcomes, model: str, spans: Spans) -> list[Claim]:
+    """Policies that the paper does not have: whether everyone has the target with them, too."""
+    return [
+        meets(
+            f"{model.lower().replace(' ', '-')}-{method}-{group}", model,
+            f"{NAMES[method]}: {group} priority clients have their target {when}".rstrip(),
+            found[case], names, span,
+        )
+        for method in OTHERS
+        if (case := Case(method, interference=model == "Model 2")) in found
+        for when, span in spans.items()
+        for group, names in (("high", HIGH), ("low", LOW))
+    ]  # fmt: skip

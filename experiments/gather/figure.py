@@ -1,0 +1,37 @@
+"""Throughput against time on real packets: a row for each congestion control, a column for each policy."""
+
+# matplotlib does not type its keyword arguments.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib import pyplot as plt
+
+from experiments.common.drawing import COLOURS, save
+from experiments.sakajiri.figures import line, targets
+from experiments.sakajiri.outcome import Outcomes
+from experiments.sakajiri.paper import NAMES
+
+SHOWN = ("t0", "t1", "t3", "t4")
+"""as in the paper's figures: two of low, two of high priority"""
+
+
+def model(name: str, path: Path, found: Outcomes) -> None:
+    tcps = list(dict.fromkeys(case.tcp for case in found))
+    methods = list(dict.fromkeys(case.method for case in found))
+    drawing, axes = plt.subplots(
+        len(tcps), len(methods), figsize=(3.6 * len(methods), 2.9 * len(tcps)), sharex=True, sharey=True,
+        squeeze=False, layout="constrained",
+    )  # fmt: skip
+    for case, outcomes in found.items():
+        axis = axes[tcps.index(case.tcp)][methods.index(case.method)]
+        for client, colour in zip(SHOWN, COLOURS, strict=False):
+            line(axis, outcomes[0], (client,), f"Terminal {client[1]}", color=colour)
+        targets(axis, outcomes[0])
+        axis.set_title(f"{NAMES[case.method]}, {case.tcp}", fontsize="medium")
+        axis.label_outer()
+    axes[0][0].legend(fontsize="x-small", ncols=2)
+    drawing.suptitle(f"{name.replace('-', ' ').capitalize()}, kernel TCP under Mininet", fontsize="medium")
+    save(drawing, path)

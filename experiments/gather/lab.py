@@ -1,0 +1,224 @@
+"""One run under Mininet: a server that gathers and tunes, its clients, and the interference.
+
+`python -m experiments.gather.lab FOLDER` runs what FOLDER/run.pickle says and writes FOLDER/outcome.pickle:
+`labs` starts it, in namespaces of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import cast
+
+from experiments.demo.measure import HealthCheck
+from experiments.gather.measured import LabOutcome, Recorder, total_mbps
+from experiments.gather.network import lengthen, set_packets, topology
+from experiments.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
+from experiments.sakajiri.outcome import measure
+from experiments.sakajiri.paper import MEGABIT, Method, Run
+from experiments.sakajiri.situations import SITUATIONS
+from groupflow.client.agent_process import AgentProcess
+from groupflow.client.errors import ClientError
+from groupflow.gather.clients import ClientList, Registered
+from groupflow.gather.options import SendOptions, ServeOptions
+from groupflow.gather.service import GatherService
+from groupflow.sim.gather import Sender
+from groupflow.tuning.model import Client, Limits
+from groupflow.tuning.untuned import Untuned
+from topologies.controller import Controller, ControllerError
+from topologies.daemon import DaemonError
+from topologies.gfswitch import ControlError
+from topologies.leftovers import InUseError
+from topologies.network import Network, NetworkError, running
+
+RUN, OUTCOME, ERROR = "run.pickle", "outcome.pickle", "error.txt"
+PORT = 26490
+TOKEN = "c0ffee"
+ENDLESS = Path("/dev/zero")
+UNBOUNDED = 256 << 20
+"""bytes of receive buffers where the kernel decides: no bound"""
+ERRORS = (ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
+
+
+class LabError(Exception):
+    """A run did not go as planned. One line."""
+
+
+class Lab:
+    """A run on a network that is up."""
+
+    def __init__(self, network: Network, run: Run) -> None:
+        self._network = network
+        self._run = run
+        self._situation = SITUATIONS[run.case.situation]
+        self._senders = self._situation.senders(run.seconds)
+        self._heard, self._rival_heard = Recorder(), Recorder()
+
+    async def measure(self) -> LabOutcome:
+        """From the first client's start to the end of the run. Raises LabError, AgentError, EventError."""
+        run, started = self._run, time.monotonic()
+        async with AsyncExitStack() as stack:
+            clients = [sender.client for sender in self._senders]
+            gathering = self._service(SERVER, clients, run.case.method, self._heard)
+            await (await stack.enter_async_context(gathering)).ready()
+            if run.case.interference:
+                rivals = self._rival_service()
+                await (await stack.enter_async_context(rivals)).ready()
+            health, hops = HealthCheck(self._network), self._hops()
+            start = time.time()
+            async with asyncio.TaskGroup() as tasks:
+                for sender in self._senders:
+                    tasks.create_task(self._send(start, sender))
+                if run.case.interference:
+                    for host in RIVALS:
+                        tasks.create_task(self._interfere(start, host))
+                for when, client, rtt_ms in self._situation.stretched(run.seconds):
+                    tasks.create_task(self._stretch(start + when, client, rtt_ms))
+            lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+            hops = self._hops() - hops
+        self._network.check()
+        rounds = [each for each in self._heard.rounds(start) if each.end_s <= run.seconds]
+        basic = measure(run, rounds, hops, time.monotonic() - started)
+        missing = {sender.client.name for sender in self._senders} - basic.series.keys()
+        if missing:
+            raise LabError(f"{', '.join(sorted(missing))}: the server heard nothing of them")
+        return LabOutcome(
+            run=run,
+            series=basic.series,
+            packet_hops=hops,
+            wall_s=basic.wall_s,
+            interference_mbps=total_mbps(self._rival_heard.rounds(start), *run.interference_s),
+            delivered_mbps=self._heard.delivered_mbps(start),
+            refused=tuple(self._heard.refused),
+            cpu_bound=lagging,
+        )
+
+    def _service(
+        self, host: str, clients: Sequence[Client], method: Method, heard: Recorder
+    ) -> GatherService:
+        tuned = not isinstance(POLICIES[method], Untuned)
+        limits = Limits(
+            self._situation.buffer if tuned else UNBOUNDED, connections=self._run.case.links.connections
+        )
+        link = round(self._run.case.links.bottleneck_mbps * MEGABIT)
+        listed = ClientList(tuple(Registered(client, TOKEN) for client in clients), limits, link)
+        launcher = self._network.hosts[host].launcher()
+        return GatherService(
+            listed, POLICIES[method], _serve_options(host), on_event=heard.take, launcher=launcher
+        )
+
+    def _rival_service(self) -> GatherService:
+        """Counts what interference terminals send, over a fixed number of untuned connections each."""
+        connections = self._run.case.links.rivals
+        clients = tuple(Registered(Client(host, MEGABIT), TOKEN) for host in RIVALS)
+        listed = ClientList(clients, Limits(UNBOUNDED, connections), MEGABIT)
+        launcher = self._network.hosts[RIVAL_SERVER].launcher()
+        return GatherService(
+            listed,
+            Untuned(connections),
+            _serve_options(RIVAL_SERVER),
+            on_event=self._rival_heard.take,
+            launcher=launcher,
+        )
+
+    async def _send(self, start: float, sender: Sender) -> None:
+        """A client, from its start until it leaves by itself, or until the run is over."""
+        end = start + self._run.seconds
+        leaves = sender.stop_s < self._run.seconds
+        await _until(start + sender.start_s)
+        duration = round(sender.stop_s - sender.start_s) if leaves else None
+        agent = self._client(sender.host, SERVER, sender.client.name, self._run.case.tcp, duration)
+        async with agent:
+            ended = asyncio.create_task(agent.finish())
+            try:
+                await asyncio.wait({ended}, timeout=end - time.time())
+                if ended.done():
+                    ended.result()  # raises AgentError
+                    if not leaves:
+                        raise LabError(f"{sender.client.name}: ended before the run was over")
+            finally:
+                ended.cancel()
+                await asyncio.gather(ended, return_exceptions=True)
+
+    async def _interfere(self, start: float, host: str) -> None:
+        since, until = self._run.interference_s
+        await _until(start + since)
+        async with self._client(host, RIVAL_SERVER, host, "reno", None) as agent:
+            await _until(start + until)
+            # What its TCP still holds is not to outlast the interference.
+            self._network.change_link(host, "r2", "down")
+            if agent.returncode is not None:
+                await agent.finish()  # raises AgentError
+
+    def _client(
+        self, host: str, server: str, name: str, congestion: str, duration: int | None
+    ) -> AgentProcess:
+        options = SendOptions(
+            to=f"{self._network.topology.hosts[server].ip}:{PORT}",
+            name=name,
+            token=TOKEN,
+            file=ENDLESS,
+            duration=duration,
+            congestion=congestion,
+        )
+        return AgentProcess(options, launcher=self._network.hosts[host].launcher())
+
+    async def _stretch(self, when: float, client: str, rtt_ms: int) -> None:
+        await _until(when)
+        lengthen(self._network, client, rtt_ms)
+
+    def _hops(self) -> int:
+        """Packets that all switches sent so far."""
+        return sum(
+            cast(Mapping[str, int], port["out"])["packets"]
+            for name in self._network.switches
+            for port in cast(list[Mapping[str, object]], self._network.gfswitch(name).stats()["ports"])
+        )
+
+
+def _serve_options(host: str) -> ServeOptions:
+    # The list of clients is written by the service.
+    return ServeOptions(clients=Path(), listen=f"0.0.0.0:{PORT}", name=host)
+
+
+async def _until(when: float) -> None:
+    """Waits for a time of the clock (Unix seconds)."""
+    await asyncio.sleep(max(0.0, when - time.time()))
+
+
+def run_lab(run: Run, logs: Path) -> LabOutcome:
+    """One run, from an empty network. Needs root. Raises LabError and what `running` raises."""
+    with running(topology(run), logs) as network:
+        Controller(network, logs).start()
+        set_packets(network)
+        return asyncio.run(Lab(network, run).measure())
+
+
+def main(folder: Path) -> int:
+    """0, or 1 and the reason in FOLDER/error.txt."""
+    run = cast(Run, pickle.loads((folder / RUN).read_bytes()))
+    code = 1
+    try:
+        outcome = run_lab(run, folder)
+        (folder / OUTCOME).write_bytes(pickle.dumps(outcome))
+        code = 0
+    except* (LabError, *ERRORS) as errors:
+        (folder / ERROR).write_text(f"{_first(errors)}\n")
+    return code
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first, out of nested groups."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,139 @@
+"""Runs several networks at once, each in namespaces of its own: names, addresses and ports are the same in
+all of them, and a network goes with its namespaces, however its run ends."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from experiments.gather.lab import ERROR, OUTCOME, RUN
+from experiments.gather.measured import LabOutcome
+from experiments.sakajiri.paper import NAMES, Run
+
+ROOT = Path(__file__).parents[2]
+SETUP_S = 10.0
+"""of a run: network, controller, and taking it down"""
+_POLL_S = 0.2
+_INSIDE = (
+    "mkdir -p /run/groupflow; mount -t tmpfs tmpfs /run/groupflow; ip link set dev lo up; "
+    'exec "$0" -m experiments.gather.lab "$1"'
+)
+
+
+class LabFailedError(Exception):
+    """A run failed. One line."""
+
+
+def expected_s(runs: Sequence[Run], jobs: int) -> float:
+    """How long it takes, with `jobs` networks at once, each taking the next run when it is through."""
+    ends = [0.0] * max(1, min(jobs, len(runs)))
+    for run in in_order(runs):
+        ends[ends.index(min(ends))] += run.seconds + SETUP_S
+    return max(ends)
+
+
+def in_order(runs: Sequence[Run]) -> list[Run]:
+    """The longest first: nothing waits for one of them at the end."""
+    return sorted(runs, key=lambda run: -run.seconds)
+
+
+def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Generator[LabOutcome]:
+    """Outcomes as they come. Raises LabFailedError; whatever ends it, it leaves no network behind."""
+    waiting = deque(in_order(runs))
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar, ExitStack() as stack:
+        task = bar.add_task("runs", total=sum(run.seconds + SETUP_S for run in runs))
+        running: list[_Running] = []
+        over = done = 0.0
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                started = _start(waiting.popleft(), logs)
+                stack.callback(started.end)
+                running.append(started)
+            time.sleep(_POLL_S)
+            for lab in [lab for lab in running if lab.process.poll() is not None]:
+                running.remove(lab)
+                over += lab.run.seconds + SETUP_S
+                done += 1
+                yield lab.outcome()
+            now = over + sum(lab.elapsed for lab in running)
+            bar.update(task, completed=now, description=f"{done:.0f} of {len(runs)} runs")
+
+
+@dataclass(frozen=True)
+class _Running:
+    run: Run
+    folder: Path
+    process: subprocess.Popen[bytes]
+    since: float
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds, no more than it should take."""
+        return min(time.monotonic() - self.since, self.run.seconds + SETUP_S)
+
+    def outcome(self) -> LabOutcome:
+        """Once the process is over."""
+        if self.process.returncode == 0:
+            return cast(LabOutcome, pickle.loads((self.folder / OUTCOME).read_bytes()))
+        error = self.folder / ERROR
+        cause = error.read_text().strip() if error.exists() else f"see {self.folder / 'lab.log'}"
+        raise LabFailedError(f"{title(self.run)}: {cause}")
+
+    def end(self) -> None:
+        """With `unshare` ends all that is in its namespaces."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def _start(run: Run, logs: Path) -> _Running:
+    folder = logs / slug(run)
+    shutil.rmtree(folder, ignore_errors=True)  # with the controller's store of the run before
+    folder.mkdir(parents=True)
+    (folder / RUN).write_bytes(pickle.dumps(run))
+    unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+    command = [*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())]
+    with (folder / "lab.log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C in the terminal is ours to handle
+        )
+    return _Running(run, folder, process, time.monotonic())
+
+
+def title(run: Run) -> str:
+    case = run.case
+    model = "Model 2" if case.interference else "Model 1"
+    situation = "" if case.situation == "paper" else f", {case.situation}"
+    return f"{model}{situation}, {NAMES[case.method]}, {case.tcp}"
+
+
+def slug(run: Run) -> str:
+    """A name for its folder, the same for no other run."""
+    case = run.case
+    links = "-".join(f"{value:g}" for value in vars(case.links).values())
+    model = 2 if case.interference else 1
+    return f"{model}-{case.method}-{case.tcp}-{case.situation}-{links}-{run.seconds:g}s-{run.seed}"
+
+
+def may_run() -> bool:
+    """Whether this user can make networks."""
+    return os.geteuid() == 0

@@ -1,0 +1,83 @@
+"""What one run on real packets measured: what a simulation does, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import TypeAlias
+
+from experiments.common import part
+from experiments.sakajiri.outcome import Outcome, Outcomes
+from experiments.sakajiri.paper import MEGABIT, Run
+from groupflow.client.events import Event
+from groupflow.gather.tuner import measurements
+from groupflow.sim.gather import Round
+from groupflow.tuning.model import Setting
+
+
+@dataclass(frozen=True)
+class LabOutcome(Outcome):
+    """One run under Mininet. `packet_hops` are packets that switches sent."""
+
+    interference_mbps: float = 0.0
+    """what the interference terminals delivered together, while they sent"""
+    delivered_mbps: Mapping[str, float] = field(default_factory=dict[str, float])
+    """in order, by client, while it sent"""
+    refused: tuple[str, ...] = ()
+    """tunings that the server refused, and why"""
+    cpu_bound: tuple[str, ...] = ()
+    """switches that lagged behind, and what they say of it"""
+
+    @property
+    def buffer_peak(self) -> int:
+        """Bytes: the most that all clients' windows were together in a round."""
+        totals: Counter[float] = Counter()
+        for series in self.series.values():
+            for end, window in zip(series.ends_s, series.windows, strict=True):
+                totals[end] += window
+        return max(totals.values(), default=0)
+
+
+Part: TypeAlias = part.Part[Run, LabOutcome, Outcomes]
+
+
+@dataclass
+class Recorder:
+    """Listens to a server that gathers."""
+
+    refused: list[str] = field(default_factory=list[str])
+    _rounds: list[Round] = field(default_factory=list[Round])
+    _delivered: list[tuple[float, str, float]] = field(default_factory=list[tuple[float, str, float]])
+
+    def take(self, event: Event) -> None:
+        """Raises EventError."""
+        if event.name == "tune_refused":
+            self.refused.append(event.text("text"))
+        if event.name == "round":
+            for name, reading, fields in measurements(event):
+                given = Setting(reading.window, reading.connections)
+                self._rounds.append(Round(event.time, name, reading, given))
+                delivered = fields.get("delivered_bps")
+                if isinstance(delivered, int | float):
+                    self._delivered.append((event.time, name, delivered / MEGABIT))
+
+    def rounds(self, start: float) -> list[Round]:
+        """Of all clients, with their times in seconds from `start` (Unix seconds) on."""
+        return [replace(each, end_s=each.end_s - start) for each in self._rounds if each.end_s > start]
+
+    def delivered_mbps(self, start: float) -> dict[str, float]:
+        """In order, of each client: the mean over the rounds in which it was there."""
+        rates: dict[str, list[float]] = {}
+        for end, name, rate in self._delivered:
+            if end > start:
+                rates.setdefault(name, []).append(rate)
+        return {name: fmean(found) for name, found in rates.items()}
+
+
+def total_mbps(rounds: Sequence[Round], since_s: float, until_s: float) -> float:
+    """Of all clients together, between two times."""
+    inside = [each.reading.throughput for each in rounds if since_s < each.end_s <= until_s]
+    ends = {each.end_s for each in rounds if since_s < each.end_s <= until_s}
+    return sum(inside) / len(ends) / MEGABIT if ends else 0.0

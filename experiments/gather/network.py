@@ -1,0 +1,34 @@
+"""The network of `experiments.sakajiri.network` as Mininet builds it, with links that gfswitch emulates."""
+
+from __future__ import annotations
+
+import yaml
+
+from experiments.sakajiri import network as simulated
+from experiments.sakajiri.paper import Run
+from groupflow.topology import Topology, parse
+from topologies.network import Network
+
+MTU = simulated.PACKET
+"""bytes: a segment has netsim's 1,000 bytes of payload, with IP's and TCP's headers and timestamps"""
+_SEEDS = 60
+
+
+def topology(run: Run) -> Topology:
+    """A switch draws losses by its device id: another seed, other losses."""
+    form = simulated.topology(run.case)
+    for number, switch in enumerate(form["switches"].values(), 1):
+        switch["device_id"] = run.seed % _SEEDS * 4 + number
+    return parse(yaml.safe_dump(form, sort_keys=False), "gather")
+
+
+def set_packets(network: Network) -> None:
+    """Makes all hosts send packets of the size that netsim's do."""
+    for host in network.hosts.values():
+        host.run_script(f"ip link set dev {host.spec.interface} mtu {MTU}")
+
+
+def lengthen(network: Network, client: str, rtt_ms: int) -> None:
+    """Another round trip for a client from now on."""
+    delay = simulated.access_ns(rtt_ms)
+    network.change_link(client, simulated.router(client), f"delay={delay}ns")

@@ -1,0 +1,79 @@
+"""What the command can run: the paper's two models, and studies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from experiments.common import part
+from experiments.common.claims import Claim
+from experiments.gather import claims, figure
+from experiments.gather.measured import Part
+from experiments.sakajiri.outcome import Outcomes, by_case, write_table
+from experiments.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale
+from experiments.sakajiri.studies import STUDIES
+from experiments.sakajiri.studies import range as over_links
+from groupflow.sim.model import Variant
+
+COMPRESSED = Scale(50.0, (12.0, 38.0), 4.0)
+"""shows the same in less than a minute, if with fewer losses to learn from"""
+STUDY = QUICK
+"""of everything beyond the paper: 120 s"""
+TCPS: tuple[Variant, ...] = ("reno", "cubic")
+"""the kernel's"""
+MODELS: dict[str, tuple[Method, ...]] = {
+    "model-1": ("both", "comparison", "kernel-1"),
+    "model-2": ("both", "buffer", "comparison", "kernel-1", "climber"),
+}
+"""the policies of each of the paper's models; what Model 2 measures before its interference is Model 1"""
+QUICK_MODELS: dict[str, tuple[Method, ...]] = {
+    "model-1": ("both", "comparison"),
+    "model-2": ("both", "buffer", "comparison"),
+}
+RANGE: dict[str, tuple[float, ...]] = {
+    "rtt_ms": (60, 100, 150),
+    "bottleneck_mbps": (8, 10, 15),
+    "queue": (20, 50, 100),
+    "high_loss": (0, 0.001, 0.003, 0.01),
+    "rivals": (2, 4, 8),
+}
+"""a part of netsim's values: each is four runs in real time"""
+QUICK_RANGE: dict[str, tuple[float, ...]] = {"rivals": (4, 8)}
+
+
+def model(name: str, *, quick: bool, seed: int) -> Part:
+    """Of the paper: its policies, with each of the kernel's congestion controls."""
+    methods, tcps = (QUICK_MODELS[name], TCPS[:1]) if quick else (MODELS[name], TCPS)
+    interference = name == "model-2"
+    cases = [Case(method, tcp, interference) for tcp in tcps for method in methods]
+    runs = _runs(cases, COMPRESSED if quick else FULL, seed)
+    judge = claims.model_2 if interference else claims.model_1
+    return _part(name, runs, judge, partial(figure.model, name))
+
+
+def study(name: str, *, quick: bool, seed: int) -> Part:
+    """One of those that netsim has, by the same rules."""
+    chosen = STUDIES[name]
+    cases = range_cases(QUICK_RANGE if quick else RANGE) if name == over_links.NAME else chosen.cases(quick)
+    runs = _runs(cases, COMPRESSED if quick else STUDY, seed)
+    return _part(f"study-{name}", runs, chosen.judge, chosen.draw)
+
+
+def range_cases(values: dict[str, tuple[float, ...]]) -> list[Case]:
+    """One parameter at a time; the others stay."""
+    chosen = [over_links.links(parameter, value) for parameter in values for value in values[parameter]]
+    return [over_links.case(name, links) for links in chosen for name in over_links.CASES]
+
+
+def _part(
+    name: str,
+    runs: list[Run],
+    judge: Callable[[Outcomes], list[Claim]],
+    draw: Callable[[Path, Outcomes], None],
+) -> Part:
+    return part.Part(name, runs, by_case, judge, draw, write_table)
+
+
+def _runs(cases: Iterable[Case], scale: Scale, seed: int) -> list[Run]:
+    return [Run(case, seed, scale) for case in dict.fromkeys(cases)]
