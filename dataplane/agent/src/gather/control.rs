@@ -76,11 +76,12 @@ impl Server {
         let Some(flow) = self.flows.get(&client) else {
             return;
         };
-        let share = self.settings[client].share(flow.stripes.len());
-        for number in &flow.stripes {
+        let setting = self.settings[client];
+        for (place, number) in flow.stripes.iter().enumerate() {
+            let share = setting.share(place, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get(number) {
                 // A connection that is gone needs none.
-                let _ = window::set(&stripe.socket, share);
+                let _ = window::set(&stripe.socket, share, flow.segment);
             }
         }
     }

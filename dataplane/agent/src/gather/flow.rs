@@ -37,6 +37,8 @@ pub struct Flow {
     pub failure: Option<Failure>,
     /// What came in this round for the first time, bytes.
     pub fresh: u64,
+    /// The largest of its segments in the last round, bytes; 0: not known yet.
+    pub segment: u64,
     /// Delivered at the beginning of this round.
     pub before: u64,
     /// Segments sent, and sent again, in this round.
@@ -62,6 +64,7 @@ impl Flow {
             began: Instant::now(),
             failure: None,
             fresh: 0,
+            segment: 0,
             before: delivered,
             segments: (0, 0),
             told: delivered,

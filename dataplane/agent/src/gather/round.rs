@@ -20,24 +20,25 @@ pub fn measure<'a>(
     took: Duration,
 ) -> Value {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
-    let (mut advertised, mut connections) = (0, 0);
-    let share = setting.share(flow.stripes.len());
-    for stripe in stripes {
+    let (mut advertised, mut connections, mut segment) = (0, 0, 0);
+    for (place, stripe) in stripes.enumerate() {
         connections += 1;
         theirs.add(stripe.report.rtt_us);
         timeouts.add(stripe.report.rto_us);
-        if let Some(share) = share {
+        if let Some(share) = setting.share(place, flow.stripes.len(), flow.segment) {
             // A connection that is gone needs none.
-            let _ = window::keep(&stripe.socket, share);
+            let _ = window::keep(&stripe.socket, share, flow.segment);
         }
         if let Ok(info) = TcpInfo::of(&stripe.socket) {
             ours.add(info.rtt_us);
             advertised += u64::from(info.own_window);
+            segment = segment.max(u64::from(info.own_segment));
         }
     }
     let (fresh, delivered) = (flow.fresh, flow.core.delivered() - flow.before);
     let (sent, resent) = flow.segments;
     flow.fresh = 0;
+    flow.segment = segment;
     flow.before = flow.core.delivered();
     flow.segments = (0, 0);
     json!({

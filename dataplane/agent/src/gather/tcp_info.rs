@@ -9,6 +9,7 @@ use nix::errno::Errno;
 /// Offsets of `struct tcp_info`, which only ever grows at its end.
 mod at {
     pub const RTO: usize = 8;
+    pub const RCV_MSS: usize = 8 + 3 * 4;
     pub const RTT: usize = 8 + 15 * 4;
     pub const TOTAL_RETRANS: usize = 8 + 23 * 4;
     pub const DATA_SEGS_OUT: usize = 156;
@@ -26,6 +27,8 @@ pub struct TcpInfo {
     pub rto_us: u32,
     /// Smoothed round-trip time, µs; 0: not known yet.
     pub rtt_us: u32,
+    /// The segments that come, bytes of payload; a guess before any came.
+    pub own_segment: u32,
     /// Segments sent again, ever.
     pub resent: u32,
     /// Segments with data sent, ever, with those sent again.
@@ -51,6 +54,7 @@ impl TcpInfo {
         Ok(TcpInfo {
             rto_us: number(at::RTO),
             rtt_us: number(at::RTT),
+            own_segment: number(at::RCV_MSS),
             resent: number(at::TOTAL_RETRANS),
             sent: number(at::DATA_SEGS_OUT),
             peer_window: number(at::SND_WND),
@@ -79,5 +83,6 @@ mod tests {
         assert_eq!((near.sent, near.resent, far.sent), (5, 0, 0));
         assert_eq!(near.peer_window, far.own_window, "{near:?} {far:?}");
         assert!(near.peer_window > 1000);
+        assert!((88..=100).contains(&far.own_segment) || far.own_segment == 536, "{far:?}");
     }
 }

@@ -27,9 +27,20 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// The window of each of so many connections.
-    pub fn share(self, connections: usize) -> Option<u64> {
-        self.window.map(|window| (window / connections.max(1) as u64).max(window::LEAST))
+    /// The window of one of so many connections: the least, and whole segments of what is left, as equal as can
+    /// be. A sender waits until it may send a whole one, so less than that in a window is there for nothing.
+    /// `segment`: bytes; 0: not known yet.
+    pub fn share(self, place: usize, connections: usize, segment: u64) -> Option<u64> {
+        let window = self.window?;
+        let (place, count) = (place as u64, connections.max(1) as u64);
+        let least = segment.max(window::LEAST);
+        match window.checked_sub(least * count) {
+            Some(rest) if segment > 0 => {
+                let segments = rest / segment;
+                Some(least + segment * (segments / count + u64::from(place < segments % count)))
+            }
+            _ => Some((window / count).max(window::LEAST)),
+        }
     }
 }
 
@@ -109,6 +120,29 @@ fn request(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_is_divided_in_whole_segments() {
+        let shares = |window, count, segment| -> Vec<u64> {
+            let setting = Setting { window: Some(window), connections: 1 };
+            (0..count).filter_map(|place| setting.share(place, count, segment)).collect()
+        };
+        // 22,222 = 3 * 1448 and 12 whole segments more, and 502 bytes.
+        assert_eq!(shares(22_222, 3, 1448), [7240, 7240, 7240]);
+        assert_eq!(shares(22_222, 4, 1448), [5792, 5792, 5792, 4344]);
+        // A segment is less than the least window: what is left of that is lost.
+        assert_eq!(shares(4_600, 3, 1000), [2152, 1152, 1152]);
+        // Nothing is known of segments, or there is less than one for each.
+        assert_eq!(shares(10_000, 4, 0), [2500; 4]);
+        assert_eq!(shares(5_000, 4, 1448), [1250; 4]);
+        for (window, count) in [(22_222, 15), (100_000, 7), (1152, 1), (30_000, 16)] {
+            for segment in [0, 536, 1000, 1448] {
+                let whole: u64 = shares(window, count, segment).iter().sum();
+                assert!(whole <= window, "{whole} of {window} by {count}, {segment}");
+            }
+        }
+        assert_eq!(Setting::default().share(0, 3, 1448), None);
+    }
 
     #[test]
     fn tunings_are_obeyed_as_a_whole_or_refused_with_the_field() {

@@ -9,6 +9,8 @@ use nix::errno::Errno;
 pub const LEAST: u64 = 1152;
 /// The most that is set.
 pub const MOST: u64 = 1 << 30;
+/// Memory that the kernel counts for a segment of up to 1,500 bytes: 2 KiB, and its description.
+const FRAME: u64 = 2304;
 /// Not in libc: gives SO_RCVBUF back to the kernel (asm-generic/socket.h, since Linux 5.15).
 const SO_BUF_LOCK: libc::c_int = 72;
 /// Of SO_BUF_LOCK: SO_RCVBUF was set (SOCK_RCVBUF_LOCK).
@@ -22,15 +24,16 @@ pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
     set_option(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
 }
 
-/// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right.
+/// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right. `segment`:
+/// bytes of those that come; 0: not known.
 ///
 /// SO_RCVBUF switches the kernel's autotuning off, which would lift the clamp again, and bounds memory at
-/// twice the window; the clamp makes the window exact. A window grows at once, as segments come; it
-/// shrinks as what was promised before comes.
-pub fn set(stream: &impl AsFd, window: Option<u64>) -> io::Result<()> {
+/// twice the window, or at what its segments take, if that is more; the clamp makes the window exact. A
+/// window grows at once, as segments come; it shrinks as what was promised before comes.
+pub fn set(stream: &impl AsFd, window: Option<u64>, segment: u64) -> io::Result<()> {
     match window {
         Some(window) => {
-            set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(window))?;
+            set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(buffer(window, segment)))?;
             set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))
         }
         None if option(stream, libc::SOL_SOCKET, SO_BUF_LOCK)? & RCVBUF_LOCK == 0 => Ok(()),
@@ -43,11 +46,20 @@ pub fn set(stream: &impl AsFd, window: Option<u64>) -> io::Result<()> {
     }
 }
 
-/// Sets the clamp again if the kernel has moved it: it does when segments of another size come.
-pub fn keep(stream: &impl AsFd, window: u64) -> io::Result<()> {
+/// Sets the window again if the clamp is another one: the kernel moves it when segments of another size come.
+pub fn keep(stream: &impl AsFd, window: u64, segment: u64) -> io::Result<()> {
     match option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)? == bytes(window) {
         true => Ok(()),
-        false => set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window)),
+        false => set(stream, Some(window), segment),
+    }
+}
+
+/// What SO_RCVBUF, which the kernel doubles, has to be for a window of such segments: where they take more than
+/// twice their payload, the kernel would advertise less.
+fn buffer(window: u64, segment: u64) -> u64 {
+    match segment {
+        0 => window,
+        _ => window.max((window / 2).saturating_mul(FRAME) / segment),
     }
 }
 
@@ -92,6 +104,13 @@ mod tests {
     /// A window that became smaller may hold a sender up until its persist timer has backed off and come.
     const PATIENCE: Duration = Duration::from_secs(60);
 
+    #[test]
+    fn small_segments_get_the_memory_that_they_take() {
+        assert_eq!((buffer(20_000, 0), buffer(20_000, 1448)), (20_000, 20_000));
+        assert_eq!(buffer(20_000, 1000), 23_040);
+        assert_eq!(bytes(buffer(MOST, 88)), MOST as libc::c_int);
+    }
+
     /// A connection whose client sends as fast as it can, and the window that the client's TCP was told in the
     /// segments that came back.
     struct Rig {
@@ -122,7 +141,7 @@ mod tests {
                 let count = self.server.read(&mut buffer).expect("read");
                 assert!(count > 0, "the client sends");
                 if let Some(window) = self.kept {
-                    keep(&self.server, window).expect("kept");
+                    keep(&self.server, window, 0).expect("kept");
                 }
                 let told = TcpInfo::of(&self.client).expect("known").peer_window;
                 if fits(told) {
@@ -137,7 +156,7 @@ mod tests {
     fn the_window_that_the_peer_is_told_follows_up_and_down() {
         let mut rig = Rig::new(Some(1 << 20));
         for window in [64_000, 16_000, 200_000, 8_000, 100_000, 2_896] {
-            set(&rig.server, Some(window)).expect("set");
+            set(&rig.server, Some(window), 0).expect("set");
             rig.kept = Some(window);
             // A scale of 4: the window is told in units of 16 bytes.
             rig.until(|told| u64::from(told).abs_diff(window) <= 16);
@@ -152,10 +171,10 @@ mod tests {
     #[test]
     fn the_kernel_tunes_again_when_the_window_is_given_back() {
         let mut rig = Rig::new(None);
-        set(&rig.server, Some(8_000)).expect("set");
+        set(&rig.server, Some(8_000), 0).expect("set");
         rig.kept = Some(8_000);
         rig.until(|told| told < 10_000);
-        set(&rig.server, None).expect("set");
+        set(&rig.server, None, 0).expect("set");
         rig.kept = None;
         rig.until(|told| told > 100_000);
     }
@@ -163,9 +182,9 @@ mod tests {
     #[test]
     fn a_clamp_that_was_moved_is_set_again() {
         let rig = Rig::new(None);
-        set(&rig.server, Some(8_000)).expect("set");
+        set(&rig.server, Some(8_000), 0).expect("set");
         set_option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
-        keep(&rig.server, 8_000).expect("kept");
+        keep(&rig.server, 8_000, 0).expect("kept");
         let clamp = option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
         assert_eq!(clamp, 8_000);
     }
