@@ -105,8 +105,10 @@ def _start(run: Run, logs: Path) -> _Running:
     shutil.rmtree(folder, ignore_errors=True)  # with the controller's store of the run before
     folder.mkdir(parents=True)
     (folder / RUN).write_bytes(pickle.dumps(run))
+    # Should this process be killed, the kernel ends `unshare` too, and it what is in its namespaces.
+    with_us = ("setpriv", "--pdeathsig", "KILL")
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-    command = [*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())]
+    command = [*with_us, *unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())]
     with (folder / "lab.log").open("wb") as log:
         process = subprocess.Popen(
             command,
