@@ -214,10 +214,10 @@ def main(folder: Path) -> int:
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """What went wrong first, out of nested groups."""
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    first = errors.exceptions[0]
+    if isinstance(first, BaseExceptionGroup):
+        return _first(cast("BaseExceptionGroup[BaseException]", first))
+    return first
 
 
 if __name__ == "__main__":
