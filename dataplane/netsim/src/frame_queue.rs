@@ -21,12 +21,10 @@ const SPARE: usize = 8;
 /// Packs a frame behind those in a batch.
 #[inline]
 pub fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
-    let mut record = [0; RECORD];
-    record[..8].copy_from_slice(&time.0.to_le_bytes());
-    record[8..12].copy_from_slice(&tail.to_le_bytes());
-    record[12..].copy_from_slice(&(head.len() as u32).to_le_bytes());
+    let lengths = u64::from(tail) | (head.len() as u64) << 32;
+    let record = u128::from(time.0) | u128::from(lengths) << 64;
     batch.reserve(RECORD + head.len());
-    batch.extend_from_slice(&record);
+    batch.extend_from_slice(&record.to_le_bytes());
     batch.extend_from_slice(head);
 }
 

@@ -131,10 +131,10 @@ pub struct Ingress {
     pub verdict: Verdict,
     /// The packet, unless it is dropped or resubmitted.
     pub packet: Option<Packet>,
-    /// Clones to make: the packet as it arrived, parsed anew, through a clone session.
-    pub clones: Vec<CloneRequest>,
+    /// A clone to make: the packet as it arrived, parsed anew, through a clone session.
+    pub clone: Option<CloneRequest>,
     /// Messages for the control plane.
-    pub digests: Vec<Digest>,
+    pub digests: Box<[Digest]>,
 }
 
 /// What egress did with a packet whose frame went to a buffer of the caller.
@@ -142,8 +142,8 @@ pub struct Ingress {
 pub struct Outcome {
     /// What becomes of the frame.
     pub fate: Fate,
-    /// Clones to make, through clone sessions, of the packet as it is after egress.
-    pub clones: Vec<CloneRequest>,
+    /// A clone to make, through a clone session, of the packet as it is after egress.
+    pub clone: Option<CloneRequest>,
 }
 
 /// [`Emission`] without the frame.
@@ -180,8 +180,8 @@ pub struct Digest {
 pub struct Egress {
     /// What leaves.
     pub emission: Emission,
-    /// Clones to make, through clone sessions, of the packet as it is after egress.
-    pub clones: Vec<CloneRequest>,
+    /// A clone to make, through a clone session, of the packet as it is after egress.
+    pub clone: Option<CloneRequest>,
 }
 
 /// What leaves egress.

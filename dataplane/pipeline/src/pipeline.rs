@@ -135,13 +135,13 @@ impl Pipeline {
     /// Egress control, checksum update and deparser.
     pub fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress {
         let mut frame = Frame::default();
-        let Outcome { fate, clones } = self.egress_into(now, packet, departure, &mut frame);
+        let Outcome { fate, clone } = self.egress_into(now, packet, departure, &mut frame);
         let emission = match fate {
             Fate::Drop(reason) => Emission::Drop(reason),
             Fate::Send => Emission::Send(frame),
             Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
         };
-        Egress { emission, clones }
+        Egress { emission, clone }
     }
 
     /// As [`Pipeline::egress`], with the frame written to `frame`, whose buffer is used again.

@@ -51,7 +51,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
 fn pass(pipeline: &mut Pipeline, now: u64, port: u16, frame: &[u8]) -> bool {
     let now = Nanos(now);
     let done = pipeline.ingress(now, Arrival::on(Port(port)), frame);
-    let packets = done.packet.into_iter().chain(done.clones.into_iter().map(|clone| clone.packet));
+    let packets = done.packet.into_iter().chain(done.clone.into_iter().map(|clone| clone.packet));
     let mut left = false;
     for packet in packets {
         let wire = packet.wire_len();

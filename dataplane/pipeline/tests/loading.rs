@@ -100,7 +100,7 @@ fn exercise(program: Program, frames: &[Vec<u8>]) {
     for (i, frame) in frames.iter().enumerate() {
         let now = Nanos(1_000 * i as u64);
         let done = pipeline.ingress(now, Arrival::on(Port(i as u16 % 512)), frame);
-        for packet in done.packet.into_iter().chain(done.clones.into_iter().map(|clone| clone.packet)) {
+        for packet in done.packet.into_iter().chain(done.clone.into_iter().map(|clone| clone.packet)) {
             pipeline.egress(now, packet, Departure { port: Port(3), rid: 1, ..Departure::default() });
         }
     }

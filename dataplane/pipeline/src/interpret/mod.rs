@@ -37,13 +37,13 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
     let pass = machine.pass;
 
     if let Some(reason) = pass.failed {
-        return Ingress { verdict: Verdict::Drop(reason), packet: None, clones: vec![], digests: vec![] };
+        return Ingress { verdict: Verdict::Drop(reason), packet: None, clone: None, digests: Box::default() };
     }
-    let mut clones = Vec::new();
+    let mut clone = None;
     if let Some((session, list)) = pass.clone {
         let preserved = preserve(program, list, &phv);
         let (packet, _) = reparse(program, externs, pool, now, arrival, bytes, &preserved);
-        clones.push(CloneRequest { session, packet });
+        clone = Some(CloneRequest { session, packet });
     }
     let digests = pass.digests.iter().map(|&list| digest(program, list, &phv)).collect();
     let verdict = verdict(program, &phv, &pass, externs.options.drop_port);
@@ -53,7 +53,7 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
         let payload = pool.payload(payload);
         finish(program, pool, phv, payload, shape)
     });
-    Ingress { verdict, packet, clones, digests }
+    Ingress { verdict, packet, clone, digests }
 }
 
 /// Egress control, checksum update and deparser.
@@ -67,7 +67,7 @@ pub(crate) fn egress(
     let Parts { program, externs, states, pool } = parts;
     let Packet(mut body) = packet;
     let Some(phv) = body.fields.own_slots(program.layout.initial.len()) else {
-        return Outcome { fate: Fate::Drop(DropReason::Foreign), clones: vec![] };
+        return Outcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
     };
     let payload = body.payload.as_deref().map_or(&[][..], |payload| payload);
     let drop_port = externs.options.drop_port;
@@ -78,19 +78,19 @@ pub(crate) fn egress(
     control::run(&mut machine, states, program.egress);
 
     if let Some(reason) = machine.pass.failed {
-        return Outcome { fate: Fate::Drop(reason), clones: vec![] };
+        return Outcome { fate: Fate::Drop(reason), clone: None };
     }
-    let mut clones = Vec::new();
+    let mut clone = None;
     if let Some((session, list)) = machine.pass.clone {
         let mut fields: Box<[u128]> = (*machine.phv).into();
         let preserved = preserve(program, list, &fields);
         become_clone(program, &mut fields, &preserved, Instance::CloneEgress);
         let shape = Shape { received, length: machine.pass.length, truncate: None, tail: body.tail };
         let packet = finish(program, pool, fields, body.payload.clone(), shape);
-        clones.push(CloneRequest { session, packet });
+        clone = Some(CloneRequest { session, packet });
     }
     if program.standard.egress_spec.bits(machine.phv) == u128::from(drop_port.0) {
-        return Outcome { fate: Fate::Drop(DropReason::Marked), clones };
+        return Outcome { fate: Fate::Drop(DropReason::Marked), clone };
     }
     update_checksums(&mut machine);
     machine.run(&program.deparser.ops, &[]);
@@ -104,7 +104,7 @@ pub(crate) fn egress(
         None => Fate::Send,
     };
     pool.take_back(body);
-    Outcome { fate, clones }
+    Outcome { fate, clone }
 }
 
 /// Sets `parser_error`, verifies the checksums and sets `checksum_error`.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
 use cranelift_frontend::Switch;
 
@@ -12,6 +13,9 @@ use crate::native::gen::Gen;
 use crate::native::helpers;
 use crate::native::table::{key_words, row, stride, NativeTable};
 use crate::table::{Next, Table};
+
+/// Tables with more actions than this find an action's code through a table of addresses.
+const FEW_ACTIONS: usize = 4;
 
 /// Blocks of the nodes that were reached so far.
 #[derive(Default)]
@@ -94,17 +98,12 @@ impl Gen<'_> {
             self.b.ins().jump(next, &[]);
             self.b.switch_to_block(next);
         }
-        let mut switch = Switch::new();
         let none = self.b.create_block();
-        let mut cases = Vec::new();
-        for (position, action) in info.actions.iter().enumerate() {
-            let block = self.b.create_block();
-            switch.set_entry(position as u128 + 1, block);
-            cases.push((block, *action, table.next[position]));
-        }
+        let cases: Vec<_> = info.actions.iter().zip(&table.next).collect();
+        let blocks: Vec<_> = cases.iter().map(|_| self.b.create_block()).collect();
         let action = self.load(found, 8 * row::ACTION as i32);
-        switch.emit(&mut self.b, action, none);
-        for (block, action, next) in cases {
+        self.dispatch(action, &blocks, none);
+        for (block, (&action, &next)) in blocks.into_iter().zip(cases) {
             self.b.switch_to_block(block);
             let widths: Vec<u8> =
                 program.actions[action.index()].params.iter().map(|param| param.width as u8).collect();
@@ -115,6 +114,23 @@ impl Gen<'_> {
         self.b.switch_to_block(none);
         let next = nodes.block(self, table.next_miss.unwrap_or(table.next_default));
         self.b.ins().jump(next, &[]);
+    }
+
+    /// Goes to the block of an action: the first for 1, and so on. Few are tested one by one, which costs less than a
+    /// jump through a table.
+    fn dispatch(&mut self, action: Value, blocks: &[Block], none: Block) {
+        if blocks.len() > FEW_ACTIONS {
+            let mut switch = Switch::new();
+            (1..).zip(blocks).for_each(|(number, &block)| switch.set_entry(number, block));
+            return switch.emit(&mut self.b, action, none);
+        }
+        for (number, &block) in (1..).zip(blocks) {
+            let hit = self.b.ins().icmp_imm(IntCC::Equal, action, number);
+            let next = self.b.create_block();
+            self.b.ins().brif(hit, block, &[], next, &[]);
+            self.b.switch_to_block(next);
+        }
+        self.b.ins().jump(none, &[]);
     }
 
     /// Goes on after an action whose list entry says `next`.

@@ -32,6 +32,10 @@ pub(crate) struct Gen<'a> {
     pub call_conv: CallConv,
 }
 
+/// Bytes of a word, and of the widest move.
+const WORD: usize = 8;
+const VECTOR: usize = 16;
+
 /// Where bytes are: an address and a constant offset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At {
@@ -301,9 +305,10 @@ impl Gen<'_> {
         self.store_be(at, bytes, both);
     }
 
-    /// Copies bytes that do not overlap.
+    /// Copies bytes that do not overlap: by words, since what a wider load covers was often written by two stores a moment
+    /// ago, and then it waits for both to reach memory.
     pub fn copy(&mut self, to: At, from: At, bytes: usize) {
-        self.moves(bytes, |gen, kind, offset| {
+        self.moves(bytes, WORD, |gen, kind, offset| {
             let from = from.plus(offset);
             let value = gen.b.ins().load(kind, flags(), from.base, from.offset);
             let to = to.plus(offset);
@@ -313,7 +318,7 @@ impl Gen<'_> {
 
     /// Sets bytes to zero.
     pub fn clear(&mut self, to: At, bytes: usize) {
-        self.moves(bytes, |gen, kind, offset| {
+        self.moves(bytes, VECTOR, |gen, kind, offset| {
             let to = to.plus(offset);
             let lane = kind.lane_type();
             let zero = gen.b.ins().iconst(if kind.is_vector() { types::I8 } else { lane }, 0);
@@ -322,11 +327,13 @@ impl Gen<'_> {
         });
     }
 
-    /// Covers a run of bytes with moves as large as possible; the last may overlap the one before it.
-    fn moves(&mut self, bytes: usize, mut each: impl FnMut(&mut Self, Type, usize)) {
-        let sizes = [(16, types::I8X16), (8, types::I64), (4, types::I32), (2, types::I16), (1, types::I8)];
+    /// Covers a run of bytes with moves as large as possible, and no larger than `most`; the last may overlap the one
+    /// before it.
+    fn moves(&mut self, bytes: usize, most: usize, mut each: impl FnMut(&mut Self, Type, usize)) {
+        let sizes =
+            [(VECTOR, types::I8X16), (WORD, types::I64), (4, types::I32), (2, types::I16), (1, types::I8)];
         let mut at = 0;
-        for (size, kind) in sizes {
+        for (size, kind) in sizes.into_iter().filter(|(size, _)| *size <= most) {
             while bytes - at >= size {
                 each(self, kind, at);
                 at += size;

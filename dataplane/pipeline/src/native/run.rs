@@ -43,6 +43,12 @@ impl std::fmt::Debug for Native {
     }
 }
 
+/// Ingress without a packet, a clone or messages.
+#[inline]
+fn nothing(verdict: Verdict) -> Ingress {
+    Ingress { verdict, packet: None, clone: None, digests: Box::default() }
+}
+
 impl Native {
     /// `externs` must stay with the pipeline: its arrays are used by their addresses.
     pub fn new(compiled: Arc<Compiled>, program: &Program, externs: &Externs) -> Native {
@@ -131,45 +137,22 @@ impl Native {
         // SAFETY: the context's pointers are to parts of this pipeline, which are all borrowed mutably here.
         unsafe { self.compiled.ingress(&mut self.context) };
 
-        let context = &self.context;
-        let consumed = bytes.len() - context.payload_len as usize;
-        let mut done = Ingress {
-            verdict: Verdict::Drop(DropReason::Marked),
-            packet: None,
-            clones: Vec::new(),
-            digests: Vec::new(),
-        };
+        let consumed = bytes.len() - self.context.payload_len as usize;
         if let Some(reason) = self.failed() {
-            done.verdict = Verdict::Drop(reason);
             pool.take_back(body);
-            return done;
+            return nothing(Verdict::Drop(reason));
         }
-        if context.clone_list != 0 || context.resubmit != 0 || !self.digests.is_empty() {
+        let mut done = nothing(self.verdict());
+        if self.context.clone_list != 0 || self.context.resubmit != 0 || !self.digests.is_empty() {
             self.compiled.layout.widen(words, &mut self.slots);
-            if let Some(list) = context.clone_list.checked_sub(1) {
-                let preserved = preserve(program, list as u32, &self.slots);
-                let (packet, slots) =
-                    interpret::reparse(program, externs, pool, now, arrival, bytes, &preserved);
-                let packet = self.own(packet, &slots, pool);
-                done.clones.push(CloneRequest { session: context.clone_session as u32, packet });
-            }
-            let digest = |&list: &u32| interpret::digest(program, list, &self.slots);
-            done.digests = self.digests.iter().map(digest).collect();
+            let parts = Parts { program, externs, states, pool: &mut *pool };
+            self.asides(parts, now, arrival, bytes, &mut done);
         }
-        done.verdict = if let Some(list) = context.resubmit.checked_sub(1) {
-            Verdict::Resubmit(Box::new(preserve(program, list as u32, &self.slots)))
-        } else if context.group != 0 {
-            Verdict::Multicast(context.group as u16)
-        } else if context.egress_spec == context.drop_port {
-            Verdict::Drop(DropReason::Marked)
-        } else {
-            Verdict::Unicast(Port(context.egress_spec as u16))
-        };
         if !matches!(done.verdict, Verdict::Unicast(_) | Verdict::Multicast(_)) {
             pool.take_back(body);
             return done;
         }
-        let payload = &bytes[consumed..];
+        let (payload, context) = (&bytes[consumed..], &self.context);
         let wire = context.header_bytes as usize + payload.len() + arrival.tail as usize;
         body.payload = pool.payload(payload);
         body.tail = arrival.tail;
@@ -180,6 +163,44 @@ impl Native {
         body.priority = context.priority as u8;
         done.packet = Some(Packet(body));
         done
+    }
+
+    /// Where the packet goes, unless it is resubmitted.
+    #[inline]
+    fn verdict(&self) -> Verdict {
+        let context = &self.context;
+        if context.group != 0 {
+            Verdict::Multicast(context.group as u16)
+        } else if context.egress_spec == context.drop_port {
+            Verdict::Drop(DropReason::Marked)
+        } else {
+            Verdict::Unicast(Port(context.egress_spec as u16))
+        }
+    }
+
+    /// What few packets ask for in ingress besides: a clone, messages, another round. `self.slots` has the fields.
+    #[cold]
+    fn asides(
+        &mut self,
+        parts: Parts<'_>,
+        now: Nanos,
+        arrival: &Arrival,
+        bytes: &[u8],
+        done: &mut Ingress,
+    ) {
+        let Parts { program, externs, pool, .. } = parts;
+        if let Some(list) = self.context.clone_list.checked_sub(1) {
+            let preserved = preserve(program, list as u32, &self.slots);
+            let (packet, slots) =
+                interpret::reparse(program, externs, pool, now, arrival, bytes, &preserved);
+            let packet = self.own(packet, &slots, pool);
+            done.clone = Some(CloneRequest { session: self.context.clone_session as u32, packet });
+        }
+        let digest = |&list: &u32| interpret::digest(program, list, &self.slots);
+        done.digests = self.digests.iter().map(digest).collect();
+        if let Some(list) = self.context.resubmit.checked_sub(1) {
+            done.verdict = Verdict::Resubmit(Box::new(preserve(program, list as u32, &self.slots)));
+        }
     }
 
     /// Gives a packet of the interpreter the fields of this engine.
@@ -202,7 +223,7 @@ impl Native {
         let Parts { program, externs, states, pool } = parts;
         let Packet(mut body) = packet;
         let Some(words) = body.fields.own_native(self.compiled.layout.initial.len()) else {
-            return Outcome { fate: Fate::Drop(DropReason::Foreign), clones: Vec::new() };
+            return Outcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
         };
         self.prepare(program, externs, states, words, now);
         let payload = body.payload.as_deref().map_or(&[][..], |payload| payload);
@@ -219,10 +240,10 @@ impl Native {
         // SAFETY: as in `ingress`.
         unsafe { self.compiled.egress(&mut self.context) };
 
-        let mut clones = Vec::new();
+        let mut clone = None;
         if let Some(reason) = self.failed() {
             pool.take_back(body);
-            return Outcome { fate: Fate::Drop(reason), clones };
+            return Outcome { fate: Fate::Drop(reason), clone };
         }
         if let Some(list) = self.context.clone_list.checked_sub(1) {
             self.compiled.layout.widen(words, &mut self.slots);
@@ -233,11 +254,11 @@ impl Native {
             let shape = interpret::Shape { received: body.received, length, truncate: None, tail: body.tail };
             let packet = interpret::finish(program, pool, slots.clone(), body.payload.clone(), shape);
             let packet = self.own(packet, &slots, pool);
-            clones.push(CloneRequest { session: self.context.clone_session as u32, packet });
+            clone = Some(CloneRequest { session: self.context.clone_session as u32, packet });
         }
         if self.context.egress_spec == self.context.drop_port {
             pool.take_back(body);
-            return Outcome { fate: Fate::Drop(DropReason::Marked), clones };
+            return Outcome { fate: Fate::Drop(DropReason::Marked), clone };
         }
         frame.bytes.clear();
         frame.bytes.reserve(self.most_header_bytes + payload.len());
@@ -260,6 +281,6 @@ impl Native {
             None => Fate::Send,
         };
         pool.take_back(body);
-        Outcome { fate, clones }
+        Outcome { fate, clone }
     }
 }

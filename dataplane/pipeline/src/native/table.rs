@@ -48,9 +48,30 @@ enum Index {
         position: usize,
         width: u8,
         prefixes: Vec<(u8, Vec<u64>, Slots)>,
+        recent: Box<Recent>,
     },
     /// Highest priority first.
     Ordered(Vec<Rule>),
+}
+
+/// Keys of one word that were looked up lately, each with its row; kept until the next change. Packets of few
+/// destinations come again and again, and this is cheaper than trying one prefix length after the other.
+#[derive(Debug, Default)]
+struct Recent([(u64, u32); RECENT]);
+
+const RECENT: usize = 16;
+
+impl Recent {
+    /// Where a key is kept if it is: by the highest bits of its product with the golden ratio, which depend on all of its bits.
+    #[inline]
+    fn entry(&mut self, key: u64) -> &mut (u64, u32) {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        &mut self.0[(key.wrapping_mul(GOLDEN) >> (u64::BITS - RECENT.ilog2())) as usize % RECENT]
+    }
+
+    fn forget(&mut self) {
+        *self = Recent::default();
+    }
 }
 
 #[derive(Debug)]
@@ -104,7 +125,8 @@ impl NativeTable {
         let index = if table.kinds.iter().any(ordered) {
             Index::Ordered(Vec::new())
         } else if let Some(position) = table.kinds.iter().position(|kind| *kind == MatchKind::Lpm) {
-            Index::Lpm { position, width: table.widths[position], prefixes: Vec::new() }
+            let (width, recent) = (table.widths[position], Box::default());
+            Index::Lpm { position, width, prefixes: Vec::new(), recent }
         } else {
             Index::Exact(Slots::new(words.len()))
         };
@@ -134,8 +156,7 @@ impl NativeTable {
             2 if exact => find_exact::<2>,
             3 if exact => find_exact::<3>,
             4 if exact => find_exact::<4>,
-            1 if table.kinds == [MatchKind::Lpm] => find_prefix::<1>,
-            2 if table.kinds == [MatchKind::Lpm] => find_prefix::<2>,
+            1 if table.kinds == [MatchKind::Lpm] => find_prefix,
             _ => find_any,
         }
     }
@@ -185,7 +206,8 @@ impl NativeTable {
         let (words, key) = (self.words_of(&added.entry.key), &added.entry.key);
         match &mut self.index {
             Index::Exact(slots) => slots.insert(&words, number),
-            Index::Lpm { position, width, prefixes } => {
+            Index::Lpm { position, width, prefixes, recent } => {
+                recent.forget();
                 let length = crate::matching::prefix_length(key, *position);
                 let at = prefixes.partition_point(|prefix| prefix.0 > length);
                 if prefixes.get(at).map(|prefix| prefix.0) != Some(length) {
@@ -219,7 +241,8 @@ impl NativeTable {
         let words = self.words_of(key);
         match &mut self.index {
             Index::Exact(slots) => slots.remove(&words),
-            Index::Lpm { position, prefixes, .. } => {
+            Index::Lpm { position, prefixes, recent, .. } => {
+                recent.forget();
                 let length = crate::matching::prefix_length(key, *position);
                 if let Some(at) = prefixes.iter().position(|prefix| prefix.0 == length) {
                     prefixes[at].2.remove(&words);
@@ -287,17 +310,21 @@ extern "C" fn find_exact<const WORDS: usize>(table: *mut NativeTable, key: *cons
     table.row(number)
 }
 
-extern "C" fn find_prefix<const WORDS: usize>(table: *mut NativeTable, key: *const u64) -> *mut u64 {
+/// One field of at most 64 bits, its longest matching prefix.
+extern "C" fn find_prefix(table: *mut NativeTable, key: *const u64) -> *mut u64 {
     // SAFETY: as in `find_exact`.
-    let (table, key) = unsafe { (&mut *table, &*key.cast::<[u64; WORDS]>()) };
-    let number = match &table.index {
-        Index::Lpm { prefixes, .. } => {
-            let row = |(_, masks, slots): &(u8, Vec<u64>, Slots)| {
-                let mut masked = *key;
-                masked.iter_mut().zip(masks).for_each(|(word, mask)| *word &= mask);
-                Some(slots.get(&masked)).filter(|&row| row != 0)
-            };
-            prefixes.iter().find_map(row).unwrap_or(0)
+    let (table, key) = unsafe { (&mut *table, *key) };
+    let number = match &mut table.index {
+        Index::Lpm { prefixes, recent, .. } => {
+            let entry = recent.entry(key);
+            // Row 0, a miss, is what an entry has that was never used: it is not taken from here.
+            if entry.0 != key || entry.1 == 0 {
+                let row = |(_, masks, slots): &(u8, Vec<u64>, Slots)| {
+                    Some(slots.get(&[key & masks[0]])).filter(|&row| row != 0)
+                };
+                *entry = (key, prefixes.iter().find_map(row).unwrap_or(0));
+            }
+            entry.1
         }
         _ => 0,
     };

@@ -115,13 +115,13 @@ impl Switch {
             return;
         };
         let (port, tail) = (arrival.port, arrival.tail);
-        let Ingress { verdict, packet, clones, digests } =
+        let Ingress { verdict, packet, clone, digests } =
             forwarding.pipeline.ingress(self.clock, arrival, bytes);
         self.obey_registers(now);
         if !digests.is_empty() {
-            self.emitted.digests.extend(digests.into_iter().map(|digest| (now, digest)));
+            self.emitted.digests.extend(digests.into_vec().into_iter().map(|digest| (now, digest)));
         }
-        for clone in clones {
+        if let Some(clone) = clone {
             self.clone_out(now, clone, Instance::CloneIngress, 0);
         }
         match (verdict, packet) {
@@ -247,7 +247,7 @@ impl Switch {
             deq_timedelta: now - queued.enqueued_at,
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-        let Outcome { fate, clones } =
+        let Outcome { fate, clone } =
             forwarding.pipeline.egress_into(self.clock, queued.packet, departure, &mut frame);
         self.obey_registers(now);
         if let Some(length) = queued.truncate {
@@ -265,7 +265,7 @@ impl Switch {
                 self.send_round(now, again, frame.bytes);
             }
         }
-        for clone in clones {
+        if let Some(clone) = clone {
             self.clone_out(now, clone, Instance::CloneEgress, queued.generation + 1);
         }
     }
