@@ -37,7 +37,12 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
     let pass = machine.pass;
 
     if let Some(reason) = pass.failed {
-        return Ingress { verdict: Verdict::Drop(reason), packet: None, clone: None, digests: Box::default() };
+        return Ingress {
+            verdict: Verdict::Drop(reason),
+            packet: None,
+            clone: None,
+            digests: Box::default(),
+        };
     }
     let mut clone = None;
     if let Some((session, list)) = pass.clone {

@@ -180,19 +180,11 @@ impl Native {
 
     /// What few packets ask for in ingress besides: a clone, messages, another round. `self.slots` has the fields.
     #[cold]
-    fn asides(
-        &mut self,
-        parts: Parts<'_>,
-        now: Nanos,
-        arrival: &Arrival,
-        bytes: &[u8],
-        done: &mut Ingress,
-    ) {
+    fn asides(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8], done: &mut Ingress) {
         let Parts { program, externs, pool, .. } = parts;
         if let Some(list) = self.context.clone_list.checked_sub(1) {
             let preserved = preserve(program, list as u32, &self.slots);
-            let (packet, slots) =
-                interpret::reparse(program, externs, pool, now, arrival, bytes, &preserved);
+            let (packet, slots) = interpret::reparse(program, externs, pool, now, arrival, bytes, &preserved);
             let packet = self.own(packet, &slots, pool);
             done.clone = Some(CloneRequest { session: self.context.clone_session as u32, packet });
         }
