@@ -13,9 +13,11 @@
 //! | [`member::Member`] | the membership that each of them contains |
 //! | [`split::Stream`] | a TCP connection that is split at agents, as offsets |
 //! | [`gather::Outgoing`], [`gather::Incoming`] | a stream over several TCP connections: who sends it, who gathers it |
+//! | [`bone::Hub`], [`bone::Rim`] | a file to many caches in rounds: who sends it, who receives it |
 
 pub mod acks;
 pub mod assembly;
+pub mod bone;
 pub mod cache;
 pub mod cache_report;
 pub mod control;

@@ -328,6 +328,11 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// All that is left.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
     /// Nothing may be left.
     pub(crate) fn end(&self, field: &'static str) -> Result<(), WireError> {
         match self.rest.len() {

@@ -88,6 +88,24 @@ impl Ranges {
         Some(range.start..end)
     }
 
+    /// The lowest gaps before `end`, at most so many.
+    pub fn gaps(&self, end: u64, most: usize) -> Vec<Range<u64>> {
+        let (mut gaps, mut from) = (Vec::new(), 0);
+        for (&start, &stop) in &self.ranges {
+            if start >= end || gaps.len() >= most {
+                break;
+            }
+            if from < start {
+                gaps.push(from..start);
+            }
+            from = stop;
+        }
+        if from < end && gaps.len() < most {
+            gaps.push(from..end);
+        }
+        gaps
+    }
+
     /// Empties the set.
     pub fn clear(&mut self) {
         *self = Ranges::default();
@@ -124,6 +142,9 @@ mod tests {
                         taken.into_iter().flatten().for_each(|i| bits[i as usize] = false);
                     }
                 }
+                let gaps: u64 = ranges.gaps(60, 100).iter().map(|gap| gap.end - gap.start).sum();
+                prop_assert_eq!(gaps, bits.iter().filter(|&&bit| !bit).count() as u64);
+                prop_assert!(ranges.gaps(60, 100).iter().flat_map(|gap| gap.clone()).all(|i| !bits[i as usize]));
                 let runs = (0..60).filter(|&i| bits[i] && (i == 0 || !bits[i - 1])).count();
                 prop_assert_eq!(ranges.count(), runs);
                 prop_assert_eq!(ranges.bytes(), bits.iter().filter(|&&bit| bit).count() as u64);

@@ -1,0 +1,524 @@
+//! The sender's side.
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use super::coding::{Blocks, UNIT};
+use super::group::Group;
+use super::job::Job;
+use super::message::{Body, Message, MessageError, Method, Reception, Repair, Round, MAX_PACKET};
+use super::names::{FileName, RimId, TransferId};
+use super::plan::{plan, Block};
+use super::size::SizeControl;
+use super::states::{allowed, HubState, HUB};
+use crate::ids::Nanos;
+use crate::source::SeekableBytes;
+use crate::transmit::{Datagram, Dest, Transmit};
+
+/// Files that may wait.
+const MAX_QUEUED: usize = 1024;
+
+/// What a hub is.
+#[derive(Debug, Clone)]
+pub struct HubConfig {
+    /// Where rims listen.
+    pub group: SocketAddrV4,
+    /// How files are sent.
+    pub method: Method,
+    /// What is sent again.
+    pub repair: Repair,
+    /// Bytes of payload: of every packet, or of the first round's.
+    pub packet: u16,
+    /// The smallest and largest that the size is adapted to.
+    pub sizes: (u16, u16),
+    /// Packets of a round.
+    pub per_round: u16,
+    /// From one packet to the next.
+    pub interval: Nanos,
+    /// How long JOIN_MESSAGEs are gathered.
+    pub join_wait: Nanos,
+    /// How long reception results are, from a round's last packet on.
+    pub result_wait: Nanos,
+    /// How much later than expected a rim lets a packet come.
+    pub grace: Nanos,
+    /// With more rims than this, not all answer.
+    pub crowd: usize,
+    /// The time that an answer is given then.
+    pub per_answer: Nanos,
+    /// So often is somebody asked who does not answer.
+    pub patience: u8,
+    /// The most rims.
+    pub max_rims: usize,
+    /// Of unicast: the rims.
+    pub targets: Vec<SocketAddrV4>,
+    /// The number of the first transfer, less one.
+    pub transfer: TransferId,
+}
+
+/// A file to send.
+pub struct Offer {
+    /// Its name.
+    pub name: FileName,
+    /// Its access mode.
+    pub mode: u16,
+    /// Its digest, for the rims.
+    pub digest: [u8; 32],
+    /// Its bytes.
+    pub source: Box<dyn SeekableBytes>,
+}
+
+/// How a transfer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everyone has the file who took part and was not lost; unscheduled: nobody asked any more.
+    Done,
+    /// Nobody took part, or nobody is left.
+    Nobody,
+    /// The file could not be read.
+    Unreadable(String),
+}
+
+/// What a transfer was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The file.
+    pub name: FileName,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Bytes of the file.
+    pub size: u64,
+    /// From the first signal on.
+    pub started: Nanos,
+    /// Until the end was known.
+    pub ended: Nanos,
+    /// Bytes of payload sent, to everyone or (unicast) to all one after the other.
+    pub sent: u64,
+    /// Packets that carried them.
+    pub packets: u64,
+    /// Rounds.
+    pub rounds: u32,
+    /// Reception results that came.
+    pub answers: u64,
+    /// Rims that said that they have everything.
+    pub complete: usize,
+    /// Rims that were given up.
+    pub lost: usize,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HubEvent {
+    /// A rim was let go: it did not answer.
+    Lost(RimId),
+    /// A transfer ended.
+    Ended(Report),
+}
+
+/// A hub. Its clock begins wherever its owner likes.
+pub struct Hub {
+    config: HubConfig,
+    state: HubState,
+    queue: VecDeque<Offer>,
+    transfer: TransferId,
+    job: Option<Job>,
+    group: Group,
+    /// When the machine has something to do by itself.
+    deadline: Nanos,
+    outgoing: VecDeque<Transmit>,
+    events: VecDeque<HubEvent>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("state", &self.state).field("transfer", &self.transfer).finish()
+    }
+}
+
+impl Hub {
+    /// One that has nothing to send.
+    pub fn new(mut config: HubConfig) -> Hub {
+        config.packet = config.packet.clamp(1, MAX_PACKET);
+        config.sizes = (config.sizes.0.clamp(1, MAX_PACKET), config.sizes.1.clamp(1, MAX_PACKET));
+        config.per_round = config.per_round.max(1);
+        if config.repair == Repair::Erasure {
+            config.packet = (config.packet - config.packet % UNIT).max(UNIT);
+        }
+        Hub {
+            state: HubState::Idle,
+            queue: VecDeque::new(),
+            transfer: config.transfer,
+            job: None,
+            group: Group::default(),
+            deadline: Nanos::MAX,
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Queues a file; gives it back when too many wait.
+    pub fn push(&mut self, offer: Offer) -> Result<(), Offer> {
+        if self.queue.len() >= MAX_QUEUED {
+            return Err(offer);
+        }
+        self.queue.push_back(offer);
+        if self.state == HubState::Idle {
+            self.deadline = Nanos::ZERO;
+        }
+        Ok(())
+    }
+
+    /// What it does.
+    pub fn state(&self) -> HubState {
+        self.state
+    }
+
+    /// Bytes of payload of the packets that are being sent.
+    pub fn packet(&self) -> u16 {
+        self.job.as_ref().map_or(self.config.packet, |job| job.sizes.size())
+    }
+
+    /// Payload bytes of the transfer that were sent so far.
+    pub fn sent(&self) -> u64 {
+        self.job.as_ref().map_or(0, |job| job.sent_bytes)
+    }
+
+    /// What happened since the last call.
+    pub fn events(&mut self) -> impl Iterator<Item = HubEvent> + '_ {
+        self.events.drain(..)
+    }
+
+    /// When it has something to do.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let now = if self.outgoing.is_empty() { self.deadline } else { Nanos::ZERO };
+        Some(now).filter(|&at| at < Nanos::MAX)
+    }
+
+    /// What to send now, if there is something.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.outgoing.is_empty() && self.deadline <= now {
+            match self.state {
+                HubState::Idle => self.begin(now),
+                HubState::Joining => self.on_joined(now),
+                HubState::Sending => self.send_packet(now),
+                HubState::Gathering | HubState::Asking => self.decide(now),
+                HubState::Describing | HubState::Announcing | HubState::Sizing => {}
+            }
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// A datagram of a rim arrives.
+    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        let Message { transfer, body } = Message::parse(datagram.bytes)?;
+        if transfer != self.transfer || self.job.is_none() {
+            return Ok(());
+        }
+        match body {
+            Body::Join { rim } => self.on_join(rim),
+            Body::Leave { rim } => {
+                self.group.leave(rim);
+                self.settle(now);
+            }
+            Body::Result(result) => self.on_result(now, &result, datagram.from),
+            // What hubs say.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, to: HubState) {
+        debug_assert!(allowed(HUB, &self.state, &to), "{:?} to {to:?}", self.state);
+        self.state = to;
+    }
+
+    fn send(&mut self, body: Body) {
+        let to = match (self.config.method, &self.job) {
+            (Method::Unicast, Some(job)) => self.config.targets[job.target],
+            _ => self.config.group,
+        };
+        let bytes = Message { transfer: self.transfer, body }.encode();
+        self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes });
+    }
+
+    /// The next file.
+    fn begin(&mut self, now: Nanos) {
+        self.deadline = Nanos::MAX;
+        let Some(offer) = self.queue.pop_front() else { return };
+        self.transfer = TransferId(self.transfer.0.wrapping_add(1));
+        self.group = Group::new(self.config.max_rims);
+        let HubConfig { packet, sizes: (least, most), interval, .. } = self.config;
+        let sizes = match (self.config.method, self.config.repair) {
+            (Method::Scheduled, Repair::GoBackN | Repair::Selective) => {
+                SizeControl::new(packet, least, most, interval)
+            }
+            _ => SizeControl::new(packet, packet, packet, interval),
+        };
+        self.job = Some(Job::new(offer, sizes, now));
+        match self.config.method {
+            Method::Scheduled => {
+                self.go(HubState::Joining);
+                self.call(now);
+            }
+            Method::Unicast if self.config.targets.is_empty() => {
+                self.go(HubState::Describing);
+                self.go(HubState::Sending);
+                self.end(now, Outcome::Nobody);
+            }
+            Method::Unscheduled | Method::Unicast => self.start(now),
+        }
+    }
+
+    /// Announces the multicast.
+    fn call(&mut self, now: Nanos) {
+        // Answers are on their way for a while: the last quarter is for that.
+        let spread = Nanos(self.config.join_wait.0 / 4 * 3);
+        self.send(Body::IpmSend { spread_ms: millis(spread) });
+        self.deadline = now + self.config.join_wait;
+    }
+
+    /// The time to join is over.
+    fn on_joined(&mut self, now: Nanos) {
+        let patience = self.config.patience;
+        let Some(job) = &mut self.job else { return };
+        if !self.group.is_empty() {
+            return self.start(now);
+        }
+        job.silent += 1;
+        if job.silent >= patience {
+            return self.end(now, Outcome::Nobody);
+        }
+        self.go(HubState::Joining);
+        self.call(now);
+    }
+
+    /// The first round, of the file or (unicast) for this rim.
+    fn start(&mut self, now: Nanos) {
+        let crowded = self.group.len() > self.config.crowd;
+        let Some(job) = &mut self.job else { return };
+        if crowded {
+            job.window = Nanos(self.config.per_answer.0 * self.group.len() as u64);
+        }
+        job.restart();
+        self.go(HubState::Describing);
+        self.describe();
+        if self.job.as_ref().is_some_and(|job| job.lacks.is_empty()) {
+            return self.ask(now);
+        }
+        self.open_round(now);
+    }
+
+    fn describe(&mut self) {
+        let Some(job) = &mut self.job else { return };
+        job.describe = false;
+        let control = job.control(&self.config);
+        self.send(Body::Control(control));
+    }
+
+    /// A rim takes part, or has not heard the control parameters.
+    fn on_join(&mut self, rim: RimId) {
+        if self.config.method == Method::Scheduled {
+            self.group.join(rim, self.state != HubState::Joining);
+        }
+        let Some(job) = &mut self.job else { return };
+        if self.state != HubState::Joining && !std::mem::replace(&mut job.describe, true) {
+            let control = job.control(&self.config);
+            self.send(Body::Control(control));
+        }
+    }
+
+    fn on_result(&mut self, now: Nanos, result: &Reception, from: SocketAddrV4) {
+        let Some(job) = &mut self.job else { return };
+        job.answers += 1;
+        let listening = matches!(self.state, HubState::Gathering | HubState::Asking);
+        if self.config.method == Method::Unicast {
+            if from != self.config.targets[job.target] {
+                return;
+            }
+            self.group.join(result.rim, false);
+        }
+        // One that is complete stays so; what was asked for before is known.
+        if !result.complete && (result.round != job.round || !listening) {
+            return;
+        }
+        let news = self.group.on_result(result);
+        if news && job.window > Nanos::ZERO {
+            let (round, lacks) = (job.round, self.group.asked());
+            self.send(Body::Heard { round, lacks });
+        }
+        self.settle(now);
+    }
+
+    /// Goes on as soon as all have answered.
+    fn settle(&mut self, now: Nanos) {
+        if !matches!(self.state, HubState::Gathering | HubState::Asking) {
+            return;
+        }
+        let over = match self.config.method {
+            Method::Scheduled => self.group.all_answered(),
+            Method::Unscheduled => false,
+            Method::Unicast => self.group.answers() > 0,
+        };
+        if over {
+            self.deadline = now;
+        }
+    }
+
+    /// Plans a round and announces it.
+    fn open_round(&mut self, now: Nanos) {
+        let describe = self.config.method == Method::Unscheduled && self.state == HubState::Sizing;
+        if describe || self.job.as_ref().is_some_and(|job| job.describe) && self.state == HubState::Sizing {
+            self.go(HubState::Describing);
+            self.describe();
+        }
+        if let Err(problem) = self.plan_round() {
+            self.go_sending();
+            return self.end(now, Outcome::Unreadable(problem));
+        }
+        let Some(job) = &mut self.job else { return };
+        job.round += 1;
+        let first = job.planned.front().map_or(0, |planned| planned.bytes.start);
+        let (packet, count) = (job.sizes.size(), job.planned.len() as u16);
+        job.numbered = 0;
+        let round = Round { round: job.round, packet, count, first };
+        self.group.await_all();
+        if self.config.method == Method::Scheduled {
+            self.go(HubState::Announcing);
+            self.send(Body::Round(round));
+        }
+        self.go(HubState::Sending);
+        self.deadline = now;
+    }
+
+    fn go_sending(&mut self) {
+        if self.config.method == Method::Scheduled {
+            self.go(HubState::Announcing);
+        }
+        self.go(HubState::Sending);
+    }
+
+    fn plan_round(&mut self) -> Result<(), String> {
+        let Some(job) = &mut self.job else { return Ok(()) };
+        let per_round = self.config.per_round;
+        if self.config.repair != Repair::Erasure {
+            job.planned = plan(&job.lacks, job.sizes.size(), per_round).into();
+            return Ok(());
+        }
+        let blocks = Blocks::new(&job.control(&self.config));
+        let start = blocks.start(job.lacks.first().map_or(0, |first| first.start));
+        let block = match job.block.take() {
+            Some(block) if block.start == start => block,
+            _ => Block::new(blocks, start, &job.read_block(blocks, start)?),
+        };
+        job.opened = block.is_new();
+        let block = job.block.insert(block);
+        let count = match job.opened {
+            true => blocks.originals(start) + job.spare,
+            false => job.need.max(1),
+        };
+        job.planned = block.plan(count).into();
+        Ok(())
+    }
+
+    /// Sends the next packet of the round, or ends it.
+    fn send_packet(&mut self, now: Nanos) {
+        let erasure = self.config.repair == Repair::Erasure;
+        let Some(job) = &mut self.job else { return };
+        match job.next_packet(erasure) {
+            Ok(Some(data)) => {
+                self.deadline = (self.deadline + self.config.interval).max(now);
+                self.send(Body::Data(data));
+            }
+            Ok(None) => {
+                self.deadline = now + self.config.result_wait + job.window;
+                self.go(HubState::Gathering);
+                self.settle(now);
+            }
+            Err(problem) => self.end(now, Outcome::Unreadable(problem)),
+        }
+    }
+
+    /// All have answered, or the time is over.
+    fn decide(&mut self, now: Nanos) {
+        let HubConfig { method, patience, .. } = self.config;
+        let asking = self.state == HubState::Asking;
+        let Some(job) = &mut self.job else { return };
+        let exact = method == Method::Scheduled && (job.window == Nanos::ZERO || asking);
+        let (mut silent, mut gone) = (false, Vec::new());
+        if exact {
+            (silent, gone) = self.group.count_silent(patience);
+        } else if method == Method::Unicast {
+            silent = self.group.answers() == 0;
+            job.silent = if silent { job.silent + 1 } else { 0 };
+        }
+        job.lost += gone.len();
+        self.events.extend(gone.into_iter().map(HubEvent::Lost));
+        let (need, slowest) = (self.group.need(), self.group.slowest());
+        job.conclude(self.group.take_asked(), silent, need, slowest);
+        match method {
+            Method::Unicast if job.silent >= patience => {
+                job.lost += 1;
+                self.next_target(now);
+            }
+            Method::Scheduled if self.group.is_empty() => self.end(now, Outcome::Nobody),
+            _ if !job.lacks.is_empty() => self.next_round(now),
+            Method::Unscheduled => self.end(now, Outcome::Done),
+            Method::Unicast if self.group.complete() > 0 => self.next_target(now),
+            Method::Scheduled if self.group.all_complete() => match self.group.admit_late() {
+                None => self.end(now, Outcome::Done),
+                Some(lacks) if lacks.is_empty() => self.ask(now),
+                Some(lacks) => {
+                    job.lacks = lacks;
+                    self.next_round(now);
+                }
+            },
+            Method::Scheduled | Method::Unicast => self.ask(now),
+        }
+    }
+
+    fn next_round(&mut self, now: Nanos) {
+        self.go(HubState::Sizing);
+        self.open_round(now);
+    }
+
+    /// Asks who has not said that it has everything.
+    fn ask(&mut self, now: Nanos) {
+        self.go(HubState::Asking);
+        let Some(job) = &self.job else { return };
+        self.deadline = now + self.config.result_wait + job.window;
+        let (round, awaited) = (job.round, self.group.awaited());
+        self.group.await_all();
+        self.send(Body::Poll { round, awaited });
+    }
+
+    /// Unicast: this rim has the file, or is given up.
+    fn next_target(&mut self, now: Nanos) {
+        let Some(job) = &mut self.job else { return };
+        job.complete += self.group.complete();
+        job.silent = 0;
+        if job.target + 1 == self.config.targets.len() {
+            return self.end(now, Outcome::Done);
+        }
+        job.target += 1;
+        self.group = Group::new(self.config.max_rims);
+        self.start(now);
+    }
+
+    fn end(&mut self, now: Nanos, outcome: Outcome) {
+        let complete = outcome == Outcome::Done;
+        self.send(Body::End { complete });
+        self.go(HubState::Idle);
+        self.deadline = if self.queue.is_empty() { Nanos::MAX } else { now };
+        let Some(mut job) = self.job.take() else { return };
+        if self.config.method != Method::Unicast {
+            job.complete = self.group.complete();
+        }
+        self.events.push_back(HubEvent::Ended(job.report(now, outcome)));
+        self.group = Group::default();
+    }
+}
+
+/// At most some 65 seconds.
+pub(super) fn millis(span: Nanos) -> u16 {
+    u16::try_from(span.0 / 1_000_000).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,80 @@
+//! Who and what.
+
+use std::fmt;
+
+/// The longest file name, in bytes.
+pub const MAX_NAME: usize = 200;
+
+/// One multicast of one file. A hub never gives two the same number in a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransferId(pub u32);
+
+/// A rim, by a number that it chose at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RimId(pub u32);
+
+impl fmt::Display for RimId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rim {:08x}", self.0)
+    }
+}
+
+/// The name under which a file is stored: one that names a file in a directory, and none outside it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileName(String);
+
+impl FileName {
+    /// The name, or what is wrong with it.
+    pub fn parse(text: &str) -> Result<FileName, &'static str> {
+        if text.is_empty() || text.len() > MAX_NAME {
+            return Err("must have 1 to 200 bytes");
+        }
+        if text.starts_with('.') {
+            return Err("must not begin with a dot");
+        }
+        if text.chars().any(|c| matches!(c, '/' | '\\') || c.is_control()) {
+            return Err("must not leave its directory: no slash, backslash or control character");
+        }
+        Ok(FileName(text.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_never_leaves_its_directory() {
+        let long = "x".repeat(MAX_NAME + 1);
+        for (text, ok) in [
+            ("index.html", true),
+            ("ein Bild.png", true),
+            ("日本.txt", true),
+            (&long[1..], true),
+            (&long, false),
+            ("", false),
+            (".", false),
+            ("..", false),
+            (".profile", false),
+            ("../x", false),
+            ("a/b", false),
+            ("/etc/passwd", false),
+            ("a\\b", false),
+            ("a\0b", false),
+            ("a\nb", false),
+        ] {
+            assert_eq!(FileName::parse(text).is_ok(), ok, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,469 @@
+//! The receiver's side.
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::message::{Body, Control, Data, Message, MessageError, Method, Reception, Repair, Round};
+use super::names::{FileName, RimId, TransferId};
+use super::reception::{Stored, Write};
+use super::states::{allowed, RimState, RIM};
+use crate::ids::Nanos;
+use crate::transmit::{Datagram, Dest, Transmit};
+
+/// After so long without control parameters it says again that it takes part.
+const JOIN_AGAIN: Nanos = Nanos::from_millis(10_000);
+/// After so long without a word of a hub it listens to others.
+const SILENCE: Nanos = Nanos::from_millis(60_000);
+/// How often it says without being asked that it has everything.
+const COMPLETE_TIMES: u8 = 3;
+
+/// What a rim is.
+#[derive(Debug, Clone, Copy)]
+pub struct RimConfig {
+    /// Its number, chosen at random.
+    pub id: RimId,
+    /// The longest file it takes.
+    pub max_size: u64,
+    /// Of its random delays.
+    pub seed: u64,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RimEvent {
+    /// A file begins to arrive.
+    Began {
+        /// Its name.
+        name: FileName,
+        /// Its bytes.
+        size: u64,
+        /// Its access mode.
+        mode: u16,
+        /// Its digest, as the hub says.
+        digest: [u8; 32],
+    },
+    /// The file is complete: all its bytes have been given out to be stored.
+    Complete,
+    /// The multicast ended, or another began, before the file was complete.
+    Abandoned,
+    /// The file is longer than this rim takes.
+    TooLong {
+        /// Its bytes.
+        size: u64,
+    },
+}
+
+/// A round, as far as it was heard.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    round: Round,
+    /// Payload bytes after the first packet, and the times of the first and the last packet.
+    bytes: u64,
+    first_at: Option<Nanos>,
+    last_at: Nanos,
+}
+
+/// A file that arrives.
+#[derive(Debug)]
+struct Arriving {
+    control: Control,
+    stored: Stored,
+    heard: Option<Heard>,
+    told_complete: u8,
+}
+
+#[derive(Debug)]
+struct Transfer {
+    id: TransferId,
+    hub: SocketAddrV4,
+    /// When to say that it takes part.
+    join_at: Nanos,
+    arriving: Option<Arriving>,
+    /// When to report: when the round should be over, or at a time that was chosen.
+    report_at: Nanos,
+    chosen: bool,
+    /// When the hub was heard last.
+    heard_at: Nanos,
+    /// It does not take part.
+    refused: bool,
+}
+
+/// A rim. Its clock begins wherever its owner likes.
+#[derive(Debug)]
+pub struct Rim {
+    config: RimConfig,
+    state: RimState,
+    transfer: Option<Transfer>,
+    outgoing: VecDeque<Transmit>,
+    writes: VecDeque<Write>,
+    events: VecDeque<RimEvent>,
+    random: ChaCha8Rng,
+}
+
+impl Rim {
+    /// One that waits.
+    pub fn new(config: RimConfig) -> Rim {
+        Rim {
+            config,
+            state: RimState::Waiting,
+            transfer: None,
+            outgoing: VecDeque::new(),
+            writes: VecDeque::new(),
+            events: VecDeque::new(),
+            random: ChaCha8Rng::seed_from_u64(config.seed),
+        }
+    }
+
+    /// What it does.
+    pub fn state(&self) -> RimState {
+        self.state
+    }
+
+    /// Bytes it has of the file that arrives, or arrived last.
+    pub fn bytes(&self) -> u64 {
+        self.arriving().map_or(0, |arriving| arriving.stored.bytes())
+    }
+
+    /// Bytes held for a block, and pieces of the file that are apart.
+    pub fn memory(&self) -> (usize, usize) {
+        self.arriving().map_or((0, 0), |arriving| arriving.stored.memory())
+    }
+
+    /// The next bytes to store. To be taken after each datagram: then no more than a block waits.
+    pub fn next_write(&mut self) -> Option<Write> {
+        self.writes.pop_front()
+    }
+
+    /// What happened since the last call.
+    pub fn events(&mut self) -> impl Iterator<Item = RimEvent> + '_ {
+        self.events.drain(..)
+    }
+
+    /// Takes part no more in this multicast.
+    pub fn leave(&mut self) {
+        let rim = self.config.id;
+        if let Some(transfer) = &mut self.transfer {
+            transfer.refused = true;
+            transfer.report_at = Nanos::MAX;
+            transfer.join_at = Nanos::MAX;
+        }
+        self.send(Body::Leave { rim });
+    }
+
+    /// When it has something to do.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let transfer = self.transfer.as_ref()?;
+        if !self.outgoing.is_empty() {
+            return Some(Nanos::ZERO);
+        }
+        Some(transfer.join_at.min(transfer.report_at)).filter(|&at| at < Nanos::MAX)
+    }
+
+    /// What to send now, if there is something.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if let Some(transfer) = &mut self.transfer {
+            if transfer.join_at <= now {
+                let known = transfer.arriving.is_some();
+                transfer.join_at = if known { Nanos::MAX } else { now + JOIN_AGAIN };
+                let rim = self.config.id;
+                if !known {
+                    if self.state == RimState::Joined {
+                        self.go(RimState::Joining);
+                    }
+                    self.go(RimState::Joined);
+                }
+                self.send(Body::Join { rim });
+            }
+        }
+        // The round should be over and its last packet did not come: others see the same.
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now && !transfer.chosen) {
+            self.report_soon(now, false);
+        }
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now) {
+            self.report();
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// A datagram of the hub arrives.
+    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
+        let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
+        let other = match &mut self.transfer {
+            Some(transfer) if transfer.hub == datagram.from => {
+                transfer.heard_at = now;
+                transfer.id != id
+            }
+            // One hub at a time.
+            Some(transfer) if !resting && now < transfer.heard_at + SILENCE => return Ok(()),
+            _ => true,
+        };
+        match body {
+            Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
+            Body::Control(control) => self.on_control(now, id, datagram.from, control),
+            Body::Round(_) | Body::Data(_) | Body::Poll { .. } if other => {
+                // It came too late to hear the beginning.
+                self.begin(now, id, datagram.from, now);
+            }
+            _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
+            Body::Round(round) => self.on_round(now, round),
+            Body::Data(data) => return self.on_data(now, data),
+            Body::Heard { round, lacks } => self.on_heard(round, &lacks),
+            Body::Poll { awaited, .. } => {
+                if awaited.is_empty() || awaited.contains(&self.config.id) {
+                    self.report_soon(now, true);
+                }
+            }
+            Body::End { .. } => self.on_end(),
+            Body::Join { .. } | Body::Leave { .. } | Body::Result(_) => {}
+        }
+        Ok(())
+    }
+
+    fn arriving(&self) -> Option<&Arriving> {
+        self.transfer.as_ref()?.arriving.as_ref()
+    }
+
+    fn go(&mut self, to: RimState) {
+        debug_assert!(allowed(RIM, &self.state, &to), "{:?} to {to:?}", self.state);
+        self.state = to;
+    }
+
+    fn send(&mut self, body: Body) {
+        if let Some(transfer) = &self.transfer {
+            let bytes = Message { transfer: transfer.id, body }.encode();
+            self.outgoing.push_back(Transmit { dest: Dest::Host(transfer.hub), bytes });
+        }
+    }
+
+    fn on_ipm_send(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, spread_ms: u16) {
+        let known = self.transfer.as_ref().is_some_and(|t| t.id == id && t.hub == hub);
+        if known && self.state != RimState::Joined {
+            return;
+        }
+        let delay = self.random.gen_range(0..=u64::from(spread_ms) * 1_000_000);
+        self.begin(now, id, hub, now + Nanos(delay));
+    }
+
+    /// A multicast of which the control parameters are not known yet.
+    fn begin(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, join_at: Nanos) {
+        self.change(now, id, hub, join_at);
+        self.go(RimState::Joining);
+    }
+
+    fn change(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, join_at: Nanos) {
+        let refused = self.transfer.as_ref().is_some_and(|transfer| transfer.refused);
+        if !refused && self.arriving().is_some_and(|arriving| !arriving.stored.complete()) {
+            self.events.push_back(RimEvent::Abandoned);
+        }
+        self.outgoing.clear();
+        self.transfer = Some(Transfer {
+            id,
+            hub,
+            join_at,
+            arriving: None,
+            report_at: Nanos::MAX,
+            chosen: false,
+            heard_at: now,
+            refused: false,
+        });
+    }
+
+    fn on_control(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, control: Control) {
+        let same = self.transfer.as_ref().filter(|t| t.id == id && t.hub == hub);
+        if same.is_some_and(|transfer| transfer.arriving.is_some() || transfer.refused) {
+            return;
+        }
+        // A scheduled multicast that it has not joined yet.
+        let join_at = match same {
+            Some(transfer) if self.state == RimState::Joining => transfer.join_at,
+            None if control.method == Method::Scheduled => now,
+            _ => Nanos::MAX,
+        };
+        if same.is_none() {
+            self.change(now, id, hub, join_at);
+        }
+        let refused = control.size > self.config.max_size;
+        let (name, size, mode, digest) = (control.name.clone(), control.size, control.mode, control.digest);
+        let stored = Stored::new(&control);
+        let complete = stored.complete() && !refused;
+        if let Some(transfer) = &mut self.transfer {
+            transfer.join_at = if refused { Nanos::MAX } else { join_at };
+            transfer.arriving = Some(Arriving { control, stored, heard: None, told_complete: 0 });
+            transfer.refused = refused;
+        }
+        self.go(RimState::Receiving);
+        if refused {
+            let rim = self.config.id;
+            self.send(Body::Leave { rim });
+            return self.events.push_back(RimEvent::TooLong { size });
+        }
+        self.events.push_back(RimEvent::Began { name, size, mode, digest });
+        if complete {
+            self.complete();
+        }
+    }
+
+    fn complete(&mut self) {
+        self.go(RimState::Complete);
+        self.events.push_back(RimEvent::Complete);
+    }
+
+    fn on_round(&mut self, now: Nanos, round: Round) {
+        let Some(transfer) = &mut self.transfer else { return };
+        let Some(arriving) = &mut transfer.arriving else { return };
+        if arriving.heard.is_some_and(|heard| heard.round.round >= round.round) {
+            return;
+        }
+        arriving.heard = Some(Heard { round, bytes: 0, first_at: None, last_at: now });
+        let left = u64::from(round.count);
+        transfer.chosen = false;
+        transfer.report_at = expected(now, &arriving.control, left);
+        if self.state == RimState::Reporting {
+            self.go(RimState::Receiving);
+        }
+    }
+
+    fn on_data(&mut self, now: Nanos, data: Data) -> Result<(), MessageError> {
+        let Some(arriving) = self.transfer.as_ref().and_then(|t| t.arriving.as_ref()) else { return Ok(()) };
+        let current = arriving.heard.map_or(0, |heard| heard.round.round);
+        if data.round > current {
+            // Where rounds are not announced, or the announcement was lost.
+            let Control { packet, per_round, .. } = arriving.control;
+            let before = u64::from(data.number.saturating_sub(1)) * u64::from(packet);
+            let first = match arriving.control.repair {
+                Repair::Erasure => data.offset,
+                _ => data.offset.saturating_sub(before),
+            };
+            self.on_round(now, Round { round: data.round, packet, count: per_round, first });
+        }
+        let (round, number, length) = (data.round, data.number, data.bytes.len() as u64);
+        let Some(transfer) = &mut self.transfer else { return Ok(()) };
+        let Some(arriving) = &mut transfer.arriving else { return Ok(()) };
+        let was_complete = arriving.stored.complete();
+        arriving.stored.accept(data, &mut self.writes)?;
+        let complete = arriving.stored.complete();
+        let mut over = false;
+        if let Some(heard) = arriving.heard.as_mut().filter(|heard| heard.round.round == round) {
+            match heard.first_at {
+                None => heard.first_at = Some(now),
+                Some(_) => heard.bytes += length,
+            }
+            heard.last_at = now;
+            let left = if number == 0 { 0 } else { heard.round.count.saturating_sub(number) };
+            over = left == 0;
+            if !over && transfer.report_at < Nanos::MAX && !transfer.chosen {
+                transfer.report_at = expected(now, &arriving.control, left.into());
+            }
+        }
+        if complete && !was_complete {
+            self.complete();
+        }
+        if over && self.transfer.as_ref().is_some_and(|t| t.report_at < Nanos::MAX && !t.chosen) {
+            self.report_soon(now, false);
+        }
+        Ok(())
+    }
+
+    /// The round is over, or the hub asks: reports at once, or where many do at a time of its own: first those
+    /// that lack the earliest.
+    fn report_soon(&mut self, now: Nanos, asked: bool) {
+        let Some(arriving) = self.arriving() else { return };
+        let window = u64::from(arriving.control.window_ms) * 1_000_000;
+        let chance = self.random.gen_range(0..=window);
+        let Some(transfer) = &mut self.transfer else { return };
+        let Some(arriving) = &mut transfer.arriving else { return };
+        let complete = arriving.stored.complete();
+        if complete && arriving.control.method == Method::Unscheduled {
+            transfer.report_at = Nanos::MAX;
+            return; // silence is success
+        }
+        if complete && !asked {
+            arriving.told_complete += 1;
+            if arriving.told_complete > COMPLETE_TIMES {
+                transfer.report_at = Nanos::MAX;
+                return;
+            }
+        }
+        let lateness = arriving.heard.map_or(0, |Heard { round, .. }| {
+            let through = arriving.stored.position().saturating_sub(round.first);
+            let length = u64::from(round.count) * u64::from(round.packet);
+            (u128::from(window) * u128::from(through.min(length)) / u128::from(length)) as u64
+        });
+        let delay = if complete { chance } else { (3 * lateness + chance) / 4 };
+        transfer.report_at = now + Nanos(delay);
+        transfer.chosen = true;
+        if !complete && self.state == RimState::Receiving {
+            self.go(RimState::Reporting);
+        }
+    }
+
+    fn report(&mut self) {
+        let rim = self.config.id;
+        let Some(transfer) = &mut self.transfer else { return };
+        transfer.report_at = Nanos::MAX;
+        let Some(arriving) = &mut transfer.arriving else { return };
+        let complete = arriving.stored.complete();
+        if complete && arriving.control.method == Method::Unscheduled {
+            return;
+        }
+        let heard = arriving.heard;
+        let rate = heard.and_then(|heard| {
+            let span = heard.last_at.saturating_sub(heard.first_at?);
+            let rate = u128::from(heard.bytes) * 1_000_000_000 / u128::from(span.0.max(1));
+            (span > Nanos::ZERO).then(|| u64::try_from(rate).unwrap_or(u64::MAX))
+        });
+        let result = Reception {
+            rim,
+            round: heard.map_or(0, |heard| heard.round.round),
+            complete,
+            need: heard.map_or(0, |heard| arriving.stored.need(heard.round.first)),
+            rate: rate.unwrap_or(0),
+            lacks: arriving.stored.lacks(),
+        };
+        if self.state == RimState::Reporting {
+            self.go(RimState::Receiving);
+        }
+        self.send(Body::Result(result));
+    }
+
+    /// Others asked for what this rim lacks: it need not.
+    fn on_heard(&mut self, round: u32, lacks: &[super::message::Span]) {
+        let Some(transfer) = &mut self.transfer else { return };
+        let Some(arriving) = &transfer.arriving else { return };
+        let current = arriving.heard.is_some_and(|heard| heard.round.round == round);
+        if current && self.state == RimState::Reporting && arriving.stored.is_covered_by(lacks) {
+            transfer.report_at = Nanos::MAX;
+            self.go(RimState::Receiving);
+        }
+    }
+
+    fn on_end(&mut self) {
+        if self.state == RimState::Complete {
+            if let Some(transfer) = &mut self.transfer {
+                transfer.report_at = Nanos::MAX;
+            }
+            return self.go(RimState::Waiting);
+        }
+        let abandoned = self.arriving().is_some_and(|arriving| !arriving.stored.complete());
+        if abandoned {
+            self.events.push_back(RimEvent::Abandoned);
+        }
+        if let Some(transfer) = &mut self.transfer {
+            (transfer.report_at, transfer.join_at, transfer.refused) = (Nanos::MAX, Nanos::MAX, true);
+        }
+        if self.state != RimState::Waiting {
+            self.go(RimState::Waiting);
+        }
+    }
+}
+
+/// When the last of the round's packets is there at the latest.
+fn expected(now: Nanos, control: &Control, left: u64) -> Nanos {
+    let interval = u64::from(control.interval_us) * 1000;
+    let grace = u64::from(control.grace_ms) * 1_000_000;
+    now + Nanos(left.saturating_mul(interval).saturating_add(grace))
+}

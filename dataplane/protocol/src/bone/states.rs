@@ -1,0 +1,117 @@
+//! The states of hub and rim, and the steps between them: the paper's flowcharts.
+//!
+//! The machines go by these tables: a step that is not in them is a bug, which debug builds refuse.
+
+/// A step of a flowchart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step<S> {
+    /// From this state,
+    pub from: S,
+    /// when this is so,
+    pub when: &'static str,
+    /// to this one.
+    pub to: S,
+}
+
+/// What a hub does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HubState {
+    /// Nothing is queued.
+    Idle,
+    /// Has announced a multicast and gathers who takes part.
+    Joining,
+    /// Sends the control parameters.
+    Describing,
+    /// Announces a round.
+    Announcing,
+    /// Sends the packets of a round.
+    Sending,
+    /// Gathers reception results.
+    Gathering,
+    /// Goes back to what is asked for, and works out the size of packets.
+    Sizing,
+    /// Asks those that have not said that they have everything.
+    Asking,
+}
+
+/// What a rim does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RimState {
+    /// For a multicast to begin.
+    Waiting,
+    /// Is about to say that it takes part.
+    Joining,
+    /// Has said so, and waits for the control parameters.
+    Joined,
+    /// Receives a round.
+    Receiving,
+    /// Is about to report what it received.
+    Reporting,
+    /// Has the whole file.
+    Complete,
+}
+
+const fn step<S: Copy>(from: S, when: &'static str, to: S) -> Step<S> {
+    Step { from, when, to }
+}
+
+use HubState as H;
+use RimState as R;
+
+/// All that a hub may do.
+pub const HUB: &[Step<HubState>] = &[
+    step(H::Idle, "scheduled: a file is queued", H::Joining),
+    step(H::Idle, "unscheduled, unicast: a file is queued", H::Describing),
+    step(H::Joining, "timeout, nobody joined: again", H::Joining),
+    step(H::Joining, "nobody joined again and again", H::Idle),
+    step(H::Joining, "timeout: the rims are known", H::Describing),
+    step(H::Describing, "scheduled", H::Announcing),
+    step(H::Describing, "fixed size", H::Sending),
+    step(H::Describing, "the file is empty", H::Asking),
+    step(H::Announcing, "", H::Sending),
+    step(H::Sending, "the round's packets are sent", H::Gathering),
+    step(H::Sending, "the file cannot be read", H::Idle),
+    step(H::Gathering, "all answered, or timeout", H::Sizing),
+    step(H::Gathering, "all is sent, some are silent", H::Asking),
+    step(H::Gathering, "all complete; unscheduled: silence", H::Idle),
+    step(H::Gathering, "unicast: the next rim", H::Describing),
+    step(H::Sizing, "scheduled", H::Announcing),
+    step(H::Sizing, "unscheduled; a rim came late", H::Describing),
+    step(H::Sizing, "fixed size", H::Sending),
+    step(H::Asking, "something is lacking", H::Sizing),
+    step(H::Asking, "some are silent", H::Asking),
+    step(H::Asking, "all complete, or given up", H::Idle),
+    step(H::Asking, "unicast: the next rim", H::Describing),
+];
+
+/// All that a rim may do.
+pub const RIM: &[Step<RimState>] = &[
+    step(R::Waiting, "IPM_SEND; late: anything of an unknown multicast", R::Joining),
+    step(R::Waiting, "control parameters", R::Receiving),
+    step(R::Joining, "IPM_SEND of the next", R::Joining),
+    step(R::Joining, "JOIN_MESSAGE sent", R::Joined),
+    step(R::Joining, "control parameters", R::Receiving),
+    step(R::Joined, "control parameters", R::Receiving),
+    step(R::Joined, "still unknown: again", R::Joining),
+    step(R::Receiving, "the round's last packet, or timeout; asked", R::Reporting),
+    step(R::Reporting, "reported, or others asked for the same", R::Receiving),
+    step(R::Receiving, "packet 0: the whole file", R::Complete),
+    step(R::Reporting, "the whole file", R::Complete),
+    step(R::Complete, "END", R::Waiting),
+    step(R::Joining, "END", R::Waiting),
+    step(R::Joined, "END", R::Waiting),
+    step(R::Receiving, "END: given up", R::Waiting),
+    step(R::Reporting, "END: given up", R::Waiting),
+    step(R::Complete, "IPM_SEND of the next", R::Joining),
+    step(R::Complete, "control parameters of the next", R::Receiving),
+    step(R::Receiving, "control parameters of the next", R::Receiving),
+    step(R::Reporting, "control parameters of the next", R::Receiving),
+    step(R::Joined, "IPM_SEND", R::Joining),
+    step(R::Receiving, "IPM_SEND of the next", R::Joining),
+    step(R::Reporting, "IPM_SEND of the next", R::Joining),
+];
+
+/// Whether a table has the step.
+pub fn allowed<S: PartialEq>(table: &[Step<S>], from: &S, to: &S) -> bool {
+    table.iter().any(|step| step.from == *from && step.to == *to)
+}
