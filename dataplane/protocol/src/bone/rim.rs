@@ -72,7 +72,16 @@ struct Arriving {
     control: Control,
     stored: Stored,
     heard: Option<Heard>,
+    /// The round that the hub asked about last: it may be one of which nothing was heard.
+    asked: u32,
     told_complete: u8,
+}
+
+impl Arriving {
+    /// The latest round that is known of.
+    fn round(&self) -> u32 {
+        self.heard.map_or(0, |heard| heard.round.round).max(self.asked)
+    }
 }
 
 #[derive(Debug)]
@@ -212,8 +221,11 @@ impl Rim {
             Body::Round(round) => self.on_round(now, round),
             Body::Data(data) => return self.on_data(now, data),
             Body::Heard { round, lacks } => self.on_heard(round, &lacks),
-            Body::Poll { awaited, .. } => {
+            Body::Poll { round, awaited } => {
                 if awaited.is_empty() || awaited.contains(&self.config.id) {
+                    if let Some(arriving) = self.transfer.as_mut().and_then(|t| t.arriving.as_mut()) {
+                        arriving.asked = round;
+                    }
                     self.report_soon(now, true);
                 }
             }
@@ -292,7 +304,7 @@ impl Rim {
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
             transfer.join_at = if refused { Nanos::MAX } else { join_at };
-            transfer.arriving = Some(Arriving { control, stored, heard: None, told_complete: 0 });
+            transfer.arriving = Some(Arriving { control, stored, heard: None, asked: 0, told_complete: 0 });
             transfer.refused = refused;
         }
         self.go(RimState::Receiving);
@@ -418,7 +430,7 @@ impl Rim {
         });
         let result = Reception {
             rim,
-            round: heard.map_or(0, |heard| heard.round.round),
+            round: arriving.round(),
             complete,
             need: heard.map_or(0, |heard| arriving.stored.need(heard.round.first)),
             rate: rate.unwrap_or(0),
@@ -434,8 +446,7 @@ impl Rim {
     fn on_heard(&mut self, round: u32, lacks: &[super::message::Span]) {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(arriving) = &transfer.arriving else { return };
-        let current = arriving.heard.is_some_and(|heard| heard.round.round == round);
-        if current && self.state == RimState::Reporting && arriving.stored.is_covered_by(lacks) {
+        if arriving.round() == round && self.state == RimState::Reporting && arriving.stored.is_covered_by(lacks) {
             transfer.report_at = Nanos::MAX;
             self.go(RimState::Receiving);
         }
