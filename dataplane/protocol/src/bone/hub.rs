@@ -484,6 +484,9 @@ impl Hub {
     /// Asks who has not said that it has everything.
     fn ask(&mut self, now: Nanos) {
         self.go(HubState::Asking);
+        if self.job.as_ref().is_some_and(|job| job.describe) {
+            self.describe();
+        }
         let Some(job) = &self.job else { return };
         self.deadline = now + self.config.result_wait + job.window;
         let (round, awaited) = (job.round, self.group.awaited());
