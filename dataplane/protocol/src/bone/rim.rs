@@ -394,7 +394,7 @@ impl Rim {
             return; // silence is success
         }
         if complete && !asked {
-            arriving.told_complete += 1;
+            arriving.told_complete = arriving.told_complete.saturating_add(1);
             if arriving.told_complete > COMPLETE_TIMES {
                 transfer.report_at = Nanos::MAX;
                 return;
