@@ -393,7 +393,8 @@ impl Rim {
             transfer.report_at = Nanos::MAX;
             return; // silence is success
         }
-        if complete && !asked {
+        // Only a scheduled hub asks those of which it does not know.
+        if complete && !asked && arriving.control.method == Method::Scheduled {
             arriving.told_complete = arriving.told_complete.saturating_add(1);
             if arriving.told_complete > COMPLETE_TIMES {
                 transfer.report_at = Nanos::MAX;
@@ -446,7 +447,10 @@ impl Rim {
     fn on_heard(&mut self, round: u32, lacks: &[super::message::Span]) {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(arriving) = &transfer.arriving else { return };
-        if arriving.round() == round && self.state == RimState::Reporting && arriving.stored.is_covered_by(lacks) {
+        if arriving.round() == round
+            && self.state == RimState::Reporting
+            && arriving.stored.is_covered_by(lacks)
+        {
             transfer.report_at = Nanos::MAX;
             self.go(RimState::Receiving);
         }
