@@ -393,8 +393,8 @@ impl Rim {
             transfer.report_at = Nanos::MAX;
             return; // silence is success
         }
-        // Only a scheduled hub asks those of which it does not know.
-        if complete && !asked && arriving.control.method == Method::Scheduled {
+        // Where all are to answer, silence would be taken for a loss. Where many are, the hub asks at the end.
+        if complete && !asked && window > 0 {
             arriving.told_complete = arriving.told_complete.saturating_add(1);
             if arriving.told_complete > COMPLETE_TIMES {
                 transfer.report_at = Nanos::MAX;
