@@ -422,9 +422,8 @@ impl Hub {
 
     /// Sends the next packet of the round, or ends it.
     fn send_packet(&mut self, now: Nanos) {
-        let erasure = self.config.repair == Repair::Erasure;
         let Some(job) = &mut self.job else { return };
-        match job.next_packet(erasure) {
+        match job.next_packet(self.config.repair) {
             Ok(Some(data)) => {
                 self.deadline = (self.deadline + self.config.interval).max(now);
                 self.send(Body::Data(data));

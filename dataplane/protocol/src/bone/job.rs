@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::coding::Blocks;
 use super::hub::{millis, HubConfig, Offer, Outcome, Report};
-use super::message::{Control, Data};
+use super::message::{Control, Data, Repair};
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
 use crate::gather::ranges::Ranges;
@@ -125,10 +125,15 @@ impl Job {
     }
 
     /// The next packet of the round; `None`: it is over.
-    pub(super) fn next_packet(&mut self, erasure: bool) -> Result<Option<Data>, String> {
+    pub(super) fn next_packet(&mut self, repair: Repair) -> Result<Option<Data>, String> {
         let Some(Planned { bytes: range, shard }) = self.planned.pop_front() else { return Ok(None) };
         self.numbered += 1;
-        let last = !erasure && range.end == self.size;
+        // The paper's last packet is the file's. Where rounds have gaps, which may be few, it is the round's.
+        let last = match repair {
+            Repair::GoBackN => range.end == self.size,
+            Repair::Selective | Repair::Erasure => self.planned.is_empty(),
+        };
+        let erasure = repair == Repair::Erasure;
         let coded = self.block.as_ref().filter(|_| erasure).and_then(|block| block.coded_packet(shard));
         let bytes = match coded {
             Some(bytes) => bytes.to_vec(),

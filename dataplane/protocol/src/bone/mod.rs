@@ -23,6 +23,7 @@
 //! | "specific number of packets" in a round | the control parameters have it; fewer at the end of the file |
 //! | the formula of the packet size | see [`size`] |
 //! | where a packet belongs, when sizes vary | its offset in the file is in it, besides its number in the round |
+//! | packets numbered zero | the file's last one; with selective repeat and erasure coding the round's: rounds are short there |
 //! | the round's last packet is lost | a rim reports when it should have come, and some grace is over |
 //! | no rim joins | the hub announces again, a few times |
 //! | a rim that joined does not answer | the round is sent again; after a few such rounds it is let go |

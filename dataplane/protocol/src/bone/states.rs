@@ -1,6 +1,7 @@
 //! The states of hub and rim, and the steps between them: the paper's flowcharts.
 //!
-//! The machines go by these tables: a step that is not in them is a bug, which debug builds refuse.
+//! The machines go by these tables (a step that is not in them is a bug, which debug builds refuse), and
+//! docs/img/bone-hub.png and bone-rim.png are drawn from them.
 
 /// A step of a flowchart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
