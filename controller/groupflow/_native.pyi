@@ -162,6 +162,9 @@ def build_reply(
 ) -> bytes:
     """The frame that carries `reply` to a host; `request_id` 0 marks what the host did not ask for."""
 
+def bone_steps() -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
+    """The flowcharts of round multicast, of the hub and of the rim: from, when, to."""
+
 class NativeSwitch:
     """The switch core. Use `groupflow.Switch`, which speaks finsy's entities."""
 

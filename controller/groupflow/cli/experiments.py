@@ -14,6 +14,7 @@ from typing import Protocol, cast
 from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers, add_command
 
 PAPERS = {
+    "amcb": "round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
     "sakajiri": "receiver-side tuning on a server that gathers (Sakajiri et al.)",
     "icn2011": "split connections for group communication (Emina et al. 2011)",
     "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",

@@ -9,6 +9,7 @@
 A scenario is a value; build one in Python, or change one with `dataclasses.replace`.
 """
 
+from groupflow.sim.bone import Bone, BoneResult
 from groupflow.sim.diffusion import Diffusion, with_diffusion
 from groupflow.sim.model import (
     AgentOptions,
@@ -35,6 +36,8 @@ from groupflow.sim.runner import Progress, run
 __all__ = [
     "AgentOptions",
     "Arrivals",
+    "Bone",
+    "BoneResult",
     "Diffusion",
     "FifoOptions",
     "Flow",

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from groupflow.sim.bone import Bone
 from groupflow.topology import Topology
 
 if TYPE_CHECKING:
     from finsy.proto import p4r
 
-Kind: TypeAlias = Literal["p4", "fifo", "agent"]
+Kind: TypeAlias = Literal["p4", "fifo", "agent", "broadcast"]
 Variant: TypeAlias = Literal["tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound"]
 VARIANTS: tuple[Variant, ...] = ("tahoe", "reno", "newreno", "sack", "vegas", "cubic", "compound")
 Pattern: TypeAlias = Literal["constant", "poisson", "on_off"]
@@ -45,6 +46,8 @@ class LinkExtra:
     down_ns: tuple[tuple[int, int], ...] = ()
     """when the link is down: from, until"""
     queue_bytes: int | None = None
+    error_bytes: int | None = None
+    """of what a broadcast node sends on it: bytes from one bit error to the next, on average"""
 
 
 @dataclass(frozen=True)
@@ -250,11 +253,13 @@ class Scenario:
     sessions: tuple[GroupSession, ...] = ()
     """run by the controller; cache agents are where the topology has them"""
     splits: tuple[SplitSession, ...] = ()
+    bones: tuple[Bone, ...] = ()
     sample_ns: int = 10**6
     seed: int = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
     """what each switch is; p4 where nothing is said. An agent is a switch and its agent host in one: what
-    joins the two is no link. TCP connections of `splits` end at it; nothing passes it otherwise."""
+    joins the two is no link. TCP connections of `splits` end at it; nothing passes it otherwise. A broadcast
+    node is a satellite or a ground station: it repeats multicast at all its other ports."""
     fifos: Mapping[str, FifoOptions] = field(default_factory=dict[str, FifoOptions])
     """of switches that are fifos"""
     agents: Mapping[str, AgentOptions] = field(default_factory=dict[str, AgentOptions])

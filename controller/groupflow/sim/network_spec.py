@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from groupflow.sim import bone
 from groupflow.sim.model import (
     Arrivals,
     FifoOptions,
@@ -45,6 +46,7 @@ def network_spec(scenario: Scenario) -> str:
             "flows": _flows((*scenario.flows, *hops)),
             "relays": relays,
             "members": _members(scenario) if scenario.sessions else [],
+            "bones": bone.specs(topology, scenario.bones),
         }
     )
 
@@ -106,6 +108,8 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
         agent = scenario.topology.switches[name].agent
         rate = scenario.agent(name).packets_per_second
         return _host("agent", name, scenario.topology.hosts[agent or ""]) | {"packets_per_second": rate}
+    if scenario.kind(name) == "broadcast":
+        return {"kind": "broadcast", "name": name, "error_bytes": _errors(scenario, name)}
     if scenario.kind(name) == "fifo":
         return {"kind": "fifo", "name": name} | _fifo(name, scenario.fifo(name))
     return {
@@ -116,6 +120,16 @@ def _switch(scenario: Scenario, name: str) -> dict[str, object]:
         "drop_port": DROP_PORT,
         "queues": scenario.queues,
     }
+
+
+def _errors(scenario: Scenario, name: str) -> dict[str, int]:
+    """Bytes from one bit error to the next, by neighbour."""
+    errors: dict[str, int] = {}
+    for place, link in enumerate(scenario.topology.links):
+        mean = scenario.extra(place).error_bytes
+        if mean is not None and name in (link.a.node, link.b.node):
+            errors[link.b.node if name == link.a.node else link.a.node] = mean
+    return errors
 
 
 def _fifo(name: str, options: FifoOptions) -> dict[str, object]:

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from groupflow.sim.bone import BoneResult
+
 Series: TypeAlias = dict[str, list[float]]
 """Columns by name; a value that is not there is NaN."""
 
@@ -31,6 +33,8 @@ class FlowResult:
     ecn_reductions: int | None
     """of the window, for marked packets"""
     finished: bool | None
+    bone: Mapping[str, Any] | None = None
+    """of a hub"""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class Results:
     @cached_property
     def flows(self) -> dict[str, FlowResult]:
         return {form["flow"]: FlowResult(**form) for form in self.summary["flows"]}
+
+    @cached_property
+    def bones(self) -> dict[str, BoneResult]:
+        """Of hubs whose transfer is over."""
+        return {name: BoneResult(**flow.bone) for name, flow in self.flows.items() if flow.bone is not None}
 
     @cached_property
     def drops(self) -> tuple[Drop, ...]:

@@ -4,6 +4,7 @@
 
 use pyo3::prelude::*;
 
+mod bone;
 mod frame;
 mod messages;
 mod names;
@@ -14,6 +15,7 @@ mod switch;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    bone::register(module)?;
     messages::register(module)?;
     replies::register(module)?;
     sim::register(module)?;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use groupflow_netsim::spec::NetworkSpec;
 use groupflow_netsim::{
-    CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch, Recorder,
-    Sample, TraceRecord,
+    BoneSample, CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch,
+    Recorder, Sample, TraceRecord,
 };
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_switch::core::Generator;
@@ -283,7 +283,8 @@ fn summary(network: &Network, sample: &Sample) -> Value {
     let names = &network.spec().nodes;
     let seconds = sample.time.0 as f64 / 1e9;
     let members = network.spec().members.iter().map(|member| &member.name);
-    let flow_names = network.spec().flows.iter().map(|flow| &flow.name).chain(members);
+    let bones = network.spec().bones.iter().map(|bone| &bone.name);
+    let flow_names = network.spec().flows.iter().map(|flow| &flow.name).chain(members).chain(bones);
     let flows: Vec<Value> = flow_names
         .zip(&sample.flows)
         .map(|(name, flow)| {
@@ -303,6 +304,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
                 "finished": flow.finished.or(flow.tcp.map(|tcp| tcp.finished)),
+                "bone": flow.bone.as_ref().map(bone),
             })
         })
         .collect();
@@ -344,6 +346,20 @@ fn links(network: &Network, sample: &Sample) -> Vec<Value> {
         json!({"from": from, "to": far(link), "frames": link.frames, "bytes": link.bytes})
     };
     sample.links.iter().map(value).collect()
+}
+
+/// A transfer of round multicast.
+fn bone(transfer: &BoneSample) -> Value {
+    json!({
+        "done": transfer.done,
+        "duration_s": transfer.duration.0 as f64 / 1e9,
+        "sent_bytes": transfer.sent_bytes,
+        "packets": transfer.packets,
+        "rounds": transfer.rounds,
+        "answers": transfer.answers,
+        "complete": transfer.complete,
+        "lost": transfer.lost,
+    })
 }
 
 /// What session agents hold.

@@ -74,6 +74,7 @@ fn main() {
         flows,
         relays: vec![],
         members: vec![],
+        bones: vec![],
     };
     let mut network = Network::new(spec, &[]).expect("a valid network");
     network.set_threads(threads as usize);

@@ -8,6 +8,7 @@ use groupflow_switch::core::{Rate, SwitchConfig};
 use groupflow_switch::p4rt::PipelineConfig;
 
 use crate::agent::Agent;
+use crate::broadcast::Broadcast;
 use crate::ecn::Marker;
 use crate::engine::{Cell, Simulation};
 use crate::error::BuildError;
@@ -25,7 +26,7 @@ use crate::pausable::Pausable;
 use crate::pause::Thresholds;
 use crate::random::{Random, Stream};
 use crate::routes::{Routes, Step};
-use crate::spec::{AgentSpec, FifoSpec, LinkSpec, NetworkSpec, NodeKind};
+use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, LinkSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
 use crate::transit::Marks;
 use crate::wiring::{Inlet, Wiring, UNCONNECTED};
@@ -98,7 +99,7 @@ impl<'a> Builder<'a> {
             mailboxes,
             lookahead,
             sample,
-            self.spec.flows.len() + self.spec.members.len(),
+            self.spec.flows.len() + self.spec.members.len() + self.spec.bones.len(),
             places,
         ))
     }
@@ -206,6 +207,15 @@ impl<'a> Builder<'a> {
                 }
                 Ok(Node::Fifo(Box::new(fifo)))
             }
+            NodeKind::Broadcast(spec) => {
+                let mut medium = Broadcast::new(node, Arc::clone(&self.routes));
+                for attachment in attachments {
+                    let errors = self.error_bytes(node, spec, attachment.far)?;
+                    let (link, port) = (attachment.link, attachment.port);
+                    medium.attach(port, rate_of(link)?, self.limit(link), errors, (self.spec.seed, link));
+                }
+                Ok(Node::Broadcast(Box::new(medium)))
+            }
             NodeKind::Switch(spec) => {
                 let field = |name: &str| format!("nodes.{}.{name}", self.spec.nodes[node.index()].name);
                 let missing =
@@ -239,6 +249,22 @@ impl<'a> Builder<'a> {
             Some(bits) => Rate::bits_per_second(bits)
                 .map(Some)
                 .ok_or_else(|| BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
+        }
+    }
+
+    /// From one bit error to the next, of what leaves for a neighbour.
+    fn error_bytes(
+        &self,
+        node: NodeId,
+        spec: &BroadcastSpec,
+        far: NodeId,
+    ) -> Result<Option<u64>, BuildError> {
+        match spec.error_bytes.get(&self.spec.nodes[far.index()].name) {
+            Some(0) => {
+                let field = format!("nodes.{}.error_bytes", self.spec.nodes[node.index()].name);
+                Err(BuildError::new(field, "must be above zero"))
+            }
+            mean => Ok(mean.copied()),
         }
     }
 

@@ -25,8 +25,9 @@ pub struct QueueLimit {
     pub bytes: u64,
 }
 
+/// A port with its queue.
 #[derive(Debug)]
-struct Port {
+pub(crate) struct Port {
     transmitter: Transmitter,
     limit: QueueLimit,
     marker: Marker,
@@ -37,6 +38,29 @@ struct Port {
 }
 
 impl Port {
+    /// An empty one.
+    pub(crate) fn new(rate: Option<Rate>, limit: QueueLimit, marker: Marker) -> Port {
+        Port {
+            transmitter: Transmitter::new(rate),
+            limit,
+            marker,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            full: 0,
+        }
+    }
+
+    /// Packets and bytes that wait.
+    pub(crate) fn waiting(&mut self, now: Nanos) -> (u32, u64) {
+        self.settle(now);
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    /// Frames that found no room.
+    pub(crate) fn full(&self) -> u64 {
+        self.full
+    }
+
     /// Frames that have begun to be sent wait no more.
     #[inline]
     fn settle(&mut self, now: Nanos) {
@@ -51,7 +75,7 @@ impl Port {
 
     /// When a frame's last bit leaves; `None`: there is no room. It may be marked.
     #[inline]
-    fn queue(&mut self, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
+    pub(crate) fn queue(&mut self, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
         let bytes = head.len() as u32 + tail;
         self.settle(now);
         if self.transmitter.free_at() > now {
@@ -93,14 +117,7 @@ impl Fifo {
         if self.ports.len() <= place {
             self.ports.resize_with(place + 1, || None);
         }
-        self.ports[place] = Some(Port {
-            transmitter: Transmitter::new(rate),
-            limit,
-            marker: self.marker,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            full: 0,
-        });
+        self.ports[place] = Some(Port::new(rate, limit, self.marker));
     }
 
     /// A frame arrives.
@@ -120,8 +137,8 @@ impl Fifo {
     pub fn queues(&mut self, now: Nanos, mut each: impl FnMut(u16, u32, u64)) {
         for (number, port) in (0..).zip(&mut self.ports) {
             if let Some(port) = port {
-                port.settle(now);
-                each(number, port.waiting.len() as u32, port.waiting_bytes);
+                let (packets, bytes) = port.waiting(now);
+                each(number, packets, bytes);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use groupflow_pipeline::units::Nanos;
 
+use crate::bones::{self, Bone};
 use crate::error::BuildError;
 use crate::host::group_end::GroupEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
@@ -55,6 +56,7 @@ struct Member {
 pub(crate) struct Flows {
     pub(crate) flows: Vec<Flow>,
     members: Vec<Member>,
+    bones: Vec<Bone>,
     relays: Vec<Relay>,
     seed: u64,
     /// The flows on each link, by number.
@@ -92,6 +94,14 @@ impl Flows {
             }
             flows.members.push(resolved);
         }
+        for bone in &spec.bones {
+            let resolved = bones::resolve(spec, nodes, bone)?;
+            if let Some(other) = ports.insert((resolved.host, PROTOCOL_UDP, bone.udp_port), &bone.name) {
+                let problem = format!("{other:?} has the port already");
+                return Err(BuildError::new(format!("bones.{}.udp_port", bone.name), problem));
+            }
+            flows.bones.push(resolved);
+        }
         flows.relays = relays::resolve(spec, nodes, &flows.flows)?;
         Ok(flows)
     }
@@ -123,6 +133,12 @@ impl Flows {
         for (number, member) in (self.flows.len() as u32..).zip(&self.members) {
             if member.host == node {
                 ends.push(self.member_end(FlowId(number), member));
+            }
+        }
+        let before = self.flows.len() + self.members.len();
+        for (number, bone) in (before as u32..).zip(&self.bones) {
+            if bone.host == node {
+                ends.push(bone.end(FlowId(number), self.seed));
             }
         }
         Ok(ends)

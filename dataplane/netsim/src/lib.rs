@@ -8,6 +8,8 @@
 mod address_table;
 mod agent;
 mod barrier;
+mod bones;
+mod broadcast;
 mod build;
 mod drops;
 mod ecn;
@@ -49,6 +51,6 @@ pub use ids::{FlowId, LinkId, NodeId};
 pub use loss::LossSpec;
 pub use network::{FlowPath, Network};
 pub use record::{Files, Recorder};
-pub use sample::{CacheSample, FlowSample, LinkSample, QueueSample, Sample, TcpSample};
+pub use sample::{BoneSample, CacheSample, FlowSample, LinkSample, QueueSample, Sample, TcpSample};
 pub use switch::P4Switch;
 pub use trace::{TraceKind, TraceRecord};

@@ -3,6 +3,7 @@
 use groupflow_pipeline::units::Nanos;
 
 use crate::agent::Agent;
+use crate::broadcast::Broadcast;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
 use crate::host::Host;
@@ -18,6 +19,8 @@ pub enum Node {
     Host(Box<Host>),
     /// A router without P4.
     Fifo(Box<Fifo>),
+    /// A satellite, or its ground station.
+    Broadcast(Box<Broadcast>),
     /// A router without P4 that neighbours can pause.
     Pausable(Box<Pausable>),
     /// A switch that runs a P4 program.
@@ -32,7 +35,7 @@ impl Node {
     pub fn deadline(&mut self) -> Nanos {
         match self {
             Node::Host(host) => host.deadline(),
-            Node::Fifo(_) => Nanos::MAX,
+            Node::Fifo(_) | Node::Broadcast(_) => Nanos::MAX,
             Node::Pausable(router) => router.deadline(),
             Node::Switch(switch) => switch.deadline(),
             Node::Agent(agent) => agent.deadline(),
@@ -43,7 +46,7 @@ impl Node {
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         match self {
             Node::Host(host) => host.advance(exit),
-            Node::Fifo(_) => {}
+            Node::Fifo(_) | Node::Broadcast(_) => {}
             Node::Pausable(router) => router.advance(exit),
             Node::Switch(switch) => switch.advance(exit),
             Node::Agent(agent) => agent.advance(exit),
@@ -56,6 +59,7 @@ impl Node {
         match self {
             Node::Host(host) => host.receive(head, tail, exit),
             Node::Fifo(fifo) => fifo.receive(head, tail, exit),
+            Node::Broadcast(node) => node.receive(port, head, tail, exit),
             Node::Pausable(router) => router.receive(port, head, tail, exit),
             Node::Switch(switch) => switch.receive(port, head, tail, exit),
             Node::Agent(agent) => agent.receive(port, head, tail, exit),
@@ -81,6 +85,9 @@ impl Node {
             Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| {
                 queues.push(QueueSample { node, port, queue: 0, packets, bytes });
             }),
+            Node::Broadcast(medium) => medium.queues(now, |port, packets, bytes| {
+                queues.push(QueueSample { node, port, queue: 0, packets, bytes });
+            }),
             Node::Pausable(router) => router.queues(|port, packets, bytes| {
                 queues.push(QueueSample { node, port, queue: 0, packets, bytes });
             }),
@@ -102,7 +109,7 @@ impl Node {
         match self {
             Node::Fifo(fifo) => fifo.signals(list),
             Node::Pausable(router) => router.signals(list),
-            Node::Host(_) | Node::Switch(_) | Node::Agent(_) => {}
+            Node::Host(_) | Node::Broadcast(_) | Node::Switch(_) | Node::Agent(_) => {}
         }
     }
 
@@ -111,6 +118,7 @@ impl Node {
         match self {
             Node::Host(host) => host.drops(list),
             Node::Fifo(fifo) => fifo.drops(list),
+            Node::Broadcast(node) => node.drops(list),
             Node::Pausable(router) => router.drops(list),
             Node::Switch(switch) => switch.drops(list),
             Node::Agent(agent) => agent.drops(list),

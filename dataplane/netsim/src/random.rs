@@ -14,6 +14,8 @@ pub enum Stream {
     Flow(u32),
     /// When a host has messages to send.
     Messages(u32),
+    /// The bit errors of a directed link.
+    Errors(u32),
 }
 
 /// A stream of random numbers.
@@ -28,6 +30,7 @@ impl Random {
             Stream::Link(link) => u64::from(link) * 2,
             Stream::Flow(flow) => u64::from(flow) * 2 + 1,
             Stream::Messages(host) => 1 << 40 | u64::from(host),
+            Stream::Errors(link) => 2 << 40 | u64::from(link),
         });
         Random(rng)
     }

@@ -66,13 +66,14 @@ impl<W: Write> Recorder<W> {
         let spec = network.spec();
         let capacities = network.paths().iter().map(|path| path.capacity_bytes);
         let members = spec.members.iter().map(|member| member.name.clone());
-        let names = spec.flows.iter().map(|flow| flow.name.clone()).chain(members);
+        let bones = spec.bones.iter().map(|bone| bone.name.clone());
+        let names = spec.flows.iter().map(|flow| flow.name.clone()).chain(members).chain(bones);
         Ok(Recorder {
             files,
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
             flows: names.zip(capacities.chain(std::iter::repeat(0.0))).collect(),
             interval: Nanos(spec.sample_ns),
-            last: vec![FlowSample::default(); spec.flows.len() + spec.members.len()],
+            last: vec![FlowSample::default(); spec.flows.len() + spec.members.len() + spec.bones.len()],
             last_drops: Drops::new(),
             filled: HashMap::new(),
             failure: None,

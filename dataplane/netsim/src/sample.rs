@@ -30,6 +30,29 @@ pub struct FlowSample {
     pub finished: Option<bool>,
     /// State of a TCP sender.
     pub tcp: Option<TcpSample>,
+    /// Of a hub of round multicast: its transfer, when it is over.
+    pub bone: Option<BoneSample>,
+}
+
+/// A transfer of round multicast.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BoneSample {
+    /// Whether it ended as it should.
+    pub done: bool,
+    /// From the first signal to the end.
+    pub duration: Nanos,
+    /// Payload bytes sent.
+    pub sent_bytes: u64,
+    /// Packets that carried them.
+    pub packets: u64,
+    /// Rounds.
+    pub rounds: u32,
+    /// Reception results that came.
+    pub answers: u64,
+    /// Rims that said that they have everything.
+    pub complete: u32,
+    /// Rims that were given up.
+    pub lost: u32,
 }
 
 /// The state of a TCP sender.

@@ -2,11 +2,16 @@
 //!
 //! Scenario files are read in Python (`groupflow.sim`); this is what arrives here.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::loss::LossSpec;
+
+mod bone;
+
+pub use bone::{BoneRole, BoneSpec, HubSpec, MethodSpec, RepairSpec};
 
 /// A network, its traffic and what to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +36,9 @@ pub struct NetworkSpec {
     /// Members of group sessions, and cache agents. They are measured as flows, after the flows.
     #[serde(default)]
     pub members: Vec<MemberSpec>,
+    /// Hubs and rims of round multicast. They are measured as flows, after the members.
+    #[serde(default)]
+    pub bones: Vec<BoneSpec>,
 }
 
 /// A stream at a session agent: what comes by one TCP connection goes on by others.
@@ -124,6 +132,8 @@ pub enum NodeKind {
     Host(HostSpec),
     /// A router without P4: a queue a port, first in, first out, tail drop.
     Fifo(FifoSpec),
+    /// A satellite, or its ground station: repeats multicast at all other ports.
+    Broadcast(BroadcastSpec),
     /// A switch that runs a P4 program.
     Switch(SwitchSpec),
     /// A session agent: TCP connections end at it, none pass.
@@ -161,6 +171,14 @@ pub struct FifoSpec {
     /// Tells neighbours to stop (IEEE 802.1Qbb, XOFF and XON).
     #[serde(default)]
     pub pause: Option<PauseSpec>,
+}
+
+/// Bit errors of a satellite or a ground station.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BroadcastSpec {
+    /// Of what leaves for the neighbour of this name: bytes from one error to the next, on average.
+    #[serde(default)]
+    pub error_bytes: BTreeMap<String, u64>,
 }
 
 /// When a neighbour is told to stop, and when to go on.

@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_pipeline::units::Nanos;
 
+use super::bone_end::BoneEnd;
 use super::group_end::GroupEnd;
 use super::shaper::Shaper;
 use super::tcp_end::TcpEnd;
@@ -32,6 +33,8 @@ pub enum EndKind {
     Tcp(Box<TcpEnd>),
     /// A member of a group session, or a cache agent.
     Group(Box<GroupEnd>),
+    /// A hub or a rim of round multicast.
+    Bone(Box<BoneEnd>),
 }
 
 /// One end of a flow.
@@ -58,6 +61,7 @@ impl End {
             EndKind::UdpSource { source, .. } => source.due(),
             EndKind::Tcp(tcp) => tcp.deadline(),
             EndKind::Group(group) => group.deadline(),
+            EndKind::Bone(bone) => bone.deadline(),
             EndKind::UdpSink(_) => Nanos::MAX,
         }
     }
@@ -68,6 +72,7 @@ impl End {
             EndKind::UdpSource { waiting, .. } => waiting.front().map_or(Nanos::MAX, |&(since, _)| since),
             EndKind::Tcp(tcp) => tcp.wants(),
             EndKind::Group(group) => group.wants(),
+            EndKind::Bone(bone) => bone.wants(),
             EndKind::UdpSink(_) => Nanos::MAX,
         };
         wants.max(self.shaper.next())
@@ -86,6 +91,7 @@ impl End {
             }
             EndKind::Tcp(tcp) => tcp.on_timer(now),
             EndKind::Group(group) => group.on_timer(now),
+            EndKind::Bone(bone) => bone.on_timer(now),
             EndKind::UdpSink(_) => {}
         }
     }
@@ -97,6 +103,7 @@ impl End {
             EndKind::UdpSink(sink) => sink.receive(now, segment, length),
             EndKind::Tcp(tcp) => tcp.receive(now, segment, length, ecn),
             EndKind::Group(group) => group.receive(now, from, segment),
+            EndKind::Bone(bone) => bone.receive(now, from, segment),
         }
     }
 
@@ -109,6 +116,7 @@ impl End {
             }
             EndKind::Tcp(tcp) => tcp.poll(now, head),
             EndKind::Group(group) => group.poll(now, head),
+            EndKind::Bone(bone) => bone.poll(now, head),
             EndKind::UdpSink(_) => None,
         };
         if tail.is_some() {
@@ -130,6 +138,7 @@ impl End {
         match &self.kind {
             EndKind::Tcp(tcp) => tcp.malformed(),
             EndKind::Group(group) => group.malformed(),
+            EndKind::Bone(bone) => bone.malformed(),
             _ => 0,
         }
     }
@@ -140,6 +149,7 @@ impl End {
             EndKind::UdpSource { source, .. } => sample.sent_packets = source.sent(),
             EndKind::Tcp(tcp) => tcp.sample(sample),
             EndKind::Group(group) => group.sample(sample),
+            EndKind::Bone(bone) => bone.sample(sample),
             EndKind::UdpSink(sink) => {
                 sample.delivered_packets = sink.packets;
                 sample.delivered_bytes = sink.bytes;

@@ -18,9 +18,9 @@ use crate::spec::{MemberRole, MemberSpec};
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
 
 /// What a sender sends: byte n of a stream is known to everyone.
-struct Pattern(u64);
+pub(super) struct Pattern(pub(super) u64);
 
-fn pattern(at: u64) -> u8 {
+pub(super) fn pattern(at: u64) -> u8 {
     (at ^ at >> 8 ^ at >> 16).wrapping_mul(167) as u8
 }
 
@@ -225,7 +225,7 @@ impl GroupEnd {
 }
 
 /// RFC 1112: the low 23 bits of the address.
-fn multicast_mac(address: Ipv4Addr) -> [u8; 6] {
+pub(super) fn multicast_mac(address: Ipv4Addr) -> [u8; 6] {
     let [_, b, c, d] = address.octets();
     [0x01, 0x00, 0x5E, b & 0x7F, c, d]
 }

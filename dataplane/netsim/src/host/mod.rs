@@ -3,6 +3,7 @@
 //! An end is asked for a packet when the interface can take it: what a flow has to send waits in the
 //! flow, as under a kernel that limits what it queues, and flows take turns.
 
+pub mod bone_end;
 mod end;
 pub mod group_end;
 mod messages;

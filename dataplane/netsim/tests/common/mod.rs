@@ -28,6 +28,7 @@ impl Lab {
             flows: vec![],
             relays: vec![],
             members: vec![],
+            bones: vec![],
         };
         Lab { spec, ports: HashMap::new() }
     }

@@ -1,0 +1,115 @@
+"""Round multicast between caches (docs/amcb.md): a hub's file to many rims, over a satellite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from groupflow.topology import Topology
+
+Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
+Repair: TypeAlias = Literal["go_back_n", "selective", "erasure"]
+
+PORT = 7000
+GROUP = "239.192.0.1"
+
+
+@dataclass(frozen=True)
+class Bone:
+    """A file from a hub to rims. Times in ns, sizes in bytes of payload."""
+
+    name: str
+    hub: str
+    """host"""
+    rims: tuple[str, ...]
+    """hosts"""
+    size: int
+    interval_ns: int
+    """from one packet to the next"""
+    result_wait_ns: int
+    """how long reception results are gathered, from a round's last packet on"""
+    join_wait_ns: int
+    method: Method = "scheduled"
+    repair: Repair = "go_back_n"
+    packet: int = 1000
+    """of every packet; scheduled: of the first round's"""
+    packets: tuple[int, int] = (64, 1400)
+    """the smallest and largest that the size becomes, where it is adapted"""
+    per_round: int = 64
+    """packets"""
+    grace_ns: int = 500_000_000
+    """how much later than expected a packet may come"""
+    crowd: int = 16
+    """with more rims than this, not all answer"""
+    per_answer_ns: int = 20_000_000
+    """how far answers are apart then"""
+    patience: int = 20
+    """so often is a rim asked that does not answer"""
+    spans_ns: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
+    """of rims that come late or leave: when they come, and when they leave"""
+
+    def rim(self, host: str) -> str:
+        """The name under which a rim is measured; the hub is measured under the bone's."""
+        return f"{self.name}-{host}"
+
+
+@dataclass(frozen=True)
+class BoneResult:
+    """A transfer that is over, as its hub saw it."""
+
+    done: bool
+    duration_s: float
+    """from the first signal until the hub knows the end"""
+    sent_bytes: int
+    """of payload, whatever is sent again included"""
+    packets: int
+    rounds: int
+    answers: int
+    """reception results that came"""
+    complete: int
+    """rims that said that they have everything"""
+    lost: int
+    """rims that were given up"""
+
+
+def specs(topology: Topology, bones: tuple[Bone, ...]) -> list[dict[str, Any]]:
+    """As the core reads them (dataplane/netsim/src/spec/bone.rs)."""
+    found: list[dict[str, Any]] = []
+    for bone in bones:
+        role = {
+            "kind": "hub",
+            "bytes": bone.size,
+            "group": GROUP,
+            "group_port": PORT,
+            "method": bone.method,
+            "repair": bone.repair,
+            "packet": bone.packet,
+            "least_packet": bone.packets[0],
+            "most_packet": bone.packets[1],
+            "per_round": bone.per_round,
+            "interval_ns": bone.interval_ns,
+            "join_wait_ns": bone.join_wait_ns,
+            "result_wait_ns": bone.result_wait_ns,
+            "grace_ns": bone.grace_ns,
+            "crowd": bone.crowd,
+            "per_answer_ns": bone.per_answer_ns,
+            "patience": bone.patience,
+            "max_rims": max(1, len(bone.rims)),
+            "targets": [str(topology.hosts[rim].ip) for rim in bone.rims],
+        }
+        found.append({"name": bone.name, "host": bone.hub, "udp_port": PORT, "role": role})
+        for rim in bone.rims:
+            start, stop = bone.spans_ns.get(rim, (0, None))
+            found.append(
+                {
+                    "name": bone.rim(rim),
+                    "host": rim,
+                    "udp_port": PORT,
+                    "start_ns": start,
+                    "stop_ns": stop,
+                    "role": {"kind": "rim"},
+                }
+            )
+    return found

@@ -1,0 +1,72 @@
+//! Hubs and rims of round multicast, resolved.
+
+use std::collections::HashMap;
+use std::net::SocketAddrV4;
+
+use crate::error::BuildError;
+use crate::host::bone_end::BoneEnd;
+use crate::host::{End, EndKind, Shaper};
+use crate::ids::{FlowId, NodeId};
+use crate::spec::{BoneRole, BoneSpec, NetworkSpec, NodeKind};
+use crate::wire::{Addresses, PROTOCOL_UDP};
+
+/// The smallest and the largest packet.
+const PACKETS: std::ops::RangeInclusive<u16> = 1..=groupflow_protocol::bone::message::MAX_PACKET;
+
+/// A hub or a rim at its host.
+#[derive(Debug)]
+pub(crate) struct Bone {
+    pub(crate) host: NodeId,
+    spec: BoneSpec,
+    addresses: Addresses,
+}
+
+impl Bone {
+    pub(crate) fn end(&self, flow: FlowId, seed: u64) -> End {
+        let targets = match &self.spec.role {
+            BoneRole::Hub(hub) => {
+                hub.targets.iter().map(|&ip| SocketAddrV4::new(ip, hub.group_port)).collect()
+            }
+            BoneRole::Rim => Vec::new(),
+        };
+        let seed = seed.wrapping_add(u64::from(flow.0));
+        let kind = EndKind::Bone(Box::new(BoneEnd::new(self.addresses, &self.spec, targets, seed)));
+        let (protocol, port) = (PROTOCOL_UDP, self.spec.udp_port);
+        End { flow, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
+    }
+}
+
+pub(crate) fn resolve(
+    spec: &NetworkSpec,
+    nodes: &HashMap<&str, NodeId>,
+    bone: &BoneSpec,
+) -> Result<Bone, BuildError> {
+    let refuse =
+        |name: &str, problem: String| BuildError::new(format!("bones.{}.{name}", bone.name), problem);
+    let unknown = || refuse("host", format!("unknown host {:?}", bone.host));
+    let node = *nodes.get(bone.host.as_str()).ok_or_else(unknown)?;
+    let NodeKind::Host(host) = &spec.nodes[node.index()].kind else { return Err(unknown()) };
+    if let BoneRole::Hub(hub) = &bone.role {
+        if !hub.group.is_multicast() {
+            return Err(refuse("role.group", format!("{} is no multicast address", hub.group)));
+        }
+        if !PACKETS.contains(&hub.packet) {
+            return Err(refuse(
+                "role.packet",
+                format!("{} is not between 1 and {}", hub.packet, PACKETS.end()),
+            ));
+        }
+        if hub.interval_ns == 0 {
+            return Err(refuse("role.interval_ns", "must be above zero".into()));
+        }
+    }
+    let addresses = Addresses {
+        source_mac: host.mac.0,
+        destination_mac: host.gateway_mac.0,
+        source: host.ip,
+        destination: host.ip,
+        source_port: bone.udp_port,
+        destination_port: bone.udp_port,
+    };
+    Ok(Bone { host: node, spec: bone.clone(), addresses })
+}

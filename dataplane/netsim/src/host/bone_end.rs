@@ -1,0 +1,215 @@
+//! A hub or a rim of round multicast: the machines of `groupflow_protocol::bone`.
+//!
+//! Files are real bytes, and a rim compares each that it would store.
+
+use std::net::SocketAddrV4;
+
+use groupflow_pipeline::units::Nanos;
+use groupflow_protocol::bone::{
+    FileName, Hub, HubConfig, HubEvent, Offer, Outcome, Rim, RimConfig, RimEvent, RimId, TransferId,
+};
+use groupflow_protocol::{Datagram, Dest, Transmit};
+
+use super::group_end::{multicast_mac, pattern, Pattern};
+use crate::sample::{BoneSample, FlowSample};
+use crate::spec::{BoneRole, BoneSpec, HubSpec};
+use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
+
+#[derive(Debug)]
+enum Machine {
+    Hub(Box<Hub>),
+    Rim(Box<Rim>),
+}
+
+/// A hub or a rim.
+#[derive(Debug)]
+pub struct BoneEnd {
+    addresses: Addresses,
+    machine: Machine,
+    start: Nanos,
+    /// When a rim leaves.
+    stop: Nanos,
+    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    pending: Nanos,
+    /// Time must pass between two calls of its own accord.
+    not_before: Nanos,
+    sent: u64,
+    received: u64,
+    corrupt: u64,
+    malformed: u64,
+    delivered: u64,
+    sample: BoneSample,
+}
+
+impl BoneEnd {
+    /// `addresses` are those of what it sends, but for the destination; `targets` the rims of unicast.
+    pub fn new(addresses: Addresses, spec: &BoneSpec, targets: Vec<SocketAddrV4>, seed: u64) -> BoneEnd {
+        let machine = match &spec.role {
+            BoneRole::Hub(hub) => Machine::Hub(Box::new(make_hub(hub, targets))),
+            BoneRole::Rim => {
+                let id = RimId(u32::from(addresses.source));
+                Machine::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed })))
+            }
+        };
+        BoneEnd {
+            addresses,
+            machine,
+            start: Nanos(spec.start_ns),
+            stop: spec.stop_ns.map_or(Nanos::MAX, Nanos),
+            pending: Nanos::MAX,
+            not_before: Nanos(spec.start_ns),
+            sent: 0,
+            received: 0,
+            corrupt: 0,
+            malformed: 0,
+            delivered: 0,
+            sample: BoneSample::default(),
+        }
+    }
+
+    /// When it has something to do.
+    pub fn deadline(&self) -> Nanos {
+        if self.pending < Nanos::MAX {
+            return Nanos::MAX; // it will be polled
+        }
+        let deadline = match &self.machine {
+            Machine::Hub(hub) => hub.next_deadline(),
+            Machine::Rim(rim) => rim.next_deadline(),
+        };
+        deadline.unwrap_or(Nanos::MAX).min(self.stop).max(self.not_before)
+    }
+
+    /// Since when it may have something to send.
+    pub fn wants(&self) -> Nanos {
+        self.pending
+    }
+
+    /// Its time has come.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.stop <= now {
+            self.stop = Nanos::MAX;
+            if let Machine::Rim(rim) = &mut self.machine {
+                rim.leave();
+            }
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    /// A datagram arrives: a UDP header and what follows.
+    pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
+        let Some(bytes) = segment.get(UDP..).filter(|_| now >= self.start) else { return };
+        self.received += 1;
+        let datagram = Datagram { from, bytes };
+        let result = match &mut self.machine {
+            Machine::Hub(hub) => hub.handle(now, datagram),
+            Machine::Rim(rim) => rim.handle(now, datagram),
+        };
+        self.malformed += u64::from(result.is_err());
+        self.store();
+        self.pending = self.pending.min(now);
+    }
+
+    /// Compares what a rim would store.
+    fn store(&mut self) {
+        let Machine::Rim(rim) = &mut self.machine else { return };
+        while let Some(write) = rim.next_write() {
+            let wrong = (write.offset..).zip(&write.bytes).filter(|(at, &byte)| byte != pattern(*at)).count();
+            self.corrupt += wrong as u64;
+        }
+        for event in rim.events() {
+            self.sample.done |= event == RimEvent::Complete;
+        }
+        self.delivered = rim.bytes();
+    }
+
+    /// Writes the packet to send now, if there is one. Gives its tail.
+    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        self.not_before = now + Nanos(1);
+        let transmit = match &mut self.machine {
+            Machine::Hub(hub) => hub.poll_transmit(now),
+            Machine::Rim(rim) => rim.poll_transmit(now),
+        };
+        self.listen();
+        let Some(transmit) = transmit else {
+            self.pending = Nanos::MAX;
+            return None;
+        };
+        self.pending = now;
+        self.sent += 1;
+        self.write(&transmit, head);
+        Some(0)
+    }
+
+    fn listen(&mut self) {
+        let Machine::Hub(hub) = &mut self.machine else { return };
+        for event in hub.events() {
+            if let HubEvent::Ended(report) = event {
+                self.sample = BoneSample {
+                    done: report.outcome == Outcome::Done,
+                    duration: report.ended.saturating_sub(report.started),
+                    sent_bytes: report.sent,
+                    packets: report.packets,
+                    rounds: report.rounds,
+                    answers: report.answers,
+                    complete: report.complete as u32,
+                    lost: report.lost as u32,
+                };
+            }
+        }
+    }
+
+    fn write(&self, transmit: &Transmit, head: &mut Vec<u8>) {
+        let Dest::Host(to) = transmit.dest else { return };
+        let mac =
+            if to.ip().is_multicast() { multicast_mac(*to.ip()) } else { self.addresses.destination_mac };
+        let addresses = Addresses { destination: *to.ip(), destination_mac: mac, ..self.addresses };
+        let length = (UDP + transmit.bytes.len()) as u32;
+        Template::new(&addresses, PROTOCOL_UDP).begin(head, length, 0);
+        head.extend_from_slice(&self.addresses.source_port.to_be_bytes());
+        head.extend_from_slice(&to.port().to_be_bytes());
+        head.extend_from_slice(&(length as u16).to_be_bytes());
+        head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
+        head.extend_from_slice(&transmit.bytes);
+    }
+
+    /// Datagrams that the machine refused, and bytes that were not those that were sent.
+    pub fn malformed(&self) -> u64 {
+        self.malformed + self.corrupt
+    }
+
+    /// Measures the hub or the rim.
+    pub fn sample(&self, sample: &mut FlowSample) {
+        sample.sent_packets = self.sent;
+        sample.delivered_packets = self.received;
+        sample.delivered_bytes = self.delivered;
+        sample.finished = Some(self.sample.done);
+        sample.bone = matches!(self.machine, Machine::Hub(_)).then_some(self.sample);
+    }
+}
+
+fn make_hub(spec: &HubSpec, targets: Vec<SocketAddrV4>) -> Hub {
+    let mut hub = Hub::new(HubConfig {
+        group: SocketAddrV4::new(spec.group, spec.group_port),
+        method: spec.method.into(),
+        repair: spec.repair.into(),
+        packet: spec.packet,
+        sizes: (spec.least_packet, spec.most_packet),
+        per_round: spec.per_round,
+        interval: Nanos(spec.interval_ns),
+        join_wait: Nanos(spec.join_wait_ns),
+        result_wait: Nanos(spec.result_wait_ns),
+        grace: Nanos(spec.grace_ns),
+        crowd: spec.crowd as usize,
+        per_answer: Nanos(spec.per_answer_ns),
+        patience: spec.patience,
+        max_rims: spec.max_rims as usize,
+        targets,
+        transfer: TransferId(0),
+    });
+    let source = Box::new(Pattern(spec.bytes));
+    if let Ok(name) = FileName::parse("file") {
+        // There is room for one file.
+        let _ = hub.push(Offer { name, mode: 0o644, digest: [0; 32], source });
+    }
+    hub
+}

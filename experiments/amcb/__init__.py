@@ -1,0 +1,1 @@
+"""Adaptive Multicasting Cache Bone: round multicast over a satellite link, in netsim."""
