@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::coding::Blocks;
-use super::hub::{millis, HubConfig, Offer, Outcome, Report};
+use super::hub::{millis, HubConfig};
 use super::message::{Control, Data, Repair};
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
+use super::transfer::{Offer, Outcome, Report};
 use crate::gather::ranges::Ranges;
 use crate::ids::Nanos;
 

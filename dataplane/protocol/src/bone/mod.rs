@@ -4,6 +4,7 @@
 //! | here | is |
 //! |---|---|
 //! | [`Hub`], [`Rim`] | the machines: who sends, who receives |
+//! | [`Offer`], [`Report`] | a file to send, and what came of it |
 //! | [`states`] | the steps each of them takes: the paper's two flowcharts |
 //! | [`message`] | what they tell each other |
 //! | [`size`] | the size of the next round's packets |
@@ -59,10 +60,12 @@ pub mod reception;
 mod rim;
 pub mod size;
 pub mod states;
+mod transfer;
 
-pub use hub::{Hub, HubConfig, HubEvent, Offer, Outcome, Report};
+pub use hub::{Hub, HubConfig, HubEvent};
 pub use message::{MessageError, Method, Repair};
 pub use names::{FileName, RimId, TransferId, MAX_NAME};
 pub use reception::Write;
 pub use rim::{Rim, RimConfig, RimEvent};
 pub use states::{HubState, RimState};
+pub use transfer::{Offer, Outcome, Report};
