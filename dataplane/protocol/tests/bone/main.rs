@@ -3,7 +3,7 @@
 mod messages;
 mod world;
 
-use groupflow_protocol::bone::{HubState, Method, Outcome, Repair, RimId};
+use groupflow_protocol::bone::{HubConfig, HubState, Method, Outcome, Repair, RimId};
 use groupflow_protocol::Nanos;
 use proptest::prelude::*;
 use world::{config, file, Medium, World};
@@ -148,12 +148,14 @@ fn an_empty_file_is_a_file_and_one_that_shrinks_is_given_up() {
     assert!(world.rims.iter().all(|host| (host.abandoned, host.completed) == (1, 1)));
 }
 
-/// The medium's delays let the control parameters come after the only round: the rim knows of it by being asked.
+/// The medium's delays let the control parameters come after the only round: the rim knows of it by being asked, since
+/// a crowd's silence is not taken for a loss.
 #[test]
 fn a_rim_that_heard_nothing_of_a_round_can_say_what_it_lacks() {
     let medium = Medium { jitter_ms: 17, ..CLEAN };
     for seed in 0..40 {
-        let mut world = World::new(config(Method::Scheduled, Repair::Selective, 3), 3, medium, seed);
+        let hub = HubConfig { crowd: 0, ..config(Method::Scheduled, Repair::Selective, 3) };
+        let mut world = World::new(hub, 3, medium, seed);
         world.offer("a", file(1));
         world.run(1, DAY);
         assert_eq!((world.reports[0].complete, world.reports[0].lost), (3, 0), "{seed}");
