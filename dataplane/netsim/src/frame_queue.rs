@@ -4,6 +4,7 @@
 //! costs 16 bytes and its head, and no allocation once the buffers have grown to the traffic.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use groupflow_pipeline::units::Nanos;
 
@@ -26,6 +27,23 @@ pub fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
     batch.reserve(RECORD + head.len());
     batch.extend_from_slice(&record.to_le_bytes());
     batch.extend_from_slice(head);
+}
+
+/// The first frame of a queue, where it lies.
+#[derive(Debug)]
+pub struct Lent {
+    batch: Batch,
+    head: Range<usize>,
+    /// Bytes that exist as a length only.
+    pub tail: u32,
+}
+
+impl Lent {
+    /// The frame's head.
+    #[inline]
+    pub fn head(&mut self) -> &mut [u8] {
+        &mut self.batch[self.head.clone()]
+    }
 }
 
 /// First in, first out; the times never decrease.
@@ -87,23 +105,37 @@ impl FrameQueue {
         }
     }
 
-    /// Takes the first frame; its head goes into `head`. Gives time and tail.
-    #[inline]
-    pub fn pop(&mut self, head: &mut Vec<u8>) -> Option<(Nanos, u32)> {
-        let batch = self.batches.front()?;
+    /// Lends the first frame: until it is given back, others may be pushed but none taken.
+    #[inline(always)]
+    pub fn lend(&mut self) -> Option<Lent> {
+        let batch = self.batches.front_mut()?;
         let record = &batch[self.offset..self.offset + RECORD];
-        let time = Nanos(u64_of(&record[..8]));
-        let tail = u32_of(&record[8..12]);
+        let (tail, bytes) = (u32_of(&record[8..12]), u32_of(&record[12..]) as usize);
         let start = self.offset + RECORD;
-        let end = start + u32_of(&record[12..]) as usize;
-        head.clear();
-        head.extend_from_slice(&batch[start..end]);
-        self.offset = end;
-        if end == batch.len() {
-            self.drop_front();
+        let head = start..start + bytes;
+        Some(Lent { batch: std::mem::take(batch), head, tail })
+    }
+
+    /// Takes back what was lent; its frame is gone from the queue.
+    #[inline(always)]
+    pub fn give_back(&mut self, lent: Lent) {
+        let Lent { mut batch, head, .. } = lent;
+        self.offset = head.end;
+        let Some(front) = self.batches.front_mut() else { return };
+        if !front.is_empty() {
+            // Frames that were pushed meanwhile, where the batch was the last one.
+            batch.append(front);
         }
-        self.next = self.time_at_offset();
-        Some((time, tail))
+        match batch.get(head.end..head.end + 8) {
+            Some(time) => {
+                self.next = Nanos(u64_of(time));
+                *front = batch;
+            }
+            None => {
+                *front = batch;
+                self.drop_front();
+            }
+        }
     }
 
     /// Bytes of memory held.
@@ -111,6 +143,7 @@ impl FrameQueue {
         self.batches.iter().chain(&self.spare).map(Vec::capacity).sum()
     }
 
+    /// Goes on to the next batch: all frames of the first are gone.
     fn drop_front(&mut self) {
         self.offset = 0;
         if let Some(mut batch) = self.batches.pop_front() {
@@ -119,6 +152,7 @@ impl FrameQueue {
                 self.spare.push(batch);
             }
         }
+        self.next = self.time_at_offset();
     }
 
     #[inline]
@@ -145,8 +179,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn drain(queue: &mut FrameQueue) -> Vec<(Nanos, Vec<u8>, u32)> {
-        let mut head = Vec::new();
-        std::iter::from_fn(|| queue.pop(&mut head).map(|(time, tail)| (time, head.clone(), tail))).collect()
+        std::iter::from_fn(|| take(queue)).collect()
+    }
+
+    fn take(queue: &mut FrameQueue) -> Option<(Nanos, Vec<u8>, u32)> {
+        let time = queue.next();
+        let mut lent = queue.lend()?;
+        let frame = (time, lent.head().to_vec(), lent.tail);
+        queue.give_back(lent);
+        Some(frame)
     }
 
     proptest! {
@@ -177,13 +218,29 @@ mod tests {
     }
 
     #[test]
+    fn frames_may_be_pushed_while_one_is_lent() {
+        let mut queue = FrameQueue::default();
+        queue.push(Nanos(1), &[1; 3], 10);
+        queue.push(Nanos(2), &[2; 5], 20);
+        let lent = queue.lend().expect("the first");
+        queue.push(Nanos(3), &[3; 2], 30);
+        queue.give_back(lent);
+        let lent = queue.lend().expect("the second");
+        queue.give_back(lent);
+        let mut lent = queue.lend().expect("the last");
+        assert_eq!((lent.tail, lent.head()), (30, &mut [3; 2][..]));
+        queue.push(Nanos(4), &[], 40);
+        queue.give_back(lent);
+        assert_eq!(drain(&mut queue), [(Nanos(4), vec![], 40)]);
+    }
+
+    #[test]
     fn memory_does_not_grow_with_the_frames_that_passed() {
         let mut queue = FrameQueue::default();
-        let mut head = Vec::new();
         let mut held = Vec::new();
         for round in 0..100u64 {
             (0..1000).for_each(|n| queue.push(Nanos(round * 1000 + n), &[7; 54], 1460));
-            while queue.pop(&mut head).is_some() {}
+            while take(&mut queue).is_some() {}
             held.push(queue.memory());
         }
         assert_eq!(held[10], held[99]);

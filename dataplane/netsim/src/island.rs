@@ -49,14 +49,12 @@ pub struct Island {
     pub leaves: Vec<Leaf>,
     /// Frames that switches and routers took.
     pub hops: u64,
-    /// The frame at hand.
-    head: Vec<u8>,
 }
 
 impl Island {
     /// An island whose nodes have not started.
     pub fn new(slots: Vec<Slot>, wiring: Wiring, leaves: Vec<Leaf>) -> Island {
-        let mut island = Island { slots, wiring, leaves, hops: 0, head: Vec::new() };
+        let mut island = Island { slots, wiring, leaves, hops: 0 };
         for slot in &mut island.slots {
             island.wiring.tree.set(slot.leaf, slot.node.deadline());
         }
@@ -100,15 +98,17 @@ impl Island {
     fn arrive(&mut self, now: Nanos, number: usize) {
         let inlet = &mut self.wiring.inlets[number];
         let (place, port) = (inlet.place, inlet.port);
-        let Some((_, tail)) = inlet.queue.pop(&mut self.head) else { return };
-        self.wiring.tree.set(inlet.leaf, inlet.queue.next());
-        let slot = &mut self.slots[place];
+        let Some(mut frame) = inlet.queue.lend() else { return };
+        let (slot, tail) = (&mut self.slots[place], frame.tail);
         if let Some(tracer) = &mut self.wiring.tracer {
-            tracer.record(now, place, slot.id, TraceKind::Received, port, &self.head, tail);
+            tracer.record(now, place, slot.id, TraceKind::Received, port, frame.head(), tail);
         }
         self.hops += u64::from(slot.node.forwards());
         let (node, mut exit) = at(slot, &mut self.wiring, now, place);
-        node.receive(port, &mut self.head, tail, &mut exit);
+        node.receive(port, frame.head(), tail, &mut exit);
+        let inlet = &mut self.wiring.inlets[number];
+        inlet.queue.give_back(frame);
+        self.wiring.tree.set(inlet.leaf, inlet.queue.next());
         self.reschedule(place);
     }
 

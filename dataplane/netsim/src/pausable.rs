@@ -83,8 +83,6 @@ pub struct Pausable {
     thresholds: Option<Thresholds>,
     marker: Marker,
     no_route: u64,
-    /// The frame at hand.
-    head: Vec<u8>,
 }
 
 impl Pausable {
@@ -96,7 +94,7 @@ impl Pausable {
         marker: Marker,
     ) -> Pausable {
         let due = MinTree::new(0);
-        Pausable { node, routes, ports: Vec::new(), due, thresholds, marker, no_route: 0, head: Vec::new() }
+        Pausable { node, routes, ports: Vec::new(), due, thresholds, marker, no_route: 0 }
     }
 
     /// Attaches a link, before anything has happened.
@@ -171,13 +169,13 @@ impl Pausable {
             let (head, tail) = pause::frame(port.restraint.tell(exit.now));
             let (_, sent) = port.transmitter.send(exit.now, head.len() as u32 + tail);
             exit.send(number, sent, &head, tail);
-        } else if let (Some((_, tail)), Some(input)) =
-            (port.frames.pop(&mut self.head), port.inputs.pop_front())
-        {
-            let bytes = self.head.len() as u32 + tail;
+        } else if let (Some(mut frame), Some(input)) = (port.frames.lend(), port.inputs.pop_front()) {
+            let bytes = frame.head().len() as u32 + frame.tail;
             port.bytes -= u64::from(bytes);
             let (_, sent) = port.transmitter.send(exit.now, bytes);
-            exit.send(number, sent, &self.head, tail);
+            let tail = frame.tail;
+            exit.send(number, sent, frame.head(), tail);
+            port.frames.give_back(frame);
             if let Some(Some(from)) = self.ports.get_mut(usize::from(input)) {
                 from.restraint.leave();
             }

@@ -46,7 +46,7 @@ pub use info::{
 };
 pub use packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Fate, Frame, Ingress, Instance,
-    Outcome, Packet, Preserved, Verdict,
+    Outcome, Packet, Preserved, Unicast, Verdict,
 };
-pub use pipeline::{Engine, Options, Pipeline, Stats};
+pub use pipeline::{AtHand, Engine, Options, Pipeline, Stats};
 pub use program::Program;

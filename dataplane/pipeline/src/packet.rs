@@ -137,6 +137,24 @@ pub struct Ingress {
     pub digests: Box<[Digest]>,
 }
 
+impl Ingress {
+    /// Without a packet, a clone or messages.
+    pub(crate) fn nothing(verdict: Verdict) -> Ingress {
+        Ingress { verdict, packet: None, clone: None, digests: Box::default() }
+    }
+}
+
+/// A packet that ingress sends to one port, as the switch's queues see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unicast {
+    /// Where to. It may be a port the switch does not have.
+    pub port: Port,
+    /// `standard_metadata.priority`: the queue at the port, 0 the lowest.
+    pub priority: u8,
+    /// Bytes of the frame that will leave if egress neither adds nor removes headers.
+    pub bytes: u32,
+}
+
 /// What egress did with a packet whose frame went to a buffer of the caller.
 #[derive(Debug, Clone)]
 pub struct Outcome {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::interpret;
 use crate::native::Native;
-use crate::packet::{Arrival, Departure, Egress, Emission, Fate, Frame, Ingress, Outcome, Packet};
+use crate::packet::{
+    Arrival, Departure, DropReason, Egress, Emission, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
+};
 use crate::pool::Pool;
 use crate::program::Program;
 use crate::state::Externs;
@@ -161,6 +163,20 @@ impl Pipeline {
         }
     }
 
+    /// Runs ingress, as [`Pipeline::ingress`], and leaves open whether the packet becomes a value that can wait.
+    #[inline]
+    pub fn arrive<'a>(&'a mut self, now: Nanos, arrival: &'a Arrival, bytes: &'a [u8]) -> AtHand<'a> {
+        let (mut parts, native) = self.parts();
+        let interpreted = match native {
+            Some(native) => {
+                native.decide(&mut parts, now, arrival, bytes);
+                None
+            }
+            None => Some(interpret::ingress(parts, now, arrival, bytes)),
+        };
+        AtHand { pipeline: self, now, arrival, bytes, interpreted }
+    }
+
     /// A copy of a packet for the replication engine. It shares the payload.
     pub fn replicate(&mut self, packet: &Packet) -> Packet {
         Packet(self.pool.copy(&packet.0))
@@ -174,6 +190,57 @@ impl Pipeline {
     fn parts(&mut self) -> (Parts<'_>, Option<&mut Native>) {
         let Pipeline { program, tables, externs, native, pool } = self;
         (Parts { program, externs, states: tables, pool }, native.as_mut())
+    }
+}
+
+/// A packet that ingress is done with: it either goes on through egress at once, or becomes a value.
+#[derive(Debug)]
+pub struct AtHand<'a> {
+    pipeline: &'a mut Pipeline,
+    now: Nanos,
+    arrival: &'a Arrival,
+    bytes: &'a [u8],
+    /// What the interpreter says; native code keeps it to itself.
+    interpreted: Option<Ingress>,
+}
+
+impl AtHand<'_> {
+    /// The packet, if it goes to one port and ingress left nothing else to do: no clone, no digest, no cell that
+    /// [`Pipeline::pop_written`] would give.
+    #[inline]
+    pub fn unicast(&self) -> Option<Unicast> {
+        if self.pipeline.has_written() {
+            return None;
+        }
+        match (&self.interpreted, &self.pipeline.native) {
+            (None, Some(native)) => native.unicast(self.arrival.tail),
+            (Some(done), _) => interpret::unicast(done),
+            (None, None) => None,
+        }
+    }
+
+    /// Runs egress, as [`Pipeline::egress_into`]. A packet that is not [`AtHand::unicast`] is dropped.
+    #[inline]
+    pub fn pass(self, departure: &Departure, frame: &mut Frame) -> Outcome {
+        let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
+        let (mut parts, native) = pipeline.parts();
+        match (native, interpreted) {
+            (Some(native), None) => native.pass(&mut parts, arrival.tail, bytes, departure, frame),
+            (None, Some(Ingress { packet: Some(packet), .. })) => {
+                interpret::egress(parts, now, packet, departure, frame)
+            }
+            _ => Outcome { fate: Fate::Drop(DropReason::Marked), clone: None },
+        }
+    }
+
+    /// What came of ingress, as a value.
+    pub fn hold(self) -> Ingress {
+        let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
+        let (parts, native) = pipeline.parts();
+        match (native, interpreted) {
+            (Some(native), None) => native.held(parts, now, arrival, bytes),
+            (_, done) => done.unwrap_or_else(|| Ingress::nothing(Verdict::Drop(DropReason::Marked))),
+        }
     }
 }
 

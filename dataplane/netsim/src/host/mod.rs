@@ -252,9 +252,10 @@ mod tests {
             let now = host.deadline();
             host.advance(&mut Exit { wiring, outlets: &[0], now, node: NodeId(0), place: 0 });
         }
-        let (mut head, mut sent) = (Vec::new(), Vec::new());
-        while let Some((time, _)) = wiring.inlets[0].queue.pop(&mut head) {
-            sent.push((time.0, u16::from_be_bytes([head[34], head[35]])));
+        let (queue, mut sent) = (&mut wiring.inlets[0].queue, Vec::new());
+        while let (Nanos(time), Some(mut frame)) = (queue.next(), queue.lend()) {
+            sent.push((time, u16::from_be_bytes([frame.head()[34], frame.head()[35]])));
+            queue.give_back(frame);
         }
         sent
     }

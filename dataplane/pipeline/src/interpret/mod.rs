@@ -13,7 +13,7 @@ use crate::info::DigestId;
 use crate::metadata::{arrive, become_clone, depart, preserve, set};
 use crate::packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
-    Preserved, Verdict,
+    Preserved, Unicast, Verdict,
 };
 use crate::pipeline::{wire_length, Parts};
 use crate::pool::{Fields, Pool};
@@ -59,6 +59,17 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
         finish(program, pool, phv, payload, shape)
     });
     Ingress { verdict, packet, clone, digests }
+}
+
+/// The packet that ingress sends to one port, if nothing else came of it.
+pub(crate) fn unicast(done: &Ingress) -> Option<Unicast> {
+    match (&done.verdict, &done.packet) {
+        (Verdict::Unicast(port), Some(packet)) if done.clone.is_none() && done.digests.is_empty() => {
+            let bytes = u32::try_from(packet.wire_len()).unwrap_or(u32::MAX);
+            Some(Unicast { port: *port, priority: packet.priority(), bytes })
+        }
+        _ => None,
+    }
 }
 
 /// Egress control, checksum update and deparser.

@@ -1,5 +1,7 @@
 //! Hashes and checksums as machine code.
 
+use std::ops::Range;
+
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 use crate::calculation::{Calculation, Checksum, Part};
@@ -8,7 +10,7 @@ use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::Place;
+use crate::native::layout::{Place, Region};
 use crate::phv::Field;
 
 /// Adjacent bits of a header, and how many bits of the sum follow them.
@@ -193,7 +195,9 @@ impl Gen<'_> {
             let from = At { base: self.phv, offset: region.offset as i32 };
             // `out` has room for all headers.
             let to = At { base: self.extents.within(at, region.bytes as usize), offset: 0 };
-            self.copy(to, from, region.bytes as usize);
+            for piece in self.pieces(region) {
+                self.copy(to.plus(piece.start), from.plus(piece.start), piece.len());
+            }
             let moved = self.b.ins().iadd_imm(at, i64::from(region.bytes));
             self.b.ins().jump(next, &[moved]);
             self.b.switch_to_block(next);
@@ -201,6 +205,24 @@ impl Gen<'_> {
         }
         let length = self.b.ins().isub(at, first);
         self.put(Word::out_len, length);
+    }
+
+    /// A header's bytes, cut around checksums: these were stored a moment ago, and what is loaded together with other bytes
+    /// would wait until they have reached memory.
+    fn pieces(&self, region: Region) -> Vec<Range<usize>> {
+        let end = region.bytes as usize;
+        let within = |checksum: &Checksum| match self.layout.place(checksum.field.slot) {
+            Place::Wire { bit } if bit % 8 == 0 && checksum.field.width % 8 == 0 => {
+                let start = (bit as usize / 8).checked_sub(region.offset as usize)?;
+                Some([start, start + usize::from(checksum.field.width) / 8])
+            }
+            _ => None,
+        };
+        let fields = self.program.updated.iter().filter_map(within).flatten();
+        let mut cuts: Vec<usize> = fields.filter(|cut| *cut < end).chain([0, end]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
     }
 
     /// Puts what Rust wants to know after ingress into the context.

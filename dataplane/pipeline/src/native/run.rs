@@ -1,7 +1,7 @@
 //! Running a packet through native code.
 
-use std::ptr;
 use std::sync::Arc;
+use std::{mem, ptr};
 
 use crate::interpret;
 use crate::metadata::{become_clone, preserve};
@@ -9,13 +9,13 @@ use crate::native::compile::Compiled;
 use crate::native::context::{Context, CounterCells, RegisterCells};
 use crate::native::table::NativeTable;
 use crate::packet::{
-    Arrival, CloneRequest, Departure, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet, Verdict,
+    Arrival, CloneRequest, Departure, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet, Unicast,
+    Verdict,
 };
 use crate::pipeline::{Parts, Stats};
-use crate::pool::Fields;
+use crate::pool::{Body, Fields};
 use crate::program::Program;
 use crate::state::Externs;
-use crate::table::TableState;
 use crate::units::{Nanos, Port};
 
 /// A pipeline's side of native code.
@@ -26,6 +26,8 @@ pub(crate) struct Native {
     counters: Vec<CounterCells>,
     digests: Vec<u32>,
     context: Context,
+    /// The fields of the packet in ingress. They become the packet's own where it has to wait.
+    fields: Fields,
     /// The packet's fields as the interpreter has them, where it takes over.
     slots: Vec<u128>,
     /// The most bytes that headers can take.
@@ -43,12 +45,6 @@ impl std::fmt::Debug for Native {
     }
 }
 
-/// Ingress without a packet, a clone or messages.
-#[inline]
-fn nothing(verdict: Verdict) -> Ingress {
-    Ingress { verdict, packet: None, clone: None, digests: Box::default() }
-}
-
 impl Native {
     /// `externs` must stay with the pipeline: its arrays are used by their addresses.
     pub fn new(compiled: Arc<Compiled>, program: &Program, externs: &Externs) -> Native {
@@ -64,6 +60,7 @@ impl Native {
                 .collect(),
             digests: Vec::new(),
             context: Context::new(),
+            fields: Fields::Native(Box::default()),
             slots: Vec::new(),
             most_header_bytes: order.map(|&header| program.layout.header(header).bytes()).sum(),
             compiled,
@@ -84,24 +81,18 @@ impl Native {
     }
 
     /// Sets what both controls need.
-    fn prepare(
-        &mut self,
-        program: &Program,
-        externs: &mut Externs,
-        states: &mut [TableState],
-        words: &mut [u64],
-        now: Nanos,
-    ) {
+    #[inline]
+    fn prepare(&mut self, parts: &mut Parts<'_>, words: *mut u64, now: Nanos) {
         self.digests.clear();
         let context = &mut self.context;
-        context.phv = words.as_mut_ptr();
+        context.phv = words;
         context.tables = self.tables.as_mut_ptr();
         context.registers = self.registers.as_ptr();
         context.counters = self.counters.as_ptr();
-        context.drop_port = u64::from(externs.options.drop_port.0);
-        context.externs = externs;
-        context.states = states.as_mut_ptr();
-        context.program = program;
+        context.drop_port = u64::from(parts.externs.options.drop_port.0);
+        context.externs = parts.externs;
+        context.states = parts.states.as_mut_ptr();
+        context.program = parts.program;
         context.compiled = &*self.compiled;
         context.digests = &mut self.digests;
         (context.now, context.now_us) = (now.0, now.as_micros());
@@ -121,12 +112,37 @@ impl Native {
         u32::try_from(self.context.truncate).ok()
     }
 
-    pub fn ingress(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
-        let Parts { program, externs, states, pool } = parts;
-        let mut body = pool.packet(Fields::Native(Box::default()));
-        let words = body.fields.native(&self.compiled.layout.initial);
+    pub fn ingress(&mut self, mut parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
+        self.decide(&mut parts, now, arrival, bytes);
+        self.held(parts, now, arrival, bytes)
+    }
+
+    /// Runs egress on the packet that ingress was run on.
+    #[inline]
+    pub fn pass(
+        &mut self,
+        parts: &mut Parts<'_>,
+        tail: u32,
+        bytes: &[u8],
+        departure: &Departure,
+        frame: &mut Frame,
+    ) -> Outcome {
+        let payload = self.payload(bytes);
+        let context = &mut self.context;
+        (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
+        context.truncate = u32::try_from(context.truncate).map_or(u64::MAX, u64::from);
+        let mut fields = mem::replace(&mut self.fields, Fields::Native(Box::default()));
+        let outcome = self.leave(parts, &mut fields, payload, tail, departure, frame);
+        self.fields = fields;
+        outcome
+    }
+
+    /// Runs ingress on a packet with new fields, which stay in `self.fields`.
+    #[inline]
+    pub fn decide(&mut self, parts: &mut Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) {
+        let words = self.fields.native(&self.compiled.layout.initial).as_mut_ptr();
         let received = crate::pipeline::wire_length(bytes, arrival.tail);
-        self.prepare(program, externs, states, words, now);
+        self.prepare(parts, words, now);
         let context = &mut self.context;
         (context.bytes, context.len) = (bytes.as_ptr(), bytes.len() as u64);
         (context.payload, context.payload_len) = (ptr::null(), 0);
@@ -136,31 +152,60 @@ impl Native {
         context.truncate = u64::MAX;
         // SAFETY: the context's pointers are to parts of this pipeline, which are all borrowed mutably here.
         unsafe { self.compiled.ingress(&mut self.context) };
+    }
 
-        let consumed = bytes.len() - self.context.payload_len as usize;
-        if let Some(reason) = self.failed() {
-            pool.take_back(body);
-            return nothing(Verdict::Drop(reason));
+    /// The bytes that ingress left, of those that arrived.
+    #[inline]
+    fn payload<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[bytes.len() - self.context.payload_len as usize..]
+    }
+
+    /// The packet that ingress was run on, if it is to go to one port and nothing else came of it.
+    #[inline]
+    pub fn unicast(&self, tail: u32) -> Option<Unicast> {
+        let context = &self.context;
+        let others = context.failed | context.clone_list | context.resubmit | context.group;
+        if others != 0 || context.egress_spec == context.drop_port || !self.digests.is_empty() {
+            return None;
         }
-        let mut done = nothing(self.verdict());
+        let port = Port(context.egress_spec as u16);
+        let bytes = self.wire(context.payload_len as usize, tail);
+        Some(Unicast { port, bytes, priority: context.priority as u8 })
+    }
+
+    /// Bytes of the frame if egress changes nothing.
+    #[inline]
+    fn wire(&self, payload: usize, tail: u32) -> u32 {
+        let bytes = self.context.header_bytes as usize + payload + tail as usize;
+        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.truncation().unwrap_or(u32::MAX))
+    }
+
+    /// What came of ingress, as a value.
+    pub fn held(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
+        if let Some(reason) = self.failed() {
+            return Ingress::nothing(Verdict::Drop(reason));
+        }
+        let Parts { program, externs, states, pool } = parts;
+        let mut done = Ingress::nothing(self.verdict());
         if self.context.clone_list != 0 || self.context.resubmit != 0 || !self.digests.is_empty() {
+            let words = self.fields.own_native(self.compiled.layout.initial.len()).unwrap_or_default();
             self.compiled.layout.widen(words, &mut self.slots);
             let parts = Parts { program, externs, states, pool: &mut *pool };
             self.asides(parts, now, arrival, bytes, &mut done);
         }
         if !matches!(done.verdict, Verdict::Unicast(_) | Verdict::Multicast(_)) {
-            pool.take_back(body);
             return done;
         }
-        let (payload, context) = (&bytes[consumed..], &self.context);
-        let wire = context.header_bytes as usize + payload.len() + arrival.tail as usize;
+        let payload = self.payload(bytes);
+        let mut body = pool.packet(Fields::Native(Box::default()));
+        mem::swap(&mut body.fields, &mut self.fields);
         body.payload = pool.payload(payload);
         body.tail = arrival.tail;
-        body.received = received;
-        body.length = context.length as u32;
+        body.received = self.context.received as u32;
+        body.length = self.context.length as u32;
         body.truncate = self.truncation();
-        body.wire = u32::try_from(wire).unwrap_or(u32::MAX).min(body.truncate.unwrap_or(u32::MAX));
-        body.priority = context.priority as u8;
+        body.wire = self.wire(payload.len(), arrival.tail);
+        body.priority = self.context.priority as u8;
         done.packet = Some(Packet(body));
         done
     }
@@ -206,73 +251,108 @@ impl Native {
 
     pub fn egress(
         &mut self,
-        parts: Parts<'_>,
+        mut parts: Parts<'_>,
         now: Nanos,
         packet: Packet,
         departure: &Departure,
         frame: &mut Frame,
     ) -> Outcome {
-        let Parts { program, externs, states, pool } = parts;
         let Packet(mut body) = packet;
         let Some(words) = body.fields.own_native(self.compiled.layout.initial.len()) else {
             return Outcome { fate: Fate::Drop(DropReason::Foreign), clone: None };
         };
-        self.prepare(program, externs, states, words, now);
-        let payload = body.payload.as_deref().map_or(&[][..], |payload| payload);
+        self.prepare(&mut parts, words.as_mut_ptr(), now);
+        let Body { fields, payload, tail, received, length, truncate, .. } = &mut *body;
+        let payload = payload.as_deref().map_or(&[][..], |payload| payload);
         let context = &mut self.context;
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
-        (context.received, context.length) = (u64::from(body.received), u64::from(body.length));
-        context.truncate = body.truncate.map_or(u64::MAX, u64::from);
+        (context.received, context.length) = (u64::from(*received), u64::from(*length));
+        context.truncate = truncate.map_or(u64::MAX, u64::from);
+        let outcome = self.leave(&mut parts, fields, payload, *tail, departure, frame);
+        parts.pool.take_back(body);
+        outcome
+    }
+
+    /// Runs egress on a packet, whose context is set but for what the queue adds.
+    #[inline(always)]
+    fn leave(
+        &mut self,
+        parts: &mut Parts<'_>,
+        fields: &mut Fields,
+        payload: &[u8],
+        tail: u32,
+        departure: &Departure,
+        frame: &mut Frame,
+    ) -> Outcome {
+        let context = &mut self.context;
         (context.egress_port, context.instance) = (u64::from(departure.port.0), departure.instance as u64);
         context.rid = u64::from(departure.rid);
         context.enq_timestamp_us = departure.enq_timestamp.as_micros();
         context.enq_qdepth = u64::from(departure.enq_qdepth);
         context.deq_qdepth = u64::from(departure.deq_qdepth);
         context.deq_timedelta_us = departure.deq_timedelta.as_micros();
-        // SAFETY: as in `ingress`.
+        // SAFETY: as in `decide`.
         unsafe { self.compiled.egress(&mut self.context) };
 
-        let mut clone = None;
         if let Some(reason) = self.failed() {
-            pool.take_back(body);
-            return Outcome { fate: Fate::Drop(reason), clone };
+            return Outcome { fate: Fate::Drop(reason), clone: None };
         }
+        let mut clone = None;
         if let Some(list) = self.context.clone_list.checked_sub(1) {
-            self.compiled.layout.widen(words, &mut self.slots);
-            let preserved = preserve(program, list as u32, &self.slots);
-            let mut slots: Box<[u128]> = self.slots.as_slice().into();
-            become_clone(program, &mut slots, &preserved, Instance::CloneEgress);
-            let length = self.context.length as u32;
-            let shape = interpret::Shape { received: body.received, length, truncate: None, tail: body.tail };
-            let packet = interpret::finish(program, pool, slots.clone(), body.payload.clone(), shape);
-            let packet = self.own(packet, &slots, pool);
-            clone = Some(CloneRequest { session: self.context.clone_session as u32, packet });
+            clone = Some(self.clone_out(parts, fields, list, payload, tail));
         }
         if self.context.egress_spec == self.context.drop_port {
-            pool.take_back(body);
             return Outcome { fate: Fate::Drop(DropReason::Marked), clone };
         }
         frame.bytes.clear();
         frame.bytes.reserve(self.most_header_bytes + payload.len());
         self.context.out = frame.bytes.as_mut_ptr();
-        // SAFETY: as in `ingress`; `out` has room for all headers.
+        // SAFETY: as in `decide`; `out` has room for all headers.
         unsafe { self.compiled.deparse(&mut self.context) };
         debug_assert!(self.context.out_len as usize <= self.most_header_bytes);
         // SAFETY: native code has written as many bytes, within the room reserved.
         unsafe { frame.bytes.set_len(self.context.out_len as usize) };
         frame.bytes.extend_from_slice(payload);
-        frame.tail = body.tail;
+        frame.tail = tail;
         if let Some(length) = self.truncation() {
             frame.truncate(length as usize);
         }
         let fate = match self.context.recirculate.checked_sub(1) {
             Some(list) => {
-                self.compiled.layout.widen(words, &mut self.slots);
-                Fate::Recirculate(Box::new(preserve(program, list as u32, &self.slots)))
+                self.widen(fields);
+                Fate::Recirculate(Box::new(preserve(parts.program, list as u32, &self.slots)))
             }
             None => Fate::Send,
         };
-        pool.take_back(body);
         Outcome { fate, clone }
+    }
+
+    /// The clone that egress asks for: the packet as it is, only the fields of a list kept.
+    #[cold]
+    fn clone_out(
+        &mut self,
+        parts: &mut Parts<'_>,
+        fields: &mut Fields,
+        list: u64,
+        payload: &[u8],
+        tail: u32,
+    ) -> CloneRequest {
+        let Parts { program, pool, .. } = parts;
+        self.widen(fields);
+        let preserved = preserve(program, list as u32, &self.slots);
+        let mut slots: Box<[u128]> = self.slots.as_slice().into();
+        become_clone(program, &mut slots, &preserved, Instance::CloneEgress);
+        let (received, length) = (self.context.received as u32, self.context.length as u32);
+        let shape = interpret::Shape { received, length, truncate: None, tail };
+        let payload = pool.payload(payload);
+        let packet = interpret::finish(program, pool, slots.clone(), payload, shape);
+        let packet = self.own(packet, &slots, pool);
+        CloneRequest { session: self.context.clone_session as u32, packet }
+    }
+
+    /// Gives `self.slots` these fields.
+    fn widen(&mut self, fields: &mut Fields) {
+        let words = fields.own_native(self.compiled.layout.initial.len()).unwrap_or_default();
+        self.compiled.layout.widen(words, &mut self.slots);
     }
 }

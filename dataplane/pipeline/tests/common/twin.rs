@@ -4,13 +4,23 @@ use std::sync::Arc;
 
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Emission, Engine, Entry, EntryKey, Instance, Match, MatchKind, Options,
-    Packet, Pipeline, Program, TableInfo, Verdict,
+    ActionCall, Arrival, Departure, Egress, Emission, Engine, Entry, EntryKey, Fate, Frame, Ingress,
+    Instance, Match, MatchKind, Options, Outcome, Packet, Pipeline, Program, TableInfo, Unicast, Verdict,
 };
 use proptest::prelude::*;
 
 /// How often a packet goes round.
 const ROUNDS: u8 = 2;
+/// How a packet leaves that does not wait.
+const DEPARTURE: Departure = Departure {
+    port: Port(1),
+    rid: 0,
+    instance: Instance::Normal,
+    enq_timestamp: Nanos(77_000),
+    enq_qdepth: 0,
+    deq_qdepth: 0,
+    deq_timedelta: Nanos(0),
+};
 
 /// The interpreter, and native code.
 pub struct Twin([Pipeline; 2]);
@@ -45,7 +55,18 @@ impl Twin {
     fn arrive(&mut self, now: u64, arrival: Arrival, bytes: &[u8], round: u8) {
         let [a, b] = &mut self.0;
         let a = a.ingress(Nanos(now), arrival.clone(), bytes);
-        let b = b.ingress(Nanos(now), arrival.clone(), bytes);
+        // Every other packet goes through both pipelines of native code at once, if it may.
+        let mut frame = Frame { bytes: vec![7; 3], tail: 1 };
+        let b = b.arrive(Nanos(now), &arrival, bytes);
+        let unicast = b.unicast();
+        let b = match unicast {
+            Some(unicast) if now / 1_000 % 2 == 1 => {
+                let passed = b.pass(&DEPARTURE, &mut frame);
+                return self.passed(now, a, unicast, (passed, frame), round);
+            }
+            _ => b.hold(),
+        };
+        assert_eq!(unicast.is_some(), self.is_alone(&a));
         assert_eq!(a.verdict, b.verdict);
         assert_eq!(a.digests, b.digests);
         assert_eq!(a.packet.is_some(), b.packet.is_some());
@@ -67,6 +88,29 @@ impl Twin {
         }
     }
 
+    /// Whether the only thing that came of ingress is a packet for one port.
+    fn is_alone(&self, done: &Ingress) -> bool {
+        let unicast = matches!(done.verdict, Verdict::Unicast(_));
+        unicast && done.clone.is_none() && done.digests.is_empty() && !self.0[0].has_written()
+    }
+
+    /// The interpreter held a packet that went through native code at once.
+    fn passed(&mut self, now: u64, held: Ingress, met: Unicast, passed: (Outcome, Frame), round: u8) {
+        assert!(self.is_alone(&held));
+        let packet = held.packet.expect("a packet for a port");
+        let bytes = packet.wire_len() as u32;
+        assert_eq!(Verdict::Unicast(met.port), held.verdict);
+        assert_eq!(met, Unicast { port: met.port, priority: packet.priority(), bytes });
+        let held = self.0[0].egress(Nanos(now), packet, DEPARTURE);
+        let (Outcome { fate, clone }, frame) = passed;
+        let emission = match fate {
+            Fate::Drop(reason) => Emission::Drop(reason),
+            Fate::Send => Emission::Send(frame),
+            Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
+        };
+        self.left(now, [held, Egress { emission, clone }], DEPARTURE.port, round);
+    }
+
     fn leave(&mut self, now: u64, packets: [Packet; 2], rid: u16, instance: Instance, round: u8) {
         let shape =
             |p: &Packet| (p.wire_len_in(), p.wire_len(), p.priority(), p.tail(), p.payload().to_vec());
@@ -83,6 +127,10 @@ impl Twin {
         let [a, b] = packets;
         let a = self.0[0].egress(Nanos(now + 5_000), a, departure);
         let b = self.0[1].egress(Nanos(now + 5_000), b, departure);
+        self.left(now, [a, b], departure.port, round);
+    }
+
+    fn left(&mut self, now: u64, [a, b]: [Egress; 2], port: Port, round: u8) {
         assert_eq!(a.emission, b.emission);
         assert_eq!(a.clone.is_some(), b.clone.is_some());
         if round >= ROUNDS {
@@ -93,7 +141,7 @@ impl Twin {
             self.leave(now, [a.packet, b.packet], 6, Instance::CloneEgress, round + 1);
         }
         if let Emission::Recirculate { frame, preserved } = a.emission {
-            let (port, instance) = (Port(rid), Instance::Recirculated);
+            let instance = Instance::Recirculated;
             let again = Arrival { port, instance, restored: Some(preserved), tail: frame.tail };
             self.arrive(now, again, &frame.bytes, round + 1);
         }

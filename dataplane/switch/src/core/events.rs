@@ -2,7 +2,7 @@
 
 use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Verdict,
+    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Unicast, Verdict,
 };
 
 use super::agenda::Stage;
@@ -17,6 +17,20 @@ pub const LOOPBACK_DELAY: Nanos = Nanos::from_micros(1);
 pub const LOOPBACK_LIMIT: usize = 4096;
 /// How often egress may clone a copy of a copy.
 pub const CLONE_GENERATIONS: u8 = 3;
+
+/// How a packet leaves: through which port and queue, and what the way to there says of it.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// The port's place.
+    place: u16,
+    queue: u8,
+    /// Its length when it was queued.
+    bytes: u32,
+    /// How many times egress cloned its way to this packet.
+    generation: u8,
+    /// Bytes to keep, where a clone session says so.
+    truncate: Option<usize>,
+}
 
 impl Switch {
     /// Carries out everything that is due by `now`.
@@ -107,16 +121,36 @@ impl Switch {
         self.schedule_generators();
     }
 
-    /// Runs ingress and does what it decides.
+    /// Runs ingress and does what it decides. A packet for one idle port goes through egress at the same time.
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
         let Some(forwarding) = &mut self.forwarding else {
             self.drops.no_program += 1;
             return;
         };
-        let (port, tail) = (arrival.port, arrival.tail);
-        let Ingress { verdict, packet, clone, digests } =
-            forwarding.pipeline.ingress(self.clock, arrival, bytes);
+        let at_hand = forwarding.pipeline.arrive(self.clock, &arrival, bytes);
+        let packet = at_hand.unicast();
+        let place = packet.and_then(|packet| self.places.get(usize::from(packet.port.0)).copied().flatten());
+        if let (Some(Unicast { port, priority: queue, bytes }), Some(place)) = (packet, place) {
+            if self.ports[usize::from(place)].lets_through(now, queue, bytes) {
+                let departure = Departure { port, enq_timestamp: now, ..Departure::default() };
+                let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
+                let outcome = at_hand.pass(&departure, &mut frame);
+                return self.leave(
+                    now,
+                    Way { place, queue, bytes, generation: 0, truncate: None },
+                    outcome,
+                    frame,
+                );
+            }
+        }
+        let done = at_hand.hold();
+        self.dispose(now, arrival, bytes, done);
+    }
+
+    /// Does what ingress decided.
+    fn dispose(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], done: Ingress) {
+        let Ingress { verdict, packet, clone, digests } = done;
         self.obey_registers(now);
         if !digests.is_empty() {
             self.emitted.digests.extend(digests.into_vec().into_iter().map(|digest| (now, digest)));
@@ -130,7 +164,7 @@ impl Switch {
             }
             (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet),
             (Verdict::Resubmit(preserved), _) => {
-                let again = Arrival { port, instance: Instance::Resubmit, restored: Some(preserved), tail };
+                let again = Arrival { instance: Instance::Resubmit, restored: Some(preserved), ..arrival };
                 self.send_round(now, again, bytes.to_vec());
             }
             _ => self.drops.ingress += 1,
@@ -236,9 +270,8 @@ impl Switch {
     fn egress(&mut self, now: Nanos, place: u16, served: Served) {
         let Served { queued, queue, bytes, depth } = served;
         let Some(forwarding) = &mut self.forwarding else { return };
-        let port = self.ports[usize::from(place)].port;
         let departure = Departure {
-            port,
+            port: self.ports[usize::from(place)].port,
             rid: queued.rid,
             instance: queued.instance,
             enq_timestamp: queued.enqueued_at,
@@ -247,26 +280,33 @@ impl Switch {
             deq_timedelta: now - queued.enqueued_at,
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-        let Outcome { fate, clone } =
-            forwarding.pipeline.egress_into(self.clock, queued.packet, departure, &mut frame);
+        let outcome = forwarding.pipeline.egress_into(self.clock, queued.packet, departure, &mut frame);
+        let Queued { generation, truncate, .. } = queued;
+        self.leave(now, Way { place, queue, bytes, generation, truncate }, outcome, frame);
+    }
+
+    /// Does what egress decided.
+    #[inline(always)]
+    fn leave(&mut self, now: Nanos, way: Way, outcome: Outcome, mut frame: Frame) {
+        let Outcome { fate, clone } = outcome;
         self.obey_registers(now);
-        if let Some(length) = queued.truncate {
+        if let Some(length) = way.truncate {
             frame.truncate(length);
         }
         match fate {
             Fate::Drop(_) => {
-                self.ports[usize::from(place)].out_drops.egress += 1;
+                self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
-            Fate::Send => self.send(now, place, frame, queue, bytes),
+            Fate::Send => self.send(now, way.place, frame, way.queue, way.bytes),
             Fate::Recirculate(preserved) => {
-                let restored = Some(preserved);
+                let (port, restored) = (self.ports[usize::from(way.place)].port, Some(preserved));
                 let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
                 self.send_round(now, again, frame.bytes);
             }
         }
         if let Some(clone) = clone {
-            self.clone_out(now, clone, Instance::CloneEgress, queued.generation + 1);
+            self.clone_out(now, clone, Instance::CloneEgress, way.generation + 1);
         }
     }
 
@@ -286,25 +326,25 @@ impl Switch {
         if !state.out_wire.is_up() {
             state.out_queues.count_link_down(queue, queued_bytes);
         }
-        if state.out_is_transparent() {
-            if state.out_wire.pass(length) {
+        let at_once = if state.out_is_transparent() {
+            state.out_wire.pass(length).then_some(now)
+        } else if self.config.eager && state.out_wire.due().is_none() {
+            state.out_wire.send_eagerly(now, length)
+        } else {
+            return self.send_later(now, place, frame, length);
+        };
+        match at_once {
+            Some(time) => {
                 let Frame { bytes, tail } = frame;
-                self.emitted.outputs.push(Output { time: now, port: state.port, bytes, tail });
-            } else {
-                self.spare.push(frame.bytes);
+                self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
             }
-            return;
+            None => self.spare.push(frame.bytes),
         }
-        if self.config.eager && state.out_wire.due().is_none() {
-            match state.out_wire.send_eagerly(now, length) {
-                Some(time) => {
-                    let Frame { bytes, tail } = frame;
-                    self.emitted.outputs.push(Output { time, port: state.port, bytes, tail });
-                }
-                None => self.spare.push(frame.bytes),
-            }
-            return;
-        }
+    }
+
+    /// Puts a frame on the outbound wire.
+    fn send_later(&mut self, now: Nanos, place: u16, frame: Frame, length: usize) {
+        let state = &mut self.ports[usize::from(place)];
         state.out_wire.send(now, frame, length);
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, Stage::Depart);

@@ -1,6 +1,6 @@
 //! A port: the emulated link towards the switch, the queues, and the emulated link from the switch.
 
-use groupflow_pipeline::units::Port;
+use groupflow_pipeline::units::{Nanos, Port};
 use groupflow_pipeline::Frame;
 
 use super::link::{LinkParameters, Wire};
@@ -77,6 +77,13 @@ impl PortState {
     /// Whether a packet passes from egress to the interface at once.
     pub fn out_is_transparent(&self) -> bool {
         self.out_wire.parameters.is_transparent() && self.out_wire.due().is_none()
+    }
+
+    /// Whether a packet of `bytes` need wait for nothing on its way out; counts it where that is so.
+    #[inline]
+    pub fn lets_through(&mut self, now: Nanos, queue: u8, bytes: u32) -> bool {
+        let (ready, limit) = (self.out_wire.ready(), self.out_depth());
+        ready <= now && self.out_queues.lets_through(queue, bytes, limit, ready < now)
     }
 
     /// The limit of the inbound queue.

@@ -96,6 +96,12 @@ impl<T> Queue<T> {
         false
     }
 
+    /// Whether there is room for an item of `bytes`.
+    #[inline]
+    pub fn has_room(&self, bytes: u32, limit: Depth) -> bool {
+        self.counters.packets < limit.packets && self.counters.bytes + u64::from(bytes) <= limit.bytes
+    }
+
     /// Appends an item of `bytes` that was admitted; gives the number of packets.
     pub fn push(&mut self, item: T, bytes: u32) -> u32 {
         let counters = &mut self.counters;

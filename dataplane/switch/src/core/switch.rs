@@ -75,7 +75,7 @@ pub struct Switch {
     /// its place on the agenda; the places of loopback and generators come after.
     pub(super) ports: Vec<PortState>,
     /// The place of each port number.
-    places: Vec<Option<u16>>,
+    pub(super) places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
     pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>)>,
     /// What the program takes for the time: that of the event.

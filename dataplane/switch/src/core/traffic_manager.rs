@@ -164,6 +164,20 @@ impl PortQueues {
         true
     }
 
+    /// Whether a packet of `bytes` that the port can take now would be admitted and need not wait; counts it where that
+    /// is so, and else does nothing. `rested` is as for [`PortQueues::pop`].
+    #[inline]
+    pub fn lets_through(&mut self, priority: u8, bytes: u32, link: Depth, rested: bool) -> bool {
+        let room = |queue: &PortQueue| queue.packets.has_room(bytes, queue.limit(link));
+        let passes =
+            self.queues.get(usize::from(priority)).is_some_and(room) && self.pass(priority, bytes, rested);
+        if passes {
+            // A queue with a demand is limited, so that whoever comes here changes nobody's share.
+            self.queues[usize::from(priority)].quiet = 0;
+        }
+        passes
+    }
+
     /// Queues a packet of `bytes` that was admitted; gives the number of packets that wait now.
     pub fn push(&mut self, now: Nanos, mut packet: Queued, priority: u8, bytes: u32) -> u32 {
         let number = usize::from(priority);
@@ -352,4 +366,49 @@ pub struct QueueState {
     pub share: PacketRate,
     /// What it counted.
     pub counters: QueueCounters,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::queue_settings::QueueChange;
+
+    const LINK: Depth = Depth { packets: 2, bytes: 1_000 };
+
+    fn queues(change: &str) -> PortQueues {
+        let mut queues = PortQueues::new(2);
+        let settings = queues.settings(1).expect("queue 1");
+        let change: QueueChange = change.parse().expect("a change");
+        queues.configure(Nanos::ZERO, 1, change.applied_to(settings));
+        queues
+    }
+
+    #[test]
+    fn what_is_let_through_counts_as_if_it_had_waited() {
+        let mut queues = queues("weight=3");
+        assert!(queues.lets_through(1, 1_000, LINK, false));
+        let counters = queues.states().nth(1).expect("queue 1").counters;
+        assert_eq!((counters.enqueued, counters.sent_bytes, counters.packets), (1, 1_000, 0));
+        assert_eq!((counters.high_water_packets, counters.dropped), (1, 0));
+    }
+
+    #[test]
+    fn what_may_have_to_wait_is_not_let_through_and_leaves_no_trace() {
+        for (change, queue, bytes) in [
+            ("weight=3", 2, 100),
+            ("weight=3", 1, 1_001),
+            ("bytes=99", 1, 100),
+            ("rate=5pps", 1, 100),
+            ("pause", 1, 100),
+        ] {
+            let mut queues = queues(change);
+            let before: Vec<_> = queues.states().collect();
+            assert!(!queues.lets_through(queue, bytes, LINK, true), "{change}");
+            assert!(queues.states().eq(before), "{change}");
+        }
+        let mut queues = queues("weight=3");
+        assert!(queues.demand(Nanos::ZERO, 0, Some(PacketRate::from_units(64))));
+        assert!(!queues.lets_through(0, 100, LINK, false), "a controlled flow");
+        assert!(queues.lets_through(1, 100, LINK, false), "beside it");
+    }
 }
