@@ -70,8 +70,8 @@ async def test_rounds_lead_to_tunings_until_nothing_changes(told: Path) -> None:
 
 
 async def test_targets_change_while_clients_send(told: Path) -> None:
-    async with served() as (_, client):
-        await until(lambda: len(tunings(told)) == 2)
+    async with served() as (service, client):
+        await until(lambda: len(tunings(told)) == 2 and in_effect(service))
         body = {"target_bps": 4_000_000, "minimum_bps": None, "priority": 7}
         changed = (await client.patch("/gather/clients/cam2", json=body)).json()
         assert (changed["target_bps"], changed["minimum_bps"], changed["priority"]) == (4_000_000, None, 7)
