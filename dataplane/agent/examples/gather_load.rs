@@ -85,12 +85,13 @@ fn feed(mut feeds: Vec<std::fs::File>, kbit: u64, seconds: u64) {
 
 fn send(to: &str, client: u64, input: OwnedFd) -> io::Result<()> {
     let name = format!("c{client}");
-    let arguments = ["gather_load", "--to", to, "--client", &name, "--token", "c0ffee", "--memory", "64KiB"];
+    let arguments =
+        ["gather_load", "--to", to, "--client", &name, "--token", "c0ffee", "--memory", "64KiB", "--plain"];
     let options = Options::try_parse_from(arguments).map_err(io::Error::other)?;
     // No signal comes to it.
     let signals = SignalFd::new(&SigSet::empty())?;
     let input = Input::new(input.into(), "its feed");
-    let mut client = Client::new(&options.send, StreamId(rand::random()), input, signals)?;
+    let mut client = Client::new(&options.send, None, StreamId(rand::random()), input, signals)?;
     let mut reporter = Reporter::new(false, false, "gather-send", &name, None);
     client.run(&mut reporter).map(drop).map_err(io::Error::other)
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use groupflow_protocol::gather::{ClientName, Token};
 
+use super::secure::{SecureSend, SecureServe};
 use crate::cli::parse_bytes;
 
 /// Options of `gather-serve`.
@@ -14,6 +15,9 @@ pub struct GatherServeArgs {
     /// Where clients connect to; port 0 takes any
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:26490")]
     pub listen: SocketAddrV4,
+    /// Whether connections are encrypted
+    #[command(flatten)]
+    pub secure: SecureServe,
     /// Who may send, with tokens: JSON
     #[arg(long, value_name = "PATH")]
     pub clients: PathBuf,
@@ -58,6 +62,9 @@ pub struct GatherSendArgs {
     /// The server
     #[arg(long, value_name = "IP:PORT")]
     pub to: SocketAddrV4,
+    /// How the server is known
+    #[command(flatten)]
+    pub secure: SecureSend,
     /// This client's name
     #[arg(long, value_parser = parse_client)]
     pub client: ClientName,

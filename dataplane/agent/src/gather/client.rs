@@ -15,8 +15,10 @@ use serde_json::json;
 
 use super::args::GatherSendArgs;
 use super::came::Came;
+use super::channel::Channel;
 use super::link::{self, Link, Stage};
 use super::send::Input;
+use super::trust::{self, Trust};
 use crate::error::{exit, AgentError};
 use crate::input::plain;
 use crate::report::{Reporter, Weight};
@@ -40,6 +42,7 @@ enum Target {
 /// A client and its stream.
 pub struct Client<'a> {
     args: &'a GatherSendArgs,
+    trust: Option<Trust>,
     stream: StreamId,
     core: Outgoing,
     links: BTreeMap<StripeId, Link>,
@@ -65,9 +68,10 @@ pub struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// With its input, which is registered here.
+    /// With its input, which is registered here; without `trust`, nothing is encrypted.
     pub fn new(
         args: &'a GatherSendArgs,
+        trust: Option<Trust>,
         stream: StreamId,
         input: Input,
         signals: SignalFd,
@@ -82,6 +86,7 @@ impl<'a> Client<'a> {
         let now = Instant::now();
         Ok(Client {
             args,
+            trust,
             stream,
             core: Outgoing::new(usize::try_from(args.memory).unwrap_or(usize::MAX)),
             links: BTreeMap::new(),
@@ -194,10 +199,12 @@ impl<'a> Client<'a> {
     fn open(&mut self) -> io::Result<()> {
         let silence = Duration::from_secs(self.args.silence);
         let socket = link::connect(self.args.to, self.args.congestion.as_deref(), silence)?;
+        let tls = self.trust.as_ref().map(|trust| trust.begin().map(Into::into)).transpose();
+        let tls = tls.map_err(io::Error::other)?;
         let id = StripeId(self.next);
         self.next += 1;
         let token = self.poller.add(&socket, Target::Link(id))?;
-        self.links.insert(id, Link::new(socket, token));
+        self.links.insert(id, Link::new(Channel::begun(socket, tls), token));
         Ok(())
     }
 
@@ -276,7 +283,7 @@ impl<'a> Client<'a> {
         link.readable |= ready.readable;
         link.writable |= ready.writable;
         if link.stage == Stage::Connecting && ready.writable {
-            if let Ok(Some(error)) | Err(error) = link.socket.take_error() {
+            if let Ok(Some(error)) | Err(error) = link.channel.socket().take_error() {
                 self.fail(&error);
                 self.lose(id);
                 return Ok(());
@@ -377,6 +384,9 @@ impl<'a> Client<'a> {
         if self.core.is_complete() {
             return Ok(());
         }
+        if let Some(error) = trust::hopeless(error, self.args.to) {
+            return Err(error);
+        }
         let was_open =
             self.links.get(&id).is_some_and(|link| matches!(link.stage, Stage::Open | Stage::Leaving));
         self.fail(error);
@@ -393,7 +403,7 @@ impl<'a> Client<'a> {
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
         if let Some(link) = self.links.remove(&id) {
-            self.poller.remove(&link.socket, link.token);
+            self.poller.remove(link.channel.socket(), link.token);
         }
         let carries = |link: &Link| matches!(link.stage, Stage::Open);
         if self.alone.is_none() && !self.links.values().any(carries) {
@@ -441,6 +451,7 @@ fn refused(code: RefusalCode, text: &str) -> AgentError {
         }
         RefusalCode::CannotResume => "send it again from the beginning",
         RefusalCode::Output => "see to the server's disk, then send it again",
+        RefusalCode::Tls => "pass the fingerprint that the server tells when it starts with --tls-pin",
         RefusalCode::BadFrame | RefusalCode::TooMany | RefusalCode::Late => {
             "check that client and server are of one version"
         }

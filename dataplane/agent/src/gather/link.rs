@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::came::Came;
+use super::channel::Channel;
 use super::tcp_info::TcpInfo;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
@@ -37,8 +38,8 @@ pub enum Stage {
 /// A connection.
 #[derive(Debug)]
 pub struct Link {
-    /// The socket.
-    pub socket: TcpStream,
+    /// Its bytes.
+    pub channel: Channel,
     /// Its registration.
     pub token: Token,
     /// How far it is.
@@ -57,9 +58,9 @@ pub struct Link {
 
 impl Link {
     /// A connection that was begun.
-    pub fn new(socket: TcpStream, token: Token) -> Link {
+    pub fn new(channel: Channel, token: Token) -> Link {
         Link {
-            socket,
+            channel,
             token,
             stage: Stage::Connecting,
             readable: false,
@@ -73,7 +74,7 @@ impl Link {
 
     /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.socket, &mut self.readable, into)
+        Came::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame.
@@ -91,17 +92,17 @@ impl Link {
         if self.stage == Stage::Connecting || !self.writable {
             return Ok(());
         }
-        self.writable = !self.out.flush(&self.socket)?;
-        if self.stage == Stage::Leaving && self.out.is_empty() && !self.told_end {
+        self.writable = !(self.out.flush(&mut self.channel)? || self.channel.push()?);
+        if self.stage == Stage::Leaving && self.writable && !self.told_end {
             self.told_end = true;
-            self.socket.shutdown(std::net::Shutdown::Write)?;
+            self.channel.end()?;
         }
         Ok(())
     }
 
     /// How it fares since it was last asked.
     pub fn report(&mut self) -> Option<Report> {
-        let info = TcpInfo::of(&self.socket).ok().filter(|info| info.rtt_us > 0)?;
+        let info = TcpInfo::of(self.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
         Some(Report {
             rtt_us: info.rtt_us,

@@ -5,3 +5,4 @@ mod harness;
 mod proxy;
 mod refusals;
 mod streams;
+mod tls;

@@ -5,9 +5,13 @@ use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+/// Bytes that are remembered.
+const HEARD: usize = 1 << 20;
+
 pub struct Proxy {
     pub address: SocketAddrV4,
     pairs: Arc<Mutex<Vec<(TcpStream, TcpStream)>>>,
+    said: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -18,6 +22,8 @@ impl Proxy {
         };
         let pairs = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&pairs);
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 // A server that is gone: so is the connection.
@@ -28,11 +34,17 @@ impl Proxy {
                 kept.lock().expect("no panic").push(copies);
                 let (near_too, far_too) =
                     (near.try_clone().expect("a copy"), far.try_clone().expect("a copy"));
-                thread::spawn(move || copy(near, far));
-                thread::spawn(move || copy(far_too, near_too));
+                let (up, down) = (Arc::clone(&heard), Arc::clone(&heard));
+                thread::spawn(move || copy(near, far, &up));
+                thread::spawn(move || copy(far_too, near_too, &down));
             }
         });
-        Proxy { address, pairs }
+        Proxy { address, pairs, said }
+    }
+
+    /// The beginning of what was said by anyone.
+    pub fn listen(&self) -> Arc<Mutex<Vec<u8>>> {
+        Arc::clone(&self.said)
     }
 
     /// Cuts the connection that was made first, of those that are left.
@@ -48,10 +60,15 @@ impl Proxy {
     }
 }
 
-fn copy(mut from: TcpStream, mut to: TcpStream) {
+fn copy(mut from: TcpStream, mut to: TcpStream, said: &Mutex<Vec<u8>>) {
     // Small, so that cuts fall anywhere.
     let mut buffer = [0; 1500];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
+        let mut said = said.lock().expect("no panic");
+        if said.len() < HEARD {
+            said.extend(&buffer[..count]);
+        }
+        drop(said);
         if to.write_all(&buffer[..count]).is_err() {
             break;
         }

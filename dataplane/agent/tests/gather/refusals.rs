@@ -65,9 +65,11 @@ impl Raw {
 }
 
 /// A client in the middle of a stream is not harmed by what `happens`.
-fn while_another_sends(lab: &Lab, server: &mut Server, happens: impl FnOnce(&mut Server)) {
+pub fn while_another_sends(lab: &Lab, server: &mut Server, happens: impl FnOnce(&mut Server)) {
     let bytes = data(300_000);
-    let mut good = send(server.address, "good", &[]);
+    let pin = server.pin.clone();
+    let options = if pin.is_empty() { vec![] } else { vec!["--tls-pin", &pin] };
+    let mut good = send(server.address, "good", &options);
     good.write(&bytes[..100_000]);
     server.round("good", |own| own["bytes"] == 100_000);
     happens(server);
@@ -218,7 +220,7 @@ fn a_list_that_is_wrong_is_refused() {
     let lab = Lab::new(&["a", "a"]);
     let list = lab.folder.join("clients.json");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gfagent"))
-        .args(["gather-serve", "--discard", "--clients", text(&list)])
+        .args(["gather-serve", "--discard", "--plain", "--clients", text(&list)])
         .output()
         .expect("run");
     let line = String::from_utf8(output.stderr).expect("text");

@@ -47,11 +47,13 @@ pub enum RefusalCode {
     Late,
     /// The stream cannot be written.
     Output,
+    /// The server speaks TLS and the client does not, or the other way round.
+    Tls,
 }
 
 impl RefusalCode {
     /// All, in the order of their numbers, from 1.
-    pub const ALL: [RefusalCode; 8] = [
+    pub const ALL: [RefusalCode; 9] = [
         RefusalCode::BadFrame,
         RefusalCode::UnknownClient,
         RefusalCode::WrongToken,
@@ -60,6 +62,7 @@ impl RefusalCode {
         RefusalCode::CannotResume,
         RefusalCode::Late,
         RefusalCode::Output,
+        RefusalCode::Tls,
     ];
 
     /// The word in events.
@@ -73,6 +76,7 @@ impl RefusalCode {
             RefusalCode::CannotResume => "cannot_resume",
             RefusalCode::Late => "late",
             RefusalCode::Output => "output",
+            RefusalCode::Tls => "tls",
         }
     }
 
