@@ -83,6 +83,10 @@ def _send_arguments(commands: Subparsers) -> None:
     add("--file", type=Path, help="what to send (default: stdin)")
     add("--duration", type=int, metavar="SECONDS", help="end the stream after so long")
     add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
+    add(
+        "--fec", nargs="?", const="4+2", metavar="K+M",
+        help="erasure coding over the connections: K pieces, M of parity (default without K+M: %(const)s)",
+    )  # fmt: skip
     add("--retry", type=int, metavar="SECONDS", help="how long to look for a server that is gone")
     add("--json", action="store_true", help="print events as JSON lines")
     send.set_defaults(run=run_send)
@@ -195,6 +199,7 @@ def run_send(args: argparse.Namespace) -> int:
         duration=args.duration,
         congestion=args.congestion,
         retry=args.retry,
+        fec=args.fec,
         tls_pin=pin,
         tls_ca=None if args.plain else args.tls_ca,
         tls_name=None if args.plain else args.tls_name,

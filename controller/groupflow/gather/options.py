@@ -60,6 +60,8 @@ class SendOptions:
     """PEM: who vouches for the server's certificate"""
     tls_name: str | None = None
     """the server's name in its certificate; None: its address"""
+    fec: str | None = None
+    """erasure coding over the connections, K+M; None: none"""
 
     def arguments(self) -> list[str]:
         arguments = ["gather-send", "--to", self.to, "--client", self.name, "--json"]
@@ -77,6 +79,8 @@ class SendOptions:
             arguments += ["--duration", str(self.duration)]
         if self.congestion is not None:
             arguments += ["--congestion", self.congestion]
+        if self.fec is not None:
+            arguments += ["--fec", self.fec]
         if self.retry is not None:
             arguments += ["--retry", str(self.retry)]
         return arguments

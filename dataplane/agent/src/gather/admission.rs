@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use groupflow_protocol::gather::frame::Hello;
-use groupflow_protocol::gather::{Admitted, Epoch, RefusalCode};
+use groupflow_protocol::gather::{Admitted, Epoch, Incoming, RefusalCode};
 use groupflow_protocol::gather::{Frame, Refused};
 use serde_json::json;
 use socket2::{SockRef, TcpKeepalive};
@@ -110,7 +110,11 @@ impl Server {
             return Err(Refused { code: RefusalCode::CannotResume, text });
         }
         let path = place.path().map(|path| path.display().to_string());
-        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), self.options.room);
+        let core = match hello.coded {
+            true => Incoming::coded(delivered, self.options.room),
+            false => Incoming::new(delivered, self.options.room),
+        };
+        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), core);
         if let Some(fd) = flow.place.waits_for() {
             flow.waits = self.poller.add(fd, Target::Place(client)).ok();
         }

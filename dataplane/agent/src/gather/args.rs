@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use clap::Args;
-use groupflow_protocol::gather::{ClientName, Token};
+use groupflow_protocol::gather::{ClientName, Code, Token};
 
 use super::secure::{SecureSend, SecureServe};
 use crate::cli::parse_bytes;
@@ -86,6 +86,9 @@ pub struct GatherSendArgs {
     /// Connections at most, whatever the server wants
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
+    /// Erasure coding over the connections: K pieces and M of parity, any K of which are enough [4+2 when nothing is said]
+    #[arg(long, value_name = "K+M", value_parser = parse_code, num_args = 0..=1, default_missing_value = "4+2")]
+    pub fec: Option<Code>,
     /// Seconds to find the server, and to find it again
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
     pub retry: u64,
@@ -99,6 +102,10 @@ pub struct GatherSendArgs {
 
 fn parse_client(text: &str) -> Result<ClientName, String> {
     ClientName::parse(text).ok_or_else(|| format!("a client's name must have {}", ClientName::RULE))
+}
+
+fn parse_code(text: &str) -> Result<Code, String> {
+    Code::parse(text).ok_or_else(|| format!("it must be {}", Code::RULE))
 }
 
 fn parse_token(text: &str) -> Result<Token, String> {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use groupflow_protocol::gather::frame::{data_header, Hello};
+use groupflow_protocol::gather::frame::{data_header, parity_header, Hello};
 use groupflow_protocol::gather::{
     Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StreamId, StripeId,
 };
@@ -88,7 +88,7 @@ impl<'a> Client<'a> {
             args,
             trust,
             stream,
-            core: Outgoing::new(usize::try_from(args.memory).unwrap_or(usize::MAX)),
+            core: outgoing(args),
             links: BTreeMap::new(),
             next: 0,
             poller,
@@ -262,6 +262,10 @@ impl<'a> Client<'a> {
                         out.extend(front);
                         out.extend(back);
                     }
+                    Some(Send::Parity(parity, bytes)) => {
+                        link.out.bytes().extend(parity_header(&parity));
+                        link.out.bytes().extend(bytes);
+                    }
                     Some(Send::End(length)) => link.say(&Frame::End { length }),
                     None => continue,
                 }
@@ -292,6 +296,7 @@ impl<'a> Client<'a> {
             link.say(&Frame::Hello(Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
+                coded: self.args.fec.is_some(),
                 client: self.args.client.clone(),
                 token: self.args.token.clone(),
             }));
@@ -337,7 +342,7 @@ impl<'a> Client<'a> {
             let impossible = |error: OutgoingError| wrong(error.to_string());
             let frame = match link.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
-                Ok(Some(Item::Data { .. })) => continue,
+                Ok(Some(Item::Data { .. } | Item::Parity { .. })) => continue,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(wrong(format!("the server's {error}"))),
             };
@@ -411,9 +416,24 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Finds connections that carry nothing: what they had goes over others, too, if there are others.
+    fn find_stalled(&mut self) {
+        let now = self.now;
+        let open = self.links.iter_mut().filter(|(_, link)| link.stage == Stage::Open);
+        let (stalled, going): (Vec<_>, Vec<_>) =
+            open.map(|(&id, link)| (id, link.is_stalled(now))).partition(|&(_, stalled)| stalled);
+        for &(id, _) in &going {
+            self.core.on_progress(id);
+        }
+        for (id, _) in stalled.into_iter().filter(|_| !going.is_empty()) {
+            self.core.on_stalled(id);
+        }
+    }
+
     /// Tells the server how its connections fare, and the world how far it is.
     fn report(&mut self, reporter: &mut Reporter) {
         self.reported = self.now;
+        self.find_stalled();
         let (mut sum, mut count) = (0, 0);
         let open: Vec<StripeId> =
             self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id).collect();
@@ -438,6 +458,14 @@ impl<'a> Client<'a> {
             "wanted": self.core.wanted(), "rtt_ms": sum.checked_div(count).map(|mean: u64| mean as f64 / 1000.0),
         });
         reporter.event("progress", Weight::Passing, fields, None);
+    }
+}
+
+fn outgoing(args: &GatherSendArgs) -> Outgoing {
+    let memory = usize::try_from(args.memory).unwrap_or(usize::MAX);
+    match args.fec {
+        Some(code) => Outgoing::coded(memory, code),
+        None => Outgoing::new(memory),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use groupflow_protocol::gather::frame::Report;
 use groupflow_protocol::gather::{Decoder, Frame, Side};
@@ -21,6 +21,11 @@ const OUTBOX: usize = 64 << 10;
 /// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over a
 /// faster stripe.
 const UNSENT: libc::c_int = 16 << 10;
+
+/// A connection whose peer has acknowledged nothing of what it was sent for so long, and for so many round trips,
+/// is stalled: far below the 30 s after which it is given up.
+const STILL: Duration = Duration::from_millis(500);
+const STILL_ROUND_TRIPS: u32 = 4;
 
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub struct Link {
     pub out: Outbox,
     told_end: bool,
     before: TcpInfo,
+    /// What its peer has acknowledged, and when that was seen to grow, or nothing to be under way.
+    moved: (u64, Option<Instant>),
 }
 
 impl Link {
@@ -69,6 +76,7 @@ impl Link {
             out: Outbox::new(OUTBOX),
             told_end: false,
             before: TcpInfo::default(),
+            moved: (0, None),
         }
     }
 
@@ -98,6 +106,21 @@ impl Link {
             self.channel.end()?;
         }
         Ok(())
+    }
+
+    /// Whether it carries nothing although it is to; seen when it is asked every now and then.
+    pub fn is_stalled(&mut self, now: Instant) -> bool {
+        let Ok(info) = TcpInfo::of(self.channel.socket()) else {
+            return false;
+        };
+        let idle = info.unacknowledged == 0 && self.writable;
+        let since = *self.moved.1.get_or_insert(now);
+        if idle || info.acknowledged > self.moved.0 {
+            self.moved = (info.acknowledged, Some(now));
+            return false;
+        }
+        let patience = STILL.max(STILL_ROUND_TRIPS * Duration::from_micros(info.rtt_us.into()));
+        now.saturating_duration_since(since) >= patience
     }
 
     /// How it fares since it was last asked.

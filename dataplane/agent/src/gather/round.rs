@@ -56,6 +56,7 @@ pub fn measure<'a>(
         "connections": connections,
         "wanted": setting.connections,
         "held": flow.core.held(),
+        "made": flow.made,
         "room": flow.core.room(),
     })
 }

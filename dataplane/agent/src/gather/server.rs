@@ -281,6 +281,7 @@ impl Server {
             flow.last = number;
             match item {
                 Item::Data { offset, bytes } => flow.receive(offset, bytes)?,
+                Item::Parity { parity, at, bytes } => flow.receive_parity(parity, at, bytes)?,
                 Item::Frame(Frame::End { length }) => flow.core.end(length)?,
                 Item::Frame(Frame::Report(report)) => {
                     stripe.report = report;

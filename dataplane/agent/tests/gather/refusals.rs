@@ -20,9 +20,10 @@ impl Raw {
     }
 
     pub fn hello(&mut self, client: &str, token: &str, stream: u64, acknowledged: u64) {
-        let mut body = vec![1];
+        let mut body = vec![2];
         body.extend(stream.to_be_bytes());
         body.extend(acknowledged.to_be_bytes());
+        body.push(0);
         for part in [client, token] {
             body.push(part.len() as u8);
             body.extend(part.bytes());
@@ -143,7 +144,7 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
         let cases: [(&[u8], &str); 5] = [
             (b"GET / HTTP/1.1\r\n\r\n", "frame.kind 71 is unknown"),
             (&[2, 0, 0, 9], "frame.kind comes before HELLO"),
-            (&[1, 0, 0, 1, 9], "hello.version 9 is not 1"),
+            (&[1, 0, 0, 1, 9], "hello.version 9 is not 2"),
             (&[5, 0, 0, 0], "frame.kind comes before HELLO"),
             (&[17, 0, 0, 0], "frame.kind 17 is the other side's"),
         ];

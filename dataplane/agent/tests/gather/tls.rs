@@ -8,7 +8,7 @@ use super::proxy::Proxy;
 use super::refusals::{while_another_sends, Raw};
 
 /// A server with a certificate that it makes.
-fn serve(lab: &Lab, options: &[&str]) -> Server {
+pub fn serve(lab: &Lab, options: &[&str]) -> Server {
     let (certificate, key) = (lab.folder.join("tls.crt"), lab.folder.join("tls.key"));
     let mut all = vec!["--tls-cert", text(&certificate), "--tls-key", text(&key)];
     all.extend(options);
