@@ -60,4 +60,8 @@ else:
     if sys.argv[sys.argv.index("--client") + 1] == "nobody":
         say("error", code="refused", cause="the server knows no client nobody", cure="add it", exit=4)
         sys.exit(4)
-    say("complete", bytes=5, seconds=1.0)
+    say("started", stream="00ff", **{"from": 0})
+    size = 5
+    if sys.argv[sys.argv.index("--client") + 1] in ("piper", "cam3"):
+        size = len(sys.stdin.buffer.read())
+    say("complete", bytes=size, seconds=1.0)

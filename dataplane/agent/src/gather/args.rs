@@ -3,11 +3,12 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Parser};
 use groupflow_protocol::gather::{ClientName, Code, Token};
 
 use super::secure::{SecureSend, SecureServe};
 use crate::cli::parse_bytes;
+use crate::error::AgentError;
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]
@@ -98,6 +99,32 @@ pub struct GatherSendArgs {
     /// Write events as JSON lines
     #[arg(long)]
     pub json: bool,
+}
+
+/// A line of nothing but these options.
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    send: GatherSendArgs,
+}
+
+impl GatherSendArgs {
+    /// What the command line would have made of these, with its defaults for all the rest. A name or a token that
+    /// is none is refused.
+    pub fn new(
+        to: SocketAddrV4,
+        client: &str,
+        token: &str,
+        secure: SecureSend,
+    ) -> Result<GatherSendArgs, AgentError> {
+        let to = to.to_string();
+        let line = ["", "--to", &to, "--client", client, "--token", token, "--plain"];
+        let Line { send } = Line::try_parse_from(line).map_err(|error| {
+            let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
+            AgentError::usage(cause.trim_start_matches("error: "), "write what docs/gather.md says")
+        })?;
+        Ok(GatherSendArgs { secure, ..send })
+    }
 }
 
 fn parse_client(text: &str) -> Result<ClientName, String> {

@@ -13,6 +13,7 @@
 //! | [`lines`] | JSON lines in and out that stop nobody |
 //! | [`send`], [`client`], [`link`] | the client's command; its loop; a connection |
 //! | [`channel`], [`identity`], [`trust`] | a connection's bytes, with or without TLS; the server's certificate; how a client knows it |
+//! | [`sender`] | a client for programs in Rust |
 //! | [`args`], [`secure`], [`clients`], [`tcp_info`], [`came`] | options; those of TLS; the list of clients; what the kernel knows of a connection; a read of it |
 //!
 //! Which byte goes where is decided in [`groupflow_protocol::gather`].
@@ -33,6 +34,7 @@ pub mod place;
 pub mod round;
 pub mod secure;
 pub mod send;
+pub mod sender;
 pub mod serve;
 pub mod server;
 pub mod stripe;

@@ -53,6 +53,25 @@ pub struct SecureSend {
 }
 
 impl SecureSend {
+    /// The server's certificate is the one with this SHA-256, hexadecimal; `None`: it is none.
+    pub fn pinned(fingerprint: &str) -> Option<SecureSend> {
+        Some(SecureSend { tls_pin: Some(Pin::parse(fingerprint)?), ..SecureSend::none() })
+    }
+
+    /// One of the certificates of this PEM file vouches for the server's, which is for `name`, or its address.
+    pub fn vouched(ca: PathBuf, name: Option<String>) -> SecureSend {
+        SecureSend { tls_ca: Some(ca), tls_name: name, ..SecureSend::none() }
+    }
+
+    /// Nothing is encrypted.
+    pub fn plain() -> SecureSend {
+        SecureSend { plain: true, ..SecureSend::none() }
+    }
+
+    fn none() -> SecureSend {
+        SecureSend { tls_pin: None, tls_ca: None, tls_name: None, plain: false }
+    }
+
     /// How the server is known; `None`: nothing is encrypted.
     pub fn trust(&self, to: SocketAddrV4) -> Result<Option<Trust>, AgentError> {
         match (&self.tls_pin, &self.tls_ca) {

@@ -2,6 +2,7 @@
 
 mod faults;
 mod harness;
+mod library;
 mod proxy;
 mod refusals;
 mod streams;
