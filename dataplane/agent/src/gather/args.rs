@@ -47,7 +47,7 @@ pub struct GatherServeArgs {
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
     pub handshake_ms: u64,
     /// Connections that have not said who they are; the oldest goes when there are more
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_pending: u32,
     /// Seconds until a peer that does not answer is given up, and a stream without connections forgotten
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..86400))]
