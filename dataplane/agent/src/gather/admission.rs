@@ -11,7 +11,7 @@ use groupflow_protocol::gather::{Frame, Refused};
 use serde_json::json;
 use socket2::{SockRef, TcpKeepalive};
 
-use super::channel::{Channel, Mismatch};
+use super::channel::{Channel, LongHandshake, Mismatch};
 use super::flow::Flow;
 use super::server::{Server, Target};
 use super::stripe::Stripe;
@@ -140,7 +140,8 @@ impl Server {
             }
             return self.refuse(number, RefusalCode::Tls, &mismatch.to_string());
         }
-        if why.is_some_and(|why| why.is::<rustls::Error>()) && stripe.client.is_none() {
+        let is_tls = why.is_some_and(|why| why.is::<rustls::Error>() || why.is::<LongHandshake>());
+        if is_tls && stripe.client.is_none() {
             let peer = stripe.peer.to_string();
             let text = format!("TLS: {error}");
             let human = format!("refused {peer}: {text}");

@@ -14,6 +14,10 @@ use crate::split::tcp::is_later;
 /// The first byte of a TLS connection: a handshake record (RFC 8446, 5.1). No frame begins with it.
 const HANDSHAKE: u8 = 22;
 
+/// What a client may say until its handshake is done, bytes: a certificate is the longest of it, and clients have
+/// none. Who has not said who it is costs no more.
+const HANDSHAKE_MOST: usize = 16 << 10;
+
 /// Both ends must speak TLS, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Mismatch {
@@ -25,6 +29,11 @@ pub enum Mismatch {
     Client,
 }
 
+/// A client says more before its handshake is done than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the handshake is too long")]
+pub struct LongHandshake;
+
 /// A connection's bytes.
 #[derive(Debug)]
 pub struct Channel {
@@ -33,17 +42,19 @@ pub struct Channel {
     tls: Option<Box<Connection>>,
     /// Nothing came yet, and what comes first shows whether the client speaks TLS.
     is_new: bool,
+    /// Bytes that may come until the handshake is done.
+    handshake_left: usize,
 }
 
 impl Channel {
     /// At the server: what was accepted.
     pub fn accepted(socket: TcpStream, tls: Option<Connection>) -> Channel {
-        Channel { socket, tls: tls.map(Box::new), is_new: true }
+        Channel { socket, tls: tls.map(Box::new), is_new: true, handshake_left: HANDSHAKE_MOST }
     }
 
     /// At the client: what was begun.
     pub fn begun(socket: TcpStream, tls: Option<Connection>) -> Channel {
-        Channel { socket, tls: tls.map(Box::new), is_new: false }
+        Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_left: usize::MAX }
     }
 
     /// The socket below.
@@ -110,7 +121,12 @@ impl Read for Channel {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 other => return other,
             }
-            tls.read_tls(&mut self.socket)?;
+            let is_handshaking = tls.is_handshaking();
+            let count = tls.read_tls(&mut self.socket)?;
+            if is_handshaking {
+                let left = self.handshake_left.checked_sub(count);
+                self.handshake_left = left.ok_or_else(|| io::Error::other(LongHandshake))?;
+            }
             let processed = tls.process_new_packets();
             // An answer of the handshake, or why it ends: the socket has room for that, or the peer is lost.
             let _ = tls.wants_write().then(|| tls.write_tls(&mut self.socket));

@@ -12,8 +12,8 @@ use super::channel::Channel;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
 
-/// What waits for a client that does not read.
-const OUTBOX: usize = 64 << 10;
+/// What waits for a client that does not read, bytes: some hundred frames beyond what the kernel takes.
+const OUTBOX: usize = 8 << 10;
 
 /// A connection.
 #[derive(Debug)]

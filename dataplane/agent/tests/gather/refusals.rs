@@ -8,10 +8,10 @@ use serde_json::json;
 use super::harness::{data, file, send, text, Lab, Server, TOKEN};
 
 /// A connection that speaks for itself.
-pub struct Raw(TcpStream);
+pub struct Raw<S = TcpStream>(pub S);
 
-impl Raw {
-    pub fn new(stream: TcpStream) -> Raw {
+impl<S: Read + Write> Raw<S> {
+    pub fn new(stream: S) -> Raw<S> {
         Raw(stream)
     }
 
@@ -173,28 +173,30 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
     });
 }
 
+/// All that may be held, with a hole before it, again and again; then beyond it, and without an end.
+pub fn flood<S: Read + Write>(server: &mut Server, mut raw: Raw<S>) {
+    raw.hello("a", TOKEN, 1, 0);
+    let block = vec![7; 60_000];
+    for _ in 0..200 {
+        for offset in (1..450_000).step_by(60_000) {
+            raw.data(offset, &block).expect("said");
+        }
+    }
+    let own = server.round("a", |own| own["held"].as_u64() >= Some(450_000));
+    assert!(own["held"].as_u64() <= own["room"].as_u64(), "{own}");
+    let mut refused = 0;
+    while raw.data(500_000, &block).is_ok() {
+        refused += 1;
+        assert!(refused < 100_000, "the server goes on reading");
+    }
+}
+
 #[test]
 fn a_flood_is_bounded() {
     let lab = Lab::new(&["good", "a"]);
     let mut server = lab.serve(&["--memory", "1MiB"]);
     while_another_sends(&lab, &mut server, |server| {
-        // All that may be held, with a hole before it; again and again.
-        let mut raw = Raw::new(server.connect());
-        raw.hello("a", TOKEN, 1, 0);
-        let block = vec![7; 60_000];
-        for _ in 0..200 {
-            for offset in (1..450_000).step_by(60_000) {
-                raw.data(offset, &block).expect("said");
-            }
-        }
-        let own = server.round("a", |own| own["held"].as_u64() >= Some(450_000));
-        assert!(own["held"].as_u64() <= own["room"].as_u64(), "{own}");
-        // Beyond it, and without an end.
-        let mut refused = 0;
-        while raw.data(500_000, &block).is_ok() {
-            refused += 1;
-            assert!(refused < 100_000, "the server goes on reading");
-        }
+        flood(server, Raw::new(server.connect()));
         let peak = server.process.peak_memory();
         assert!(peak < 64 << 20, "{peak} bytes");
     });

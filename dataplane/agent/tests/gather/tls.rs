@@ -1,11 +1,16 @@
 //! TLS: streams arrive, are measured and tuned through it; who does not speak it, or does not trust the server,
 //! is told so in one line, and others are unharmed.
 
+use std::io::Write;
+use std::net::TcpStream;
+
+use groupflow_agent::gather::trust::{Pin, Trust};
+use rustls::{ClientConnection, StreamOwned};
 use serde_json::json;
 
 use super::harness::{data, file, send, text, Lab, Server, TOKEN};
 use super::proxy::Proxy;
-use super::refusals::{while_another_sends, Raw};
+use super::refusals::{flood, while_another_sends, Raw};
 
 /// A server with a certificate that it makes.
 pub fn serve(lab: &Lab, options: &[&str]) -> Server {
@@ -137,4 +142,65 @@ fn a_token_is_nowhere_in_what_goes_over_the_network() {
     let said = said.lock().expect("no panic");
     let holds = |part: &[u8]| said.windows(part.len()).any(|window| window == part);
     assert!(said.len() > 5000 && !holds(TOKEN.as_bytes()) && !holds(&[b'x'; 8]));
+}
+
+/// A connection that speaks TLS for itself.
+fn dressed(server: &Server) -> Raw<StreamOwned<ClientConnection, TcpStream>> {
+    let pin = Pin::parse(&server.pin).expect("a fingerprint");
+    let trust = Trust::pinned(pin, server.address).expect("trust");
+    Raw::new(StreamOwned::new(trust.begin().expect("a connection"), server.connect()))
+}
+
+/// docs/gather.md: what a connection costs at most, with the longest record that is not all there, and what one
+/// costs whose handshake is not done, bytes.
+const CONNECTION: u64 = 64 << 10;
+const HANDSHAKE: u64 = 32 << 10;
+
+#[test]
+fn memory_is_bounded_with_tls_too() {
+    const STRIPES: u64 = 60;
+    const STRANGERS: u64 = 400;
+    const MEMORY: u64 = 1 << 20;
+    let lab = Lab::new(&["good", "a"]);
+    let mut server = serve(&lab, &["--memory", "1MiB", "--handshake-ms", "60000"]);
+    while_another_sends(&lab, &mut server, |server| {
+        let before = server.process.peak_memory();
+        // Handshakes that say that they are long, and are: three records of one message.
+        for _ in 0..STRANGERS {
+            let mut raw = Raw::new(server.connect());
+            let mut begun = [22, 3, 1, 0x40, 0, 1, 0, 0xff, 0].to_vec();
+            begun.resize(5 + 0x4000, 0);
+            let next = [&[22, 3, 1, 0x40, 0], &[0; 0x4000][..]].concat();
+            let said = raw.0.write_all(&[&begun[..], &next, &next].concat());
+            assert_eq!(server.process.wait_for("refused")["text"], "TLS: the handshake is too long");
+            drop(said); // The server may have closed before.
+        }
+        // Some that stop before that.
+        let strangers: Vec<Raw> = (0..STRANGERS).map(|_| Raw::new(server.connect())).collect();
+        for raw in &strangers {
+            (&raw.0)
+                .write_all(&[&[22, 3, 1, 0x40, 0, 1, 0, 0xff, 0], &[0; 15_000][..]].concat())
+                .expect("said");
+        }
+        let stripes: Vec<_> = (0..STRIPES)
+            .map(|_| {
+                let mut raw = dressed(server);
+                raw.hello("a", TOKEN, 1, 0);
+                raw.frame(17);
+                let StreamOwned { conn, sock } = &mut raw.0;
+                conn.writer().write_all(&[0; 0x4000]).expect("taken");
+                let mut record = Vec::new();
+                while conn.wants_write() {
+                    conn.write_tls(&mut record).expect("written");
+                }
+                sock.write_all(&record[..record.len() - 1]).expect("said");
+                raw
+            })
+            .collect();
+        flood(server, dressed(server));
+        let peak = server.process.peak_memory();
+        let total = MEMORY + (STRIPES + 2) * CONNECTION + STRANGERS * HANDSHAKE;
+        assert!(peak - before < total, "{} of {total}", peak - before);
+        drop((stripes, strangers));
+    });
 }
