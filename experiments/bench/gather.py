@@ -88,8 +88,9 @@ async def _crowd() -> list[Figure]:
         async with service:
             ready = await service.ready()
             arguments = (f"127.0.0.1:{ready.integer('port')}", str(_CLIENTS), str(_KBIT), str(_SECONDS))
+            # In earnest clients are elsewhere: they take what time the server leaves.
             load = await asyncio.create_subprocess_exec(
-                _TOOL, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
+                "nice", "-n", "10", _TOOL, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
             )
             said, _ = await load.communicate()
             memory = _peak(service.agent.pid)
