@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import line, pipeline, sessions, split, transfer, tuning, veth
+from experiments.bench import gather, line, pipeline, sessions, split, transfer, tuning, veth
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -28,6 +28,8 @@ def main() -> int:
     figures += tuning.figures()
     console.print("1,000 sessions ...")
     figures += sessions.figures()
+    console.print("gathering ...")
+    figures += gather.figures()
     console.print("session agents ...")
     figures += split.figures()
     if root := os.geteuid() == 0:

@@ -124,5 +124,20 @@ def test_a_server_gives_its_clients_their_targets(tmp_path: Path) -> None:
     assert (tmp_path / "model-2.png").stat().st_size > 10_000
 
 
+def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> None:
+    done = undisturbed_experiment("fec", tmp_path)
+    runs = json.loads(done.stdout)
+    assert runs == json.loads((tmp_path / "summary.json").read_text())["runs"]
+    found = {(run["case"]["stalls"], run["case"]["fec"] is not None): run for run in runs}
+    assert found.keys() == {(stalls, coded) for stalls in (False, True) for coded in (False, True)}
+    for stalls in (False, True):
+        alone, coded = found[stalls, False], found[stalls, True]
+        assert alone["messages"] == coded["messages"] == 1250
+        assert alone["made"] == 0 < coded["made"]
+        assert coded["p99"] < alone["p99"] / 2, stalls
+    # It stands still for 3 s, half of the time; what it holds is made of what the others bring.
+    assert found[True, True]["longest"] < 1 < found[True, False]["longest"]
+
+
 CLIENTS = {"t0": 0.5, "t1": 0.5, "t2": 0.5, "t3": 1.0, "t4": 1.0, "t5": 1.0}
 """targets, Mb/s"""

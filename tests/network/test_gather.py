@@ -46,10 +46,10 @@ async def events(server: Process) -> AsyncGenerator[dict[str, Any]]:
         yield cast(dict[str, Any], json.loads(line))
 
 
-async def send(lab: Lab, host: str, client: str, token: str, file: Path) -> tuple[int | None, str]:
+async def send(lab: Lab, host: str, client: str, token: str, file: Path, pin: str) -> tuple[int | None, str]:
     """Exit code and last words of a client."""
     to = f"{lab.topology.hosts['h1'].ip}:26490"
-    words = ("send", "--to", to, "--client", client, "--token", token, "--file", str(file))
+    words = ("send", "--to", to, "--client", client, "--token", token, "--file", str(file), "--tls-pin", pin)
     async with running(lab, host, *words) as sender:
         _, said = await sender.communicate()
     return sender.returncode, said.decode()
@@ -70,12 +70,13 @@ async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, 
         with make_lab(topology) as lab:
             files = {client: lab.file(size) for client, size in SIZES.items()}
             async with running(lab, "h1", *words) as server:
-                assert (await anext(events(server)))["event"] == "ready"
-                code, said = await send(lab, "h3", "cam2", "badbad", files["cam2"])
+                ready = await anext(events(server))
+                pin = cast(str, ready["tls_pin"])
+                code, said = await send(lab, "h3", "cam2", "badbad", files["cam2"], pin)
                 assert code == 4 and "token" in said
                 async with asyncio.TaskGroup() as group:
                     sending = [
-                        group.create_task(send(lab, host, client, TOKENS[client], files[client]))
+                        group.create_task(send(lab, host, client, TOKENS[client], files[client], pin))
                         for host, client in (("h2", "cam1"), ("h3", "cam2"))
                     ]
                     ended: set[str] = set()

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from groupflow.api.diffusion import diffusion_routes
+from groupflow.api.gathering import gathering_routes
 from groupflow.api.placement import placement_routes
 from groupflow.api.schemas import (
     AgentView,
@@ -62,7 +63,8 @@ _STATUS = {
 }
 
 
-def make_app(controller: Controller) -> FastAPI:
+def make_app(controller: Controller, gather: str | None = None) -> FastAPI:
+    """`gather`: URL of the API of the network's server that gathers, if it has one."""
     problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
     app = FastAPI(title="groupflow controller", version="1", responses=problems)
     for router in (
@@ -71,6 +73,7 @@ def make_app(controller: Controller) -> FastAPI:
         _switches(controller),
         diffusion_routes(controller),
         placement_routes(controller),
+        gathering_routes(gather),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")

@@ -1,6 +1,7 @@
 """`groupflow controller`: runs the controller of a network."""
 
 import argparse
+import re
 from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -77,6 +78,12 @@ def register(subparsers: Subparsers) -> None:
         help="session agents' control sockets: a FOLDER with HOST.split.sock of each (default: "
         "/run/groupflow), or HOST=PATH or HOST=IP:PORT of one; repeatable",
     )
+    run.add_argument(
+        "--gather",
+        type=_url,
+        metavar="URL",
+        help="API of the server that gathers: the controller's /v1/gather passes on to it (default: none)",
+    )
     run.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     run.set_defaults(run=run_controller)
 
@@ -131,7 +138,7 @@ async def _serve(args: argparse.Namespace) -> None:
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
-                    tasks.create_task(serve(controller, listener), name="api"),
+                    tasks.create_task(serve(controller, listener, args.gather), name="api"),
                 ]
                 port = listener.getsockname()[1]
                 print(
@@ -155,6 +162,12 @@ def _prefix(text: str) -> IPv4Network:
             f"{text!r} is no prefix of 8 to 30 bits; write one like 10.200.0.0/16"
         )
     return prefix
+
+
+def _url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/\s]+/?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no URL; write one like http://10.0.0.1:9590")
+    return text
 
 
 def _split_options(places: list[str]) -> "SplitOptions":

@@ -68,7 +68,11 @@ def register(subparsers: Subparsers) -> None:
     controlled = _group(groups, "diffusion", "flows under diffusion-type flow control")
     diffusion.add(controlled, _leaf, _call, _print_json)
     placement.add(groups, _leaf, _call, _print_json)
-    gather = _group(groups, "gather", "the clients of a server that gathers (--api is that server's)")
+    gather = _group(
+        groups,
+        "gather",
+        "clients of a server that gathers (--api: its own, or a controller's)",
+    )
     gather_ctl.add(gather, _leaf, _call, _print_json)
     agents = _group(groups, "agents", "the cache agents")
     _leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)

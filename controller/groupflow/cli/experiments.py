@@ -20,6 +20,7 @@ PAPERS = {
     "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",
 }
 EXPERIMENTS = {
+    "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
     "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
     "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
     "split": "session agents that split kernel TCP connections, in the network of icn2011",

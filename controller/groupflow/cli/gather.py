@@ -45,6 +45,12 @@ def _serve_arguments(commands: Subparsers) -> None:
     where.add_argument("--out", type=Path, metavar="FOLDER", help="where streams are written")
     where.add_argument("--discard", action="store_true", help="count what comes and keep nothing")
     add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="for clients (default: %(default)s)")
+    add(
+        "--tls-cert", type=Path, metavar="FILE",
+        help="certificate, PEM (default: beside the list of clients, .crt; made if it is not there)",
+    )  # fmt: skip
+    add("--tls-key", type=Path, metavar="FILE", help="its key, PEM (default: the same with .key)")
+    add("--plain", action="store_true", help="do not encrypt: tokens and data can be read on the way")
     add("--policy", default="sakajiri", metavar="NAME", help="how they are tuned (default: %(default)s)")
     add(
         "--api", default=DEFAULT_API, metavar="HOST:PORT",
@@ -67,9 +73,20 @@ def _send_arguments(commands: Subparsers) -> None:
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="its token (default: $GROUPFLOW_TOKEN)"
     )
+    add(
+        "--tls-pin", metavar="HEX", default=os.environ.get("GROUPFLOW_TLS_PIN"),
+        help="fingerprint of the server's certificate, as it tells (default: $GROUPFLOW_TLS_PIN)",
+    )  # fmt: skip
+    add("--tls-ca", type=Path, metavar="FILE", help="who vouches for the server's certificate, PEM")
+    add("--tls-name", metavar="NAME", help="the server's name in its certificate (default: its address)")
+    add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
     add("--file", type=Path, help="what to send (default: stdin)")
     add("--duration", type=int, metavar="SECONDS", help="end the stream after so long")
     add("--congestion", metavar="NAME", help="the kernel's congestion control, e.g. reno (default: its own)")
+    add(
+        "--fec", nargs="?", const="4+2", metavar="K+M",
+        help="erasure coding over the connections: K pieces, M of parity (default without K+M: %(const)s)",
+    )  # fmt: skip
     add("--retry", type=int, metavar="SECONDS", help="how long to look for a server that is gone")
     add("--json", action="store_true", help="print events as JSON lines")
     send.set_defaults(run=run_send)
@@ -106,7 +123,7 @@ async def _serve(args: argparse.Namespace) -> None:
     from groupflow.tuning.policies import POLICIES
 
     listed = clients.load(args.clients)
-    options = ServeOptions(clients=args.clients, listen=args.listen, out=args.out)
+    options = ServeOptions(clients=args.clients, listen=args.listen, out=args.out, tls=_certificate(args))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -124,6 +141,19 @@ async def _serve(args: argparse.Namespace) -> None:
                 await asyncio.gather(serving, return_exceptions=True)
 
 
+def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
+    """Where certificate and key are, or will be; None: nothing is to be encrypted."""
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", REFUSED)
+    if args.plain:
+        if args.tls_cert is not None:
+            raise CommandError("--plain: with --tls-cert it says two things; leave one out", REFUSED)
+        return None
+    if args.tls_cert is not None:
+        return args.tls_cert, args.tls_key
+    return args.clients.with_suffix(".crt"), args.clients.with_suffix(".key")
+
+
 def _print_json(event: "Event") -> None:
     import json
 
@@ -134,7 +164,9 @@ def _print_line(event: "Event") -> None:
     """What is news for a person."""
     match event.name:
         case "ready":
-            line = f"listening at {event.text('addr')}:{event.integer('port')}"
+            pin = event.fields.get("tls_pin")
+            known = "not encrypted" if pin is None else f"clients know it by --tls-pin {pin}"
+            line = f"listening at {event.text('addr')}:{event.integer('port')}, {known}"
         case "stream_started":
             line = f"{event.text('client')}: stream {event.text('stream')} from byte {event.integer('from')}"
         case "stream_ended":
@@ -152,6 +184,13 @@ def run_send(args: argparse.Namespace) -> int:
 
     if args.file is not None and not args.file.exists():
         raise CommandError(f"{args.file}: no such file")
+    if not args.plain and args.tls_pin is None and args.tls_ca is None:
+        raise CommandError(
+            "how is the server known? pass what it tells when it starts with --tls-pin, or --tls-ca,"
+            " or --plain to send without encryption",
+            REFUSED,
+        )
+    pin = None if args.plain or args.tls_ca is not None else args.tls_pin
     options = SendOptions(
         to=args.to,
         name=args.client,
@@ -160,6 +199,10 @@ def run_send(args: argparse.Namespace) -> int:
         duration=args.duration,
         congestion=args.congestion,
         retry=args.retry,
+        fec=args.fec,
+        tls_pin=pin,
+        tls_ca=None if args.plain else args.tls_ca,
+        tls_name=None if args.plain else args.tls_name,
     )
     try:
         asyncio.run(_send(options, json_lines=args.json))

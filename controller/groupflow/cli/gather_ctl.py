@@ -47,10 +47,9 @@ def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object]
             raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
         return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=body))
 
-    api = "--api http://127.0.0.1:9590"
-    leaf(group, "show", "show what the server divides, and by which policy", f"{api} gather show", show)
-    leaf(group, "list", "list clients with targets and what they get", f"{api} gather list", list_clients)
-    example = f"{api} gather set cam1 --target 2mbit"
+    leaf(group, "show", "show what the server divides, and by which policy", "gather show", show)
+    leaf(group, "list", "list clients with targets and what they get", "gather list", list_clients)
+    example = "gather set cam1 --target 2mbit"
     changed = leaf(group, "set", "change what is wanted of a client while it sends", example, change)
     changed.add_argument("client", metavar="NAME")
     changed.add_argument("--target", metavar="RATE", help="throughput, e.g. 1mbit")

@@ -27,6 +27,7 @@ pub enum Weight {
 pub struct Reporter {
     json: bool,
     to_stderr: bool,
+    quiet: bool,
     base: Map<String, Value>,
     dropped: u64,
 }
@@ -40,11 +41,19 @@ impl Reporter {
         if let Some(session) = session {
             base.insert("session".to_owned(), json!(session));
         }
-        Reporter { json, to_stderr, base, dropped: 0 }
+        Reporter { json, to_stderr, quiet: false, base, dropped: 0 }
+    }
+
+    /// Says nothing: for programs that ask instead.
+    pub fn quiet() -> Reporter {
+        Reporter { quiet: true, ..Reporter::new(false, false, "", "", None) }
     }
 
     /// Writes an event as JSON; `human` is its line for people, if it has one.
     pub fn event(&mut self, event: &str, weight: Weight, fields: Value, human: Option<String>) {
+        if self.quiet {
+            return;
+        }
         if !self.json {
             if let Some(line) = human {
                 let _ = writeln!(io::stderr(), "gfagent: {line}");

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from groupflow.api.rest import make_app
 from groupflow.api.server import ApiError, listen, serve
 from groupflow.cli.main import main
 from tests.unit.controller.world import JSON, P4INFO, TOPOLOGY, World, until, world
@@ -72,6 +73,14 @@ async def test_a_session_shows_members_and_trees() -> None:
         ]
         assert [b["node"] for b in stream["tree"][0]["branches"]] == ["h2", "s2"]
         assert len((await client.get("/members")).json()) == 3
+
+
+async def test_a_server_that_gathers_is_where_it_was_said() -> None:
+    async with world() as w:
+        for server, status in ((None, 404), ("http://127.0.0.1:0", 502)):
+            transport = httpx.ASGITransport(app=make_app(w.running, server))
+            async with httpx.AsyncClient(transport=transport, base_url="http://x/v1") as client:
+                assert (await client.get("/gather")).status_code == status
 
 
 async def test_switches_agents_links_and_health() -> None:

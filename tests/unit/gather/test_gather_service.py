@@ -70,8 +70,8 @@ async def test_rounds_lead_to_tunings_until_nothing_changes(told: Path) -> None:
 
 
 async def test_targets_change_while_clients_send(told: Path) -> None:
-    async with served() as (_, client):
-        await until(lambda: len(tunings(told)) == 2)
+    async with served() as (service, client):
+        await until(lambda: len(tunings(told)) == 2 and in_effect(service))
         body = {"target_bps": 4_000_000, "minimum_bps": None, "priority": 7}
         changed = (await client.patch("/gather/clients/cam2", json=body)).json()
         assert (changed["target_bps"], changed["minimum_bps"], changed["priority"]) == (4_000_000, None, 7)
@@ -114,18 +114,55 @@ def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.Cap
     file = tmp_path / "f.bin"
     file.write_bytes(b"hello")
     line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--token", "c0ffee"]
-    assert main([*line, "--file", str(file), "--congestion", "reno", "--duration", "5"]) == 0
+    assert main([*line, "--plain", "--file", str(file), "--congestion", "reno", "--duration", "5"]) == 0
     said = json.loads(told.read_text())
     assert said["token"] == "c0ffee"
     assert said["arguments"] == [
-        "gather-send", "--to", "10.0.0.1:26490", "--client", "cam1", "--json", "--file", str(file),
+        "gather-send", "--to", "10.0.0.1:26490", "--client", "cam1", "--json", "--plain", "--file", str(file),
         "--duration", "5", "--congestion", "reno",
     ]  # fmt: skip
     assert capfd.readouterr().err == "gather: complete, 5 bytes in 1.00 s\n"
 
 
+@pytest.mark.parametrize(
+    ("said", "passed"),
+    [
+        (["--tls-pin", "ab12"], ["--tls-pin", "ab12"]),
+        (["--tls-ca", "ca.pem", "--tls-name", "hub"], ["--tls-ca", "ca.pem", "--tls-name", "hub"]),
+        (["--plain"], ["--plain"]),
+        ([], ["--tls-pin", "cd34"]),
+    ],
+)
+def test_how_the_server_is_known(
+    told: Path, said: list[str], passed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUPFLOW_TLS_PIN", "cd34")
+    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--token", "c0ffee"]
+    assert main([*line, *said]) == 0
+    assert json.loads(told.read_text())["arguments"][6:] == passed
+
+
+def test_nothing_goes_unencrypted_unless_it_is_said(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--token", "c0ffee"]
+    assert main(line) == 4
+    error = capfd.readouterr().err
+    assert error.startswith("groupflow: how is the server known? pass") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("tls", "arguments"),
+    [
+        (None, ["--plain"]),
+        ((Path("a.crt"), Path("a.key")), ["--tls-cert", "a.crt", "--tls-key", "a.key"]),
+    ],
+)
+def test_a_server_encrypts_with_a_certificate(tls: tuple[Path, Path] | None, arguments: list[str]) -> None:
+    said = ServeOptions(clients=Path("c.json"), tls=tls).arguments()
+    assert said[6 : 6 + len(arguments)] == arguments
+
+
 def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "nobody", "--token", "c0ffee"]
+    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "nobody", "--token", "c0ffee", "--plain"]
     assert main(line) == 4
     assert capfd.readouterr().err == "groupflow: the server knows no client nobody; add it\n"
 
@@ -134,6 +171,8 @@ def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureF
     ("arguments", "said"),
     [
         (["--policy", "best"], "--policy best: there are sakajiri, buffer, none, comparison, climber"),
+        (["--tls-key", "k"], "--tls-cert and --tls-key go together: name both, or neither"),
+        (["--plain", "--tls-cert", "c", "--tls-key", "k"], "--plain: with --tls-cert it says two things"),
         (["--api", "here"], "--api here: no address; write HOST:PORT"),
         (["--clients", "none.yaml"], "none.yaml: no such file or directory"),
     ],

@@ -6,11 +6,12 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use groupflow_protocol::gather::frame::Hello;
-use groupflow_protocol::gather::{Admitted, Epoch, RefusalCode};
+use groupflow_protocol::gather::{Admitted, Epoch, Incoming, RefusalCode};
 use groupflow_protocol::gather::{Frame, Refused};
 use serde_json::json;
 use socket2::{SockRef, TcpKeepalive};
 
+use super::channel::{Channel, LongHandshake, Mismatch};
 use super::flow::Flow;
 use super::server::{Server, Target};
 use super::stripe::Stripe;
@@ -41,10 +42,15 @@ impl Server {
             if prepare(&socket, self.options.silence).is_err() {
                 continue;
             }
+            let tls =
+                self.options.tls.clone().map(|config| rustls::ServerConnection::new(config).map(Into::into));
+            let Ok(tls) = tls.transpose() else {
+                continue;
+            };
             let Ok(token) = self.poller.add(&socket, Target::Stripe(number)) else {
                 continue;
             };
-            self.stripes.insert(number, Stripe::new(socket, token, peer));
+            self.stripes.insert(number, Stripe::new(Channel::accepted(socket, tls), token, peer));
             self.pending.insert(number, self.now);
             if self.pending.len() > self.options.max_pending {
                 if let Some((&oldest, _)) = self.pending.first_key_value() {
@@ -104,7 +110,11 @@ impl Server {
             return Err(Refused { code: RefusalCode::CannotResume, text });
         }
         let path = place.path().map(|path| path.display().to_string());
-        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), self.options.room);
+        let core = match hello.coded {
+            true => Incoming::coded(delivered, self.options.room),
+            false => Incoming::new(delivered, self.options.room),
+        };
+        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), core);
         if let Some(fd) = flow.place.waits_for() {
             flow.waits = self.poller.add(fd, Target::Place(client)).ok();
         }
@@ -115,6 +125,30 @@ impl Server {
         let human = format!("client {}: stream {stream} from byte {delivered}", hello.client);
         self.events.tell("stream_started", fields, Some(human));
         Ok(())
+    }
+
+    /// A connection broke while its bytes were read: where it did not come to a HELLO because of TLS, that is
+    /// told.
+    pub(super) fn break_off(&mut self, number: u64, error: &io::Error) {
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return;
+        };
+        let why = error.get_ref();
+        if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<Mismatch>()) {
+            if *mismatch == Mismatch::Server {
+                stripe.channel.undress();
+            }
+            return self.refuse(number, RefusalCode::Tls, &mismatch.to_string());
+        }
+        let is_tls = why.is_some_and(|why| why.is::<rustls::Error>() || why.is::<LongHandshake>());
+        if is_tls && stripe.client.is_none() {
+            let peer = stripe.peer.to_string();
+            let text = format!("TLS: {error}");
+            let human = format!("refused {peer}: {text}");
+            let fields = json!({"peer": peer, "client": null, "code": RefusalCode::Tls.word(), "text": text});
+            self.events.tell("refused", fields, Some(human));
+        }
+        self.lose(number);
     }
 
     /// Tells a connection why it is not taken, and closes it.

@@ -3,10 +3,12 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use clap::Args;
-use groupflow_protocol::gather::{ClientName, Token};
+use clap::{Args, Parser};
+use groupflow_protocol::gather::{ClientName, Code, Token};
 
+use super::secure::{SecureSend, SecureServe};
 use crate::cli::parse_bytes;
+use crate::error::AgentError;
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]
@@ -14,6 +16,9 @@ pub struct GatherServeArgs {
     /// Where clients connect to; port 0 takes any
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:26490")]
     pub listen: SocketAddrV4,
+    /// Whether connections are encrypted
+    #[command(flatten)]
+    pub secure: SecureServe,
     /// Who may send, with tokens: JSON
     #[arg(long, value_name = "PATH")]
     pub clients: PathBuf,
@@ -42,7 +47,7 @@ pub struct GatherServeArgs {
     #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
     pub handshake_ms: u64,
     /// Connections that have not said who they are; the oldest goes when there are more
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_pending: u32,
     /// Seconds until a peer that does not answer is given up, and a stream without connections forgotten
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..86400))]
@@ -58,6 +63,9 @@ pub struct GatherSendArgs {
     /// The server
     #[arg(long, value_name = "IP:PORT")]
     pub to: SocketAddrV4,
+    /// How the server is known
+    #[command(flatten)]
+    pub secure: SecureSend,
     /// This client's name
     #[arg(long, value_parser = parse_client)]
     pub client: ClientName,
@@ -79,6 +87,9 @@ pub struct GatherSendArgs {
     /// Connections at most, whatever the server wants
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
+    /// Erasure coding over the connections: K pieces and M of parity, any K of which are enough [4+2 when nothing is said]
+    #[arg(long, value_name = "K+M", value_parser = parse_code, num_args = 0..=1, default_missing_value = "4+2")]
+    pub fec: Option<Code>,
     /// Seconds to find the server, and to find it again
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
     pub retry: u64,
@@ -90,8 +101,38 @@ pub struct GatherSendArgs {
     pub json: bool,
 }
 
+/// A line of nothing but these options.
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    send: GatherSendArgs,
+}
+
+impl GatherSendArgs {
+    /// What the command line would have made of these, with its defaults for all the rest. A name or a token that
+    /// is none is refused.
+    pub fn new(
+        to: SocketAddrV4,
+        client: &str,
+        token: &str,
+        secure: SecureSend,
+    ) -> Result<GatherSendArgs, AgentError> {
+        let to = to.to_string();
+        let line = ["", "--to", &to, "--client", client, "--token", token, "--plain"];
+        let Line { send } = Line::try_parse_from(line).map_err(|error| {
+            let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
+            AgentError::usage(cause.trim_start_matches("error: "), "write what docs/gather.md says")
+        })?;
+        Ok(GatherSendArgs { secure, ..send })
+    }
+}
+
 fn parse_client(text: &str) -> Result<ClientName, String> {
     ClientName::parse(text).ok_or_else(|| format!("a client's name must have {}", ClientName::RULE))
+}
+
+fn parse_code(text: &str) -> Result<Code, String> {
+    Code::parse(text).ok_or_else(|| format!("it must be {}", Code::RULE))
 }
 
 fn parse_token(text: &str) -> Result<Token, String> {

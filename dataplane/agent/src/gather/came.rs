@@ -1,7 +1,6 @@
 //! A read of a connection that does not block.
 
 use std::io::{self, Read};
-use std::net::TcpStream;
 
 use crate::split::tcp::is_later;
 
@@ -18,9 +17,9 @@ pub enum Came {
 
 impl Came {
     /// Reads once; `readable` is cleared when there is nothing.
-    pub fn read(socket: &mut TcpStream, readable: &mut bool, into: &mut [u8]) -> io::Result<Came> {
+    pub fn read(from: &mut impl Read, readable: &mut bool, into: &mut [u8]) -> io::Result<Came> {
         loop {
-            match socket.read(into) {
+            match from.read(into) {
                 Ok(0) => return Ok(Came::End),
                 Ok(count) => return Ok(Came::Bytes(count)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

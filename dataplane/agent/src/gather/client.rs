@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use groupflow_protocol::gather::frame::{data_header, Hello};
+use groupflow_protocol::gather::frame::{data_header, parity_header, Hello};
 use groupflow_protocol::gather::{
     Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StreamId, StripeId,
 };
@@ -15,8 +15,10 @@ use serde_json::json;
 
 use super::args::GatherSendArgs;
 use super::came::Came;
+use super::channel::Channel;
 use super::link::{self, Link, Stage};
 use super::send::Input;
+use super::trust::{self, Trust};
 use crate::error::{exit, AgentError};
 use crate::input::plain;
 use crate::report::{Reporter, Weight};
@@ -40,6 +42,7 @@ enum Target {
 /// A client and its stream.
 pub struct Client<'a> {
     args: &'a GatherSendArgs,
+    trust: Option<Trust>,
     stream: StreamId,
     core: Outgoing,
     links: BTreeMap<StripeId, Link>,
@@ -65,9 +68,10 @@ pub struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// With its input, which is registered here.
+    /// With its input, which is registered here; without `trust`, nothing is encrypted.
     pub fn new(
         args: &'a GatherSendArgs,
+        trust: Option<Trust>,
         stream: StreamId,
         input: Input,
         signals: SignalFd,
@@ -82,8 +86,9 @@ impl<'a> Client<'a> {
         let now = Instant::now();
         Ok(Client {
             args,
+            trust,
             stream,
-            core: Outgoing::new(usize::try_from(args.memory).unwrap_or(usize::MAX)),
+            core: outgoing(args),
             links: BTreeMap::new(),
             next: 0,
             poller,
@@ -194,10 +199,12 @@ impl<'a> Client<'a> {
     fn open(&mut self) -> io::Result<()> {
         let silence = Duration::from_secs(self.args.silence);
         let socket = link::connect(self.args.to, self.args.congestion.as_deref(), silence)?;
+        let tls = self.trust.as_ref().map(|trust| trust.begin().map(Into::into)).transpose();
+        let tls = tls.map_err(io::Error::other)?;
         let id = StripeId(self.next);
         self.next += 1;
         let token = self.poller.add(&socket, Target::Link(id))?;
-        self.links.insert(id, Link::new(socket, token));
+        self.links.insert(id, Link::new(Channel::begun(socket, tls), token));
         Ok(())
     }
 
@@ -255,6 +262,10 @@ impl<'a> Client<'a> {
                         out.extend(front);
                         out.extend(back);
                     }
+                    Some(Send::Parity(parity, bytes)) => {
+                        link.out.bytes().extend(parity_header(&parity));
+                        link.out.bytes().extend(bytes);
+                    }
                     Some(Send::End(length)) => link.say(&Frame::End { length }),
                     None => continue,
                 }
@@ -276,7 +287,7 @@ impl<'a> Client<'a> {
         link.readable |= ready.readable;
         link.writable |= ready.writable;
         if link.stage == Stage::Connecting && ready.writable {
-            if let Ok(Some(error)) | Err(error) = link.socket.take_error() {
+            if let Ok(Some(error)) | Err(error) = link.channel.socket().take_error() {
                 self.fail(&error);
                 self.lose(id);
                 return Ok(());
@@ -285,6 +296,7 @@ impl<'a> Client<'a> {
             link.say(&Frame::Hello(Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
+                coded: self.args.fec.is_some(),
                 client: self.args.client.clone(),
                 token: self.args.token.clone(),
             }));
@@ -330,7 +342,7 @@ impl<'a> Client<'a> {
             let impossible = |error: OutgoingError| wrong(error.to_string());
             let frame = match link.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
-                Ok(Some(Item::Data { .. })) => continue,
+                Ok(Some(Item::Data { .. } | Item::Parity { .. })) => continue,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(wrong(format!("the server's {error}"))),
             };
@@ -377,6 +389,9 @@ impl<'a> Client<'a> {
         if self.core.is_complete() {
             return Ok(());
         }
+        if let Some(error) = trust::hopeless(error, self.args.to) {
+            return Err(error);
+        }
         let was_open =
             self.links.get(&id).is_some_and(|link| matches!(link.stage, Stage::Open | Stage::Leaving));
         self.fail(error);
@@ -393,7 +408,7 @@ impl<'a> Client<'a> {
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
         if let Some(link) = self.links.remove(&id) {
-            self.poller.remove(&link.socket, link.token);
+            self.poller.remove(link.channel.socket(), link.token);
         }
         let carries = |link: &Link| matches!(link.stage, Stage::Open);
         if self.alone.is_none() && !self.links.values().any(carries) {
@@ -401,9 +416,24 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Finds connections that carry nothing: what they had goes over others, too, if there are others.
+    fn find_stalled(&mut self) {
+        let now = self.now;
+        let open = self.links.iter_mut().filter(|(_, link)| link.stage == Stage::Open);
+        let (stalled, going): (Vec<_>, Vec<_>) =
+            open.map(|(&id, link)| (id, link.is_stalled(now))).partition(|&(_, stalled)| stalled);
+        for &(id, _) in &going {
+            self.core.on_progress(id);
+        }
+        for (id, _) in stalled.into_iter().filter(|_| !going.is_empty()) {
+            self.core.on_stalled(id);
+        }
+    }
+
     /// Tells the server how its connections fare, and the world how far it is.
     fn report(&mut self, reporter: &mut Reporter) {
         self.reported = self.now;
+        self.find_stalled();
         let (mut sum, mut count) = (0, 0);
         let open: Vec<StripeId> =
             self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id).collect();
@@ -431,6 +461,14 @@ impl<'a> Client<'a> {
     }
 }
 
+fn outgoing(args: &GatherSendArgs) -> Outgoing {
+    let memory = usize::try_from(args.memory).unwrap_or(usize::MAX);
+    match args.fec {
+        Some(code) => Outgoing::coded(memory, code),
+        None => Outgoing::new(memory),
+    }
+}
+
 /// The server's no, with what to do about it.
 fn refused(code: RefusalCode, text: &str) -> AgentError {
     let cure = match code {
@@ -441,6 +479,7 @@ fn refused(code: RefusalCode, text: &str) -> AgentError {
         }
         RefusalCode::CannotResume => "send it again from the beginning",
         RefusalCode::Output => "see to the server's disk, then send it again",
+        RefusalCode::Tls => "pass the fingerprint that the server tells when it starts with --tls-pin",
         RefusalCode::BadFrame | RefusalCode::TooMany | RefusalCode::Late => {
             "check that client and server are of one version"
         }

@@ -81,7 +81,7 @@ impl Server {
             let share = setting.share(place, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get(number) {
                 // A connection that is gone needs none.
-                let _ = window::set(&stripe.socket, share, flow.segment);
+                let _ = window::set(stripe.channel.socket(), share, flow.segment);
             }
         }
     }

@@ -122,7 +122,7 @@ impl Server {
         let Some(stripe) = self.stripes.remove(&number) else {
             return;
         };
-        self.poller.remove(&stripe.socket, stripe.token);
+        self.poller.remove(stripe.channel.socket(), stripe.token);
         if let Some(client) = stripe.client {
             self.detach(client, number);
         }

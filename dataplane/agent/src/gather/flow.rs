@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use groupflow_protocol::gather::frame::Report;
-use groupflow_protocol::gather::{Epoch, Frame, Incoming, IncomingError, StreamId};
+use groupflow_protocol::gather::{Epoch, Frame, Incoming, IncomingError, Parity, StreamId};
 
 use super::place::{Failure, Place};
 use crate::split::poller::Token;
@@ -39,6 +39,8 @@ pub struct Flow {
     pub fresh: u64,
     /// The largest of its segments in the last round, bytes; 0: not known yet.
     pub segment: u64,
+    /// What was made of parity that came last, ever, bytes.
+    pub made: u64,
     /// Delivered at the beginning of this round.
     pub before: u64,
     /// Segments sent, and sent again, in this round.
@@ -52,11 +54,11 @@ pub struct Flow {
 
 impl Flow {
     /// A stream of which `delivered` bytes are in its place.
-    pub fn new(stream: StreamId, epoch: Epoch, (place, delivered): (Place, u64), room: u64) -> Flow {
+    pub fn new(stream: StreamId, epoch: Epoch, (place, delivered): (Place, u64), core: Incoming) -> Flow {
         Flow {
             stream,
             epoch,
-            core: Incoming::new(delivered, room),
+            core,
             place,
             waits: None,
             stripes: BTreeSet::new(),
@@ -65,6 +67,7 @@ impl Flow {
             failure: None,
             fresh: 0,
             segment: 0,
+            made: 0,
             before: delivered,
             segments: (0, 0),
             told: delivered,
@@ -77,6 +80,16 @@ impl Flow {
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), IncomingError> {
         let (place, failure) = (&mut self.place, &mut self.failure);
         self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(place, failure, bytes))?;
+        Ok(())
+    }
+
+    /// Takes bytes of parity that came over a stripe.
+    pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), IncomingError> {
+        let (place, failure) = (&mut self.place, &mut self.failure);
+        let mut sink = |bytes: &[u8]| write(place, failure, bytes);
+        let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
+        self.fresh += made;
+        self.made += made;
         Ok(())
     }
 

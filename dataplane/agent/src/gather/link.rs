@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use groupflow_protocol::gather::frame::Report;
 use groupflow_protocol::gather::{Decoder, Frame, Side};
@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::came::Came;
+use super::channel::Channel;
 use super::tcp_info::TcpInfo;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
@@ -20,6 +21,11 @@ const OUTBOX: usize = 64 << 10;
 /// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over a
 /// faster stripe.
 const UNSENT: libc::c_int = 16 << 10;
+
+/// A connection whose peer has acknowledged nothing of what it was sent for so long, and for so many round trips,
+/// is stalled: far below the 30 s after which it is given up.
+const STILL: Duration = Duration::from_millis(500);
+const STILL_ROUND_TRIPS: u32 = 4;
 
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +43,8 @@ pub enum Stage {
 /// A connection.
 #[derive(Debug)]
 pub struct Link {
-    /// The socket.
-    pub socket: TcpStream,
+    /// Its bytes.
+    pub channel: Channel,
     /// Its registration.
     pub token: Token,
     /// How far it is.
@@ -53,13 +59,15 @@ pub struct Link {
     pub out: Outbox,
     told_end: bool,
     before: TcpInfo,
+    /// What its peer has acknowledged, and when that was seen to grow, or nothing to be under way.
+    moved: (u64, Option<Instant>),
 }
 
 impl Link {
     /// A connection that was begun.
-    pub fn new(socket: TcpStream, token: Token) -> Link {
+    pub fn new(channel: Channel, token: Token) -> Link {
         Link {
-            socket,
+            channel,
             token,
             stage: Stage::Connecting,
             readable: false,
@@ -68,12 +76,13 @@ impl Link {
             out: Outbox::new(OUTBOX),
             told_end: false,
             before: TcpInfo::default(),
+            moved: (0, None),
         }
     }
 
     /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.socket, &mut self.readable, into)
+        Came::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame.
@@ -91,17 +100,32 @@ impl Link {
         if self.stage == Stage::Connecting || !self.writable {
             return Ok(());
         }
-        self.writable = !self.out.flush(&self.socket)?;
-        if self.stage == Stage::Leaving && self.out.is_empty() && !self.told_end {
+        self.writable = !(self.out.flush(&mut self.channel)? || self.channel.push()?);
+        if self.stage == Stage::Leaving && self.writable && !self.told_end {
             self.told_end = true;
-            self.socket.shutdown(std::net::Shutdown::Write)?;
+            self.channel.end()?;
         }
         Ok(())
     }
 
+    /// Whether it carries nothing although it is to; seen when it is asked every now and then.
+    pub fn is_stalled(&mut self, now: Instant) -> bool {
+        let Ok(info) = TcpInfo::of(self.channel.socket()) else {
+            return false;
+        };
+        let idle = info.unacknowledged == 0 && self.writable;
+        let since = *self.moved.1.get_or_insert(now);
+        if idle || info.acknowledged > self.moved.0 {
+            self.moved = (info.acknowledged, Some(now));
+            return false;
+        }
+        let patience = STILL.max(STILL_ROUND_TRIPS * Duration::from_micros(info.rtt_us.into()));
+        now.saturating_duration_since(since) >= patience
+    }
+
     /// How it fares since it was last asked.
     pub fn report(&mut self) -> Option<Report> {
-        let info = TcpInfo::of(&self.socket).ok().filter(|info| info.rtt_us > 0)?;
+        let info = TcpInfo::of(self.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
         Some(Report {
             rtt_us: info.rtt_us,

@@ -12,26 +12,33 @@
 //! | [`round`], [`tune`], [`window`] | what is measured; what is set; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that stop nobody |
 //! | [`send`], [`client`], [`link`] | the client's command; its loop; a connection |
-//! | [`args`], [`clients`], [`tcp_info`], [`came`] | options; the list of clients; what the kernel knows of a connection; a read of it |
+//! | [`channel`], [`identity`], [`trust`] | a connection's bytes, with or without TLS; the server's certificate; how a client knows it |
+//! | [`sender`] | a client for programs in Rust |
+//! | [`args`], [`secure`], [`clients`], [`tcp_info`], [`came`] | options; those of TLS; the list of clients; what the kernel knows of a connection; a read of it |
 //!
 //! Which byte goes where is decided in [`groupflow_protocol::gather`].
 
 mod admission;
 pub mod args;
 pub mod came;
+pub mod channel;
 pub mod client;
 pub mod clients;
 mod control;
 mod endings;
 pub mod flow;
+pub mod identity;
 pub mod lines;
 pub mod link;
 pub mod place;
 pub mod round;
+pub mod secure;
 pub mod send;
+pub mod sender;
 pub mod serve;
 pub mod server;
 pub mod stripe;
 pub mod tcp_info;
+pub mod trust;
 pub mod tune;
 pub mod window;

@@ -27,9 +27,9 @@ pub fn measure<'a>(
         timeouts.add(stripe.report.rto_us);
         if let Some(share) = setting.share(place, flow.stripes.len(), flow.segment) {
             // A connection that is gone needs none.
-            let _ = window::keep(&stripe.socket, share, flow.segment);
+            let _ = window::keep(stripe.channel.socket(), share, flow.segment);
         }
-        if let Ok(info) = TcpInfo::of(&stripe.socket) {
+        if let Ok(info) = TcpInfo::of(stripe.channel.socket()) {
             ours.add(info.rtt_us);
             advertised += u64::from(info.own_window);
             segment = segment.max(u64::from(info.own_segment));
@@ -56,6 +56,7 @@ pub fn measure<'a>(
         "connections": connections,
         "wanted": setting.connections,
         "held": flow.core.held(),
+        "made": flow.made,
         "room": flow.core.room(),
     })
 }

@@ -23,7 +23,8 @@ pub fn run(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentEr
     let signals = signals().map_err(|e| system(&e.into()))?;
     let input = Input::open(args)?;
     let stream = StreamId(rand::random());
-    let mut client = Client::new(args, stream, input, signals).map_err(|e| system(&e))?;
+    let trust = args.secure.trust(args.to)?;
+    let mut client = Client::new(args, trust, stream, input, signals).map_err(|e| system(&e))?;
     let seconds = client.run(reporter)?;
     let bytes = client.delivered();
     let fields = json!({"stream": stream.to_string(), "bytes": bytes, "seconds": seconds});

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::args::GatherServeArgs;
+use super::identity::Identity;
 use super::lines::Events;
 use super::place::Folder;
 use super::server::{Options, Server};
@@ -19,6 +20,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
     let clients = clients::read(&args.clients)?;
+    let identity = args.secure.identity()?;
     let folder = match &args.out {
         None => Folder::Discard,
         Some(path) => {
@@ -49,8 +51,14 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     let mut events = Events::new(args.json, "gather-serve", &address.to_string());
     let ready = json!({
         "addr": address.ip().to_string(), "port": address.port(), "clients": clients.len(),
+        "tls_pin": identity.as_ref().map(|identity| &identity.fingerprint),
     });
-    events.tell("ready", ready, Some(format!("gathering at {address} from {} clients", clients.len())));
+    let known_by = match &identity {
+        Some(Identity { fingerprint, .. }) => format!("known by --tls-pin {fingerprint}"),
+        None => "not encrypted".to_owned(),
+    };
+    let human = format!("gathering at {address} from {} clients, {known_by}", clients.len());
+    events.tell("ready", ready, Some(human));
     let options = Options {
         round: Duration::from_millis(args.round_ms),
         room,
@@ -58,6 +66,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
         max_pending: args.max_pending as usize,
         silence: Duration::from_secs(args.silence),
         bounds: tune::Bounds { connections: args.max_connections, buffer: args.buffer },
+        tls: identity.map(|identity| identity.config),
     };
     let server = Server::new(listener, signals, clients, folder, options, events);
     server.and_then(|mut server| server.run()).map_err(|e| system(&e))?;

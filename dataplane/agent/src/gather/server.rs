@@ -5,11 +5,13 @@ use std::fs::File;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_protocol::gather::{ClientName, Frame, FrameError, Item, RefusalCode, Roster, Token};
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
+use rustls::ServerConfig;
 
 use super::came::Came;
 use super::flow::Flow;
@@ -41,7 +43,7 @@ pub enum Target {
 }
 
 /// The command's options.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Between measurements.
     pub round: Duration,
@@ -55,6 +57,8 @@ pub struct Options {
     pub silence: Duration,
     /// Of tunings.
     pub bounds: Bounds,
+    /// Connections are encrypted; `None`: they are not.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 /// The server.
@@ -106,9 +110,9 @@ impl Server {
         let now = Instant::now();
         let names: Vec<ClientName> = clients.keys().cloned().collect();
         let mut server = Server {
-            options,
             listener,
             roster: Roster::new(clients, options.bounds.connections),
+            options,
             folder,
             numbers: names.iter().cloned().zip(0..).collect(),
             settings: vec![Setting::default(); names.len()],
@@ -240,7 +244,8 @@ impl Server {
                     }
                 }
                 Ok(Came::Nothing) => break,
-                Ok(Came::End) | Err(_) => self.lose(number),
+                Ok(Came::End) => self.lose(number),
+                Err(error) => self.break_off(number, &error),
             }
         }
         if brought >= TURN {
@@ -276,6 +281,7 @@ impl Server {
             flow.last = number;
             match item {
                 Item::Data { offset, bytes } => flow.receive(offset, bytes)?,
+                Item::Parity { parity, at, bytes } => flow.receive_parity(parity, at, bytes)?,
                 Item::Frame(Frame::End { length }) => flow.core.end(length)?,
                 Item::Frame(Frame::Report(report)) => {
                     stripe.report = report;

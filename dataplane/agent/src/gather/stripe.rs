@@ -1,24 +1,25 @@
 //! One connection of a client, at the server.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use groupflow_protocol::gather::frame::Report;
 use groupflow_protocol::gather::{Decoder, Frame, Side};
 
 use super::came::Came;
+use super::channel::Channel;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
 
-/// What waits for a client that does not read.
-const OUTBOX: usize = 64 << 10;
+/// What waits for a client that does not read, bytes: some hundred frames beyond what the kernel takes.
+const OUTBOX: usize = 8 << 10;
 
 /// A connection.
 #[derive(Debug)]
 pub struct Stripe {
-    /// The socket.
-    pub socket: TcpStream,
+    /// Its bytes.
+    pub channel: Channel,
     /// Its registration.
     pub token: Token,
     /// Where it comes from.
@@ -41,9 +42,9 @@ pub struct Stripe {
 
 impl Stripe {
     /// A connection that was accepted.
-    pub fn new(socket: TcpStream, token: Token, peer: SocketAddr) -> Stripe {
+    pub fn new(channel: Channel, token: Token, peer: SocketAddr) -> Stripe {
         Stripe {
-            socket,
+            channel,
             token,
             peer,
             decoder: Decoder::new(Side::Client),
@@ -59,7 +60,7 @@ impl Stripe {
 
     /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.socket, &mut self.readable, into)
+        Came::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame. False: the client does not read, and there is no room.
@@ -73,10 +74,10 @@ impl Stripe {
 
     /// Writes what goes; at the farewell, the end after it.
     pub fn flush(&mut self) -> io::Result<()> {
-        let later = self.out.flush(&self.socket)?;
+        let later = self.out.flush(&mut self.channel)? || self.channel.push()?;
         if self.farewell.is_some() && !later && !self.told_end {
             self.told_end = true;
-            self.socket.shutdown(std::net::Shutdown::Write)?;
+            self.channel.end()?;
         }
         Ok(())
     }

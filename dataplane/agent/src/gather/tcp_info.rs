@@ -10,8 +10,10 @@ use nix::errno::Errno;
 mod at {
     pub const RTO: usize = 8;
     pub const RCV_MSS: usize = 8 + 3 * 4;
+    pub const UNACKED: usize = 8 + 4 * 4;
     pub const RTT: usize = 8 + 15 * 4;
     pub const TOTAL_RETRANS: usize = 8 + 23 * 4;
+    pub const BYTES_ACKED: usize = 120;
     pub const DATA_SEGS_OUT: usize = 156;
     /// Since Linux 5.4.
     pub const SND_WND: usize = 228;
@@ -29,6 +31,10 @@ pub struct TcpInfo {
     pub rtt_us: u32,
     /// The segments that come, bytes of payload; a guess before any came.
     pub own_segment: u32,
+    /// Segments that are sent and not acknowledged.
+    pub unacknowledged: u32,
+    /// Bytes that the peer has acknowledged, ever.
+    pub acknowledged: u64,
     /// Segments sent again, ever.
     pub resent: u32,
     /// Segments with data sent, ever, with those sent again.
@@ -51,10 +57,13 @@ impl TcpInfo {
         };
         Errno::result(result).map_err(io::Error::from)?;
         let number = |at: usize| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
+        let long = |at: usize| info[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
         Ok(TcpInfo {
             rto_us: number(at::RTO),
             rtt_us: number(at::RTT),
             own_segment: number(at::RCV_MSS),
+            unacknowledged: number(at::UNACKED),
+            acknowledged: long(at::BYTES_ACKED),
             resent: number(at::TOTAL_RETRANS),
             sent: number(at::DATA_SEGS_OUT),
             peer_window: number(at::SND_WND),
@@ -81,6 +90,8 @@ mod tests {
         let (near, far) = (TcpInfo::of(&stream).expect("known"), TcpInfo::of(&peer).expect("known"));
         assert!((1..1_000_000).contains(&near.rtt_us) && near.rto_us >= 1000, "{near:?}");
         assert_eq!((near.sent, near.resent, far.sent), (5, 0, 0));
+        // The SYN counts.
+        assert!((401..=501).contains(&near.acknowledged) && near.unacknowledged <= 1, "{near:?}");
         assert_eq!(near.peer_window, far.own_window, "{near:?} {far:?}");
         assert!(near.peer_window > 1000);
         assert!((88..=100).contains(&far.own_segment) || far.own_segment == 536, "{far:?}");

@@ -50,13 +50,17 @@ impl Lab {
         // Loopback's own segments are larger than small windows.
         command.args(["--mss", "1448"]);
         command.arg("--clients").arg(self.folder.join("clients.json"));
+        if !options.contains(&"--tls-cert") {
+            command.arg("--plain");
+        }
         if !options.contains(&"--discard") {
             command.arg("--out").arg(self.out());
         }
         let mut process = Process::new(command.args(options));
         let ready = process.wait_for("ready");
         let port = ready["port"].as_u64().expect("a port") as u16;
-        Server { process, address: SocketAddrV4::new([127, 0, 0, 1].into(), port) }
+        let pin = ready["tls_pin"].as_str().unwrap_or_default().to_owned();
+        Server { process, pin, address: SocketAddrV4::new([127, 0, 0, 1].into(), port) }
     }
 
     /// The one stream of a client that is complete.
@@ -82,6 +86,8 @@ impl Drop for Lab {
 pub struct Server {
     pub process: Process,
     pub address: SocketAddrV4,
+    /// The fingerprint of its certificate.
+    pub pin: String,
 }
 
 impl Server {
@@ -117,6 +123,9 @@ pub fn send(address: SocketAddrV4, client: &str, options: &[&str]) -> Process {
     command.args(["gather-send", "--json", "--to", &to, "--client", client, "--retry", "20"]);
     if !options.contains(&"--token") {
         command.args(["--token", TOKEN]);
+    }
+    if !options.iter().any(|option| option.starts_with("--tls")) {
+        command.arg("--plain");
     }
     Process::new(command.args(options))
 }

@@ -2,6 +2,8 @@
 
 mod faults;
 mod harness;
+mod library;
 mod proxy;
 mod refusals;
 mod streams;
+mod tls;

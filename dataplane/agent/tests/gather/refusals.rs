@@ -8,10 +8,10 @@ use serde_json::json;
 use super::harness::{data, file, send, text, Lab, Server, TOKEN};
 
 /// A connection that speaks for itself.
-pub struct Raw(TcpStream);
+pub struct Raw<S = TcpStream>(pub S);
 
-impl Raw {
-    pub fn new(stream: TcpStream) -> Raw {
+impl<S: Read + Write> Raw<S> {
+    pub fn new(stream: S) -> Raw<S> {
         Raw(stream)
     }
 
@@ -20,9 +20,10 @@ impl Raw {
     }
 
     pub fn hello(&mut self, client: &str, token: &str, stream: u64, acknowledged: u64) {
-        let mut body = vec![1];
+        let mut body = vec![2];
         body.extend(stream.to_be_bytes());
         body.extend(acknowledged.to_be_bytes());
+        body.push(0);
         for part in [client, token] {
             body.push(part.len() as u8);
             body.extend(part.bytes());
@@ -65,9 +66,11 @@ impl Raw {
 }
 
 /// A client in the middle of a stream is not harmed by what `happens`.
-fn while_another_sends(lab: &Lab, server: &mut Server, happens: impl FnOnce(&mut Server)) {
+pub fn while_another_sends(lab: &Lab, server: &mut Server, happens: impl FnOnce(&mut Server)) {
     let bytes = data(300_000);
-    let mut good = send(server.address, "good", &[]);
+    let pin = server.pin.clone();
+    let options = if pin.is_empty() { vec![] } else { vec!["--tls-pin", &pin] };
+    let mut good = send(server.address, "good", &options);
     good.write(&bytes[..100_000]);
     server.round("good", |own| own["bytes"] == 100_000);
     happens(server);
@@ -141,7 +144,7 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
         let cases: [(&[u8], &str); 5] = [
             (b"GET / HTTP/1.1\r\n\r\n", "frame.kind 71 is unknown"),
             (&[2, 0, 0, 9], "frame.kind comes before HELLO"),
-            (&[1, 0, 0, 1, 9], "hello.version 9 is not 1"),
+            (&[1, 0, 0, 1, 9], "hello.version 9 is not 2"),
             (&[5, 0, 0, 0], "frame.kind comes before HELLO"),
             (&[17, 0, 0, 0], "frame.kind 17 is the other side's"),
         ];
@@ -170,28 +173,30 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
     });
 }
 
+/// All that may be held, with a hole before it, again and again; then beyond it, and without an end.
+pub fn flood<S: Read + Write>(server: &mut Server, mut raw: Raw<S>) {
+    raw.hello("a", TOKEN, 1, 0);
+    let block = vec![7; 60_000];
+    for _ in 0..200 {
+        for offset in (1..450_000).step_by(60_000) {
+            raw.data(offset, &block).expect("said");
+        }
+    }
+    let own = server.round("a", |own| own["held"].as_u64() >= Some(450_000));
+    assert!(own["held"].as_u64() <= own["room"].as_u64(), "{own}");
+    let mut refused = 0;
+    while raw.data(500_000, &block).is_ok() {
+        refused += 1;
+        assert!(refused < 100_000, "the server goes on reading");
+    }
+}
+
 #[test]
 fn a_flood_is_bounded() {
     let lab = Lab::new(&["good", "a"]);
     let mut server = lab.serve(&["--memory", "1MiB"]);
     while_another_sends(&lab, &mut server, |server| {
-        // All that may be held, with a hole before it; again and again.
-        let mut raw = Raw::new(server.connect());
-        raw.hello("a", TOKEN, 1, 0);
-        let block = vec![7; 60_000];
-        for _ in 0..200 {
-            for offset in (1..450_000).step_by(60_000) {
-                raw.data(offset, &block).expect("said");
-            }
-        }
-        let own = server.round("a", |own| own["held"].as_u64() >= Some(450_000));
-        assert!(own["held"].as_u64() <= own["room"].as_u64(), "{own}");
-        // Beyond it, and without an end.
-        let mut refused = 0;
-        while raw.data(500_000, &block).is_ok() {
-            refused += 1;
-            assert!(refused < 100_000, "the server goes on reading");
-        }
+        flood(server, Raw::new(server.connect()));
         let peak = server.process.peak_memory();
         assert!(peak < 64 << 20, "{peak} bytes");
     });
@@ -218,7 +223,7 @@ fn a_list_that_is_wrong_is_refused() {
     let lab = Lab::new(&["a", "a"]);
     let list = lab.folder.join("clients.json");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gfagent"))
-        .args(["gather-serve", "--discard", "--clients", text(&list)])
+        .args(["gather-serve", "--discard", "--plain", "--clients", text(&list)])
         .output()
         .expect("run");
     let line = String::from_utf8(output.stderr).expect("text");

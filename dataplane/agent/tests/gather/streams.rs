@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::harness::{data, file, send, text, Lab};
+use super::proxy::Proxy;
 
 #[test]
 fn a_file_arrives_over_one_connection_and_over_many() {
@@ -96,4 +97,48 @@ fn a_duration_ends_an_endless_stream() {
     let ended = server.process.wait_for("stream_ended");
     assert_eq!((&ended["outcome"], &ended["path"]), (&json!("complete"), &json!(null)));
     client.expect_success();
+}
+
+#[test]
+fn a_coded_stream_arrives_and_what_a_connection_holds_up_is_made_of_parity() {
+    let lab = Lab::new(&["a"]);
+    let bytes = data(2 << 20);
+    let mut server = lab.serve(&["--memory", "4MiB"]);
+    let proxy = Proxy::new(server.address);
+    server.tune(json!([{"client": "a", "connections": 6}]));
+    let mut client = send(proxy.address, "a", &["--fec", "4+2"]);
+    client.write(&bytes[..1 << 20]);
+    server.round("a", |own| own["connections"] == 6 && own["bytes"] == 1 << 20);
+    // From now on one of the six brings nothing.
+    proxy.hold_oldest();
+    let mut sent = 1 << 20;
+    for part in bytes[1 << 20..].chunks(20_000) {
+        client.write(part);
+        sent += part.len();
+        server.round("a", |own| own["bytes"] == sent);
+    }
+    let own = server.round("a", |own| own["made"].as_u64() > Some(0));
+    assert_eq!(own["held"], 0);
+    proxy.release();
+    client.expect_success();
+    assert!(lab.gathered("a") == bytes);
+}
+
+#[test]
+fn what_a_stalled_connection_has_goes_over_the_others_in_the_end() {
+    let lab = Lab::new(&["a"]);
+    let bytes = data(2 << 20);
+    let mut server = lab.serve(&[]);
+    let proxy = Proxy::new(server.address);
+    server.tune(json!([{"client": "a", "connections": 3}]));
+    let mut client = send(proxy.address, "a", &[]);
+    client.write(&bytes[..1 << 20]);
+    server.round("a", |own| own["connections"] == 3 && own["bytes"] == 1 << 20);
+    proxy.hold_oldest();
+    client.write(&bytes[1 << 20..]);
+    let own = server.round("a", |own| own["bytes"] == 2 << 20);
+    assert_eq!((&own["connections"], &own["held"]), (&json!(3), &json!(0)), "none was lost");
+    proxy.release();
+    client.expect_success();
+    assert!(lab.gathered("a") == bytes);
 }

@@ -1,7 +1,10 @@
-//! Cuts what comes over a stripe into frames. The bytes of DATA are passed on as they come, so that a stripe
+//! Cuts what comes over a stripe into frames. The bytes of DATA and PARITY are passed on as they come, so that a stripe
 //! holds no more than the beginning of a frame.
 
-use super::frame::{side, Frame, FrameError, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL};
+use super::frame::{
+    parity, side, Frame, FrameError, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL, PARITY, PARITY_HEADER,
+};
+use super::repairs::Parity;
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,6 +15,15 @@ pub enum Item<'a> {
     Data {
         /// Where they belong.
         offset: u64,
+        /// At least one.
+        bytes: &'a [u8],
+    },
+    /// A block of parity, or the next part of one.
+    Parity {
+        /// Which one.
+        parity: Parity,
+        /// Its bytes that came before these.
+        at: usize,
         /// At least one.
         bytes: &'a [u8],
     },
@@ -26,12 +38,14 @@ pub struct Decoder {
     /// The rest of a DATA frame.
     offset: u64,
     remaining: usize,
+    /// It is the rest of a PARITY frame.
+    parity: Option<Parity>,
 }
 
 impl Decoder {
     /// For what `from` sends.
     pub fn new(from: Side) -> Decoder {
-        Decoder { from, head: Vec::new(), offset: 0, remaining: 0 }
+        Decoder { from, head: Vec::new(), offset: 0, remaining: 0, parity: None }
     }
 
     /// Whether nothing of an incomplete frame came.
@@ -46,7 +60,7 @@ impl Decoder {
             return Ok(None);
         }
         if self.remaining == 0 {
-            // A whole frame that is not DATA.
+            // A whole frame that is neither DATA nor PARITY.
             let frame = Frame::parse(self.head[0], &self.head[HEADER..])?;
             self.head.clear();
             return Ok(Some(Item::Frame(frame)));
@@ -57,12 +71,16 @@ impl Decoder {
         let (bytes, rest) = input.split_at(self.remaining.min(input.len()));
         *input = rest;
         let offset = self.offset;
-        self.offset += bytes.len() as u64;
         self.remaining -= bytes.len();
+        if let Some(parity) = self.parity {
+            let at = parity.group.block() as usize - self.remaining - bytes.len();
+            return Ok(Some(Item::Parity { parity, at, bytes }));
+        }
+        self.offset += bytes.len() as u64;
         Ok(Some(Item::Data { offset, bytes }))
     }
 
-    /// Collects the beginning of a frame: all of it, or of DATA what is before the stream's bytes. False:
+    /// Collects the beginning of a frame: all of it, or of DATA and PARITY what is before their bytes. False:
     /// more is to come.
     fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, FrameError> {
         if !self.fill(HEADER, input) {
@@ -70,6 +88,16 @@ impl Decoder {
         }
         let length = usize::from(u16::from_be_bytes([self.head[2], self.head[3]]));
         self.check_header(length)?;
+        self.parity = None;
+        if self.head[0] == PARITY {
+            if !self.fill(PARITY_HEADER, input) {
+                return Ok(false);
+            }
+            self.remaining = length - (PARITY_HEADER - HEADER);
+            self.parity = Some(parity(&self.head[HEADER..], self.remaining)?);
+            self.head.clear();
+            return Ok(true);
+        }
         if self.head[0] != DATA {
             return Ok(self.fill(HEADER + length, input));
         }
@@ -101,7 +129,8 @@ impl Decoder {
         }
         match (kind, length) {
             (DATA, ..=8) => Err(FrameError::new("data.length", "must be at least 1 byte")),
-            (DATA, _) | (_, ..=MAX_CONTROL) => Ok(()),
+            (PARITY, ..=16) => Err(FrameError::new("parity.bytes", "must be at least 1")),
+            (DATA | PARITY, _) | (_, ..=MAX_CONTROL) => Ok(()),
             _ => Err(FrameError::new("frame.length", format!("{length} is too long for kind {kind}"))),
         }
     }
@@ -118,7 +147,8 @@ impl Decoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::{data_header, Hello, RefusalCode, Report, MAX_DATA, MAX_TEXT};
+    use super::super::coding::Code;
+    use super::super::frame::{data_header, parity_header, Hello, RefusalCode, Report, MAX_DATA, MAX_TEXT};
     use super::super::names::{ClientName, Epoch, StreamId, Token};
     use super::*;
     use proptest::collection::vec;
@@ -129,6 +159,7 @@ mod tests {
     enum Got {
         Frame(Frame),
         Data(u64, Vec<u8>),
+        Parity(Parity, Vec<u8>),
     }
 
     fn encode(items: &[Got]) -> Vec<u8> {
@@ -139,6 +170,10 @@ mod tests {
                 Got::Data(offset, data) => {
                     bytes.extend(data_header(*offset, data.len()));
                     bytes.extend(data);
+                }
+                Got::Parity(parity, block) => {
+                    bytes.extend(parity_header(parity));
+                    bytes.extend(block);
                 }
             }
         }
@@ -157,26 +192,40 @@ mod tests {
                         data.extend(bytes);
                     }
                     (Item::Data { offset, bytes }, _) => got.push(Got::Data(offset, bytes.to_vec())),
+                    (Item::Parity { at, bytes, .. }, Some(Got::Parity(_, block))) if at > 0 => {
+                        assert_eq!(at, block.len());
+                        block.extend(bytes);
+                    }
+                    (Item::Parity { parity, bytes, .. }, _) => got.push(Got::Parity(parity, bytes.to_vec())),
                     (Item::Frame(frame), _) => got.push(Got::Frame(frame)),
                 }
-                joins = (decoder.remaining > 0).then_some(decoder.offset);
+                joins = (decoder.remaining > 0 && decoder.parity.is_none()).then_some(decoder.offset);
             }
         }
         Ok((got, decoder.is_between_frames()))
     }
 
     fn hello() -> impl Strategy<Value = Got> {
-        let parts = (any::<u64>(), any::<u64>(), "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", "[0-9a-f]{1,255}");
-        parts.prop_map(|(stream, acknowledged, client, token)| {
+        let numbers = (any::<u64>(), any::<u64>(), any::<bool>());
+        let parts = (numbers, "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", "[0-9a-f]{1,255}");
+        parts.prop_map(|((stream, acknowledged, coded), client, token)| {
             let client = ClientName::parse(&client).expect("a name");
             let token = Token::parse(&token).expect("a token");
-            Got::Frame(Frame::Hello(Hello { stream: StreamId(stream), acknowledged, client, token }))
+            Got::Frame(Frame::Hello(Hello { stream: StreamId(stream), acknowledged, coded, client, token }))
+        })
+    }
+
+    fn coded() -> impl Strategy<Value = Got> {
+        (0..u64::MAX - 3000, 1..3000_u64, 0..2_u8, any::<u8>()).prop_map(|(start, length, index, byte)| {
+            let group = Code::parse("5+2").expect("a code").group(start, length);
+            Got::Parity(Parity { group, index }, vec![byte; group.block() as usize])
         })
     }
 
     fn from_client() -> impl Strategy<Value = Got> {
         prop_oneof![
             hello(),
+            coded(),
             (0..u64::MAX - 300, vec(any::<u8>(), 1..300)).prop_map(|(at, data)| Got::Data(at, data)),
             any::<u64>().prop_map(|length| Got::Frame(Frame::End { length })),
             any::<[u32; 4]>().prop_map(|[rtt_us, rto_us, sent, resent]| {
@@ -229,7 +278,7 @@ mod tests {
     fn refusals_name_the_field() {
         let hello = |version: u8, client: &[u8], token: &[u8]| {
             let mut body = vec![version];
-            body.extend([0; 16]);
+            body.extend([0; 17]);
             body.push(client.len() as u8);
             body.extend(client);
             body.push(token.len() as u8);
@@ -243,6 +292,11 @@ mod tests {
             bytes
         };
         let data = |length: u8| [&[2, 0, 0, length][..], &[0xff; 8], &[7; 9]].concat();
+        let parity = |length: u8, index: u8, more: u8, reserved: u8| {
+            let mut bytes = vec![6, 0, 0, 16 + more, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, length, 1, 2];
+            bytes.extend([index, reserved]);
+            bytes
+        };
         let rule = "must have 1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
         let cases = [
             (Side::Client, vec![9, 0, 0, 0], "frame.kind 9 is unknown".to_owned()),
@@ -253,13 +307,19 @@ mod tests {
             (Side::Client, vec![1, 0, 0x7f, 0], "frame.length 32512 is too long for kind 1".to_owned()),
             (Side::Client, data(8), "data.length must be at least 1 byte".to_owned()),
             (Side::Client, data(9), "data.offset lies beyond the longest stream".to_owned()),
+            (Side::Server, parity(9, 0, 64, 0), "frame.kind 6 is the other side's".to_owned()),
+            (Side::Client, parity(9, 0, 0, 0), "parity.bytes must be at least 1".to_owned()),
+            (Side::Client, parity(9, 0, 63, 0), "parity.bytes are 63 and must be 64".to_owned()),
+            (Side::Client, parity(9, 2, 64, 0), "parity.index 2 is not below 2".to_owned()),
+            (Side::Client, parity(9, 1, 64, 1), "parity.reserved must be 0".to_owned()),
+            (Side::Client, parity(0, 0, 64, 0), "parity.length 0 is not from 1 to 16384".to_owned()),
             (Side::Client, vec![3, 0, 0, 2, 0, 0], "end.length is cut off".to_owned()),
-            (Side::Client, hello(7, b"a", b"0"), "hello.version 7 is not 1".to_owned()),
-            (Side::Client, hello(1, b"../x", b"0"), format!("hello.client {rule}")),
-            (Side::Client, hello(1, b"\xff", b"0"), "hello.client is no UTF-8".to_owned()),
+            (Side::Client, hello(7, b"a", b"0"), "hello.version 7 is not 2".to_owned()),
+            (Side::Client, hello(2, b"../x", b"0"), format!("hello.client {rule}")),
+            (Side::Client, hello(2, b"\xff", b"0"), "hello.client is no UTF-8".to_owned()),
             (
                 Side::Client,
-                hello(1, b"a", b"zz"),
+                hello(2, b"a", b"zz"),
                 "hello.token must be 1 to 255 hexadecimal digits".to_owned(),
             ),
             (Side::Server, welcome(1, 1, 0), "welcome.wanted must be at least 1".to_owned()),

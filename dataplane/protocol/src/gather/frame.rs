@@ -2,10 +2,12 @@
 
 use thiserror::Error;
 
+use super::coding::Group;
 use super::names::{ClientName, Epoch, StreamId, Token};
+use super::repairs::Parity;
 
 /// The version of these frames.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes before the body.
 pub const HEADER: usize = 4;
 /// Bytes of DATA besides the stream's.
@@ -18,6 +20,10 @@ pub const MAX_TEXT: usize = 512;
 pub const MAX_CONTROL: usize = 600;
 /// The kind of DATA.
 pub(super) const DATA: u8 = 2;
+/// The kind of PARITY.
+pub(super) const PARITY: u8 = 6;
+/// Bytes of PARITY besides the block's.
+pub const PARITY_HEADER: usize = HEADER + 16;
 
 /// Who sends a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +53,13 @@ pub enum RefusalCode {
     Late,
     /// The stream cannot be written.
     Output,
+    /// The server speaks TLS and the client does not, or the other way round.
+    Tls,
 }
 
 impl RefusalCode {
     /// All, in the order of their numbers, from 1.
-    pub const ALL: [RefusalCode; 8] = [
+    pub const ALL: [RefusalCode; 9] = [
         RefusalCode::BadFrame,
         RefusalCode::UnknownClient,
         RefusalCode::WrongToken,
@@ -60,6 +68,7 @@ impl RefusalCode {
         RefusalCode::CannotResume,
         RefusalCode::Late,
         RefusalCode::Output,
+        RefusalCode::Tls,
     ];
 
     /// The word in events.
@@ -73,6 +82,7 @@ impl RefusalCode {
             RefusalCode::CannotResume => "cannot_resume",
             RefusalCode::Late => "late",
             RefusalCode::Output => "output",
+            RefusalCode::Tls => "tls",
         }
     }
 
@@ -88,6 +98,8 @@ pub struct Hello {
     pub stream: StreamId,
     /// What this client knows to be delivered: it cannot send that again.
     pub acknowledged: u64,
+    /// Parity comes with the stream.
+    pub coded: bool,
     /// The client.
     pub client: ClientName,
     /// Its proof.
@@ -107,7 +119,7 @@ pub struct Report {
     pub resent: u32,
 }
 
-/// A frame, but DATA, whose bytes are not collected (see [`super::Item`]).
+/// A frame, but DATA and PARITY, whose bytes are not collected (see [`super::Item`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// Client: who this is.
@@ -185,6 +197,7 @@ impl Frame {
                 body.push(VERSION);
                 body.extend(hello.stream.0.to_be_bytes());
                 body.extend(hello.acknowledged.to_be_bytes());
+                body.push(hello.coded.into());
                 body.push(client.len() as u8);
                 body.extend(client.bytes());
                 body.push(token.len() as u8);
@@ -286,7 +299,7 @@ impl Frame {
 /// Who sends frames of a kind; `None`: there is no such kind.
 pub(super) fn side(kind: u8) -> Option<Side> {
     match kind {
-        1..=5 => Some(Side::Client),
+        1..=6 => Some(Side::Client),
         17..=21 => Some(Side::Server),
         _ => None,
     }
@@ -307,6 +320,38 @@ pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     bytes
 }
 
+/// What goes before a block of parity, which has as many bytes as its group's blocks.
+pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
+    let Parity { group, index } = parity;
+    let mut bytes = [0; PARITY_HEADER];
+    let length = PARITY_HEADER - HEADER + group.block() as usize;
+    bytes[..HEADER].copy_from_slice(&header(PARITY, length));
+    bytes[HEADER..HEADER + 8].copy_from_slice(&group.start().to_be_bytes());
+    bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length().to_be_bytes());
+    bytes[HEADER + 12..].copy_from_slice(&[group.pieces(), group.parity(), *index, 0]);
+    bytes
+}
+
+/// What a block of parity of `length` bytes is of, from what goes before it.
+pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, FrameError> {
+    let mut fields = Fields(body);
+    let start = fields.u64("parity.start")?;
+    let bytes = fields.u32("parity.length")?;
+    let (pieces, count) = (fields.u8("parity.pieces")?, fields.u8("parity.parity")?);
+    let group = Group::new(start, bytes, pieces, count)?;
+    let index = fields.u8("parity.index")?;
+    if index >= count {
+        return Err(FrameError::new("parity.index", format!("{index} is not below {count}")));
+    }
+    if fields.u8("parity.reserved")? != 0 {
+        return Err(FrameError::new("parity.reserved", "must be 0"));
+    }
+    match length as u64 == group.block() {
+        true => Ok(Parity { group, index }),
+        false => Err(FrameError::new("parity.bytes", format!("are {length} and must be {}", group.block()))),
+    }
+}
+
 fn hello(fields: &mut Fields<'_>) -> Result<Hello, FrameError> {
     let version = fields.u8("hello.version")?;
     if version != VERSION {
@@ -314,11 +359,16 @@ fn hello(fields: &mut Fields<'_>) -> Result<Hello, FrameError> {
     }
     let stream = StreamId(fields.u64("hello.stream")?);
     let acknowledged = fields.u64("hello.acknowledged")?;
+    let coded = match fields.u8("hello.coded")? {
+        0 => false,
+        1 => true,
+        other => return Err(FrameError::new("hello.coded", format!("{other} is neither 0 nor 1"))),
+    };
     let client = ClientName::parse(fields.text("hello.client")?)
         .ok_or_else(|| FrameError::new("hello.client", format!("must have {}", ClientName::RULE)))?;
     let token = Token::parse(fields.text("hello.token")?)
         .ok_or_else(|| FrameError::new("hello.token", format!("must be {}", Token::RULE)))?;
-    Ok(Hello { stream, acknowledged, client, token })
+    Ok(Hello { stream, acknowledged, coded, client, token })
 }
 
 fn wanted(field: &'static str, number: u16) -> Result<u16, FrameError> {

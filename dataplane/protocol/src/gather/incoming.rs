@@ -4,12 +4,16 @@
 use thiserror::Error;
 
 use super::frame::FrameError;
+use super::repairs::{Parity, Repairs};
 use super::store::Store;
 
 /// A client cuts its stream in pieces of this size or more, but for a few: so what is held has few gaps.
 pub const MIN_BLOCK: u64 = 1024;
 /// Gaps that are granted besides.
 const FEW: usize = 64;
+/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is missing,
+/// and as much for parity.
+const PART: u64 = 4;
 
 /// What a stream refuses; it is left as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -42,6 +46,17 @@ pub enum IncomingError {
         /// The bound.
         most: usize,
     },
+    /// A group that is longer than what is kept, so that nothing could be made of its parity.
+    #[error("parity.length {length} is more than {most}, a part of the room")]
+    Group {
+        /// Its bytes.
+        length: u32,
+        /// The bound.
+        most: u64,
+    },
+    /// Parity of a stream that is not coded.
+    #[error("parity.start comes in a stream that is not coded")]
+    Uncoded,
     /// The end is before what came, or not where it was.
     #[error("end.length {length} is not the stream's, which has {at_least} bytes{}", if *known { "" } else { " or more" })]
     End {
@@ -59,6 +74,8 @@ impl From<IncomingError> for FrameError {
         let text = error.to_string();
         let field = match error {
             IncomingError::End { .. } => "end.length",
+            IncomingError::Group { .. } => "parity.length",
+            IncomingError::Uncoded => "parity.start",
             _ => "data.offset",
         };
         FrameError::new(field, text.trim_start_matches(field).trim_start())
@@ -74,12 +91,30 @@ pub struct Incoming {
     /// The end of what came.
     reach: u64,
     store: Store,
+    coded: Option<Coded>,
+}
+
+#[derive(Debug, Clone)]
+struct Coded {
+    /// Delivered bytes that are kept.
+    keeps: u64,
+    /// The first one.
+    kept_from: u64,
+    repairs: Repairs,
 }
 
 impl Incoming {
     /// A stream whose first `delivered` bytes are where they go; it holds at most `room` bytes.
     pub fn new(delivered: u64, room: u64) -> Incoming {
-        Incoming { delivered, room, length: None, reach: delivered, store: Store::default() }
+        Incoming { delivered, room, length: None, reach: delivered, store: Store::default(), coded: None }
+    }
+
+    /// A stream that is coded: a half of the room is for bytes that wait for others, a quarter for delivered
+    /// ones, a quarter for parity.
+    pub fn coded(delivered: u64, room: u64) -> Incoming {
+        let keeps = room / PART;
+        let coded = Coded { keeps, kept_from: delivered, repairs: Repairs::new(keeps) };
+        Incoming { coded: Some(coded), ..Incoming::new(delivered, room - 2 * keeps) }
     }
 
     /// Bytes came over a stripe. `sink` takes what is next in order and says how much of it it took; what it
@@ -98,7 +133,7 @@ impl Incoming {
         let known = self.delivered.saturating_sub(offset) as usize;
         let (mut at, mut rest) = (offset + known as u64, &bytes[known..]);
         let fresh = self.store.missing(&(at..end));
-        if at == self.delivered && self.store.at(at).is_empty() {
+        if self.coded.is_none() && at == self.delivered && self.store.at(at).is_empty() {
             let taken = sink(rest).min(rest.len());
             self.advance(taken);
             at += taken as u64;
@@ -109,7 +144,50 @@ impl Incoming {
             self.store.insert(at, rest);
         }
         self.drain(sink);
-        Ok(fresh)
+        Ok(fresh + self.repair(offset..end, sink))
+    }
+
+    /// Bytes of parity came over a stripe, those of its block from `at` on. The number of bytes that had not
+    /// come before and could be made.
+    pub fn receive_parity(
+        &mut self,
+        parity: Parity,
+        at: usize,
+        bytes: &[u8],
+        sink: &mut impl FnMut(&[u8]) -> usize,
+    ) -> Result<u64, IncomingError> {
+        let group = parity.group;
+        self.check_end(group.start(), group.length().into())?;
+        let Some(coded) = &mut self.coded else {
+            return Err(IncomingError::Uncoded);
+        };
+        if u64::from(group.length()) > coded.keeps {
+            return Err(IncomingError::Group { length: group.length(), most: coded.keeps });
+        }
+        if group.end() <= self.delivered {
+            return Ok(0);
+        }
+        coded.repairs.receive(parity, at, bytes);
+        Ok(self.repair(group.start()..group.end(), sink))
+    }
+
+    /// Makes what is missing around these bytes, if it can be made.
+    fn repair(&mut self, range: std::ops::Range<u64>, sink: &mut impl FnMut(&[u8]) -> usize) -> u64 {
+        let Some(coded) = &mut self.coded else {
+            return 0;
+        };
+        let mut fresh = 0;
+        for (offset, bytes) in coded.repairs.make(range, &self.store) {
+            let end = offset + bytes.len() as u64;
+            let known = self.delivered.saturating_sub(offset).min(bytes.len() as u64);
+            fresh += self.store.missing(&(offset + known..end));
+            self.store.insert(offset + known, &bytes[known as usize..]);
+            self.reach = self.reach.max(end);
+        }
+        if fresh > 0 {
+            self.drain(sink);
+        }
+        fresh
     }
 
     /// Offers what is held and next in order to `sink`, until it takes no more. True: it took something.
@@ -157,12 +235,13 @@ impl Incoming {
 
     /// Bytes that came and are not where they go yet.
     pub fn held(&self) -> u64 {
-        self.store.held()
+        let kept = self.coded.as_ref().map_or(0, |coded| self.delivered - coded.kept_from);
+        self.store.held() - kept
     }
 
-    /// Memory of what is held.
+    /// Memory of what is held, of what is kept and of parity.
     pub fn memory(&self) -> usize {
-        self.store.memory()
+        self.store.memory() + self.coded.as_ref().map_or(0, |coded| coded.repairs.cost() as usize)
     }
 
     /// Whether something is next in order and its sink has not taken it.
@@ -176,6 +255,15 @@ impl Incoming {
     }
 
     fn check(&self, offset: u64, bytes: u64) -> Result<u64, IncomingError> {
+        let end = self.check_end(offset, bytes)?;
+        let most = usize::try_from(self.room / MIN_BLOCK * 2).unwrap_or(usize::MAX).saturating_add(FEW);
+        if self.store.pieces() >= most && offset > self.delivered {
+            return Err(IncomingError::Pieces { offset, most });
+        }
+        Ok(end)
+    }
+
+    fn check_end(&self, offset: u64, bytes: u64) -> Result<u64, IncomingError> {
         let limit = self.limit();
         let end = offset
             .checked_add(bytes)
@@ -184,16 +272,17 @@ impl Incoming {
         if let Some(length) = self.length.filter(|&length| end > length) {
             return Err(IncomingError::BeyondEnd { offset, bytes, end: length });
         }
-        let most = usize::try_from(self.room / MIN_BLOCK * 2).unwrap_or(usize::MAX).saturating_add(FEW);
-        if self.store.pieces() >= most && offset > self.delivered {
-            return Err(IncomingError::Pieces { offset, most });
-        }
         Ok(end)
     }
 
     fn advance(&mut self, bytes: usize) {
         self.delivered += bytes as u64;
-        self.store.discard_below(self.delivered);
+        let Some(coded) = &mut self.coded else {
+            return self.store.discard_below(self.delivered);
+        };
+        coded.kept_from = coded.kept_from.max(self.delivered.saturating_sub(coded.keeps));
+        self.store.discard_below(coded.kept_from);
+        coded.repairs.discard_below(self.delivered);
     }
 }
 

@@ -15,20 +15,26 @@
 //! | [`outgoing`] | the sending side |
 //! | [`incoming`], [`store`] | the receiving side, and what it holds |
 //! | [`roster`] | who may send, and from where |
+//! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and their parity; at the sending side; at the receiving one |
 //! | [`ranges`] | a set of byte ranges |
 
+pub(crate) mod coder;
+pub mod coding;
 pub mod decoder;
 pub mod frame;
 pub mod incoming;
 pub mod names;
 pub mod outgoing;
 pub mod ranges;
+pub mod repairs;
 pub mod roster;
 pub mod store;
 
+pub use coding::{Code, Group};
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, FrameError, RefusalCode, Side};
 pub use incoming::{Incoming, IncomingError};
 pub use names::{ClientName, Epoch, StreamId, Token};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
+pub use repairs::Parity;
 pub use roster::{Admitted, Refused, Roster};

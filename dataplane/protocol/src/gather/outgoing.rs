@@ -5,16 +5,21 @@ use std::ops::Range;
 
 use thiserror::Error;
 
+use super::coder::{Block, Coder};
+use super::coding::{Code, MAX_PIECE};
 use super::incoming::MIN_BLOCK;
 use super::names::Epoch;
 use super::ranges::Ranges;
+use super::repairs::Parity;
 
 /// The most bytes that go to a stripe at once.
-pub const MAX_BLOCK: u64 = 16 << 10;
+pub const MAX_BLOCK: u64 = MAX_PIECE;
 /// So many blocks may be smaller than [`MIN_BLOCK`]: what is said now and then goes out at once.
 const SMALL_BLOCKS: usize = 16;
 /// A block is at most this part of the limit's room for each stripe.
 const SHARE: u64 = 8;
+/// A group of a coded stream is at most this part of it: a half of what the server keeps to make what is missing.
+const GROUP_SHARE: u64 = 4;
 
 /// A stripe, numbered by its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +57,8 @@ pub enum OutgoingError {
 pub enum Send {
     /// These bytes of the stream.
     Data(Range<u64>),
+    /// A block of parity, and its bytes.
+    Parity(Parity, Vec<u8>),
     /// The stream's length.
     End(u64),
 }
@@ -60,6 +67,8 @@ pub enum Send {
 struct Stripe {
     epoch: Epoch,
     leaving: bool,
+    /// It carries nothing at present; what it had goes over others, too.
+    stalled: bool,
     /// What it was given and is not delivered, in the order in which it was.
     given: VecDeque<Range<u64>>,
 }
@@ -84,6 +93,7 @@ pub struct Outgoing {
     /// Who was given the end.
     end_given: Option<StripeId>,
     complete: bool,
+    coder: Option<Coder>,
 }
 
 impl Outgoing {
@@ -102,7 +112,13 @@ impl Outgoing {
             ended: false,
             end_given: None,
             complete: false,
+            coder: None,
         }
+    }
+
+    /// The same, coded.
+    pub fn coded(capacity: usize, code: Code) -> Outgoing {
+        Outgoing { coder: Some(Coder::new(code)), ..Outgoing::new(capacity) }
     }
 
     /// Bytes that may be taken from the input.
@@ -146,8 +162,11 @@ impl Outgoing {
             self.acknowledge(delivered)?;
             self.lost.clear();
             self.lost.insert(self.acknowledged..self.sent);
+            if let Some(coder) = &mut self.coder {
+                coder.clear();
+            }
         }
-        self.stripes.insert(stripe, Stripe { epoch, leaving: false, given: VecDeque::new() });
+        self.stripes.insert(stripe, Stripe { epoch, leaving: false, stalled: false, given: VecDeque::new() });
         self.wanted = wanted;
         self.on_delivered(stripe, delivered, limit)?;
         Ok(stale)
@@ -190,6 +209,28 @@ impl Outgoing {
         }
     }
 
+    /// A stripe lives and carries nothing: what it was given and is not delivered goes to others, too, and it is
+    /// given nothing until [`Outgoing::on_progress`].
+    pub fn on_stalled(&mut self, stripe: StripeId) {
+        let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else {
+            return;
+        };
+        stalled.stalled = true;
+        for range in stalled.given.drain(..) {
+            self.lost.insert(range.start.max(self.acknowledged)..range.end);
+        }
+        if self.end_given == Some(stripe) {
+            self.end_given = None;
+        }
+    }
+
+    /// A stripe carries something again.
+    pub fn on_progress(&mut self, stripe: StripeId) {
+        if let Some(stripe) = self.stripes.get_mut(&stripe) {
+            stripe.stalled = false;
+        }
+    }
+
     /// A stripe is given nothing more; its LEAVE is to be sent.
     pub fn retire(&mut self, stripe: StripeId) {
         if let Some(stripe) = self.stripes.get_mut(&stripe) {
@@ -210,27 +251,69 @@ impl Outgoing {
     pub fn give(&mut self, id: StripeId) -> Option<Send> {
         let most = self.block();
         let small = self.small_blocks_may_go();
-        let stripe = self.stripes.get_mut(&id).filter(|stripe| !stripe.leaving)?;
+        let stripe = self.stripes.get_mut(&id).filter(|stripe| !stripe.leaving && !stripe.stalled)?;
         let again = self.lost.first().filter(|range| range.start < self.limit);
         if let Some(range) = again {
             let range = self.lost.take_first(most.min(self.limit - range.start))?;
             stripe.given.push_back(range.clone());
             return Some(Send::Data(range));
         }
+        if let Some(given) = self.give_coded(id, small) {
+            return Some(given);
+        }
         let read = self.acknowledged + self.buffer.len() as u64;
         let end = read.min(self.limit).min(self.sent + most);
         let all = self.ended && end == read;
-        if end > self.sent && (end - self.sent >= MIN_BLOCK || small || all) {
+        let stripe = self.stripes.get_mut(&id).filter(|_| self.coder.is_none());
+        if let Some(stripe) =
+            stripe.filter(|_| end > self.sent && (end - self.sent >= MIN_BLOCK || small || all))
+        {
             let range = self.sent..end;
             self.sent = end;
             stripe.given.push_back(range.clone());
             return Some(Send::Data(range));
         }
-        if self.ended && self.sent == read && self.end_given.is_none() {
+        if self.ended && self.sent == read && !self.has_pieces() && self.end_given.is_none() {
             self.end_given = Some(id);
             return Some(Send::End(read));
         }
         None
+    }
+
+    /// What a stripe of a coded stream is to be given: a block of a group that is begun, or of the next one.
+    fn give_coded(&mut self, id: StripeId, small: bool) -> Option<Send> {
+        let stripes = self.stripes.values().filter(|stripe| !stripe.leaving && !stripe.stalled).count();
+        let most = self.block();
+        let window = self.limit.saturating_sub(self.acknowledged);
+        let read = self.read();
+        let coder = self.coder.as_mut()?;
+        let mut block = coder.block(id, stripes);
+        if block.is_none() && coder.may_begin() {
+            let longest = (most * u64::from(coder.code().pieces())).min(window / GROUP_SHARE).max(1);
+            let end = read.min(self.limit).min(self.sent + longest);
+            let all = self.ended && end == read;
+            if end > self.sent && (end - self.sent >= longest.min(MIN_BLOCK) || small || all) {
+                let range = self.sent..end;
+                self.sent = end;
+                let bytes = self.bytes(&range);
+                let bytes = [bytes.0, bytes.1].concat();
+                self.coder.as_mut()?.begin(range.start, &bytes);
+                block = self.coder.as_mut()?.block(id, stripes);
+            }
+        }
+        match block? {
+            Block::Parity(parity, bytes) => Some(Send::Parity(parity, bytes)),
+            Block::Piece(range) => {
+                // A part of it may have been made of parity.
+                let range = range.start.max(self.acknowledged)..range.end;
+                self.stripes.get_mut(&id)?.given.push_back(range.clone());
+                Some(Send::Data(range))
+            }
+        }
+    }
+
+    fn has_pieces(&self) -> bool {
+        self.coder.as_ref().is_some_and(Coder::has_pieces)
     }
 
     /// The bytes of a range that was given and is not delivered yet, in two parts that follow each other.
@@ -248,7 +331,10 @@ impl Outgoing {
     pub fn has_work(&self) -> bool {
         let read = self.read();
         let again = self.lost.first().is_some_and(|range| range.start < self.limit);
-        again || self.sent < read.min(self.limit) || (self.ended && self.end_given.is_none())
+        again
+            || self.has_pieces()
+            || self.sent < read.min(self.limit)
+            || (self.ended && self.end_given.is_none())
     }
 
     /// Bytes taken from the input.
@@ -298,6 +384,9 @@ impl Outgoing {
         self.buffer.drain(..(delivered - self.acknowledged) as usize);
         self.acknowledged = delivered;
         self.lost.remove_below(delivered);
+        if let Some(coder) = &mut self.coder {
+            coder.acknowledge(delivered);
+        }
         for stripe in self.stripes.values_mut() {
             stripe.given.retain(|range| range.end > delivered);
         }

@@ -32,6 +32,12 @@ impl Ranges {
         self.ranges.iter().next().map(|(&start, &end)| start..end)
     }
 
+    /// The range that an offset is in.
+    pub fn containing(&self, offset: u64) -> Option<Range<u64>> {
+        let (&start, &end) = self.ranges.range(..=offset).next_back()?;
+        (end > offset).then_some(start..end)
+    }
+
     /// Bytes of `range` that are not in the set.
     pub fn missing(&self, range: &Range<u64>) -> u64 {
         let Range { start, end } = *range;
@@ -128,6 +134,9 @@ mod tests {
                 match step {
                     0 => {
                         prop_assert_eq!(ranges.missing(&(a..b)), within(&bits));
+                        let around = ranges.containing(a);
+                        prop_assert_eq!(around.is_some(), bits[a as usize]);
+                        prop_assert!(around.into_iter().flatten().all(|i| bits[i as usize]));
                         prop_assert_eq!(ranges.insert(a..b), within(&bits));
                         (a..b).for_each(|i| bits[i as usize] = true);
                     }

@@ -123,6 +123,7 @@ mod tests {
         Hello {
             stream: StreamId(stream),
             acknowledged: 0,
+            coded: false,
             client: ClientName::parse(client).expect("a name"),
             token: Token::parse(token).expect("a token"),
         }

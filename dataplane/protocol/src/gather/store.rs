@@ -52,13 +52,27 @@ impl Store {
 
     /// What is held from `offset` on, without a gap and as far as the page reaches; may be empty.
     pub fn at(&self, offset: u64) -> &[u8] {
-        let end = self.ranges.first().filter(|first| first.contains(&offset)).map_or(offset, |r| r.end);
+        let end = self.ranges.containing(offset).map_or(offset, |range| range.end);
         let within = (offset % PAGE as u64) as usize;
         let length = (end - offset).min((PAGE - within) as u64) as usize;
         match self.pages.get(&(offset / PAGE as u64)) {
             Some(page) => &page[within..within + length],
             None => &[],
         }
+    }
+
+    /// The bytes of a range that is held as a whole.
+    pub fn copy(&self, range: &Range<u64>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        while range.start + (bytes.len() as u64) < range.end {
+            let at = range.start + bytes.len() as u64;
+            let next = self.at(at);
+            if next.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(&next[..next.len().min((range.end - at) as usize)]);
+        }
+        bytes
     }
 
     /// Lets go of all before `offset`.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use groupflow_protocol::gather::frame::data_header;
+use groupflow_protocol::gather::frame::{data_header, parity_header};
 use groupflow_protocol::gather::{
-    Decoder, Epoch, Frame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeId,
+    Code, Decoder, Epoch, Frame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeId,
 };
 
 /// What happens. Stripes are taken modulo their number.
@@ -21,6 +21,10 @@ pub enum Step {
     /// The client gives up a stripe if it has more than are wanted.
     Retire,
     Kill(usize),
+    /// The client finds that a stripe carries nothing.
+    Stall(usize),
+    /// It carries something again.
+    Progress(usize),
     /// The server forgets a stream without stripes.
     Forget,
     Restart,
@@ -43,6 +47,7 @@ pub struct World {
     pub out: Vec<u8>,
     server: Option<Incoming>,
     epoch: u64,
+    code: Option<Code>,
     room: u64,
     capacity: usize,
     wanted: u16,
@@ -56,9 +61,14 @@ fn byte(offset: usize) -> u8 {
 }
 
 impl World {
-    pub fn new(room: u64, capacity: usize) -> World {
+    pub fn new(room: u64, capacity: usize, code: Option<Code>) -> World {
+        let client = match code {
+            Some(code) => Outgoing::coded(capacity, code),
+            None => Outgoing::new(capacity),
+        };
         World {
-            client: Outgoing::new(capacity),
+            client,
+            code,
             out: Vec::new(),
             server: None,
             epoch: 1,
@@ -85,6 +95,12 @@ impl World {
         assert!(self.out.len() as u64 <= self.client.read());
         assert!(self.client.read() - self.client.acknowledged() <= self.capacity as u64);
         assert!(self.held() <= self.room);
+        if let Some(server) = &self.server {
+            // A gap has the rest of two pages, and a coded stream has pieces of half a KiB or more.
+            let gaps = self.room / 512 + 1;
+            assert!(server.memory() as u64 <= self.room + gaps * 2 * 4096, "{} bytes", server.memory());
+            assert!(server.limit() - server.delivered() <= self.room);
+        }
     }
 
     pub fn step(&mut self, step: Step) {
@@ -116,6 +132,8 @@ impl World {
                     Frame::Leave.encode(&mut stripe.up);
                 }
             }
+            Step::Stall(stripe) if count > 0 => self.client.on_stalled(self.stripes[stripe % count].id),
+            Step::Progress(stripe) if count > 0 => self.client.on_progress(self.stripes[stripe % count].id),
             Step::Kill(stripe) if count > 0 => self.kill(stripe % count),
             Step::Forget if self.stripes.is_empty() => self.server = None,
             Step::Restart => {
@@ -130,6 +148,11 @@ impl World {
 
     /// Everybody does what there is to do: stripes are as many as are wanted, all is carried.
     pub fn turn(&mut self) {
+        self.turn_without(None);
+    }
+
+    /// The same, but nothing is carried by one stripe.
+    pub fn turn_without(&mut self, silent: Option<usize>) {
         for _ in 0..2 {
             while self.stripes.iter().filter(|s| !s.left).count() < usize::from(self.client.wanted()) {
                 self.open();
@@ -141,7 +164,9 @@ impl World {
                     self.carry_down(stripe, usize::MAX);
                     if self.stripes.len() == before {
                         self.give(stripe);
-                        self.carry_up(stripe, usize::MAX);
+                        if silent != Some(stripe) {
+                            self.carry_up(stripe, usize::MAX);
+                        }
                         stripe += 1;
                     }
                 }
@@ -153,6 +178,7 @@ impl World {
     /// The input ends, and nothing fails any more.
     pub fn settle(&mut self) {
         self.client.finish();
+        self.stripes.iter().for_each(|stripe| self.client.on_progress(stripe.id));
         self.step(Step::Appetite(usize::MAX));
         for _ in 0..1000 {
             if self.client.is_complete() {
@@ -166,9 +192,12 @@ impl World {
         let delivered = self.out.len() as u64;
         if self.server.is_none() {
             self.epoch += 1;
-            self.server = Some(Incoming::new(delivered, self.room));
+            self.server = Some(match self.code {
+                Some(_) => Incoming::coded(delivered, self.room),
+                None => Incoming::new(delivered, self.room),
+            });
         }
-        let limit = delivered + self.room;
+        let limit = self.server.as_ref().map_or(0, Incoming::limit);
         let mut down = VecDeque::new();
         Frame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }.encode(&mut down);
         self.stripes.push(Stripe {
@@ -195,6 +224,11 @@ impl World {
                     stripe.up.extend(front);
                     stripe.up.extend(back);
                 }
+                Some(Send::Parity(parity, bytes)) => {
+                    assert_eq!(bytes.len() as u64, parity.group.block());
+                    stripe.up.extend(parity_header(&parity));
+                    stripe.up.extend(bytes);
+                }
                 Some(Send::End(length)) => Frame::End { length }.encode(&mut stripe.up),
                 None => break,
             }
@@ -216,6 +250,9 @@ impl World {
             match item {
                 Item::Data { offset, bytes } => {
                     server.receive(offset, bytes, &mut sink).expect("within the limit");
+                }
+                Item::Parity { parity, at, bytes } => {
+                    server.receive_parity(parity, at, bytes, &mut sink).expect("within the limit");
                 }
                 Item::Frame(Frame::End { length }) => server.end(length).expect("the end"),
                 Item::Frame(Frame::Leave) => stripe.left = true,

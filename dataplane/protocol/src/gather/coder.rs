@@ -1,0 +1,174 @@
+//! The sending side of a coded stream: groups, whose blocks go over different stripes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use super::coding::{Code, Group};
+use super::outgoing::StripeId;
+use super::repairs::Parity;
+
+/// Groups whose parity waits for a stripe; of more, the oldest one's is let go of.
+const WAITING: usize = 4;
+/// Groups that are begun and not given as a whole.
+const BEGUN: usize = 2;
+
+/// A block that goes to a stripe.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// These bytes of the stream.
+    Piece(Range<u64>),
+    /// Parity, and its bytes.
+    Parity(Parity, Vec<u8>),
+}
+
+/// Groups on their way. A stripe is given at most as many blocks of a group as there is parity of it, if there
+/// are stripes enough: so what one stripe holds up is made of what the others bring. With fewer stripes, each is
+/// given its part of the blocks.
+#[derive(Debug, Clone)]
+pub(super) struct Coder {
+    code: Code,
+    groups: VecDeque<Begun>,
+}
+
+#[derive(Debug, Clone)]
+struct Begun {
+    group: Group,
+    /// The next piece.
+    next: u8,
+    /// What is left of the parity.
+    parity: VecDeque<(u8, Vec<u8>)>,
+    /// Blocks that stripes were given.
+    given: BTreeMap<StripeId, u8>,
+}
+
+impl Begun {
+    fn takes(&self, stripe: StripeId, stripes: usize) -> bool {
+        let blocks = usize::from(self.group.pieces() + self.group.parity());
+        let most = blocks.div_ceil(stripes.max(1)).max(self.group.parity().into());
+        usize::from(self.given.get(&stripe).copied().unwrap_or(0)) < most
+    }
+
+    fn count(&mut self, stripe: StripeId) {
+        *self.given.entry(stripe).or_insert(0) += 1;
+    }
+
+    fn piece(&mut self, stripe: StripeId) -> Block {
+        self.count(stripe);
+        self.next += 1;
+        Block::Piece(self.group.piece(self.next - 1))
+    }
+
+    fn is_given(&self) -> bool {
+        self.next == self.group.pieces()
+    }
+}
+
+impl Coder {
+    pub(super) fn new(code: Code) -> Coder {
+        Coder { code, groups: VecDeque::new() }
+    }
+
+    pub(super) fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Whether another group may be begun.
+    pub(super) fn may_begin(&self) -> bool {
+        self.groups.iter().filter(|begun| !begun.is_given()).count() < BEGUN
+    }
+
+    /// Begins a group with these bytes of the stream.
+    pub(super) fn begin(&mut self, start: u64, bytes: &[u8]) {
+        let group = self.code.group(start, bytes.len() as u64);
+        let parity = (0..).zip(group.encode(bytes)).collect();
+        self.groups.push_back(Begun { group, next: 0, parity, given: BTreeMap::new() });
+        let waiting = |begun: &Begun| begun.is_given() && !begun.parity.is_empty();
+        if self.groups.iter().filter(|begun| waiting(begun)).count() > WAITING {
+            if let Some(oldest) = self.groups.iter_mut().find(|begun| waiting(begun)) {
+                oldest.parity.clear();
+            }
+        }
+    }
+
+    /// A block for a stripe, one of so many, that may have it.
+    pub(super) fn block(&mut self, stripe: StripeId, stripes: usize) -> Option<Block> {
+        for begun in self.groups.iter_mut().filter(|begun| begun.takes(stripe, stripes)) {
+            if !begun.is_given() {
+                return Some(begun.piece(stripe));
+            }
+            if let Some((index, bytes)) = begun.parity.pop_front() {
+                begun.count(stripe);
+                return Some(Block::Parity(Parity { group: begun.group, index }, bytes));
+            }
+        }
+        None
+    }
+
+    /// Whether there are pieces to give.
+    pub(super) fn has_pieces(&self) -> bool {
+        self.groups.iter().any(|begun| !begun.is_given())
+    }
+
+    /// All before `delivered` needs nothing more.
+    pub(super) fn acknowledge(&mut self, delivered: u64) {
+        self.groups.retain(|begun| begun.group.end() > delivered);
+    }
+
+    /// Forgets all groups.
+    pub(super) fn clear(&mut self) {
+        self.groups.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: [u8; 2048] = [7; 2048];
+
+    fn coder(code: &str) -> Coder {
+        let mut coder = Coder::new(Code::parse(code).expect("a code"));
+        coder.begin(0, &BYTES);
+        coder
+    }
+
+    fn count(coder: &mut Coder, stripe: u32, stripes: usize) -> usize {
+        std::iter::from_fn(|| coder.block(StripeId(stripe), stripes)).count()
+    }
+
+    #[test]
+    fn a_stripe_has_no_more_of_a_group_than_can_be_made_up_for() {
+        let mut coder = coder("4+2");
+        assert_eq!([0, 1, 2, 3].map(|stripe| count(&mut coder, stripe, 4)), [2, 2, 2, 0]);
+        // Two stripes cannot.
+        let mut coder = self::coder("4+2");
+        assert_eq!([0, 1].map(|stripe| count(&mut coder, stripe, 2)), [3, 3]);
+    }
+
+    #[test]
+    fn a_fast_stripe_goes_on_with_the_next_group() {
+        let mut coder = coder("4+1");
+        assert_eq!(coder.block(StripeId(0), 5), Some(Block::Piece(0..512)));
+        assert_eq!(coder.block(StripeId(0), 5), None);
+        assert!(coder.may_begin());
+        coder.begin(2048, &BYTES);
+        assert!(!coder.may_begin());
+        assert_eq!(coder.block(StripeId(0), 5), Some(Block::Piece(2048..2560)));
+        assert_eq!(coder.block(StripeId(0), 5), None);
+        // The others are gone.
+        assert_eq!(coder.block(StripeId(0), 1), Some(Block::Piece(512..1024)));
+    }
+
+    #[test]
+    fn parity_that_no_stripe_may_have_is_bounded_and_ends_with_its_group() {
+        let mut coder = Coder::new(Code::parse("1+1").expect("a code"));
+        for start in 0..20 {
+            coder.begin(start * 512, &BYTES[..512]);
+            assert_eq!(coder.block(StripeId(0), 2), Some(Block::Piece(start * 512..start * 512 + 512)));
+        }
+        let blocks = |coder: &Coder| coder.groups.iter().map(|begun| begun.parity.len()).sum::<usize>();
+        assert_eq!(blocks(&coder), WAITING + 1);
+        coder.acknowledge(19 * 512);
+        assert_eq!((blocks(&coder), coder.groups.len()), (1, 1));
+    }
+}

@@ -1,0 +1,188 @@
+//! Parity that came, and pieces that are made of it when others are late or lost.
+
+use std::collections::BTreeMap;
+
+use super::coding::Group;
+use super::store::Store;
+
+/// What managing a block of parity costs, bytes, counted with it.
+const OVERHEAD: u64 = 128;
+/// Groups that are looked at when bytes come: those of a client that codes do not overlap.
+const OVERLAPPING: usize = 4;
+
+/// A block of parity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parity {
+    /// What it is parity of.
+    pub group: Group,
+    /// Which one, from 0.
+    pub index: u8,
+}
+
+/// Parity of groups that are not delivered; it costs at most what it may, and what does not fit is let go of:
+/// the bytes themselves come anyway.
+#[derive(Debug, Clone)]
+pub struct Repairs {
+    /// By where they begin.
+    groups: BTreeMap<u64, Waiting>,
+    budget: u64,
+    cost: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    group: Group,
+    blocks: BTreeMap<u8, Vec<u8>>,
+}
+
+impl Waiting {
+    fn cost(&self) -> u64 {
+        self.blocks.len() as u64 * cost(&self.group)
+    }
+
+    fn complete(&self) -> impl Iterator<Item = (u8, &[u8])> {
+        let block = self.group.block() as usize;
+        let blocks = self.blocks.iter().filter(move |(_, bytes)| bytes.len() == block);
+        blocks.map(|(&index, bytes)| (index, &bytes[..]))
+    }
+}
+
+fn cost(group: &Group) -> u64 {
+    group.block() + OVERHEAD
+}
+
+impl Repairs {
+    /// None yet, at a cost of at most `budget` bytes.
+    pub fn new(budget: u64) -> Repairs {
+        Repairs { groups: BTreeMap::new(), budget, cost: 0 }
+    }
+
+    /// Bytes that it costs now.
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Bytes of parity came, the next ones of their block, which has come up to `at`.
+    pub fn receive(&mut self, parity: Parity, at: usize, bytes: &[u8]) {
+        let Parity { group, index } = parity;
+        let is_new = match self.groups.get(&group.start()) {
+            Some(waiting) if waiting.group != group => return,
+            Some(waiting) => !waiting.blocks.contains_key(&index),
+            None => true,
+        };
+        if is_new && !(at == 0 && self.make_room(&group)) {
+            return;
+        }
+        let waiting = self.groups.entry(group.start());
+        let waiting = waiting.or_insert_with(|| Waiting { group, blocks: BTreeMap::new() });
+        let block = waiting.blocks.entry(index).or_insert_with(|| Vec::with_capacity(group.block() as usize));
+        self.cost += u64::from(is_new) * cost(&group);
+        // Another stripe may bring it again.
+        let fits = block.len() == at && at + bytes.len() <= group.block() as usize;
+        if fits {
+            block.extend_from_slice(bytes);
+        }
+    }
+
+    /// Whether a block of this group may be kept: the last groups of the stream make room for those before.
+    fn make_room(&mut self, group: &Group) -> bool {
+        while self.cost + cost(group) > self.budget {
+            match self.groups.last_key_value().map(|(&start, _)| start) {
+                Some(last) if last > group.start() => self.drop_group(last),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Lets go of what is delivered.
+    pub fn discard_below(&mut self, delivered: u64) {
+        let is_over = |waiting: &Waiting| waiting.group.end() <= delivered;
+        while let Some((&start, _)) = self.groups.first_key_value().filter(|(_, waiting)| is_over(waiting)) {
+            self.drop_group(start);
+        }
+    }
+
+    /// Pieces that are missing around these bytes and can be made now, with their offsets.
+    pub fn make(&mut self, range: std::ops::Range<u64>, store: &Store) -> Vec<(u64, Vec<u8>)> {
+        let mut made = Vec::new();
+        let touched = self.groups.range(..range.end).rev().take(OVERLAPPING);
+        let touched: Vec<u64> = touched
+            .filter(|(_, waiting)| waiting.group.end() > range.start)
+            .map(|(&start, _)| start)
+            .collect();
+        for start in touched {
+            let Some(waiting) = self.groups.get(&start) else {
+                continue;
+            };
+            let group = waiting.group;
+            let pieces = (0..group.pieces()).map(|index| (index, group.piece(index)));
+            let missing = pieces.clone().filter(|(_, piece)| store.missing(piece) > 0).count();
+            if missing > waiting.complete().count() {
+                continue;
+            }
+            if missing > 0 {
+                let there: Vec<(u8, Vec<u8>)> = pieces
+                    .filter(|(_, piece)| store.missing(piece) == 0)
+                    .map(|(index, piece)| (index, store.copy(&piece)))
+                    .collect();
+                let parity: Vec<(u8, &[u8])> = waiting.complete().take(missing).collect();
+                let restored = group.decode(&there, &parity).unwrap_or_default();
+                made.extend(restored.into_iter().map(|(index, bytes)| (group.piece(index).start, bytes)));
+            }
+            self.drop_group(start);
+        }
+        made
+    }
+
+    fn drop_group(&mut self, start: u64) {
+        if let Some(waiting) = self.groups.remove(&start) {
+            self.cost -= waiting.cost();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::coding::Code;
+    use super::*;
+
+    const BYTES: [u8; 4096] = [7; 4096];
+
+    fn parity(start: u64) -> (Group, Vec<Vec<u8>>) {
+        let group = Code::parse("4+2").expect("a code").group(start, 4096);
+        (group, group.encode(&BYTES))
+    }
+
+    #[test]
+    fn what_comes_in_bits_makes_what_is_missing() {
+        let (mut repairs, mut store) = (Repairs::new(1 << 20), Store::default());
+        let (group, blocks) = parity(0);
+        store.insert(1024, &BYTES[..2048]);
+        for (index, block) in (0..).zip(&blocks) {
+            repairs.receive(Parity { group, index }, 0, &block[..100]);
+            repairs.receive(Parity { group, index }, 0, &block[..100]);
+            assert!(repairs.make(0..4096, &store).is_empty(), "not enough");
+            repairs.receive(Parity { group, index }, 100, &block[100..]);
+        }
+        let made = repairs.make(1024..1025, &store);
+        let made: Vec<_> = made.iter().map(|(at, bytes)| (*at, bytes == &BYTES[..1024])).collect();
+        assert_eq!(made, [(0, true), (3072, true)]);
+        assert_eq!(repairs.cost(), 0, "it has done its work");
+    }
+
+    #[test]
+    fn the_last_groups_make_room_for_those_before() {
+        let mut repairs = Repairs::new(2 * (1024 + OVERHEAD));
+        for (start, expected) in
+            [(8192, &[8192][..]), (4096, &[4096, 8192]), (0, &[0, 4096]), (8192, &[0, 4096])]
+        {
+            let (group, blocks) = parity(start);
+            repairs.receive(Parity { group, index: 0 }, 0, &blocks[0]);
+            assert!(repairs.groups.keys().eq(expected.iter()), "{:?}", repairs.groups.keys());
+            assert!(repairs.cost() <= repairs.budget);
+        }
+        repairs.discard_below(4096);
+        assert!(repairs.groups.keys().eq([4096].iter()));
+    }
+}

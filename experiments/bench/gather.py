@@ -1,0 +1,171 @@
+"""What gathering costs: 1,000 clients with 4,000 connections on one server, and TLS.
+
+`make bench` runs it; `python -m experiments.bench.gather` runs it alone. All on loopback, server and clients
+on the same processors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from experiments.bench.figure import Figure
+from groupflow.client.agent_process import AgentProcess
+from groupflow.client.events import Event
+from groupflow.client.programs import find_program
+from groupflow.gather.clients import ClientList, Registered
+from groupflow.gather.options import ServeOptions
+from groupflow.gather.service import GatherService
+from groupflow.tuning.model import Client, Limits, Readings, Setting, Settings
+
+_TOOL = Path(__file__).parents[2] / "dataplane" / "target" / "release" / "examples" / "gather_load"
+_CLIENTS, _CONNECTIONS = 1000, 4
+_KBIT = 32
+_SECONDS = 30
+_TOKEN = "c0ffee"
+_BUFFER, _MEMORY = 64 << 20, 128 << 20
+"""bytes of all windows, and of all reassembly: the configured total"""
+_MOST_MS = 20.0
+"""what a round may take"""
+_TURNS = 5
+_TLS_SECONDS = 2
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class _Restless:
+    """Another window for everyone each round: a tuning has as much to say and to set as it ever can."""
+
+    random: Random = field(default_factory=lambda: Random(1))
+
+    def tune(
+        self, state: None, clients: Sequence[Client], readings: Readings, limits: Limits
+    ) -> tuple[None, Settings]:
+        share = limits.buffer // max(1, len(clients))
+        windows = (self.random.randint(share // 2, share) for _ in clients)
+        return None, {
+            client.name: Setting(window, _CONNECTIONS)
+            for client, window in zip(clients, windows, strict=True)
+        }
+
+
+def figures() -> list[Figure]:
+    """Rounds and memory with a thousand clients; TLS beside none."""
+    return [*asyncio.run(_crowd()), asyncio.run(_tls())]
+
+
+async def _crowd() -> list[Figure]:
+    clients = tuple(Registered(Client(f"c{n}", 1000 * _KBIT), _TOKEN) for n in range(_CLIENTS))
+    listed = ClientList(clients, Limits(_BUFFER, connections=_CONNECTIONS), 10**10)
+    spans: list[float] = []
+    connected = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tls = (Path(folder, "hub.crt"), Path(folder, "hub.key"))
+
+        def take(event: Event) -> None:
+            nonlocal connected
+            if event.name == "round":
+                rows = event.fields["clients"]
+                assert isinstance(rows, list)
+                connected = sum(row["connections"] for row in rows)  # type: ignore[union-attr]
+            elif event.name == "tuned" and connected >= _CLIENTS * _CONNECTIONS:
+                # The policy's part, and the server's.
+                spans.append(1000 * (service.tuner.seconds + event.number("seconds")))
+
+        options = ServeOptions(clients=Path("unused"), listen="127.0.0.1:0", memory=_MEMORY, tls=tls)
+        service = GatherService(listed, _Restless(), options, on_event=take)
+        async with service:
+            ready = await service.ready()
+            arguments = (f"127.0.0.1:{ready.integer('port')}", str(_CLIENTS), str(_KBIT), str(_SECONDS))
+            # In earnest clients are elsewhere: they take what time the server leaves.
+            load = await asyncio.create_subprocess_exec(
+                "nice", "-n", "10", _TOOL, *arguments, ready.text("tls_pin"), stdout=subprocess.PIPE
+            )
+            said, _ = await load.communicate()
+            memory = _peak(service.agent.pid)
+    if not spans or int(said.split()[0]) != _CLIENTS:
+        raise RuntimeError(f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections")
+    note = f"{_CLIENTS} clients, {_CONNECTIONS} TLS connections each, all windows change; {_MOST_MS:g} wanted"
+    cuts = statistics.quantiles(spans, n=100)
+    return [
+        Figure("gather: round, median", round(cuts[49], 2), "ms", note),
+        Figure("gather: round, 99 %", round(cuts[98], 2), "ms", f"{len(spans)} rounds"),
+        Figure(
+            "gather: memory", round(memory / 2**20, 1), "MiB",
+            f"most resident; --memory {_MEMORY >> 20} MiB, windows {_BUFFER >> 20} MiB (the kernel's)",
+        ),
+    ]  # fmt: skip
+
+
+async def _tls() -> Figure:
+    """Processor time of client and server together for a byte, to what it is without TLS in the same turn."""
+    ratios: list[float] = []
+    for _ in range(_TURNS):
+        plain = await _cost(encrypted=False)
+        ratios.append(await _cost(encrypted=True) / plain)
+    note = f"processor time for a byte, both ends, to that of --plain; median of {_TURNS} turns"
+    return Figure("gather: TLS", round(statistics.median(ratios), 2), "", note)
+
+
+async def _cost(*, encrypted: bool) -> float:
+    """Seconds for a byte: one client over one connection sends as fast as it can."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        clients = folder / "clients.json"
+        clients.write_text(json.dumps({"clients": [{"client": "a", "token": _TOKEN}]}))
+        tls = (folder / "hub.crt", folder / "hub.key") if encrypted else None
+        server = AgentProcess(ServeOptions(clients=clients, listen="127.0.0.1:0", tls=tls))
+        await stack.enter_async_context(server)
+        ready = await server.wait_for("ready")
+        known = ("--tls-pin", ready.text("tls_pin")) if encrypted else ("--plain",)
+        before = _spent(server.pid), time.monotonic()
+        command = [
+            str(find_program("gfagent")), "gather-send", "--to", f"127.0.0.1:{ready.integer('port')}",
+            "--client", "a", "--token", _TOKEN, "--file", "/dev/zero", "--duration", str(_TLS_SECONDS),
+            "--json", *known,
+        ]  # fmt: skip
+        client = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        assert client.stdout is not None
+        spent, delivered = 0.0, 0
+        async for line in client.stdout:
+            event = json.loads(line)
+            if event["event"] == "progress":
+                spent, delivered = _spent(client.pid) + _spent(server.pid) - before[0], event["acknowledged"]
+        await client.wait()
+    return spent / delivered
+
+
+def _spent(pid: int) -> float:
+    """Processor time of a process, s."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _peak(pid: int) -> int:
+    """The most memory that a process ever had, bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    raise RuntimeError(f"no peak of process {pid}")
+
+
+def main() -> int:
+    """Prints the figures."""
+    for figure in figures():
+        print(f"{figure.name}: {figure.value} {figure.unit} ({figure.note})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""What is run, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from groupflow.topology import Topology
+from topologies import variants
+
+CLIENT, SERVER = "h2", "h1"
+RATE, DELAY_NS = 10_000_000, 10_000_000
+"""bit/s and ns of each of the two links on the way: a round trip of 40 ms"""
+MESSAGE, INTERVAL = 1000, 0.008
+"""bytes and seconds: 1 Mb/s"""
+CONNECTIONS = 6
+CODE = "4+2"
+STALL, PERIOD = 3.0, 6.0
+"""seconds: how long a connection stands still, and every when one does"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run."""
+
+    loss: int
+    """parts per 10^9 of each of the two links"""
+    stalls: bool
+    """one connection at a time stands still"""
+    fec: str | None
+
+    @property
+    def title(self) -> str:
+        trouble = "a connection stands still" if self.stalls else f"loss {2 * self.loss / 1e7:g} %"
+        return f"{trouble}, {f'--fec {self.fec}' if self.fec else 'without'}"
+
+    def topology(self) -> Topology:
+        topology = variants.with_loss(variants.with_rate(variants.named("star"), RATE), self.loss)
+        for host in (CLIENT, SERVER):
+            topology = variants.with_delay(topology, host, "s1", DELAY_NS)
+        return topology
+
+
+@dataclass(frozen=True)
+class Result:
+    """Seconds from when a message was written to when its last byte came out in order."""
+
+    case: Case
+    messages: int
+    median: float
+    p95: float
+    p99: float
+    longest: float
+    made: int
+    """bytes that were made of parity"""
+    cpu_bound: tuple[str, ...]
+    """switches that did not keep their schedule"""
+
+
+def cases(quick: bool) -> list[Case]:
+    """Pairs of without and with, one after the other."""
+    losses = (25_000_000,) if quick else (5_000_000, 10_000_000, 25_000_000)
+    troubles = [(loss, False) for loss in losses] + [(0, True)]
+    return [Case(loss, stalls, fec) for loss, stalls in troubles for fec in (None, CODE)]
