@@ -6,8 +6,8 @@ use std::net::SocketAddrV4;
 use super::coding::{Blocks, UNIT};
 use super::group::Group;
 use super::job::Job;
-use super::message::{Body, Message, MessageError, Method, Reception, Repair, Round, MAX_PACKET};
-use super::names::{RimId, TransferId};
+use super::message::{Body, Message, MessageError, Method, Reception, Repair, Round, Verdict, MAX_PACKET};
+use super::names::{FileName, RimId, TransferId};
 use super::plan::{plan, Block};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
@@ -17,6 +17,8 @@ use crate::transmit::{Datagram, Dest, Transmit};
 
 /// Files that may wait.
 const MAX_QUEUED: usize = 1024;
+/// Answers that may wait to be sent; and wishes, to be answered.
+const MAX_ANSWERS: usize = 256;
 
 /// What a hub is.
 #[derive(Debug, Clone)]
@@ -55,9 +57,21 @@ pub struct HubConfig {
     pub transfer: TransferId,
 }
 
+/// A hub that is called late makes up for this much: more would be a burst.
+const CATCH_UP: Nanos = Nanos::from_millis(5);
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubEvent {
+    /// A rim wants a file; [`Hub::answer`] tells it what comes of that.
+    Asked {
+        /// Which rim.
+        rim: RimId,
+        /// Where it is.
+        from: SocketAddrV4,
+        /// Which file.
+        name: FileName,
+    },
     /// A rim was let go: it did not answer.
     Lost(RimId),
     /// A transfer ended.
@@ -133,6 +147,25 @@ impl Hub {
         self.job.as_ref().map_or(0, |job| job.sent_bytes)
     }
 
+    /// The file that is being sent.
+    pub fn sending(&self) -> Option<&FileName> {
+        self.job.as_ref().map(Job::name)
+    }
+
+    /// Bytes of it that no rim is known to lack.
+    pub fn done(&self) -> u64 {
+        self.job.as_ref().map_or(0, Job::done)
+    }
+
+    /// Tells a rim what comes of its wish.
+    pub fn answer(&mut self, to: SocketAddrV4, rim: RimId, name: FileName, verdict: Verdict) {
+        if self.outgoing.len() >= MAX_ANSWERS {
+            return; // it will ask again
+        }
+        let answer = Message { transfer: TransferId(0), body: Body::Answer { rim, name, verdict } };
+        self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes: answer.encode() });
+    }
+
     /// What happened since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = HubEvent> + '_ {
         self.events.drain(..)
@@ -161,15 +194,18 @@ impl Hub {
     /// A datagram of a rim arrives.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
         let Message { transfer, body } = Message::parse(datagram.bytes)?;
+        if let Body::Ask { rim, name } = body {
+            if self.events.len() < MAX_ANSWERS {
+                self.events.push_back(HubEvent::Asked { rim, from: datagram.from, name });
+            }
+            return Ok(());
+        }
         if transfer != self.transfer || self.job.is_none() {
             return Ok(());
         }
         match body {
             Body::Join { rim } => self.on_join(rim),
-            Body::Leave { rim } => {
-                self.group.leave(rim);
-                self.settle(now);
-            }
+            Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
             Body::Result(result) => self.on_result(now, &result, datagram.from),
             // What hubs say.
             _ => {}
@@ -277,6 +313,17 @@ impl Hub {
         }
     }
 
+    fn on_leave(&mut self, now: Nanos, rim: RimId, from: SocketAddrV4) {
+        self.group.leave(rim);
+        if let Some(job) = self.job.as_mut().filter(|_| self.config.method == Method::Unicast) {
+            if from == self.config.targets[job.target] {
+                job.left = true;
+                job.planned.clear();
+            }
+        }
+        self.settle(now);
+    }
+
     fn on_result(&mut self, now: Nanos, result: &Reception, from: SocketAddrV4) {
         let Some(job) = &mut self.job else { return };
         job.answers += 1;
@@ -307,7 +354,7 @@ impl Hub {
         let over = match self.config.method {
             Method::Scheduled => self.group.all_answered(),
             Method::Unscheduled => false,
-            Method::Unicast => self.group.answers() > 0,
+            Method::Unicast => self.group.answers() > 0 || self.job.as_ref().is_some_and(|job| job.left),
         };
         if over {
             self.deadline = now;
@@ -375,7 +422,7 @@ impl Hub {
         let Some(job) = &mut self.job else { return };
         match job.next_packet(self.config.repair) {
             Ok(Some(data)) => {
-                self.deadline = (self.deadline + self.config.interval).max(now);
+                self.deadline = (self.deadline + self.config.interval).max(now.saturating_sub(CATCH_UP));
                 self.send(Body::Data(data));
             }
             Ok(None) => {
@@ -405,6 +452,7 @@ impl Hub {
         let (need, slowest) = (self.group.need(), self.group.slowest());
         job.conclude(self.group.take_asked(), silent, need, slowest);
         match method {
+            Method::Unicast if job.left => self.next_target(now),
             Method::Unicast if job.silent >= patience => {
                 job.lost += 1;
                 self.next_target(now);

@@ -136,6 +136,22 @@ impl Rim {
         self.arriving().map_or(0, |arriving| arriving.stored.bytes())
     }
 
+    /// Where in that file the first byte is that it lacks.
+    pub fn position(&self) -> u64 {
+        self.arriving().map_or(0, |arriving| arriving.stored.position())
+    }
+
+    /// The file that it does not take.
+    pub fn refused(&self) -> Option<&FileName> {
+        let transfer = self.transfer.as_ref().filter(|transfer| transfer.refused)?;
+        transfer.arriving.as_ref().map(|arriving| &arriving.control.name)
+    }
+
+    /// The hub that is heard, or was last.
+    pub fn hub(&self) -> Option<SocketAddrV4> {
+        self.transfer.as_ref().map(|transfer| transfer.hub)
+    }
+
     /// Bytes held for a block, and pieces of the file that are apart.
     pub fn memory(&self) -> (usize, usize) {
         self.arriving().map_or((0, 0), |arriving| arriving.stored.memory())
@@ -231,6 +247,7 @@ impl Rim {
             }
             Body::End { .. } => self.on_end(),
             Body::Join { .. } | Body::Leave { .. } | Body::Result(_) => {}
+            Body::Ask { .. } | Body::Answer { .. } => {}
         }
         Ok(())
     }

@@ -3,10 +3,13 @@
 mod messages;
 mod world;
 
-use groupflow_protocol::bone::{HubConfig, HubState, Method, Outcome, Repair, RimId};
-use groupflow_protocol::Nanos;
+use groupflow_protocol::bone::message::Message;
+use groupflow_protocol::bone::{
+    Asked, Asker, FileName, HubConfig, HubState, Method, Outcome, Repair, RimId, Verdict,
+};
+use groupflow_protocol::{Datagram, Dest, Nanos};
 use proptest::prelude::*;
-use world::{config, file, Medium, World};
+use world::{config, file, rim_address, Medium, World, HUB};
 
 const DAY: Nanos = Nanos::from_millis(86_400_000);
 const METHODS: [Method; 3] = [Method::Scheduled, Method::Unscheduled, Method::Unicast];
@@ -104,6 +107,50 @@ fn a_rim_that_leaves_or_dies_does_not_keep_the_others() {
     assert_eq!(complete, [1, 2], "it may take part in the next");
     assert_eq!(world.rims[2].completed, 2);
     assert_eq!(world.rims[0].abandoned, 0, "it left");
+}
+
+#[test]
+fn a_rim_that_has_the_file_already_costs_no_more_than_a_round() {
+    for method in [Method::Scheduled, Method::Unicast] {
+        let mut world = World::new(config(method, Repair::Selective, 2), 2, CLEAN, 1);
+        world.offer("a", file(60_000));
+        while world.rims[0].rim.hub().is_none() || world.hub.sent() == 0 {
+            world.run(1, world.now + Nanos::from_millis(10));
+        }
+        world.run(1, world.now + Nanos::from_millis(105));
+        world.rims[0].rim.leave();
+        world.run(1, DAY);
+        assert_eq!((world.reports[0].complete, world.reports[0].lost), (1, 0), "{method:?}");
+        assert_eq!(world.rims[1].stored, file(60_000), "{method:?}");
+        let round = 16 * 640;
+        let more = world.reports[0].sent - 60_000;
+        assert!(more <= if method == Method::Unicast { 2 * round } else { 0 }, "{method:?} {more}");
+    }
+}
+
+#[test]
+fn a_rim_asks_for_a_file_and_the_hub_answers_while_it_sends_another() {
+    let mut world = World::new(config(Method::Scheduled, Repair::Selective, 1), 1, CLEAN, 1);
+    world.offer("a", file(60_000));
+    while world.hub.sent() == 0 {
+        world.run(1, world.now + Nanos::from_millis(10));
+    }
+    let mut asker = Asker::new(RimId(100));
+    let wanted = FileName::parse("b").expect("a name");
+    asker.ask(world.now, wanted.clone());
+    let ask = asker.poll_transmit(world.now, HUB).expect("an ASK");
+    assert_eq!(ask.dest, Dest::Host(HUB));
+    let from = rim_address(0);
+    world.hub.handle(world.now, Datagram { from, bytes: &ask.bytes }).expect("it makes sense");
+    world.run(1, world.now + Nanos(1));
+    assert_eq!(world.asked, [(RimId(100), from, wanted.clone())]);
+    world.hub.answer(from, RimId(100), wanted.clone(), Verdict::Unknown);
+    let answer = world.hub.poll_transmit(world.now).expect("an ANSWER, before what is sent at its time");
+    assert_eq!(answer.dest, Dest::Host(from));
+    asker.handle(world.now, &Message::parse(&answer.bytes).expect("a message").body);
+    assert_eq!(asker.events().collect::<Vec<_>>(), [Asked::Answered(wanted, Verdict::Unknown)]);
+    world.run(1, DAY);
+    assert_eq!(world.rims[0].stored, file(60_000));
 }
 
 #[test]

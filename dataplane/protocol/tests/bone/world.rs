@@ -88,6 +88,7 @@ pub struct World {
     pub medium: Medium,
     pub reports: Vec<Report>,
     pub lost: Vec<RimId>,
+    pub asked: Vec<(RimId, SocketAddrV4, FileName)>,
     /// Messages of each kind that were sent, before losses.
     pub kinds: BTreeMap<u8, u64>,
     /// DATA as it was sent.
@@ -115,6 +116,7 @@ impl World {
             medium,
             reports: Vec::new(),
             lost: Vec::new(),
+            asked: Vec::new(),
             kinds: BTreeMap::new(),
             data: Vec::new(),
             deaf: vec![false; rims],
@@ -183,6 +185,7 @@ impl World {
             match event {
                 HubEvent::Ended(report) => self.reports.push(report),
                 HubEvent::Lost(rim) => self.lost.push(rim),
+                HubEvent::Asked { rim, from, name } => self.asked.push((rim, from, name)),
             }
         }
     }
