@@ -3,9 +3,10 @@
 mod messages;
 mod world;
 
-use groupflow_protocol::bone::message::Message;
+use groupflow_protocol::bone::message::{Body, Control, Data, Message, Round};
 use groupflow_protocol::bone::{
-    Asked, Asker, FileName, HubConfig, HubState, Method, Outcome, Repair, RimId, Verdict,
+    Asked, Asker, FileName, HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId,
+    Verdict,
 };
 use groupflow_protocol::{Datagram, Dest, Nanos};
 use proptest::prelude::*;
@@ -31,6 +32,73 @@ fn without_losses_nothing_is_sent_twice() {
             assert_eq!((report.complete, report.lost), (known, 0), "{method:?} {repair:?}");
             assert!(world.rims.iter().all(|host| host.stored == file(50_000) && host.completed == 1));
         }
+    }
+}
+
+/// Answers come before the next packet's time.
+#[test]
+fn on_a_short_way_answers_count_as_soon_as_all_is_sent() {
+    for method in METHODS {
+        let mut world = World::new(config(method, Repair::Selective, 3), 3, CLEAN, 1);
+        world.delay = Nanos::from_millis(1);
+        world.offer("a", file(50_000));
+        world.run(1, DAY);
+        let copies = if method == Method::Unicast { 3 } else { 1 };
+        assert_eq!((world.reports[0].sent, world.reports[0].lost), (copies * 50_000, 0), "{method:?}");
+    }
+}
+
+/// A hub on a busy machine sends later than it said.
+#[test]
+fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
+    let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
+    let mut now = Nanos::from_secs(1);
+    let hear = |rim: &mut Rim, now: Nanos, body: Body| {
+        let bytes = Message { transfer: TransferId(1), body }.encode();
+        rim.handle(now, Datagram { from: HUB, bytes: &bytes }).expect("it makes sense");
+    };
+    let results = |rim: &mut Rim, now: Nanos| -> Vec<bool> {
+        let mut found = Vec::new();
+        while let Some(transmit) = rim.poll_transmit(now) {
+            let message = Message::parse(&transmit.bytes).expect("own messages parse");
+            if let Body::Result(result) = message.body {
+                found.push(result.complete);
+            }
+        }
+        found
+    };
+    const NONE: [bool; 0] = [];
+    let name = FileName::parse("a").expect("a name");
+    hear(&mut rim, now, Body::Control(control(name, 3 * 640)));
+    hear(&mut rim, now, Body::Round(Round { round: 1, packet: 640, count: 3, first: 0 }));
+    let data = |number: u16, offset| Data { round: 1, number, shard: 0, offset, bytes: vec![7; 640] };
+    hear(&mut rim, now, Body::Data(data(1, 0)));
+    now += Nanos::from_secs(2);
+    assert_eq!(results(&mut rim, now), [false], "two packets are overdue");
+    now += Nanos::from_secs(2);
+    assert_eq!(results(&mut rim, now), NONE, "once");
+    hear(&mut rim, now, Body::Data(data(2, 640)));
+    assert_eq!(results(&mut rim, now), NONE, "another is to come");
+    hear(&mut rim, now, Body::Data(data(2, 640)));
+    hear(&mut rim, now, Body::Data(data(0, 1280)));
+    assert_eq!(results(&mut rim, now), [true]);
+    hear(&mut rim, now, Body::Data(data(0, 1280)));
+    assert_eq!(results(&mut rim, now), NONE, "nothing new");
+}
+
+fn control(name: FileName, size: u64) -> Control {
+    Control {
+        method: Method::Scheduled,
+        repair: Repair::Selective,
+        size,
+        mode: 0o644,
+        packet: 640,
+        per_round: 16,
+        interval_us: 10_000,
+        grace_ms: 200,
+        window_ms: 0,
+        digest: [0; 32],
+        name,
     }
 }
 
@@ -63,6 +131,25 @@ fn go_back_n_goes_back_to_the_earliest_and_selective_repeat_sends_what_is_lackin
     let (back, selective, erasure) = (sent(Repair::GoBackN), sent(Repair::Selective), sent(Repair::Erasure));
     assert!(back > selective + 20_000, "{back} {selective}");
     assert!(selective < 130_000 && erasure < 130_000, "{selective} {erasure}");
+}
+
+#[test]
+fn rims_that_forget_what_they_had_get_the_file_and_cost_more() {
+    let sent = |forgets| {
+        let medium = Medium { lost_down: 30, ..CLEAN };
+        let mut total = 0;
+        for seed in 0..5 {
+            let mut world = World::new(config(Method::Scheduled, Repair::GoBackN, 3), 3, medium, seed);
+            world.forget(forgets);
+            world.offer("a", file(50_000));
+            world.run(1, DAY);
+            assert!(world.rims.iter().all(|host| host.stored == file(50_000)));
+            total += world.reports[0].sent;
+        }
+        total
+    };
+    let (forgetful, others) = (sent(true), sent(false));
+    assert!(forgetful > others + others / 20, "{forgetful} {others}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ proptest! {
     fn no_messages_harm_a_rim_or_a_hub(
         bodies in vec((0..2_u32, body()), 0..40), bytes in vec(any::<u8>(), 0..200), kind in 0..14_u8,
     ) {
-        let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1 });
+        let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
         let mut hub = Hub::new(config(Method::Scheduled, Repair::GoBackN, 1));
         let mut now = Nanos::ZERO;
         let mut framed = vec![0xb1, kind, 0, 0, 0, 1];
