@@ -20,6 +20,7 @@ PAPERS = {
     "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",
 }
 EXPERIMENTS = {
+    "bone": "files to three caches in rounds, over a satellite link between P4 switches",
     "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
     "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
     "split": "session agents that split kernel TCP connections, in the network of icn2011",
