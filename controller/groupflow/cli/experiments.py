@@ -20,9 +20,10 @@ PAPERS = {
     "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",
 }
 EXPERIMENTS = {
-    "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
+    "bone": "files to three caches in rounds, over a satellite link between P4 switches",
     "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
     "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
+    "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
     "split": "session agents that split kernel TCP connections, in the network of icn2011",
 }
 

@@ -22,7 +22,9 @@ from importlib import import_module
 
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
 
-COMMANDS = ("controller", "ctl", "send", "recv", "member", "gather", "sim", "experiments", "bmv2_agent")
+COMMANDS = (
+    "controller", "ctl", "send", "recv", "member", "gather", "bone", "sim", "experiments", "bmv2_agent",
+)  # fmt: skip
 """Modules of groupflow.cli that register subcommands, in the order of the help text."""
 
 

@@ -47,6 +47,8 @@ class Bone:
     """how far answers are apart then"""
     patience: int = 20
     """so often is a rim asked that does not answer"""
+    forgets: bool = False
+    """with Go-Back-N rims forget what they have from where the hub goes back to"""
     spans_ns: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     """of rims that come late or leave: when they come, and when they leave"""
 
@@ -109,7 +111,7 @@ def specs(topology: Topology, bones: tuple[Bone, ...]) -> list[dict[str, Any]]:
                     "udp_port": PORT,
                     "start_ns": start,
                     "stop_ns": stop,
-                    "role": {"kind": "rim"},
+                    "role": {"kind": "rim", "forgets": bone.forgets},
                 }
             )
     return found

@@ -8,6 +8,7 @@ use groupflow_protocol::control::StartAt;
 use groupflow_protocol::ids::GROUP_PORT;
 use groupflow_protocol::SessionId;
 
+use crate::bone::args::{BoneHubArgs, BoneRimArgs};
 use crate::gather::args::{GatherSendArgs, GatherServeArgs};
 use crate::socket::SocketConfig;
 use crate::split::control::Place;
@@ -56,6 +57,19 @@ pub enum Command {
   gfagent gather-send --to 10.0.0.1:26490 --client cam1 --token c0ffee --file video.mp4
   tar c logs | GROUPFLOW_TOKEN=c0ffee gfagent gather-send --to 10.0.0.1:26490 --client cam1")]
     GatherSend(GatherSendArgs),
+    /// Send files to many caches at once: what is put into a folder, what a cache or an order asks for
+    #[command(mut_arg("port", |port| port.default_value("26501").help("UDP port, where rims answer to")))]
+    #[command(after_help = "Examples:
+  gfagent bone-hub --name hub --dir outbox --bind-iface eth0 --rate 96kbit
+  gfagent bone-hub --name hub --dir outbox --method unicast --rim 10.0.1.1:26500 --rim 10.0.2.1:26500
+  curl -X POST http://127.0.0.1:26502/video.mp4")]
+    BoneHub(Box<BoneHubArgs>),
+    /// Cache what a hub sends, and serve it to local clients over HTTP
+    #[command(mut_arg("port", |port| port.hide(true)))]
+    #[command(after_help = "Examples:
+  gfagent bone-rim --name rim1 --dir cache --max-bytes 10GiB --bind-iface eth0
+  curl -O http://127.0.0.1:26503/video.mp4")]
+    BoneRim(Box<BoneRimArgs>),
     /// Hold connections while a split agent is started again (it starts this itself)
     #[command(hide = true)]
     Keep(KeepArgs),
@@ -102,6 +116,7 @@ impl CommonArgs {
             port: self.port,
             any_port,
             via: self.via,
+            multicast: None,
         }
     }
 
@@ -261,7 +276,7 @@ pub struct KeepArgs {
     pub patience: u64,
 }
 
-fn parse_session(text: &str) -> Result<SessionId, String> {
+pub(crate) fn parse_session(text: &str) -> Result<SessionId, String> {
     match text.parse::<u32>() {
         Ok(id) if (1..=SessionId::MAX.0).contains(&id) => Ok(SessionId(id)),
         _ => Err(format!("a session id is a number from 1 to {}", SessionId::MAX.0)),
@@ -276,7 +291,7 @@ fn parse_token(text: &str) -> Result<String, String> {
     }
 }
 
-fn parse_rate(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
     parse_quantity(text, &[("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("bit", 1)])
         .ok_or_else(|| "a rate is a number of bit/s, or like 500kbit, 10mbit, 1gbit".to_owned())
 }

@@ -1,6 +1,6 @@
 //! What is sent: a file that is read where needed, or stdin as it comes.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
@@ -42,7 +42,17 @@ impl FileBytes {
             let cause = format!("{shown} is no regular file");
             return Err(input(cause, "name a file, or pipe the data into stdin"));
         }
-        Ok(FileBytes { file, length: about.len(), block: Vec::new(), block_at: 0 })
+        Ok(FileBytes::of(file, about.len()))
+    }
+
+    /// An open file of this length.
+    pub fn of(file: File, length: u64) -> FileBytes {
+        FileBytes { file, length, block: Vec::new(), block_at: 0 }
+    }
+
+    /// What the system knows of the file.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {

@@ -11,6 +11,7 @@
 //! | [`send`], [`recv`], [`member`], [`cache`] | the commands of the group transport |
 //! | [`split`] | TCP connections split at agents: a command with a loop of its own |
 //! | [`gather`] | many clients' streams over several TCP connections each: two commands with loops of their own |
+//! | [`bone`] | files to many caches in rounds, and the caches: two commands, with HTTP servers in threads of their own |
 //! | [`shell`], [`socket`], [`batch`] | the loop, the socket, many datagrams in one system call |
 //! | [`input`], [`output`] | files, stdin and stdout |
 //! | [`report`], [`progress`], [`error`] | events, progress, errors with their cure |
@@ -22,6 +23,7 @@ use clap::Parser;
 use groupflow_protocol::Nanos;
 
 pub mod batch;
+pub mod bone;
 pub mod cache;
 pub mod cli;
 pub mod error;
@@ -89,6 +91,20 @@ pub fn main() -> ExitCode {
             let result = gather::send::run(args, &mut reporter);
             (reporter, result)
         }
+        Command::BoneHub(args) => {
+            let common = &args.bone.common;
+            let mut reporter =
+                Reporter::new(common.json, false, "bone-hub", &common.name, session_of(&args.bone));
+            let result = checked(&common.name).and_then(|()| bone::hub::run(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::BoneRim(args) => {
+            let common = &args.bone.common;
+            let mut reporter =
+                Reporter::new(common.json, false, "bone-rim", &common.name, session_of(&args.bone));
+            let result = checked(&common.name).and_then(|()| bone::rim::run(args, &mut reporter));
+            (reporter, result)
+        }
         Command::Split(args) => {
             let mut reporter = Reporter::new(args.json, false, "split", &args.name, None);
             let result = checked(&args.name).and_then(|()| split::run(args, &mut reporter));
@@ -102,6 +118,10 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit)
         }
     }
+}
+
+fn session_of(args: &bone::args::BoneArgs) -> Option<u32> {
+    args.session.map(|session| session.0)
 }
 
 /// A name must fit the wire, and a line.

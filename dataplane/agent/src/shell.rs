@@ -31,8 +31,10 @@ const BURST: usize = 8 * BATCH;
 
 /// A protocol machine.
 pub trait Machine {
+    /// Why a datagram is refused.
+    type Error;
     /// Takes a datagram in.
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError>;
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), Self::Error>;
     /// The next packet to send.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
     /// When it wants to be asked again.
@@ -42,6 +44,7 @@ pub trait Machine {
 macro_rules! machine {
     ($type:ty) => {
         impl Machine for $type {
+            type Error = WireError;
             fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
                 <$type>::handle(self, now, datagram)
             }

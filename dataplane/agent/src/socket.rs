@@ -35,6 +35,15 @@ pub struct SocketConfig {
     pub any_port: bool,
     /// Send group packets here, not to the group's address.
     pub via: Option<SocketAddrV4>,
+    /// Multicast as the network has it, not in sessions: nothing rewrites packets, and this host hears them, too.
+    pub multicast: Option<Multicast>,
+}
+
+/// Multicast without sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Multicast {
+    /// The group that is heard, at any address of this host.
+    pub listen: Option<Ipv4Addr>,
 }
 
 /// A UDP socket that speaks in batches.
@@ -59,15 +68,25 @@ impl GroupSocket {
                 AgentError::new("network", format!("cannot bind to interface {name}: {e}"), cure)
             })?;
         }
-        bind(&socket, ip, config)?;
+        let listen = config.multicast.and_then(|multicast| multicast.listen);
+        if listen.is_some() {
+            socket.set_reuse_address(true).map_err(|e| network("cannot share the UDP port", &e))?;
+        }
+        bind(&socket, listen.map_or(ip, |_| Ipv4Addr::UNSPECIFIED), config)?;
         let set = |what: &str, result: io::Result<()>| {
             result.map_err(|e| network(&format!("cannot set {what}"), &e))
         };
         set("the multicast interface", socket.set_multicast_if_v4(&ip))?;
         set("the multicast TTL", socket.set_multicast_ttl_v4(TTL))?;
-        set("multicast loop", socket.set_multicast_loop_v4(false))?;
+        set("multicast loop", socket.set_multicast_loop_v4(config.multicast.is_some()))?;
+        if let Some(group) = listen {
+            set("which groups are heard", socket.set_multicast_all_v4(false))?;
+            set("the multicast group", socket.join_multicast_v4(&group, &ip))?;
+        }
         enlarge_buffers(&socket);
-        leave_out_checksums(&socket);
+        if config.multicast.is_none() {
+            leave_out_checksums(&socket);
+        }
         let address = match socket.local_addr().map(|a| a.as_socket_ipv4()) {
             Ok(Some(address)) => address,
             _ => SocketAddrV4::new(ip, config.port),

@@ -27,7 +27,7 @@ impl Bone {
             BoneRole::Hub(hub) => {
                 hub.targets.iter().map(|&ip| SocketAddrV4::new(ip, hub.group_port)).collect()
             }
-            BoneRole::Rim => Vec::new(),
+            BoneRole::Rim { .. } => Vec::new(),
         };
         let seed = seed.wrapping_add(u64::from(flow.0));
         let kind = EndKind::Bone(Box::new(BoneEnd::new(self.addresses, &self.spec, targets, seed)));

@@ -46,9 +46,9 @@ impl BoneEnd {
     pub fn new(addresses: Addresses, spec: &BoneSpec, targets: Vec<SocketAddrV4>, seed: u64) -> BoneEnd {
         let machine = match &spec.role {
             BoneRole::Hub(hub) => Machine::Hub(Box::new(make_hub(hub, targets))),
-            BoneRole::Rim => {
+            &BoneRole::Rim { forgets } => {
                 let id = RimId(u32::from(addresses.source));
-                Machine::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed })))
+                Machine::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets })))
             }
         };
         BoneEnd {

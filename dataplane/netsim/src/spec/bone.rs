@@ -32,7 +32,11 @@ pub enum BoneRole {
     /// Sends a file.
     Hub(Box<HubSpec>),
     /// Receives it.
-    Rim,
+    Rim {
+        /// Whether it forgets what it had when the hub goes back.
+        #[serde(default)]
+        forgets: bool,
+    },
 }
 
 /// A hub; `groupflow_protocol::bone::HubConfig` says what each of these is.

@@ -1,14 +1,15 @@
 //! The sender's side.
 
+mod rounds;
+
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use super::coding::{Blocks, UNIT};
+use super::coding::UNIT;
 use super::group::Group;
 use super::job::Job;
-use super::message::{Body, Message, MessageError, Method, Reception, Repair, Round, MAX_PACKET};
-use super::names::{RimId, TransferId};
-use super::plan::{plan, Block};
+use super::message::{Body, Message, MessageError, Method, Reception, Repair, Verdict, MAX_PACKET};
+use super::names::{FileName, RimId, TransferId};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
 use super::transfer::{Offer, Outcome, Report};
@@ -17,6 +18,8 @@ use crate::transmit::{Datagram, Dest, Transmit};
 
 /// Files that may wait.
 const MAX_QUEUED: usize = 1024;
+/// Answers that may wait to be sent; and wishes, to be answered.
+const MAX_ANSWERS: usize = 256;
 
 /// What a hub is.
 #[derive(Debug, Clone)]
@@ -55,9 +58,21 @@ pub struct HubConfig {
     pub transfer: TransferId,
 }
 
+/// A hub that is called late makes up for this much: more would be a burst.
+const CATCH_UP: Nanos = Nanos::from_millis(5);
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubEvent {
+    /// A rim wants a file; [`Hub::answer`] tells it what comes of that.
+    Asked {
+        /// Which rim.
+        rim: RimId,
+        /// Where it is.
+        from: SocketAddrV4,
+        /// Which file.
+        name: FileName,
+    },
     /// A rim was let go: it did not answer.
     Lost(RimId),
     /// A transfer ended.
@@ -133,6 +148,25 @@ impl Hub {
         self.job.as_ref().map_or(0, |job| job.sent_bytes)
     }
 
+    /// The file that is being sent.
+    pub fn sending(&self) -> Option<&FileName> {
+        self.job.as_ref().map(Job::name)
+    }
+
+    /// Bytes of it that no rim is known to lack.
+    pub fn done(&self) -> u64 {
+        self.job.as_ref().map_or(0, Job::done)
+    }
+
+    /// Tells a rim what comes of its wish.
+    pub fn answer(&mut self, to: SocketAddrV4, rim: RimId, name: FileName, verdict: Verdict) {
+        if self.outgoing.len() >= MAX_ANSWERS {
+            return; // it will ask again
+        }
+        let answer = Message { transfer: TransferId(0), body: Body::Answer { rim, name, verdict } };
+        self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes: answer.encode() });
+    }
+
     /// What happened since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = HubEvent> + '_ {
         self.events.drain(..)
@@ -161,15 +195,18 @@ impl Hub {
     /// A datagram of a rim arrives.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
         let Message { transfer, body } = Message::parse(datagram.bytes)?;
+        if let Body::Ask { rim, name } = body {
+            if self.events.len() < MAX_ANSWERS {
+                self.events.push_back(HubEvent::Asked { rim, from: datagram.from, name });
+            }
+            return Ok(());
+        }
         if transfer != self.transfer || self.job.is_none() {
             return Ok(());
         }
         match body {
             Body::Join { rim } => self.on_join(rim),
-            Body::Leave { rim } => {
-                self.group.leave(rim);
-                self.settle(now);
-            }
+            Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
             Body::Result(result) => self.on_result(now, &result, datagram.from),
             // What hubs say.
             _ => {}
@@ -277,10 +314,23 @@ impl Hub {
         }
     }
 
+    fn on_leave(&mut self, now: Nanos, rim: RimId, from: SocketAddrV4) {
+        self.group.leave(rim);
+        if let Some(job) = self.job.as_mut().filter(|_| self.config.method == Method::Unicast) {
+            if from == self.config.targets[job.target] {
+                job.left = true;
+                job.planned.clear();
+            }
+        }
+        self.settle(now);
+    }
+
     fn on_result(&mut self, now: Nanos, result: &Reception, from: SocketAddrV4) {
         let Some(job) = &mut self.job else { return };
         job.answers += 1;
-        let listening = matches!(self.state, HubState::Gathering | HubState::Asking);
+        // Behind the round's last packet an interval passes: on a short way answers come within it.
+        let sent = self.state == HubState::Sending && job.planned.is_empty();
+        let listening = sent || matches!(self.state, HubState::Gathering | HubState::Asking);
         if self.config.method == Method::Unicast {
             if from != self.config.targets[job.target] {
                 return;
@@ -307,153 +357,11 @@ impl Hub {
         let over = match self.config.method {
             Method::Scheduled => self.group.all_answered(),
             Method::Unscheduled => false,
-            Method::Unicast => self.group.answers() > 0,
+            Method::Unicast => self.group.answers() > 0 || self.job.as_ref().is_some_and(|job| job.left),
         };
         if over {
             self.deadline = now;
         }
-    }
-
-    /// Plans a round and announces it.
-    fn open_round(&mut self, now: Nanos) {
-        let describe = self.config.method == Method::Unscheduled && self.state == HubState::Sizing;
-        if describe || self.job.as_ref().is_some_and(|job| job.describe) && self.state == HubState::Sizing {
-            self.go(HubState::Describing);
-            self.describe();
-        }
-        if let Err(problem) = self.plan_round() {
-            self.go_sending();
-            return self.end(now, Outcome::Unreadable(problem));
-        }
-        let Some(job) = &mut self.job else { return };
-        job.round += 1;
-        let first = job.planned.front().map_or(0, |planned| planned.bytes.start);
-        let (packet, count) = (job.sizes.size(), job.planned.len() as u16);
-        job.numbered = 0;
-        let round = Round { round: job.round, packet, count, first };
-        self.group.await_all();
-        if self.config.method == Method::Scheduled {
-            self.go(HubState::Announcing);
-            self.send(Body::Round(round));
-        }
-        self.go(HubState::Sending);
-        self.deadline = now;
-    }
-
-    fn go_sending(&mut self) {
-        if self.config.method == Method::Scheduled {
-            self.go(HubState::Announcing);
-        }
-        self.go(HubState::Sending);
-    }
-
-    fn plan_round(&mut self) -> Result<(), String> {
-        let Some(job) = &mut self.job else { return Ok(()) };
-        let per_round = self.config.per_round;
-        if self.config.repair != Repair::Erasure {
-            job.planned = plan(&job.lacks, job.sizes.size(), per_round).into();
-            return Ok(());
-        }
-        let blocks = Blocks::new(&job.control(&self.config));
-        let start = blocks.start(job.lacks.first().map_or(0, |first| first.start));
-        let block = match job.block.take() {
-            Some(block) if block.start == start => block,
-            _ => Block::new(blocks, start, &job.read_block(blocks, start)?),
-        };
-        job.opened = block.is_new();
-        let block = job.block.insert(block);
-        let count = match job.opened {
-            true => blocks.originals(start) + job.spare,
-            false => job.need.max(1),
-        };
-        job.planned = block.plan(count).into();
-        Ok(())
-    }
-
-    /// Sends the next packet of the round, or ends it.
-    fn send_packet(&mut self, now: Nanos) {
-        let Some(job) = &mut self.job else { return };
-        match job.next_packet(self.config.repair) {
-            Ok(Some(data)) => {
-                self.deadline = (self.deadline + self.config.interval).max(now);
-                self.send(Body::Data(data));
-            }
-            Ok(None) => {
-                self.deadline = now + self.config.result_wait + job.window;
-                self.go(HubState::Gathering);
-                self.settle(now);
-            }
-            Err(problem) => self.end(now, Outcome::Unreadable(problem)),
-        }
-    }
-
-    /// All have answered, or the time is over.
-    fn decide(&mut self, now: Nanos) {
-        let HubConfig { method, patience, .. } = self.config;
-        let asking = self.state == HubState::Asking;
-        let Some(job) = &mut self.job else { return };
-        let exact = method == Method::Scheduled && (job.window == Nanos::ZERO || asking);
-        let (mut silent, mut gone) = (false, Vec::new());
-        if exact {
-            (silent, gone) = self.group.count_silent(patience);
-        } else if method == Method::Unicast {
-            silent = self.group.answers() == 0;
-            job.silent = if silent { job.silent + 1 } else { 0 };
-        }
-        job.lost += gone.len();
-        self.events.extend(gone.into_iter().map(HubEvent::Lost));
-        let (need, slowest) = (self.group.need(), self.group.slowest());
-        job.conclude(self.group.take_asked(), silent, need, slowest);
-        match method {
-            Method::Unicast if job.silent >= patience => {
-                job.lost += 1;
-                self.next_target(now);
-            }
-            Method::Scheduled if self.group.is_empty() => self.end(now, Outcome::Nobody),
-            _ if !job.lacks.is_empty() => self.next_round(now),
-            Method::Unscheduled => self.end(now, Outcome::Done),
-            Method::Unicast if self.group.complete() > 0 => self.next_target(now),
-            Method::Scheduled if self.group.all_complete() => match self.group.admit_late() {
-                None => self.end(now, Outcome::Done),
-                Some(lacks) if lacks.is_empty() => self.ask(now),
-                Some(lacks) => {
-                    job.lacks = lacks;
-                    self.next_round(now);
-                }
-            },
-            Method::Scheduled | Method::Unicast => self.ask(now),
-        }
-    }
-
-    fn next_round(&mut self, now: Nanos) {
-        self.go(HubState::Sizing);
-        self.open_round(now);
-    }
-
-    /// Asks who has not said that it has everything.
-    fn ask(&mut self, now: Nanos) {
-        self.go(HubState::Asking);
-        if self.job.as_ref().is_some_and(|job| job.describe) {
-            self.describe();
-        }
-        let Some(job) = &self.job else { return };
-        self.deadline = now + self.config.result_wait + job.window;
-        let (round, awaited) = (job.round, self.group.awaited());
-        self.group.await_all();
-        self.send(Body::Poll { round, awaited });
-    }
-
-    /// Unicast: this rim has the file, or is given up.
-    fn next_target(&mut self, now: Nanos) {
-        let Some(job) = &mut self.job else { return };
-        job.complete += self.group.complete();
-        job.silent = 0;
-        if job.target + 1 == self.config.targets.len() {
-            return self.end(now, Outcome::Done);
-        }
-        job.target += 1;
-        self.group = Group::new(self.config.max_rims);
-        self.start(now);
     }
 
     fn end(&mut self, now: Nanos, outcome: Outcome) {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::coding::Blocks;
 use super::hub::{millis, HubConfig};
 use super::message::{Control, Data, Repair};
+use super::names::FileName;
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
 use super::transfer::{Offer, Outcome, Report};
@@ -44,6 +45,8 @@ pub(super) struct Job {
     pub(super) describe: bool,
     /// Of unicast: which rim.
     pub(super) target: usize,
+    /// Of unicast: whether it does not want the file.
+    pub(super) left: bool,
     /// Times in a row that nobody answered.
     pub(super) silent: u8,
     pub(super) sent_bytes: u64,
@@ -74,6 +77,7 @@ impl Job {
             window: Nanos::ZERO,
             describe: false,
             target: 0,
+            left: false,
             silent: 0,
             sent_bytes: 0,
             packets: 0,
@@ -88,7 +92,16 @@ impl Job {
     pub(super) fn restart(&mut self) {
         self.lacks.clear();
         self.lacks.insert(0..self.size);
-        (self.block, self.silent) = (None, 0);
+        (self.block, self.silent, self.left) = (None, 0, false);
+    }
+
+    pub(super) fn name(&self) -> &FileName {
+        &self.offer.name
+    }
+
+    /// Bytes that no rim is known to lack.
+    pub(super) fn done(&self) -> u64 {
+        self.size.saturating_sub(self.lacks.bytes())
     }
 
     pub(super) fn control(&self, config: &HubConfig) -> Control {

@@ -7,6 +7,7 @@
 //! | [`Offer`], [`Report`] | a file to send, and what came of it |
 //! | [`states`] | the steps each of them takes: the paper's two flowcharts |
 //! | [`message`] | what they tell each other |
+//! | [`asking`] | a rim asks for files that it lacks |
 //! | [`size`] | the size of the next round's packets |
 //! | [`plan`] | which packets a round has |
 //! | [`coding`] | blocks of erasure coding |
@@ -36,6 +37,8 @@
 //! | unscheduled: a round in the middle of which nobody reports | goes on; silence is success when all was sent |
 //! | unscheduled: the control parameters | are sent before every round |
 //! | unicast | one rim after the other, fixed size, without joining; answers are not optional |
+//! | a rim has the file already | it leaves; of unicast, it is the next rim's turn after the round |
+//! | who chooses the files | the hub's owner; a rim may ask for one by its name (ASK), again and again until answered |
 //!
 //! # Many rims
 //!
@@ -49,6 +52,8 @@
 //! much again), and an entry a rim. A rim keeps up to 4,096 pieces of a file that are apart, as offsets, and the
 //! packets of one block.
 
+pub mod asking;
+mod codec;
 pub mod coding;
 pub mod group;
 mod hub;
@@ -62,8 +67,9 @@ pub mod size;
 pub mod states;
 mod transfer;
 
+pub use asking::{Asked, Asker};
 pub use hub::{Hub, HubConfig, HubEvent};
-pub use message::{MessageError, Method, Repair};
+pub use message::{MessageError, Method, Repair, Verdict};
 pub use names::{FileName, RimId, TransferId, MAX_NAME};
 pub use reception::Write;
 pub use rim::{Rim, RimConfig, RimEvent};

@@ -65,6 +65,14 @@ impl Stored {
         spans
     }
 
+    /// Of Go-Back-N: forgets what is there from this byte on.
+    pub fn go_back(&mut self, to: u64) {
+        if self.repair == Repair::GoBackN && to < self.position() {
+            self.have.clear();
+            self.have.insert(0..to);
+        }
+    }
+
     /// Whether all that is lacking is among these.
     pub fn is_covered_by(&self, spans: &[Span]) -> bool {
         let mut others = Ranges::default();

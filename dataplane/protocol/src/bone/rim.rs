@@ -1,12 +1,15 @@
 //! The receiver's side.
 
+mod receiving;
+mod reporting;
+
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::message::{Body, Control, Data, Message, MessageError, Method, Reception, Repair, Round};
+use super::message::{Body, Control, Message, MessageError, Method, Round};
 use super::names::{FileName, RimId, TransferId};
 use super::reception::{Stored, Write};
 use super::states::{allowed, RimState, RIM};
@@ -29,6 +32,9 @@ pub struct RimConfig {
     pub max_size: u64,
     /// Of its random delays.
     pub seed: u64,
+    /// With Go-Back-N it goes back with the hub: what it has from there on it forgets, and may lose again. The paper's
+    /// figures look like that; nobody else wants it.
+    pub forgets: bool,
 }
 
 /// What happened.
@@ -74,6 +80,8 @@ struct Arriving {
     heard: Option<Heard>,
     /// The round that the hub asked about last: it may be one of which nothing was heard.
     asked: u32,
+    /// The round that was reported last.
+    reported: u32,
     told_complete: u8,
 }
 
@@ -134,6 +142,22 @@ impl Rim {
     /// Bytes it has of the file that arrives, or arrived last.
     pub fn bytes(&self) -> u64 {
         self.arriving().map_or(0, |arriving| arriving.stored.bytes())
+    }
+
+    /// Where in that file the first byte is that it lacks.
+    pub fn position(&self) -> u64 {
+        self.arriving().map_or(0, |arriving| arriving.stored.position())
+    }
+
+    /// The file that it does not take.
+    pub fn refused(&self) -> Option<&FileName> {
+        let transfer = self.transfer.as_ref().filter(|transfer| transfer.refused)?;
+        transfer.arriving.as_ref().map(|arriving| &arriving.control.name)
+    }
+
+    /// The hub that is heard, or was last.
+    pub fn hub(&self) -> Option<SocketAddrV4> {
+        self.transfer.as_ref().map(|transfer| transfer.hub)
     }
 
     /// Bytes held for a block, and pieces of the file that are apart.
@@ -231,6 +255,7 @@ impl Rim {
             }
             Body::End { .. } => self.on_end(),
             Body::Join { .. } | Body::Leave { .. } | Body::Result(_) => {}
+            Body::Ask { .. } | Body::Answer { .. } => {}
         }
         Ok(())
     }
@@ -304,7 +329,8 @@ impl Rim {
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
             transfer.join_at = if refused { Nanos::MAX } else { join_at };
-            transfer.arriving = Some(Arriving { control, stored, heard: None, asked: 0, told_complete: 0 });
+            transfer.arriving =
+                Some(Arriving { control, stored, heard: None, asked: 0, reported: 0, told_complete: 0 });
             transfer.refused = refused;
         }
         self.go(RimState::Receiving);
@@ -322,138 +348,6 @@ impl Rim {
     fn complete(&mut self) {
         self.go(RimState::Complete);
         self.events.push_back(RimEvent::Complete);
-    }
-
-    fn on_round(&mut self, now: Nanos, round: Round) {
-        let Some(transfer) = &mut self.transfer else { return };
-        let Some(arriving) = &mut transfer.arriving else { return };
-        if arriving.heard.is_some_and(|heard| heard.round.round >= round.round) {
-            return;
-        }
-        arriving.heard = Some(Heard { round, bytes: 0, first_at: None, last_at: now });
-        let left = u64::from(round.count);
-        transfer.chosen = false;
-        transfer.report_at = expected(now, &arriving.control, left);
-        if self.state == RimState::Reporting {
-            self.go(RimState::Receiving);
-        }
-    }
-
-    fn on_data(&mut self, now: Nanos, data: Data) -> Result<(), MessageError> {
-        let Some(arriving) = self.transfer.as_ref().and_then(|t| t.arriving.as_ref()) else { return Ok(()) };
-        let current = arriving.heard.map_or(0, |heard| heard.round.round);
-        if data.round > current {
-            // Where rounds are not announced, or the announcement was lost.
-            let Control { packet, per_round, .. } = arriving.control;
-            let before = u64::from(data.number.saturating_sub(1)) * u64::from(packet);
-            let first = match arriving.control.repair {
-                Repair::Erasure => data.offset,
-                _ => data.offset.saturating_sub(before),
-            };
-            self.on_round(now, Round { round: data.round, packet, count: per_round, first });
-        }
-        let (round, number, length) = (data.round, data.number, data.bytes.len() as u64);
-        let Some(transfer) = &mut self.transfer else { return Ok(()) };
-        let Some(arriving) = &mut transfer.arriving else { return Ok(()) };
-        let was_complete = arriving.stored.complete();
-        arriving.stored.accept(data, &mut self.writes)?;
-        let complete = arriving.stored.complete();
-        let mut over = false;
-        if let Some(heard) = arriving.heard.as_mut().filter(|heard| heard.round.round == round) {
-            match heard.first_at {
-                None => heard.first_at = Some(now),
-                Some(_) => heard.bytes += length,
-            }
-            heard.last_at = now;
-            let left = if number == 0 { 0 } else { heard.round.count.saturating_sub(number) };
-            over = left == 0;
-            if !over && transfer.report_at < Nanos::MAX && !transfer.chosen {
-                transfer.report_at = expected(now, &arriving.control, left.into());
-            }
-        }
-        if complete && !was_complete {
-            self.complete();
-        }
-        if over && self.transfer.as_ref().is_some_and(|t| t.report_at < Nanos::MAX && !t.chosen) {
-            self.report_soon(now, false);
-        }
-        Ok(())
-    }
-
-    /// The round is over, or the hub asks: reports at once, or where many do at a time of its own: first those
-    /// that lack the earliest.
-    fn report_soon(&mut self, now: Nanos, asked: bool) {
-        let Some(arriving) = self.arriving() else { return };
-        let window = u64::from(arriving.control.window_ms) * 1_000_000;
-        let chance = self.random.gen_range(0..=window);
-        let Some(transfer) = &mut self.transfer else { return };
-        let Some(arriving) = &mut transfer.arriving else { return };
-        let complete = arriving.stored.complete();
-        if complete && arriving.control.method == Method::Unscheduled {
-            transfer.report_at = Nanos::MAX;
-            return; // silence is success
-        }
-        // Where all are to answer, silence would be taken for a loss. Where many are, the hub asks at the end.
-        if complete && !asked && window > 0 {
-            arriving.told_complete = arriving.told_complete.saturating_add(1);
-            if arriving.told_complete > COMPLETE_TIMES {
-                transfer.report_at = Nanos::MAX;
-                return;
-            }
-        }
-        let lateness = arriving.heard.map_or(0, |Heard { round, .. }| {
-            let through = arriving.stored.position().saturating_sub(round.first);
-            let length = u64::from(round.count) * u64::from(round.packet);
-            (u128::from(window) * u128::from(through.min(length)) / u128::from(length)) as u64
-        });
-        let delay = if complete { chance } else { (3 * lateness + chance) / 4 };
-        transfer.report_at = now + Nanos(delay);
-        transfer.chosen = true;
-        if !complete && self.state == RimState::Receiving {
-            self.go(RimState::Reporting);
-        }
-    }
-
-    fn report(&mut self) {
-        let rim = self.config.id;
-        let Some(transfer) = &mut self.transfer else { return };
-        transfer.report_at = Nanos::MAX;
-        let Some(arriving) = &mut transfer.arriving else { return };
-        let complete = arriving.stored.complete();
-        if complete && arriving.control.method == Method::Unscheduled {
-            return;
-        }
-        let heard = arriving.heard;
-        let rate = heard.and_then(|heard| {
-            let span = heard.last_at.saturating_sub(heard.first_at?);
-            let rate = u128::from(heard.bytes) * 1_000_000_000 / u128::from(span.0.max(1));
-            (span > Nanos::ZERO).then(|| u64::try_from(rate).unwrap_or(u64::MAX))
-        });
-        let result = Reception {
-            rim,
-            round: arriving.round(),
-            complete,
-            need: heard.map_or(0, |heard| arriving.stored.need(heard.round.first)),
-            rate: rate.unwrap_or(0),
-            lacks: arriving.stored.lacks(),
-        };
-        if self.state == RimState::Reporting {
-            self.go(RimState::Receiving);
-        }
-        self.send(Body::Result(result));
-    }
-
-    /// Others asked for what this rim lacks: it need not.
-    fn on_heard(&mut self, round: u32, lacks: &[super::message::Span]) {
-        let Some(transfer) = &mut self.transfer else { return };
-        let Some(arriving) = &transfer.arriving else { return };
-        if arriving.round() == round
-            && self.state == RimState::Reporting
-            && arriving.stored.is_covered_by(lacks)
-        {
-            transfer.report_at = Nanos::MAX;
-            self.go(RimState::Receiving);
-        }
     }
 
     fn on_end(&mut self) {
@@ -474,11 +368,4 @@ impl Rim {
             self.go(RimState::Waiting);
         }
     }
-}
-
-/// When the last of the round's packets is there at the latest.
-fn expected(now: Nanos, control: &Control, left: u64) -> Nanos {
-    let interval = u64::from(control.interval_us) * 1000;
-    let grace = u64::from(control.grace_ms) * 1_000_000;
-    now + Nanos(left.saturating_mul(interval).saturating_add(grace))
 }

@@ -16,6 +16,12 @@ pub struct Offer {
     pub source: Box<dyn SeekableBytes>,
 }
 
+impl std::fmt::Debug for Offer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Offer").field("name", &self.name).field("size", &self.source.len()).finish()
+    }
+}
+
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

@@ -3,10 +3,14 @@
 mod messages;
 mod world;
 
-use groupflow_protocol::bone::{HubConfig, HubState, Method, Outcome, Repair, RimId};
-use groupflow_protocol::Nanos;
+use groupflow_protocol::bone::message::{Body, Control, Data, Message, Round};
+use groupflow_protocol::bone::{
+    Asked, Asker, FileName, HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId,
+    Verdict,
+};
+use groupflow_protocol::{Datagram, Dest, Nanos};
 use proptest::prelude::*;
-use world::{config, file, Medium, World};
+use world::{config, file, rim_address, Medium, World, HUB};
 
 const DAY: Nanos = Nanos::from_millis(86_400_000);
 const METHODS: [Method; 3] = [Method::Scheduled, Method::Unscheduled, Method::Unicast];
@@ -28,6 +32,73 @@ fn without_losses_nothing_is_sent_twice() {
             assert_eq!((report.complete, report.lost), (known, 0), "{method:?} {repair:?}");
             assert!(world.rims.iter().all(|host| host.stored == file(50_000) && host.completed == 1));
         }
+    }
+}
+
+/// Answers come before the next packet's time.
+#[test]
+fn on_a_short_way_answers_count_as_soon_as_all_is_sent() {
+    for method in METHODS {
+        let mut world = World::new(config(method, Repair::Selective, 3), 3, CLEAN, 1);
+        world.delay = Nanos::from_millis(1);
+        world.offer("a", file(50_000));
+        world.run(1, DAY);
+        let copies = if method == Method::Unicast { 3 } else { 1 };
+        assert_eq!((world.reports[0].sent, world.reports[0].lost), (copies * 50_000, 0), "{method:?}");
+    }
+}
+
+/// A hub on a busy machine sends later than it said.
+#[test]
+fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
+    let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
+    let mut now = Nanos::from_secs(1);
+    let hear = |rim: &mut Rim, now: Nanos, body: Body| {
+        let bytes = Message { transfer: TransferId(1), body }.encode();
+        rim.handle(now, Datagram { from: HUB, bytes: &bytes }).expect("it makes sense");
+    };
+    let results = |rim: &mut Rim, now: Nanos| -> Vec<bool> {
+        let mut found = Vec::new();
+        while let Some(transmit) = rim.poll_transmit(now) {
+            let message = Message::parse(&transmit.bytes).expect("own messages parse");
+            if let Body::Result(result) = message.body {
+                found.push(result.complete);
+            }
+        }
+        found
+    };
+    const NONE: [bool; 0] = [];
+    let name = FileName::parse("a").expect("a name");
+    hear(&mut rim, now, Body::Control(control(name, 3 * 640)));
+    hear(&mut rim, now, Body::Round(Round { round: 1, packet: 640, count: 3, first: 0 }));
+    let data = |number: u16, offset| Data { round: 1, number, shard: 0, offset, bytes: vec![7; 640] };
+    hear(&mut rim, now, Body::Data(data(1, 0)));
+    now += Nanos::from_secs(2);
+    assert_eq!(results(&mut rim, now), [false], "two packets are overdue");
+    now += Nanos::from_secs(2);
+    assert_eq!(results(&mut rim, now), NONE, "once");
+    hear(&mut rim, now, Body::Data(data(2, 640)));
+    assert_eq!(results(&mut rim, now), NONE, "another is to come");
+    hear(&mut rim, now, Body::Data(data(2, 640)));
+    hear(&mut rim, now, Body::Data(data(0, 1280)));
+    assert_eq!(results(&mut rim, now), [true]);
+    hear(&mut rim, now, Body::Data(data(0, 1280)));
+    assert_eq!(results(&mut rim, now), NONE, "nothing new");
+}
+
+fn control(name: FileName, size: u64) -> Control {
+    Control {
+        method: Method::Scheduled,
+        repair: Repair::Selective,
+        size,
+        mode: 0o644,
+        packet: 640,
+        per_round: 16,
+        interval_us: 10_000,
+        grace_ms: 200,
+        window_ms: 0,
+        digest: [0; 32],
+        name,
     }
 }
 
@@ -60,6 +131,25 @@ fn go_back_n_goes_back_to_the_earliest_and_selective_repeat_sends_what_is_lackin
     let (back, selective, erasure) = (sent(Repair::GoBackN), sent(Repair::Selective), sent(Repair::Erasure));
     assert!(back > selective + 20_000, "{back} {selective}");
     assert!(selective < 130_000 && erasure < 130_000, "{selective} {erasure}");
+}
+
+#[test]
+fn rims_that_forget_what_they_had_get_the_file_and_cost_more() {
+    let sent = |forgets| {
+        let medium = Medium { lost_down: 30, ..CLEAN };
+        let mut total = 0;
+        for seed in 0..5 {
+            let mut world = World::new(config(Method::Scheduled, Repair::GoBackN, 3), 3, medium, seed);
+            world.forget(forgets);
+            world.offer("a", file(50_000));
+            world.run(1, DAY);
+            assert!(world.rims.iter().all(|host| host.stored == file(50_000)));
+            total += world.reports[0].sent;
+        }
+        total
+    };
+    let (forgetful, others) = (sent(true), sent(false));
+    assert!(forgetful > others + others / 20, "{forgetful} {others}");
 }
 
 #[test]
@@ -104,6 +194,50 @@ fn a_rim_that_leaves_or_dies_does_not_keep_the_others() {
     assert_eq!(complete, [1, 2], "it may take part in the next");
     assert_eq!(world.rims[2].completed, 2);
     assert_eq!(world.rims[0].abandoned, 0, "it left");
+}
+
+#[test]
+fn a_rim_that_has_the_file_already_costs_no_more_than_a_round() {
+    for method in [Method::Scheduled, Method::Unicast] {
+        let mut world = World::new(config(method, Repair::Selective, 2), 2, CLEAN, 1);
+        world.offer("a", file(60_000));
+        while world.rims[0].rim.hub().is_none() || world.hub.sent() == 0 {
+            world.run(1, world.now + Nanos::from_millis(10));
+        }
+        world.run(1, world.now + Nanos::from_millis(105));
+        world.rims[0].rim.leave();
+        world.run(1, DAY);
+        assert_eq!((world.reports[0].complete, world.reports[0].lost), (1, 0), "{method:?}");
+        assert_eq!(world.rims[1].stored, file(60_000), "{method:?}");
+        let round = 16 * 640;
+        let more = world.reports[0].sent - 60_000;
+        assert!(more <= if method == Method::Unicast { 2 * round } else { 0 }, "{method:?} {more}");
+    }
+}
+
+#[test]
+fn a_rim_asks_for_a_file_and_the_hub_answers_while_it_sends_another() {
+    let mut world = World::new(config(Method::Scheduled, Repair::Selective, 1), 1, CLEAN, 1);
+    world.offer("a", file(60_000));
+    while world.hub.sent() == 0 {
+        world.run(1, world.now + Nanos::from_millis(10));
+    }
+    let mut asker = Asker::new(RimId(100));
+    let wanted = FileName::parse("b").expect("a name");
+    asker.ask(world.now, wanted.clone());
+    let ask = asker.poll_transmit(world.now, HUB).expect("an ASK");
+    assert_eq!(ask.dest, Dest::Host(HUB));
+    let from = rim_address(0);
+    world.hub.handle(world.now, Datagram { from, bytes: &ask.bytes }).expect("it makes sense");
+    world.run(1, world.now + Nanos(1));
+    assert_eq!(world.asked, [(RimId(100), from, wanted.clone())]);
+    world.hub.answer(from, RimId(100), wanted.clone(), Verdict::Unknown);
+    let answer = world.hub.poll_transmit(world.now).expect("an ANSWER, before what is sent at its time");
+    assert_eq!(answer.dest, Dest::Host(from));
+    asker.handle(world.now, &Message::parse(&answer.bytes).expect("a message").body);
+    assert_eq!(asker.events().collect::<Vec<_>>(), [Asked::Answered(wanted, Verdict::Unknown)]);
+    world.run(1, DAY);
+    assert_eq!(world.rims[0].stored, file(60_000));
 }
 
 #[test]

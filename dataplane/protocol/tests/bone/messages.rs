@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_protocol::bone::message::{Body, Control, Data, Message, Reception, Round, Span, MAX_PACKET};
-use groupflow_protocol::bone::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId};
+use groupflow_protocol::bone::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId, Verdict};
 use groupflow_protocol::{Datagram, Nanos};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -30,14 +30,13 @@ fn control() -> impl Strategy<Value = Control> {
     );
     let numbers =
         (any::<u64>(), 0..=0o777_u16, 1..=21_u16, 1..500_u16, any::<u32>(), any::<u16>(), any::<u16>());
-    (how, numbers, any::<[u8; 32]>(), "[a-zA-Zäß日0-9_-][a-zA-Zäß日0-9 ._-]{0,40}").prop_map(
+    (how, numbers, any::<[u8; 32]>(), file_name()).prop_map(
         |(
             (method, repair),
             (size, mode, units, per_round, interval_us, grace_ms, window_ms),
             digest,
             name,
         )| {
-            let name = FileName::parse(&name).expect("a name");
             let packet = units * 64;
             Control {
                 method,
@@ -54,6 +53,12 @@ fn control() -> impl Strategy<Value = Control> {
             }
         },
     )
+}
+
+const VERDICTS: [Verdict; 4] = [Verdict::Queued, Verdict::Unknown, Verdict::Busy, Verdict::Unreadable];
+
+fn file_name() -> impl Strategy<Value = FileName> {
+    "[a-zA-Zäß日0-9_-][a-zA-Zäß日0-9 ._-]{0,40}".prop_map(|name| FileName::parse(&name).expect("a name"))
 }
 
 fn body() -> impl Strategy<Value = Body> {
@@ -77,6 +82,12 @@ fn body() -> impl Strategy<Value = Body> {
         (any::<u32>(), vec(rim.clone(), 0..200)).prop_map(|(round, awaited)| Body::Poll { round, awaited }),
         rim.prop_map(|rim| Body::Leave { rim }),
         any::<bool>().prop_map(|complete| Body::End { complete }),
+        (any::<u32>(), file_name()).prop_map(|(rim, name)| Body::Ask { rim: RimId(rim), name }),
+        (any::<u32>(), file_name(), select(&VERDICTS[..])).prop_map(|(rim, name, verdict)| Body::Answer {
+            rim: RimId(rim),
+            name,
+            verdict
+        }),
     ]
 }
 
@@ -97,12 +108,12 @@ proptest! {
     /// A machine takes any messages in any order: nothing panics, and memory is bounded.
     #[test]
     fn no_messages_harm_a_rim_or_a_hub(
-        bodies in vec((0..2_u32, body()), 0..40), bytes in vec(any::<u8>(), 0..200), kind in 0..12_u8,
+        bodies in vec((0..2_u32, body()), 0..40), bytes in vec(any::<u8>(), 0..200), kind in 0..14_u8,
     ) {
-        let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1 });
+        let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
         let mut hub = Hub::new(config(Method::Scheduled, Repair::GoBackN, 1));
         let mut now = Nanos::ZERO;
-        let mut framed = vec![1, kind, 0, 0, 0, 1];
+        let mut framed = vec![0xb1, kind, 0, 0, 0, 1];
         framed.extend(&bytes);
         let messages = bodies.into_iter().map(|(transfer, body)| {
             Message { transfer: TransferId(transfer), body }.encode()
@@ -141,7 +152,7 @@ fn refusals_name_the_field() {
     };
     let name_at = 6 + 2 + 8 + 2 + 2 + 2 + 4 + 2 + 2 + 32 + 1;
     let spans = |pairs: &[(u64, u64)]| {
-        let mut bytes = vec![1, 7, 0, 0, 0, 1, 0, 0, 0, 1, pairs.len() as u8];
+        let mut bytes = vec![0xb1, 7, 0, 0, 0, 1, 0, 0, 0, 1, pairs.len() as u8];
         for (offset, length) in pairs {
             bytes.extend(offset.to_be_bytes());
             bytes.extend(length.to_be_bytes());
@@ -152,11 +163,13 @@ fn refusals_name_the_field() {
     let cases = [
         (vec![], "version: 0 bytes where 1 are needed"),
         (vec![2, 1, 0, 0, 0, 0], "version: 2 is not a legal value"),
-        (vec![1, 0, 0, 0, 0, 0], "kind: 0 is not a legal value"),
-        (vec![1, 11, 0, 0, 0, 0], "kind: 11 is not a legal value"),
-        (vec![1, 2, 0, 0, 0, 0, 1], "join.rim: 1 bytes where 4 are needed"),
-        (vec![1, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1], "message: 1 bytes too many"),
-        (vec![1, 10, 0, 0, 0, 0, 2], "end.complete: 2 is not a legal value"),
+        (vec![0xb1, 0, 0, 0, 0, 0], "kind: 0 is not a legal value"),
+        (vec![0xb1, 13, 0, 0, 0, 0], "kind: 13 is not a legal value"),
+        (vec![0xb1, 2, 0, 0, 0, 0, 1], "join.rim: 1 bytes where 4 are needed"),
+        (vec![0xb1, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1], "message: 1 bytes too many"),
+        (vec![0xb1, 10, 0, 0, 0, 0, 2], "end.complete: 2 is not a legal value"),
+        (vec![0xb1, 11, 0, 0, 0, 0, 0, 0, 0, 1, 2, b'.', b'.'], "ask.name: must not begin with a dot"),
+        (vec![0xb1, 12, 0, 0, 0, 0, 0, 0, 0, 1, 9, 1, b'a'], "answer.verdict: 9 is not a legal value"),
         (control(&|bytes| bytes[6] = 9), "control.method: 9 is not a legal value"),
         (control(&|bytes| bytes[7] = 0), "control.repair: 0 is not a legal value"),
         (control(&|bytes| bytes[16] = 8), "control.mode: 2212 is not a legal value"),

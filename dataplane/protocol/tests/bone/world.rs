@@ -54,6 +54,10 @@ impl SeekableBytes for Bytes {
     }
 }
 
+fn rim(n: usize, seed: u64, forgets: bool) -> RimConfig {
+    RimConfig { id: RimId(n as u32 + 100), max_size: 1 << 20, seed: seed ^ n as u64, forgets }
+}
+
 pub fn config(method: Method, repair: Repair, rims: usize) -> HubConfig {
     HubConfig {
         group: GROUP,
@@ -86,8 +90,11 @@ pub struct World {
     pub hub: Hub,
     pub rims: Vec<RimHost>,
     pub medium: Medium,
+    /// One way.
+    pub delay: Nanos,
     pub reports: Vec<Report>,
     pub lost: Vec<RimId>,
+    pub asked: Vec<(RimId, SocketAddrV4, FileName)>,
     /// Messages of each kind that were sent, before losses.
     pub kinds: BTreeMap<u8, u64>,
     /// DATA as it was sent.
@@ -102,7 +109,7 @@ pub struct World {
 impl World {
     pub fn new(config: HubConfig, rims: usize, medium: Medium, seed: u64) -> World {
         let host = |n: usize| RimHost {
-            rim: Rim::new(RimConfig { id: RimId(n as u32 + 100), max_size: 1 << 20, seed: seed ^ n as u64 }),
+            rim: Rim::new(rim(n, seed, false)),
             stored: Vec::new(),
             completed: 0,
             abandoned: 0,
@@ -113,14 +120,23 @@ impl World {
             hub: Hub::new(config),
             rims: (0..rims).map(host).collect(),
             medium,
+            delay: Nanos::from_millis(100),
             reports: Vec::new(),
             lost: Vec::new(),
+            asked: Vec::new(),
             kinds: BTreeMap::new(),
             data: Vec::new(),
             deaf: vec![false; rims],
             flying: BinaryHeap::new(),
             number: 0,
             random: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// Whether rims forget what they had when the hub goes back; before anything is sent.
+    pub fn forget(&mut self, forgets: bool) {
+        for (n, host) in self.rims.iter_mut().enumerate() {
+            host.rim = Rim::new(rim(n, n as u64, forgets));
         }
     }
 
@@ -183,6 +199,7 @@ impl World {
             match event {
                 HubEvent::Ended(report) => self.reports.push(report),
                 HubEvent::Lost(rim) => self.lost.push(rim),
+                HubEvent::Asked { rim, from, name } => self.asked.push((rim, from, name)),
             }
         }
     }
@@ -198,7 +215,7 @@ impl World {
             }
             let jitter = self.random.gen_range(0..=self.medium.jitter_ms);
             self.number += 1;
-            let at = self.now + Nanos::from_millis(100 + jitter);
+            let at = self.now + self.delay + Nanos::from_millis(jitter);
             self.flying.push(Reverse((at, self.number, to, from, bytes.to_vec())));
         }
     }

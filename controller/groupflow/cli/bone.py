@@ -1,0 +1,291 @@
+"""`groupflow bone`: a hub that sends files to many caches at once, the caches, and orders to a hub."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groupflow.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
+from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.transfer import rate
+
+if TYPE_CHECKING:
+    from groupflow.bone.orders import FileView
+    from groupflow.client.events import Event
+
+_POLL_S = 0.5
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "bone",
+        "send files to many caches at once, in rounds, and serve them there",
+        example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    _hub_arguments(commands)
+    _rim_arguments(commands)
+    _send_arguments(commands)
+    _list_arguments(commands)
+
+
+def _hub_arguments(commands: Subparsers) -> None:
+    hub = add_command(
+        commands,
+        "hub",
+        "send what is put into a folder, what a rim asks for, and what is ordered, until stopped",
+        example="groupflow bone hub --dir outbox --iface eth0 --rate 96kbit\n"
+        "         groupflow bone hub --dir outbox --session 7 --token $TOKEN\n"
+        "         groupflow bone hub --dir outbox --method unicast --rim 10.0.1.1:26500",
+    )
+    add = hub.add_argument
+    add("--dir", type=Path, required=True, metavar="FOLDER", help="the files")
+    add("--all", action="store_true", help="send what is in the folder at the start, too")
+    add("--method", choices=METHODS, default="scheduled", help="how (default: %(default)s)")
+    add("--repair", choices=REPAIRS, default="selective", help="what is sent again (default: %(default)s)")
+    add("--rim", action="append", default=[], metavar="IP:PORT", help="of unicast; may be repeated")
+    add("--rate", type=rate, metavar="RATE", help="of packets with all headers (default: 1mbit)")
+    add("--packet", type=int, metavar="BYTES", help="of a file in a packet, at first (default: 1000)")
+    _common_arguments(hub, HUB_HTTP, "where to take orders")
+    hub.set_defaults(run=run_hub)
+
+
+def _rim_arguments(commands: Subparsers) -> None:
+    rim = add_command(
+        commands,
+        "rim",
+        "cache what a hub sends and serve it to local clients over HTTP, until stopped",
+        example="groupflow bone rim --dir cache --iface eth0 --max-bytes 10GiB\n"
+        "         curl -O http://127.0.0.1:26503/video.mp4",
+    )
+    add = rim.add_argument
+    add("--dir", type=Path, required=True, metavar="FOLDER", help="the files")
+    add(
+        "--max-bytes", metavar="SIZE",
+        help="of all files; the least recently used go first (default: 1GiB)",
+    )  # fmt: skip
+    add("--hub", metavar="IP:PORT", help="the only hub that is heard (default: whoever multicasts)")
+    add(
+        "--miss-wait", type=int, metavar="SECONDS",
+        help="how long clients wait for a file to begin to come (default: 120)",
+    )  # fmt: skip
+    _common_arguments(rim, RIM_HTTP, "where clients get files")
+    rim.set_defaults(run=run_rim)
+
+
+def _common_arguments(parser: Parser, http: str, purpose: str) -> None:
+    add = parser.add_argument
+    add("--http", default=http, metavar="IP:PORT", help=f"{purpose} (default: %(default)s)")
+    add("--group", metavar="IP:PORT", help="multicast group of the rims (default: 239.83.84.1:26500)")
+    add("--session", type=int, metavar="ID", help="multicast in this session, through P4 switches")
+    add(
+        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
+        help="the session's (default: $GROUPFLOW_TOKEN)",
+    )  # fmt: skip
+    add("--name", default=socket.gethostname(), help="in the session (default: this host's)")
+    add("--iface", metavar="NAME", help="network interface (default: the first that is up)")
+    add("--address", metavar="IP", help="own address (default: the interface's)")
+    add("--json", action="store_true", help="print events as JSON lines")
+
+
+def _send_arguments(commands: Subparsers) -> None:
+    send = add_command(
+        commands,
+        "send",
+        "have a hub send a file of its folder",
+        example="groupflow bone send video.mp4 --wait",
+    )
+    send.add_argument("name", metavar="NAME", help="the file's name in the hub's folder")
+    send.add_argument("--at", default=HUB_HTTP, metavar="IP:PORT", help="the hub (default: %(default)s)")
+    send.add_argument("--wait", action="store_true", help="until it is sent; exit 1 when it is not")
+    send.add_argument("--json", action="store_true", help="print what is known of the file as JSON")
+    send.set_defaults(run=run_send)
+
+
+def _list_arguments(commands: Subparsers) -> None:
+    listing = add_command(
+        commands,
+        "list",
+        "list the files of a hub or a rim",
+        example="groupflow bone list --at 10.0.1.1:26503",
+    )
+    listing.add_argument(
+        "--at", default=HUB_HTTP, metavar="IP:PORT", help="hub or rim (default: this host's hub, %(default)s)"
+    )
+    listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    listing.set_defaults(run=run_list)
+
+
+def run_hub(args: argparse.Namespace) -> int:
+    options = HubOptions(
+        name=args.name,
+        folder=args.dir,
+        http=args.http,
+        group=args.group,
+        session=args.session,
+        token=args.token,
+        iface=args.iface,
+        address=args.address,
+        everything=args.all,
+        method=args.method,
+        repair=args.repair,
+        rims=tuple(args.rim),
+        rate=args.rate,
+        packet=args.packet,
+    )
+    return _run_agent(options, json_lines=args.json)
+
+
+def run_rim(args: argparse.Namespace) -> int:
+    options = RimOptions(
+        name=args.name,
+        folder=args.dir,
+        http=args.http,
+        group=args.group,
+        session=args.session,
+        token=args.token,
+        iface=args.iface,
+        address=args.address,
+        max_bytes=args.max_bytes,
+        hub=args.hub,
+        miss_wait=args.miss_wait,
+    )
+    return _run_agent(options, json_lines=args.json)
+
+
+def _run_agent(options: HubOptions | RimOptions, *, json_lines: bool) -> int:
+    from groupflow.client.errors import AgentError, ClientError
+
+    try:
+        asyncio.run(_stay(options, json_lines=json_lines))
+    except AgentError as error:
+        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else FAILURE) from None
+    except ClientError as error:
+        raise CommandError(str(error)) from None
+    return OK
+
+
+async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
+    from groupflow.client.agent_process import AgentProcess
+
+    def show(event: "Event") -> None:
+        if json_lines:
+            print(json.dumps(dict(event.fields)), flush=True)
+        elif (line := describe(event)) is not None:
+            print(f"bone: {line}", file=sys.stderr, flush=True)
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with AgentProcess(options, on_event=show) as agent:
+        ended = asyncio.create_task(agent.finish())
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done() and not stop.is_set():
+                ended.result()  # raises AgentError
+        finally:
+            ended.cancel()
+            stopped.cancel()
+            await asyncio.gather(ended, stopped, return_exceptions=True)
+
+
+def describe(event: "Event") -> str | None:
+    """One line for a person; None for events that are no news."""
+    text, integer = event.text, event.integer
+    match event.name:
+        case "ready":
+            return f"ready at {text('addr')}:{integer('port')}, http://{text('http')}/"
+        case "joined":
+            return f"joined the session as member {integer('member')}"
+        case "began":
+            return f"{text('file')}: begins"
+        case "had":
+            return f"{text('file')}: is here already"
+        case "stored":
+            return f"{text('file')}: stored, {integer('size')} bytes in {event.number('seconds'):.1f} s"
+        case "sent" if event.fields.get("why"):
+            return f"{text('file')}: not sent: {text('why')}"
+        case "sent":
+            again = 100 * (integer("sent_bytes") / max(1, integer("size")) - 1)
+            who = f"{integer('complete')} rims complete, {integer('lost')} lost"
+            return f"{text('file')}: sent in {event.number('seconds'):.1f} s, {again:.0f} % again, {who}"
+        case "failed" | "skipped":
+            return f"{text('file')}: {text('why')}"
+        case "evicted":
+            return f"{text('file')}: removed to make room"
+        case "forgotten" | "damaged":
+            return f"{text('file')}: {event.name}, and not served"
+        case "asking":
+            return f"{text('file')}: the hub is asked for it"
+        case "answered":
+            return f"{text('file')}: the hub says {text('answer')}"
+        case "asked":
+            return f"{text('file')}: a rim wants it: {text('answer')}"
+        case "rim_lost":
+            return f"rim {integer('rim'):08x} does not answer and is let go"
+        case "trouble":
+            return text("cause")
+        case _:
+            return None
+
+
+def run_send(args: argparse.Namespace) -> int:
+    from groupflow.bone.orders import OrderError, send_file
+
+    try:
+        view = send_file(args.at, args.name)
+        if args.wait:
+            view = _watch(args.at, view)
+    except OrderError as error:
+        raise CommandError(str(error), FAILURE if error.found else REFUSED) from None
+    if args.json:
+        print(json.dumps(asdict(view)))
+    else:
+        print(f"bone: {view.name}: {view.state}", file=sys.stderr)
+    if view.state == "failed":
+        raise CommandError(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")
+    return OK
+
+
+def _watch(at: str, view: "FileView") -> "FileView":
+    """Shows how a file is sent, until it is. Raises OrderError."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from groupflow.bone.orders import show_file
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"{view.name}: {view.state}", total=view.size)
+        while view.state in ("hashing", "queued", "sending"):
+            time.sleep(_POLL_S)
+            view = show_file(at, view.name)
+            bar.update(task, completed=view.done_bytes, description=f"{view.name}: {view.state}")
+    return view
+
+
+def run_list(args: argparse.Namespace) -> int:
+    from groupflow.bone.orders import OrderError, list_files
+
+    try:
+        listing = list_files(args.at)
+    except OrderError as error:
+        raise CommandError(str(error)) from None
+    if args.json:
+        print(json.dumps(asdict(listing)))
+        return OK
+    from groupflow.cli.tables import print_table
+
+    print_table(map(asdict, listing.files), ["name", "size", "state", "sha256", "error"])
+    return OK

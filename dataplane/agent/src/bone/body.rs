@@ -1,0 +1,129 @@
+//! The bytes of a file as a response's body: read where there is room at the client, and as far as they are there.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use tokio::sync::{mpsc, watch};
+
+use super::shelf::{Arriving, Progress};
+
+/// Read at once; a client has two of these waiting at most.
+const CHUNK: u64 = 256 << 10;
+
+/// Bytes of a file.
+pub struct FileBody {
+    left: u64,
+    chunks: mpsc::Receiver<io::Result<Bytes>>,
+}
+
+impl FileBody {
+    /// Of a file that is all there.
+    pub fn stored(file: File, range: Range<u64>) -> FileBody {
+        let (sender, chunks) = mpsc::channel(1);
+        let left = range.end - range.start;
+        tokio::spawn(async move {
+            send(&sender, &Arc::new(file), range).await;
+        });
+        FileBody { left, chunks }
+    }
+
+    /// Of a file that arrives. Its last byte is given out once the whole file is known to be what it should be: a
+    /// response that is complete is right.
+    pub fn arriving(arriving: Arriving, range: Range<u64>, progress: watch::Receiver<Progress>) -> FileBody {
+        let (sender, chunks) = mpsc::channel(1);
+        let left = range.end - range.start;
+        tokio::spawn(follow(sender, arriving, range, progress));
+        FileBody { left, chunks }
+    }
+}
+
+async fn follow(
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    arriving: Arriving,
+    range: Range<u64>,
+    mut progress: watch::Receiver<Progress>,
+) {
+    let Range { mut start, end } = range;
+    while start < end {
+        let there = match &*progress.borrow_and_update() {
+            Progress::Stored => Ok(end),
+            Progress::Arriving(now) if now.digest == arriving.digest => Ok(now.position.min(end - 1)),
+            Progress::Arriving(_) | Progress::Asked => Err("the hub sends another file".to_owned()),
+            Progress::Failed(_, why) => Err(why.clone()),
+        };
+        match there {
+            Ok(there) if there > start => {
+                if !send(&sender, &arriving.file, start..there).await {
+                    return;
+                }
+                start = there;
+            }
+            Ok(_) => {
+                let gone = tokio::select! {
+                    changed = progress.changed() => changed.is_err(),
+                    () = sender.closed() => return,
+                };
+                if gone {
+                    let _ = sender.send(Err(io::Error::other("the rim stopped"))).await;
+                    return;
+                }
+            }
+            Err(why) => {
+                let _ = sender.send(Err(io::Error::other(why))).await;
+                return;
+            }
+        }
+    }
+}
+
+/// False: the client is gone, or cannot be served.
+async fn send(sender: &mpsc::Sender<io::Result<Bytes>>, file: &Arc<File>, range: Range<u64>) -> bool {
+    let mut start = range.start;
+    while start < range.end {
+        let (file, count) = (Arc::clone(file), (range.end - start).min(CHUNK));
+        let read = tokio::task::spawn_blocking(move || {
+            let mut chunk = vec![0; count as usize];
+            file.read_exact_at(&mut chunk, start).map(|()| Bytes::from(chunk))
+        });
+        let chunk = read.await.unwrap_or_else(|_| Err(io::Error::other("reading failed")));
+        let failed = chunk.is_err();
+        if sender.send(chunk).await.is_err() || failed {
+            return false;
+        }
+        start += count;
+    }
+    true
+}
+
+impl Body for FileBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let chunk = match self.chunks.poll_recv(context) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(chunk) => chunk,
+        };
+        if let Some(Ok(bytes)) = &chunk {
+            self.left -= bytes.len() as u64;
+        }
+        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

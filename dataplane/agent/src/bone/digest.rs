@@ -1,0 +1,107 @@
+//! The hash that a file is known by, and what shows that a file was not touched since it was hashed.
+
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+
+use sha2::{Digest as _, Sha256};
+
+/// Read at once.
+const CHUNK: usize = 256 << 10;
+
+/// SHA-256 of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// From 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Digest> {
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return None;
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+        }
+        Some(Digest(bytes))
+    }
+
+    /// Of what is left to read.
+    pub fn read(mut source: impl Read) -> io::Result<Digest> {
+        let (mut hasher, mut chunk) = (Hasher::default(), vec![0; CHUNK]);
+        loop {
+            match source.read(&mut chunk) {
+                Ok(0) => return Ok(hasher.finish()),
+                Ok(count) => hasher.update(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Makes a digest of bytes as they come.
+#[derive(Debug, Clone, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all of them.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+/// Two equal stamps: nobody has written to the file in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    inode: (u64, u64),
+    /// Bytes of the file.
+    pub size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// From a file's metadata.
+    pub fn of(about: &Metadata) -> Stamp {
+        Stamp {
+            inode: (about.dev(), about.ino()),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+
+    /// Of an open file.
+    pub fn of_file(file: &File) -> io::Result<Stamp> {
+        file.metadata().map(|about| Stamp::of(&about))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_sha_256_in_hexadecimal() {
+        let digest = Digest::read(&b"abc"[..]).expect("memory");
+        let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest.to_string(), text);
+        assert_eq!(Digest::parse(text), Some(digest));
+        for bad in ["", "ba", &text[1..], &text.replace('b', "x"), &"é".repeat(32)] {
+            assert_eq!(Digest::parse(bad), None, "{bad}");
+        }
+    }
+}

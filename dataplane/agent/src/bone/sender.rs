@@ -1,0 +1,131 @@
+//! A hub's machine with its folder: what moves datagrams.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use groupflow_protocol::bone::message::MessageError;
+use groupflow_protocol::bone::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, Report, RimId, Verdict};
+use groupflow_protocol::{Datagram, Dest, Nanos, Transmit};
+
+use super::carrier::Carrier;
+use super::desk::Desk;
+use super::folder::State;
+use crate::shell::Machine;
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A file begins to be sent.
+    Began(FileName),
+    /// A transfer ended.
+    Ended(Report),
+    /// A rim was let go.
+    Lost(RimId),
+    /// A rim asked for a file.
+    Asked(RimId, FileName, Verdict),
+}
+
+/// A hub.
+pub struct Sender {
+    hub: Hub,
+    group: Dest,
+    unicast: bool,
+    /// How rims are reached.
+    pub carrier: Carrier,
+    desk: Arc<Desk>,
+    sending: Option<FileName>,
+    notes: VecDeque<Note>,
+}
+
+impl Sender {
+    /// One that has nothing to send.
+    pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> Sender {
+        let (group, unicast) = (Dest::Host(config.group), config.method == Method::Unicast);
+        let hub = Hub::new(config);
+        Sender { hub, group, unicast, carrier, desk, sending: None, notes: VecDeque::new() }
+    }
+
+    /// What happened since the last call.
+    pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
+        self.notes.drain(..)
+    }
+
+    /// The file that is being sent, bytes of it that no rim is known to lack, and bytes sent.
+    pub fn progress(&self) -> Option<(&FileName, u64, u64)> {
+        self.hub.sending().map(|name| (name, self.hub.done(), self.hub.sent()))
+    }
+
+    /// Queues what is ready, answers rims, and keeps the folder informed.
+    pub fn attend(&mut self) {
+        let desk = Arc::clone(&self.desk);
+        let mut folder = desk.folder();
+        let events: Vec<HubEvent> = self.hub.events().collect();
+        for event in events {
+            match event {
+                HubEvent::Ended(report) => {
+                    let state = match &report.outcome {
+                        Outcome::Done => State::Sent,
+                        Outcome::Nobody => State::Failed("no rim took part".to_owned()),
+                        Outcome::Unreadable(why) => State::Failed(why.clone()),
+                    };
+                    folder.set(&report.name, state);
+                    self.sending = None;
+                    self.notes.push_back(Note::Ended(report));
+                }
+                HubEvent::Lost(rim) => self.notes.push_back(Note::Lost(rim)),
+                HubEvent::Asked { rim, from, name } => {
+                    let verdict = folder.want(&name);
+                    self.hub.answer(from, rim, name.clone(), verdict);
+                    self.notes.push_back(Note::Asked(rim, name, verdict));
+                }
+            }
+        }
+        while let Some(offer) = folder.next_ready() {
+            // The folder lets fewer wait than the machine takes.
+            if let Err(offer) = self.hub.push(offer) {
+                folder.set(&offer.name, State::Failed("too many files wait".to_owned()));
+            }
+        }
+        if let Some(name) = self.hub.sending() {
+            folder.advance(name, self.hub.done());
+        }
+        let sending = self.hub.sending();
+        if sending != self.sending.as_ref() {
+            self.sending = sending.cloned();
+            if let Some(name) = &self.sending {
+                folder.set(name, State::Sending);
+                self.notes.push_back(Note::Began(name.clone()));
+            }
+        }
+    }
+}
+
+impl Machine for Sender {
+    type Error = MessageError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        match self.carrier.unpack(now, datagram)? {
+            Some(datagram) => self.hub.handle(now, datagram),
+            None => Ok(()),
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if let Some(transmit) = self.carrier.poll_transmit(now) {
+            return Some(transmit);
+        }
+        if !self.carrier.ready() {
+            return None;
+        }
+        let transmit = self.hub.poll_transmit(now)?;
+        match transmit.dest == self.group && !self.unicast {
+            true => Some(self.carrier.pack(now, transmit)),
+            false => Some(transmit),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let hub = self.hub.next_deadline().filter(|_| self.carrier.ready());
+        [self.carrier.next_deadline(), hub].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,109 @@
+"""What is sent, and how: the same on real packets and in netsim."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from experiments.common.nearness import Nearness
+from groupflow.bone.options import METHODS, REPAIRS, Method, Repair
+from groupflow.topology import Topology
+from topologies import variants
+
+HUB, RIMS = "hub", ("r1", "r2", "r3")
+RATE_BPS = 900_000
+"""of the hub's packets with all headers: a tenth less than the link carries"""
+PACKET = 1000
+PER_ROUND = 64
+JOIN_MS, RESULT_MS, GRACE_MS = 1000, 1000, 200
+"""a round trip is half a second"""
+HEADERS, SESSION_HEADER = 14 + 20 + 8 + 22, 24
+"""bytes of a frame besides its payload; what a session adds"""
+
+Where: TypeAlias = Literal["kernel", "netsim"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """How a file is sent."""
+
+    method: Method
+    repair: Repair
+
+    @property
+    def title(self) -> str:
+        return f"{self.method}, {self.repair}"
+
+    @property
+    def interval_ns(self) -> int:
+        """From one packet to the next, as `gfagent bone-hub --rate` has it."""
+        session = 0 if self.method == "unicast" else SESSION_HEADER
+        return (PACKET + HEADERS + session) * 8 * 10**9 // RATE_BPS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run."""
+
+    cases: tuple[Case, ...]
+    size: int
+    """bytes of the file"""
+    real_runs: int
+    """of each case"""
+    simulated_runs: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One file, as its hub saw it."""
+
+    where: Where
+    case: Case
+    seconds: float
+    """from the first signal until the hub knew the end"""
+    again: float
+    """bytes sent again over the file's; of unicast, those to all rims"""
+    rounds: int
+    complete: int
+    """rims that said that they have the file"""
+
+
+@dataclass(frozen=True)
+class Comparison(Nearness):
+    """A mean over a case's runs."""
+
+    case: Case
+    quantity: str
+    kernel: float
+    netsim: float
+    runs: int
+    """on real packets"""
+    spread: float
+    """standard deviation of netsim's runs"""
+
+    @property
+    def plausible(self) -> bool:
+        """Whether so few runs of netsim's could have this mean: it is within two standard errors."""
+        return abs(self.kernel - self.netsim) <= 2 * self.spread / self.runs**0.5
+
+
+ALL = tuple(Case(method, repair) for method in METHODS for repair in REPAIRS)
+FEW = (Case("scheduled", "go-back-n"), Case("scheduled", "selective"), Case("unicast", "selective"))
+
+
+def full(seed: int) -> Plan:
+    return Plan(ALL, size=200_000, real_runs=5, simulated_runs=100, seed=seed)
+
+
+def quick(seed: int) -> Plan:
+    return Plan(FEW, size=60_000, real_runs=1, simulated_runs=20, seed=seed)
+
+
+def topology() -> Topology:
+    return variants.named("satellite")
+
+
+def again(case: Case, size: int, sent: int) -> float:
+    """The share of a file's bytes that was sent again."""
+    return sent / size - (len(RIMS) if case.method == "unicast" else 1)

@@ -1,0 +1,57 @@
+"""`groupflow experiment bone` without the network: the plan in netsim, and how both are compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from experiments.bone import run, simulated
+from experiments.bone.plan import FEW, RIMS, Case, Plan, Transfer, full, quick
+from groupflow.cli.experiments import ExperimentOptions
+
+SMALL = Plan(FEW, size=60_000, real_runs=1, simulated_runs=4, seed=1)
+
+
+def test_a_packet_leaves_as_often_as_the_hubs_rate_says() -> None:
+    # 1,000 bytes, 22 of the message, 42 below it, 24 of the session: 1,088 bytes at 900 kb/s
+    assert Case("scheduled", "selective").interval_ns == 9_671_111
+    assert Case("unicast", "selective").interval_ns == 9_457_777
+
+
+def test_every_case_ends_in_netsim_with_the_file_at_every_rim() -> None:
+    found = list(simulated.execute(SMALL))
+    assert [each.case for each in found] == [case for case in FEW for _ in range(4)]
+    assert all(each.complete == len(RIMS) and 1 < each.seconds < 60 for each in found)
+    again = {case: sum(each.again for each in found if each.case == case) for case in FEW}
+    assert again[FEW[0]] > 4 * again[FEW[1]] > 0, "Go-Back-N costs, and the link loses"
+
+
+def test_the_full_plan_has_every_method_with_every_repair() -> None:
+    assert len(set(full(1).cases)) == 9 and set(quick(1).cases) < set(full(1).cases)
+
+
+def test_means_are_compared_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = FEW[0]
+    transfers = [
+        Transfer("kernel", case, seconds=10, again=0.5, rounds=3, complete=3),
+        Transfer("kernel", case, seconds=12, again=0.7, rounds=3, complete=3),
+        Transfer("netsim", case, seconds=11.5, again=0.9, rounds=3, complete=3),
+        Transfer("netsim", case, seconds=12.5, again=0.9, rounds=3, complete=3),
+        Transfer("netsim", FEW[1], seconds=1, again=0, rounds=3, complete=3),
+    ]
+    compared = run.compare(SMALL, transfers)
+    assert [(each.case, each.quantity, each.plausible) for each in compared] == [
+        (case, "seconds", False),
+        (case, "again", False),
+    ]
+    assert (compared[0].kernel, compared[0].netsim, compared[0].spread) == (11, 12, 0.5)
+    assert replace(compared[0], netsim=11.7).plausible, "two standard errors of two runs are 0.71"
+    options = ExperimentOptions(name="bone", out=tmp_path, json=True)
+    run.report(options, SMALL, transfers, ["s1: late"], Console(stderr=True))
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((tmp_path / "results.json").read_text())
+    assert told["beside_netsim"][1]["difference"] == pytest.approx(0.5) and told["cpu_bound"] == ["s1: late"]
