@@ -48,6 +48,7 @@ def scenario(run: Run) -> sim.Scenario:
         packet=case.fixed or SIZE,
         packets=packets,
         crowd=case.crowd,
+        forgets=case.forgets,
     )
     duration_ns = round(_longest_s(run, link) * SECOND)
     return sim.Scenario(

@@ -64,6 +64,8 @@ class Case:
     crowd: int = 16
     """with more rims than this, not all answer"""
     link: Link = "inferred"
+    forgets: bool = False
+    """rims forget what they have from where the hub goes back to"""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Beyond the paper, by name."""
 
-from experiments.amcb.studies import modes, rims, size
+from experiments.amcb.studies import forgetting, modes, rims, size
 
-STUDIES = {study.STUDY.name: study.STUDY for study in (size, modes, rims)}
+STUDIES = {study.STUDY.name: study.STUDY for study in (size, modes, rims, forgetting)}

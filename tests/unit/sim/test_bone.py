@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import yaml
@@ -62,6 +63,15 @@ def test_multicast_is_sent_once_however_many_listen() -> None:
     unicast = sim.run(scenario(replace(BONE, method="unicast"))).bones["bone"]
     assert (unicast.sent_bytes, unicast.complete) == (3 * SIZE, 3)
     assert transfer.duration_s < unicast.duration_s / 2
+
+
+def test_rims_that_forget_cost_more_with_go_back_n_alone() -> None:
+    def sent(**changes: Any) -> int:
+        bone = replace(BONE, method="unscheduled", **changes)
+        return sim.run(scenario(bone, error_bytes=50_000)).bones["bone"].sent_bytes
+
+    assert sent(forgets=True) > 1.1 * sent()
+    assert sent(forgets=True, repair="selective") == sent(repair="selective")
 
 
 def test_rims_come_late_and_leave() -> None:
