@@ -10,10 +10,10 @@ use groupflow_protocol::bone::{
 };
 use groupflow_protocol::{Datagram, Dest, Transmit};
 
-use super::group_end::{multicast_mac, pattern, Pattern};
+use super::group_end::{pattern, write_datagram, Pattern};
 use crate::sample::{BoneSample, FlowSample};
 use crate::spec::{BoneRole, BoneSpec, HubSpec};
-use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
+use crate::wire::{Addresses, UDP};
 
 #[derive(Debug)]
 enum Machine {
@@ -160,16 +160,7 @@ impl BoneEnd {
 
     fn write(&self, transmit: &Transmit, head: &mut Vec<u8>) {
         let Dest::Host(to) = transmit.dest else { return };
-        let mac =
-            if to.ip().is_multicast() { multicast_mac(*to.ip()) } else { self.addresses.destination_mac };
-        let addresses = Addresses { destination: *to.ip(), destination_mac: mac, ..self.addresses };
-        let length = (UDP + transmit.bytes.len()) as u32;
-        Template::new(&addresses, PROTOCOL_UDP).begin(head, length, 0);
-        head.extend_from_slice(&self.addresses.source_port.to_be_bytes());
-        head.extend_from_slice(&to.port().to_be_bytes());
-        head.extend_from_slice(&(length as u16).to_be_bytes());
-        head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
-        head.extend_from_slice(&transmit.bytes);
+        write_datagram(&self.addresses, to, &transmit.bytes, head);
     }
 
     /// Datagrams that the machine refused, and bytes that were not those that were sent.

@@ -189,21 +189,11 @@ impl GroupEnd {
     }
 
     fn write(&self, transmit: &Transmit, head: &mut Vec<u8>) {
-        let (address, port, mac) = match transmit.dest {
-            Dest::Group(session) => {
-                let address = session.group();
-                (address, GROUP_PORT, multicast_mac(address))
-            }
-            Dest::Host(to) => (*to.ip(), to.port(), self.addresses.destination_mac),
+        let to = match transmit.dest {
+            Dest::Group(session) => SocketAddrV4::new(session.group(), GROUP_PORT),
+            Dest::Host(to) => to,
         };
-        let addresses = Addresses { destination: address, destination_mac: mac, ..self.addresses };
-        let length = (UDP + transmit.bytes.len()) as u32;
-        Template::new(&addresses, PROTOCOL_UDP).begin(head, length, 0);
-        head.extend_from_slice(&self.addresses.source_port.to_be_bytes());
-        head.extend_from_slice(&port.to_be_bytes());
-        head.extend_from_slice(&(length as u16).to_be_bytes());
-        head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
-        head.extend_from_slice(&transmit.bytes);
+        write_datagram(&self.addresses, to, &transmit.bytes, head);
     }
 
     /// Datagrams that the machine refused, and bytes that were not those that were sent.
@@ -224,8 +214,21 @@ impl GroupEnd {
     }
 }
 
+/// Writes the frame of a UDP datagram. `addresses` are the sender's, with the next hop's MAC.
+pub fn write_datagram(addresses: &Addresses, to: SocketAddrV4, payload: &[u8], head: &mut Vec<u8>) {
+    let mac = if to.ip().is_multicast() { multicast_mac(*to.ip()) } else { addresses.destination_mac };
+    let frame = Addresses { destination: *to.ip(), destination_mac: mac, ..*addresses };
+    let length = (UDP + payload.len()) as u32;
+    Template::new(&frame, PROTOCOL_UDP).begin(head, length, 0);
+    head.extend_from_slice(&addresses.source_port.to_be_bytes());
+    head.extend_from_slice(&to.port().to_be_bytes());
+    head.extend_from_slice(&(length as u16).to_be_bytes());
+    head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
+    head.extend_from_slice(payload);
+}
+
 /// RFC 1112: the low 23 bits of the address.
-pub(super) fn multicast_mac(address: Ipv4Addr) -> [u8; 6] {
+fn multicast_mac(address: Ipv4Addr) -> [u8; 6] {
     let [_, b, c, d] = address.octets();
     [0x01, 0x00, 0x5E, b & 0x7F, c, d]
 }
