@@ -134,9 +134,9 @@ def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> N
         alone, coded = found[stalls, False], found[stalls, True]
         assert alone["messages"] == coded["messages"] == 1250
         assert alone["made"] == 0 < coded["made"]
-        assert coded["p99"] < alone["p99"] / 2, stalls
     # It stands still for 3 s, half of the time; what it holds is made of what the others bring.
-    assert found[True, True]["longest"] < 1 < found[True, False]["longest"]
+    for quantile in ("median", "p99"):
+        assert found[True, True][quantile] < found[True, False][quantile] / 2, quantile
 
 
 CLIENTS = {"t0": 0.5, "t1": 0.5, "t2": 0.5, "t3": 1.0, "t4": 1.0, "t5": 1.0}

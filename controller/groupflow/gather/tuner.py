@@ -95,12 +95,16 @@ def _measured(number: int, item: object) -> Measured:
     client = fields.get("client")
     if not isinstance(client, str):
         raise EventError(f"round.clients[{number}].client: {client!r} is no name")
-    for name in _NUMBERS:
-        _check(number, name, fields.get(name))
-    for name in _NUMBERS_OR_NULL:
-        if fields.get(name) is not None:
-            _check(number, name, fields[name])
     known = cast(Mapping[str, Any], fields)
+    # Not isinstance: a bool is an int to it. And this runs some thousand times a round, so it calls little.
+    for name in _NUMBERS:
+        value = known.get(name)
+        if value is None or type(value) not in (int, float) or value < 0:
+            raise _no_number(number, name, value)
+    for name in _NUMBERS_OR_NULL:
+        value = known.get(name)
+        if value is not None and (type(value) not in (int, float) or value < 0):
+            raise _no_number(number, name, value)
     rtt, timeout, window = (
         known.get("rtt_ms") or known.get("server_rtt_ms"),
         known.get("rto_ms"),
@@ -121,7 +125,5 @@ _NUMBERS = ("throughput_bps", "connections", "loss_ratio")
 _NUMBERS_OR_NULL = ("rtt_ms", "server_rtt_ms", "rto_ms", "window")
 
 
-def _check(number: int, name: str, value: object) -> None:
-    # Not isinstance: a bool is an int to it. And this runs some thousand times a round.
-    if type(value) not in (int, float) or cast(float, value) < 0:
-        raise EventError(f"round.clients[{number}].{name}: {value!r} is no number of 0 or more")
+def _no_number(number: int, name: str, value: object) -> EventError:
+    return EventError(f"round.clients[{number}].{name}: {value!r} is no number of 0 or more")

@@ -1,8 +1,9 @@
 //! Rounds out, tunings in.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use groupflow_protocol::gather::Frame;
+use nix::time::{clock_gettime, ClockId};
 use serde_json::json;
 
 use super::server::Server;
@@ -39,14 +40,17 @@ impl Server {
             }
         };
         for line in lines {
-            let began = Instant::now();
+            let (began, spent) = (Instant::now(), processor_time());
             match tune::parse(&line, &self.numbers, &self.settings, self.options.bounds) {
                 (id, Ok(changes)) => {
                     for &(client, setting) in &changes {
                         self.set(client, setting);
                     }
                     let seconds = began.elapsed().as_secs_f64();
-                    let fields = json!({"id": id, "clients": changes.len(), "seconds": seconds});
+                    let spent = processor_time().saturating_sub(spent).as_secs_f64();
+                    let fields = json!({
+                        "id": id, "clients": changes.len(), "seconds": seconds, "processor_seconds": spent,
+                    });
                     self.events.tell("tuned", fields, None);
                 }
                 (id, Err(error)) => {
@@ -85,4 +89,9 @@ impl Server {
             }
         }
     }
+}
+
+/// Of this thread, which does everything.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -51,6 +51,10 @@ fn what_is_measured_is_told_each_round() {
     let mut server = lab.serve(&["--buffer", "1MiB"]);
     let tuned = server.tune(json!([{"client": "a", "window": 60_000, "connections": 2}]));
     assert_eq!((&tuned["event"], &tuned["clients"]), (&json!("tuned"), &json!(1)));
+    assert!(
+        tuned["processor_seconds"].as_f64() > Some(0.0) && tuned["seconds"].as_f64() > Some(0.0),
+        "{tuned}"
+    );
     let refused = server.tune(json!([{"client": "b", "window": 1_000_000}]));
     let text = "tune makes windows of 1060000 bytes together, where --buffer allows 1048576";
     assert_eq!((&refused["event"], &refused["text"]), (&json!("tune_refused"), &json!(text)));
