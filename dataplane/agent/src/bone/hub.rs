@@ -133,7 +133,7 @@ fn ended(reporter: &mut Reporter, report: &Report) {
     let took = seconds(report.ended - report.started);
     let (outcome, why) = match &report.outcome {
         Outcome::Done => ("done", None),
-        Outcome::Nobody => ("nobody", Some("no rim took part")),
+        Outcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
         Outcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
     };
     let fields = json!({

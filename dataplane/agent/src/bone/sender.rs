@@ -65,7 +65,9 @@ impl Sender {
                 HubEvent::Ended(report) => {
                     let state = match &report.outcome {
                         Outcome::Done => State::Sent,
-                        Outcome::Nobody => State::Failed("no rim took part".to_owned()),
+                        Outcome::Nobody => {
+                            State::Failed("no rim took part, or each has the file already".to_owned())
+                        }
                         Outcome::Unreadable(why) => State::Failed(why.clone()),
                     };
                     folder.set(&report.name, state);
