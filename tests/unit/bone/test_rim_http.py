@@ -137,9 +137,20 @@ async def test_what_is_no_bytes_of_the_announced_file_is_never_a_whole_answer(tm
 async def test_a_hub_that_is_silent_or_unknown_is_said_to_be(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, client):
         alone, deaf = await made.rim("alone"), await made.rim("deaf", hub="127.0.0.1:9", miss_wait=1)
-        for rim, text in ((alone, "no hub is known"), (deaf, "has not come yet")):
+        for rim, text in ((alone, "no hub is heard"), (deaf, "has not come yet")):
             answer = await client.get(rim.url("a"))
             assert answer.status_code == 504 and text in answer.json()["error"]
+
+
+async def test_a_miss_waits_for_a_hub_that_has_not_sent_anything_yet(tmp_path: Path) -> None:
+    (tmp_path / "outbox").mkdir()
+    (tmp_path / "outbox" / "a").write_bytes(DATA)
+    async with bench(tmp_path) as (made, client):
+        rim = await made.rim()
+        wish = asyncio.create_task(client.get(rim.url("a")))
+        await rim.heard("asking")
+        await made.hub()
+        assert (await wish).content == DATA
 
 
 async def test_a_restart_keeps_the_files_and_what_was_touched_is_fetched_again(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ const OVERHEAD: usize = 42 + DATA_HEADER;
 /// Bytes that a session adds.
 const SESSION: usize = groupflow_protocol::wire::HEADER;
 
+/// How often a hub that has nothing to send says that it is here.
+const ANNOUNCE: Nanos = Nanos::from_secs(5);
+
 /// How messages get to all rims.
 #[derive(Debug, Args)]
 pub struct BoneArgs {
@@ -172,6 +175,7 @@ impl BoneHubArgs {
             patience: self.patience,
             max_rims: MAX_RIMS,
             targets: self.rims.clone(),
+            announce: Some(ANNOUNCE),
             // Rims that remember a hub before this one must not take a transfer for one of its.
             transfer: TransferId(rand::random()),
         })

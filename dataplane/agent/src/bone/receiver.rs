@@ -16,6 +16,9 @@ use super::shelf::{Arriving, Failure, Progress, Shelf};
 use crate::input::plain;
 use crate::shell::Machine;
 
+/// How long a rim waits for a hub to say that it is here: longer than a hub that has nothing to send is silent.
+const UNHEARD: Nanos = Nanos::from_secs(8);
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
@@ -45,6 +48,8 @@ pub struct Receiver {
     /// The only hub that is heard.
     only: Option<SocketAddrV4>,
     incoming: Option<(Incoming, Nanos)>,
+    /// What was wished for before any hub was heard, and until when it is waited for one.
+    unheard: VecDeque<(Nanos, FileName)>,
     notes: VecDeque<Note>,
 }
 
@@ -57,7 +62,16 @@ impl Receiver {
         only: Option<SocketAddrV4>,
     ) -> Receiver {
         let (rim, asker) = (Rim::new(config), Asker::new(config.id));
-        Receiver { rim, asker, carrier, shelf, only, incoming: None, notes: VecDeque::new() }
+        Receiver {
+            rim,
+            asker,
+            carrier,
+            shelf,
+            only,
+            incoming: None,
+            unheard: VecDeque::new(),
+            notes: VecDeque::new(),
+        }
     }
 
     /// What happened since the last call.
@@ -80,15 +94,29 @@ impl Receiver {
                 self.shelf.tell(&name, Progress::Stored); // it came meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
                 self.show();
-            } else if self.hub().is_none() {
-                let why = "no hub is known: it has not multicast yet, and --hub is not given";
-                self.shelf.tell(&name, Progress::Failed(Failure::Silent, why.to_owned()));
             } else if self.asker.ask(now, name.clone()) {
-                self.notes.push_back(Note::Asking(name));
+                self.notes.push_back(Note::Asking(name.clone()));
+                if self.hub().is_none() {
+                    self.unheard.push_back((now + UNHEARD, name));
+                }
             } else {
                 let why = "the hub is asked for too many files; try again";
                 self.shelf.tell(&name, Progress::Failed(Failure::Busy, why.to_owned()));
             }
+        }
+        self.give_up_unheard(now);
+    }
+
+    /// Stops asking for what nobody has heard of, if no hub has said that it is here.
+    fn give_up_unheard(&mut self, now: Nanos) {
+        if self.hub().is_some() {
+            self.unheard.clear();
+        }
+        while self.unheard.front().is_some_and(|(until, _)| *until <= now) {
+            let Some((_, name)) = self.unheard.pop_front() else { return };
+            let why = "no hub is heard; start it, or say with --hub where it is";
+            self.asker.forget(&name);
+            self.shelf.tell(&name, Progress::Failed(Failure::Silent, why.to_owned()));
         }
     }
 
@@ -274,6 +302,7 @@ impl Machine for Receiver {
 
     fn next_deadline(&self) -> Option<Nanos> {
         let asker = self.asker.next_deadline().filter(|_| self.hub().is_some());
-        [self.carrier.next_deadline(), self.rim.next_deadline(), asker].into_iter().flatten().min()
+        let unheard = self.unheard.front().map(|(until, _)| *until);
+        [self.carrier.next_deadline(), self.rim.next_deadline(), asker, unheard].into_iter().flatten().min()
     }
 }

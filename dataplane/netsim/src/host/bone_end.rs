@@ -195,6 +195,7 @@ fn make_hub(spec: &HubSpec, targets: Vec<SocketAddrV4>) -> Hub {
         patience: spec.patience,
         max_rims: spec.max_rims as usize,
         targets,
+        announce: None,
         transfer: TransferId(0),
     });
     let source = Box::new(Pattern(spec.bytes));

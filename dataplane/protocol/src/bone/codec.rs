@@ -58,6 +58,7 @@ impl Message {
                 out.push(*verdict as u8);
                 encode_name(name, &mut out);
             }
+            Body::Here => {}
         }
         out
     }
@@ -94,6 +95,7 @@ impl Message {
                 let verdict = parse_verdict(&mut reader)?;
                 Body::Answer { rim, name: parse_name(&mut reader, "answer.name")?, verdict }
             }
+            13 => Body::Here,
             _ => return Err(illegal("kind", kind)),
         };
         reader.end("message")?;
@@ -116,6 +118,7 @@ impl Body {
             Body::End { .. } => 10,
             Body::Ask { .. } => 11,
             Body::Answer { .. } => 12,
+            Body::Here => 13,
         }
     }
 }

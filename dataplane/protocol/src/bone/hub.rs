@@ -54,6 +54,8 @@ pub struct HubConfig {
     pub max_rims: usize,
     /// Of unicast: the rims.
     pub targets: Vec<SocketAddrV4>,
+    /// So often it says that it is here, while it has nothing to send; `None`: never.
+    pub announce: Option<Nanos>,
     /// The number of the first transfer, less one.
     pub transfer: TransferId,
 }
@@ -89,6 +91,8 @@ pub struct Hub {
     group: Group,
     /// When the machine has something to do by itself.
     deadline: Nanos,
+    /// When it says that it is here, if it is idle then.
+    announce_at: Nanos,
     outgoing: VecDeque<Transmit>,
     events: VecDeque<HubEvent>,
 }
@@ -115,6 +119,7 @@ impl Hub {
             job: None,
             group: Group::default(),
             deadline: Nanos::MAX,
+            announce_at: config.announce.map_or(Nanos::MAX, |_| Nanos::ZERO),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
             config,
@@ -174,7 +179,8 @@ impl Hub {
 
     /// When it has something to do.
     pub fn next_deadline(&self) -> Option<Nanos> {
-        let now = if self.outgoing.is_empty() { self.deadline } else { Nanos::ZERO };
+        let idle = if self.state == HubState::Idle { self.announce_at } else { Nanos::MAX };
+        let now = if self.outgoing.is_empty() { self.deadline.min(idle) } else { Nanos::ZERO };
         Some(now).filter(|&at| at < Nanos::MAX)
     }
 
@@ -189,7 +195,22 @@ impl Hub {
                 HubState::Describing | HubState::Announcing | HubState::Sizing => {}
             }
         }
+        if self.state == HubState::Idle && self.outgoing.is_empty() && self.announce_at <= now {
+            self.announce(now);
+        }
         self.outgoing.pop_front()
+    }
+
+    /// Says to all that it is here.
+    fn announce(&mut self, now: Nanos) {
+        self.announce_at = self.config.announce.map_or(Nanos::MAX, |every| now + every);
+        let bytes = Message { transfer: self.transfer, body: Body::Here }.encode();
+        let to = match self.config.method {
+            Method::Unicast => self.config.targets.as_slice(),
+            Method::Scheduled | Method::Unscheduled => std::slice::from_ref(&self.config.group),
+        };
+        let transmits = to.iter().map(|&to| Transmit { dest: Dest::Host(to), bytes: bytes.clone() });
+        self.outgoing.extend(transmits);
     }
 
     /// A datagram of a rim arrives.

@@ -249,6 +249,8 @@ pub enum Body {
         /// This.
         verdict: Verdict,
     },
+    /// A hub is here, and can be asked.
+    Here,
 }
 
 /// A message.

@@ -114,6 +114,8 @@ pub struct Rim {
     config: RimConfig,
     state: RimState,
     transfer: Option<Transfer>,
+    /// The hub that said last that it is here.
+    announced: Option<SocketAddrV4>,
     outgoing: VecDeque<Transmit>,
     writes: VecDeque<Write>,
     events: VecDeque<RimEvent>,
@@ -127,6 +129,7 @@ impl Rim {
             config,
             state: RimState::Waiting,
             transfer: None,
+            announced: None,
             outgoing: VecDeque::new(),
             writes: VecDeque::new(),
             events: VecDeque::new(),
@@ -157,7 +160,7 @@ impl Rim {
 
     /// The hub that is heard, or was last.
     pub fn hub(&self) -> Option<SocketAddrV4> {
-        self.transfer.as_ref().map(|transfer| transfer.hub)
+        self.transfer.as_ref().map(|transfer| transfer.hub).or(self.announced)
     }
 
     /// Bytes held for a block, and pieces of the file that are apart.
@@ -224,6 +227,9 @@ impl Rim {
     /// A datagram of the hub arrives.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
         let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
+        if body == Body::Here {
+            self.announced = Some(datagram.from);
+        }
         let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
         let other = match &mut self.transfer {
             Some(transfer) if transfer.hub == datagram.from => {
@@ -256,6 +262,7 @@ impl Rim {
             Body::End { .. } => self.on_end(),
             Body::Join { .. } | Body::Leave { .. } | Body::Result(_) => {}
             Body::Ask { .. } | Body::Answer { .. } => {}
+            Body::Here => {}
         }
         Ok(())
     }

@@ -5,12 +5,12 @@ mod world;
 
 use groupflow_protocol::bone::message::{Body, Control, Data, Message, Round};
 use groupflow_protocol::bone::{
-    Asked, Asker, FileName, HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId,
-    Verdict,
+    Asked, Asker, FileName, Hub, HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId,
+    TransferId, Verdict,
 };
-use groupflow_protocol::{Datagram, Dest, Nanos};
+use groupflow_protocol::{Datagram, Dest, Nanos, Transmit};
 use proptest::prelude::*;
-use world::{config, file, rim_address, Medium, World, HUB};
+use world::{config, file, rim_address, Medium, World, GROUP, HUB};
 
 const DAY: Nanos = Nanos::from_millis(86_400_000);
 const METHODS: [Method; 3] = [Method::Scheduled, Method::Unscheduled, Method::Unicast];
@@ -357,4 +357,28 @@ proptest! {
             prop_assert!(host.memory.0 <= 2 * 16 * 640 && host.memory.1 <= 4096, "{:?}", host.memory);
         }
     }
+}
+
+#[test]
+fn an_idle_hub_says_that_it_is_here() {
+    let second = Nanos::from_secs(1);
+    let quiet = |method| HubConfig { announce: Some(second), ..config(method, Repair::Selective, 2) };
+    for (method, to) in [
+        (Method::Scheduled, vec![GROUP]),
+        (Method::Unscheduled, vec![GROUP]),
+        (Method::Unicast, vec![rim_address(0), rim_address(1)]),
+    ] {
+        let mut hub = Hub::new(quiet(method));
+        let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
+        for now in [Nanos::ZERO, second, second + second] {
+            assert_eq!(hub.next_deadline(), Some(now), "{method:?}");
+            let said: Vec<Transmit> = std::iter::from_fn(|| hub.poll_transmit(now)).collect();
+            let dests: Vec<Dest> = to.iter().map(|&to| Dest::Host(to)).collect();
+            assert_eq!(said.iter().map(|transmit| transmit.dest).collect::<Vec<_>>(), dests);
+            rim.handle(now, Datagram { from: HUB, bytes: &said[0].bytes }).expect("a message");
+            assert_eq!(rim.hub(), Some(HUB));
+        }
+    }
+    let mut silent = Hub::new(config(Method::Scheduled, Repair::Selective, 2));
+    assert_eq!((silent.next_deadline(), silent.poll_transmit(second)), (None, None));
 }

@@ -75,6 +75,7 @@ pub fn config(method: Method, repair: Repair, rims: usize) -> HubConfig {
         patience: 30,
         max_rims: 1000,
         targets: (0..rims).map(rim_address).collect(),
+        announce: None,
         transfer: TransferId(6),
     }
 }
