@@ -15,6 +15,7 @@
 //! 10 END       complete u8                       of the transfer
 //! 11 ASK       rim u32, name                     a rim wants this file (transfer 0)
 //! 12 ANSWER    rim u32, verdict u8, name         what comes of it (transfer 0)
+//! 13 HERE                                        a hub that has nothing to send can be asked
 //! spans: u8 count, then offset u64 and length u64 each; name: u8 length, UTF-8
 //! ```
 //!

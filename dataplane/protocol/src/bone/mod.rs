@@ -39,6 +39,7 @@
 //! | unicast | one rim after the other, fixed size, without joining; answers are not optional |
 //! | a rim has the file already | it leaves; of unicast, it is the next rim's turn after the round |
 //! | who chooses the files | the hub's owner; a rim may ask for one by its name (ASK), again and again until answered |
+//! | which hub a rim asks | the one it heard last; a hub may say that it is there (HERE) while it has nothing to send |
 //!
 //! # Many rims
 //!

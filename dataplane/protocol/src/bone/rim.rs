@@ -114,8 +114,8 @@ pub struct Rim {
     config: RimConfig,
     state: RimState,
     transfer: Option<Transfer>,
-    /// The hub that said last that it is here.
-    announced: Option<SocketAddrV4>,
+    /// The hub that was heard last.
+    last: Option<SocketAddrV4>,
     outgoing: VecDeque<Transmit>,
     writes: VecDeque<Write>,
     events: VecDeque<RimEvent>,
@@ -129,7 +129,7 @@ impl Rim {
             config,
             state: RimState::Waiting,
             transfer: None,
-            announced: None,
+            last: None,
             outgoing: VecDeque::new(),
             writes: VecDeque::new(),
             events: VecDeque::new(),
@@ -160,7 +160,7 @@ impl Rim {
 
     /// The hub that is heard, or was last.
     pub fn hub(&self) -> Option<SocketAddrV4> {
-        self.transfer.as_ref().map(|transfer| transfer.hub).or(self.announced)
+        self.last
     }
 
     /// Bytes held for a block, and pieces of the file that are apart.
@@ -227,9 +227,6 @@ impl Rim {
     /// A datagram of the hub arrives.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
         let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
-        if body == Body::Here {
-            self.announced = Some(datagram.from);
-        }
         let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
         let other = match &mut self.transfer {
             Some(transfer) if transfer.hub == datagram.from => {
@@ -240,6 +237,11 @@ impl Rim {
             Some(transfer) if !resting && now < transfer.heard_at + SILENCE => return Ok(()),
             _ => true,
         };
+        let of_rims =
+            matches!(body, Body::Join { .. } | Body::Leave { .. } | Body::Result(_) | Body::Ask { .. });
+        if !of_rims {
+            self.last = Some(datagram.from);
+        }
         match body {
             Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
             Body::Control(control) => self.on_control(now, id, datagram.from, control),

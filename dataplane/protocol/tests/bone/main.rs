@@ -377,6 +377,9 @@ fn an_idle_hub_says_that_it_is_here() {
             assert_eq!(said.iter().map(|transmit| transmit.dest).collect::<Vec<_>>(), dests);
             rim.handle(now, Datagram { from: HUB, bytes: &said[0].bytes }).expect("a message");
             assert_eq!(rim.hub(), Some(HUB));
+            let other = rim_address(7);
+            rim.handle(now, Datagram { from: other, bytes: &said[0].bytes }).expect("a message");
+            assert_eq!(rim.hub(), Some(other), "the one that was heard last");
         }
     }
     let mut silent = Hub::new(config(Method::Scheduled, Repair::Selective, 2));
