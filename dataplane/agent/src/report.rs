@@ -23,11 +23,15 @@ pub enum Weight {
     Lasting,
 }
 
+/// What a program is told: an event's name and its fields.
+type Told = Box<dyn FnMut(&str, &Value) + Send>;
+
 /// Writes events.
 pub struct Reporter {
     json: bool,
     to_stderr: bool,
     quiet: bool,
+    told: Option<Told>,
     base: Map<String, Value>,
     dropped: u64,
 }
@@ -41,7 +45,7 @@ impl Reporter {
         if let Some(session) = session {
             base.insert("session".to_owned(), json!(session));
         }
-        Reporter { json, to_stderr, quiet: false, base, dropped: 0 }
+        Reporter { json, to_stderr, quiet: false, told: None, base, dropped: 0 }
     }
 
     /// Says nothing: for programs that ask instead.
@@ -49,8 +53,16 @@ impl Reporter {
         Reporter { quiet: true, ..Reporter::new(false, false, "", "", None) }
     }
 
+    /// Tells a program within which this runs.
+    pub fn told(told: impl FnMut(&str, &Value) + Send + 'static) -> Reporter {
+        Reporter { told: Some(Box::new(told)), ..Reporter::quiet() }
+    }
+
     /// Writes an event as JSON; `human` is its line for people, if it has one.
     pub fn event(&mut self, event: &str, weight: Weight, fields: Value, human: Option<String>) {
+        if let Some(told) = &mut self.told {
+            told(event, &fields);
+        }
         if self.quiet {
             return;
         }

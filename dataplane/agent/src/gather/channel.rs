@@ -57,6 +57,11 @@ impl Channel {
         Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_left: usize::MAX }
     }
 
+    /// The TLS session; `None`: bytes go as they are.
+    pub fn tls(&self) -> Option<&Connection> {
+        self.tls.as_deref()
+    }
+
     /// The socket below.
     pub fn socket(&self) -> &TcpStream {
         &self.socket

@@ -28,11 +28,11 @@ fn parse(value: &Value) -> Result<BTreeMap<ClientName, Token>, FieldError> {
     fields.finish()?;
     let mut clients = BTreeMap::new();
     for (index, value) in list.iter().enumerate() {
-        let mut fields = Fields::new(&format!("clients[{index}]"), value)?;
-        let name = ClientName::parse(&fields.text("client", 255)?)
+        let mut fields = Fields::new(format!("clients[{index}]"), value)?;
+        let name = ClientName::parse(fields.text("client", 255)?)
             .ok_or_else(|| fields.wrong("client", &format!("a name of {}", ClientName::RULE)))?;
         let token =
-            Token::parse(&fields.text("token", 255)?).ok_or_else(|| fields.wrong("token", Token::RULE))?;
+            Token::parse(fields.text("token", 255)?).ok_or_else(|| fields.wrong("token", Token::RULE))?;
         let again = fields.wrong("client", "another one than those before");
         fields.finish()?;
         if clients.insert(name, token).is_some() {

@@ -6,9 +6,9 @@ use groupflow_protocol::gather::Frame;
 use nix::time::{clock_gettime, ClockId};
 use serde_json::json;
 
+use super::round::{self, Round};
 use super::server::Server;
 use super::tune::{self, Setting};
-use super::{round, window};
 
 impl Server {
     /// Measures all clients, and tells.
@@ -16,18 +16,13 @@ impl Server {
         let took = self.now.saturating_duration_since(self.round_began);
         self.round_began = self.now;
         self.rounds += 1;
-        let (stripes, names, settings) = (&self.stripes, &self.names, &self.settings);
-        let clients: Vec<_> = self
+        let (stripes, names, settings) = (&mut self.stripes, &self.names, &self.settings);
+        let clients = self
             .flows
             .iter_mut()
-            .map(|(&client, flow)| {
-                let numbers = flow.stripes.clone();
-                let own = numbers.iter().filter_map(|number| stripes.get(number));
-                round::measure(&names[client], flow, settings[client], own, took)
-            })
-            .collect();
-        let fields = json!({"round": self.rounds, "seconds": took.as_secs_f64(), "clients": clients});
-        self.events.tell("round", fields, None);
+            .map(|(&client, flow)| round::measure(&names[client], flow, settings[client], stripes, took));
+        let round = Round { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
+        self.events.tell("round", round, None);
     }
 
     /// Reads tunings and does what they say.
@@ -83,9 +78,9 @@ impl Server {
         let setting = self.settings[client];
         for (place, number) in flow.stripes.iter().enumerate() {
             let share = setting.share(place, flow.stripes.len(), flow.segment);
-            if let Some(stripe) = self.stripes.get(number) {
+            if let Some(stripe) = self.stripes.get_mut(number) {
                 // A connection that is gone needs none.
-                let _ = window::set(stripe.channel.socket(), share, flow.segment);
+                let _ = stripe.window.set(stripe.channel.socket(), share, flow.segment);
             }
         }
     }

@@ -10,6 +10,10 @@ use super::server::Server;
 /// Who is told farewell has so long to close.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// What may come after a farewell, bytes: more than the buffers of both kernels hold as Linux sets them (32 MiB and 4 MiB),
+/// so who reads its refusal always can. Who sends more is cut off.
+const UNDER_WAY: usize = 64 << 20;
+
 impl Server {
     /// Tells clients what is delivered; ends streams that are complete or cannot be written.
     pub(super) fn tell_delivered(&mut self) {
@@ -112,6 +116,19 @@ impl Server {
         if failed {
             self.lose(number);
         }
+    }
+
+    /// Bytes came that are thrown away. False: that was too much, and the connection is gone.
+    pub(super) fn throw_away(&mut self, number: u64, bytes: usize) -> bool {
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return false;
+        };
+        stripe.thrown_away += bytes;
+        let goes_on = stripe.thrown_away <= UNDER_WAY;
+        if !goes_on {
+            self.lose(number);
+        }
+        goes_on
     }
 
     /// A connection is gone.

@@ -1,12 +1,13 @@
 //! One connection to the server, at the client.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use groupflow_protocol::gather::frame::Report;
-use groupflow_protocol::gather::{Decoder, Frame, Side};
+use groupflow_protocol::gather::{Decoder, Frame, Side, StripeId};
 use nix::errno::Errno;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
@@ -18,6 +19,8 @@ use crate::split::poller::Token;
 
 /// What is queued here at most: one block and what is said besides.
 const OUTBOX: usize = 64 << 10;
+/// More than a report takes.
+const ROOM: usize = 1024;
 /// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over a
 /// faster stripe.
 const UNSENT: libc::c_int = 16 << 10;
@@ -58,6 +61,8 @@ pub struct Link {
     /// What it is to carry.
     pub out: Outbox,
     told_end: bool,
+    /// The server was told how it fares when it was last asked.
+    reported: bool,
     before: TcpInfo,
     /// What its peer has acknowledged, and when that was seen to grow, or nothing to be under way.
     moved: (u64, Option<Instant>),
@@ -75,6 +80,7 @@ impl Link {
             decoder: Decoder::new(Side::Server),
             out: Outbox::new(OUTBOX),
             told_end: false,
+            reported: false,
             before: TcpInfo::default(),
             moved: (0, None),
         }
@@ -123,17 +129,41 @@ impl Link {
         now.saturating_duration_since(since) >= patience
     }
 
-    /// How it fares since it was last asked.
-    pub fn report(&mut self) -> Option<Report> {
+    /// How it fares since it was last asked, which the server is told if it carried anything, or has its `turn`.
+    pub fn report(&mut self, turn: bool) -> Option<Report> {
         let info = TcpInfo::of(self.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
-        Some(Report {
+        let report = Report {
             rtt_us: info.rtt_us,
             rto_us: info.rto_us,
             sent: info.sent.saturating_sub(before.sent),
             resent: info.resent.saturating_sub(before.resent),
-        })
+        };
+        // The last report was a segment, too.
+        let carried = report.sent > u32::from(self.reported);
+        self.reported = (carried || turn) && self.out.room() > ROOM;
+        if self.reported {
+            self.say(&Frame::Report(report));
+        }
+        Some(report)
     }
+}
+
+/// Those that take another block, first those with the least that TCP has not sent: it takes more than it can send,
+/// and that is late. Of those that send at once, a stream that is `spread` (because what one holds up can be made of
+/// what others bring) goes over the one with the fewest segments to be acknowledged, which hardly waits for a
+/// retransmission; another one over the first, for the fewer it is on the fewer can hold it up.
+pub fn taking(links: &BTreeMap<StripeId, Link>, spread: bool) -> Vec<StripeId> {
+    let taking = links.iter().filter(|(_, link)| link.takes());
+    by_turn(
+        taking.map(|(&id, link)| (id, TcpInfo::of(link.channel.socket()).unwrap_or_default())).collect(),
+        spread,
+    )
+}
+
+fn by_turn(mut links: Vec<(StripeId, TcpInfo)>, spread: bool) -> Vec<StripeId> {
+    links.sort_by_key(|(id, info)| (info.unsent, if spread { info.unacknowledged } else { 0 }, *id));
+    links.into_iter().map(|(id, _)| id).collect()
 }
 
 /// Begins to connect; the socket is writable when it is done or has failed.
@@ -146,15 +176,19 @@ pub fn connect(to: SocketAddrV4, congestion: Option<&str>, silence: Duration) ->
     if let Some(name) = congestion {
         set_option(&socket, libc::TCP_CONGESTION, name.as_ptr().cast(), name.len())?;
     }
-    let unsent: libc::c_int = UNSENT;
-    let value = std::ptr::addr_of!(unsent).cast();
-    set_option(&socket, libc::TCP_NOTSENT_LOWAT, value, std::mem::size_of_val(&unsent))?;
+    bound_unsent(&socket, UNSENT)?;
     match socket.connect(&to.into()) {
         Ok(()) => {}
         Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => {}
         Err(e) => return Err(e),
     }
     Ok(socket.into())
+}
+
+/// The kernel takes no more than so many bytes before it has sent them (TCP_NOTSENT_LOWAT).
+pub fn bound_unsent(socket: &Socket, most: libc::c_int) -> io::Result<()> {
+    let value = std::ptr::addr_of!(most).cast();
+    set_option(socket, libc::TCP_NOTSENT_LOWAT, value, std::mem::size_of_val(&most))
 }
 
 /// `value` points to `length` bytes that live through the call.
@@ -169,4 +203,53 @@ fn set_option(
         libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, name, value, length as libc::socklen_t)
     };
     Errno::result(result).map(drop).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::poller::Poller;
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    /// Connections to peers that read nothing.
+    fn open(count: u32) -> (BTreeMap<StripeId, Link>, Vec<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let mut poller = Poller::new().expect("epoll");
+        let mut peers = Vec::new();
+        let links = (0..count).map(|number| {
+            let socket = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+            peers.push(listener.accept().expect("accepted").0);
+            socket.set_nonblocking(true).expect("an option");
+            let token = poller.add(&socket, number).expect("registered");
+            let link = Link::new(Channel::begun(socket, None), token);
+            (StripeId(number), Link { stage: Stage::Open, writable: true, ..link })
+        });
+        (links.collect(), peers)
+    }
+
+    fn fill(link: &mut Link) {
+        while link.channel.write(&[7; 65_536]).is_ok() {}
+    }
+
+    #[test]
+    fn who_sends_at_once_is_first() {
+        let (mut links, peers) = open(3);
+        assert_eq!([false, true].map(|spread| taking(&links, spread)), [[0, 1, 2].map(StripeId); 2]);
+        fill(links.get_mut(&StripeId(0)).expect("there"));
+        assert_eq!([false, true].map(|spread| taking(&links, spread)), [[1, 2, 0].map(StripeId); 2]);
+        links.get_mut(&StripeId(1)).expect("there").writable = false;
+        assert_eq!(taking(&links, true), [2, 0].map(StripeId));
+        drop(peers);
+    }
+
+    #[test]
+    fn a_stream_that_is_spread_goes_where_the_fewest_segments_are_under_way() {
+        let link = |id, unsent, unacknowledged| {
+            (StripeId(id), TcpInfo { unsent, unacknowledged, ..TcpInfo::default() })
+        };
+        let links = vec![link(0, 0, 9), link(1, 0, 2), link(2, 500, 0), link(3, 0, 2)];
+        assert_eq!(by_turn(links.clone(), true), [1, 3, 0, 2].map(StripeId));
+        assert_eq!(by_turn(links, false), [0, 1, 3, 2].map(StripeId));
+    }
 }

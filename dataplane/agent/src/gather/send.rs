@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 
 use groupflow_protocol::gather::StreamId;
 use nix::errno::Errno;
@@ -21,7 +22,7 @@ use crate::split::{raise_descriptors, signals, system};
 pub fn run(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
-    let input = Input::open(args)?;
+    let input = Input::open(args.file.as_deref())?;
     let stream = StreamId(rand::random());
     let trust = args.secure.trust(args.to)?;
     let mut client = Client::new(args, trust, stream, input, signals).map_err(|e| system(&e))?;
@@ -47,12 +48,13 @@ impl Input {
         Input { file, shown: shown.to_owned() }
     }
 
-    fn open(args: &GatherSendArgs) -> Result<Input, AgentError> {
-        let opened = match &args.file {
+    /// A file, or stdin.
+    pub fn open(path: Option<&Path>) -> Result<Input, AgentError> {
+        let opened = match path {
             Some(path) => File::open(path),
             None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
         };
-        let shown = args.file.as_ref().map_or("stdin".to_owned(), |path| path.display().to_string());
+        let shown = path.map_or("stdin".to_owned(), |path| path.display().to_string());
         match opened {
             Ok(file) if file.metadata().is_ok_and(|about| about.is_dir()) => {
                 let cause = format!("{shown} is a directory");
@@ -64,6 +66,11 @@ impl Input {
                 Err(AgentError::new("input", cause, "check the path and its permissions"))
             }
         }
+    }
+
+    /// What becomes ready.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// Reads without waiting: `None`, nothing is there; 0, the end.

@@ -237,6 +237,12 @@ impl Server {
                 break;
             }
             match stripe.read(&mut scratch) {
+                Ok(Came::Bytes(count)) if stripe.farewell.is_some() => {
+                    brought += count;
+                    if !self.throw_away(number, count) {
+                        break;
+                    }
+                }
                 Ok(Came::Bytes(count)) => {
                     brought += count;
                     if let Err(error) = self.take(number, &scratch[..count]) {

@@ -9,6 +9,7 @@ use groupflow_protocol::gather::{Decoder, Frame, Side};
 
 use super::came::Came;
 use super::channel::Channel;
+use super::window::Window;
 use crate::split::outbox::Outbox;
 use crate::split::poller::Token;
 
@@ -34,8 +35,12 @@ pub struct Stripe {
     pub left: bool,
     /// It is closed when what it is told has gone out and the peer has closed; what comes is thrown away.
     pub farewell: Option<Instant>,
+    /// What came after the farewell, bytes.
+    pub thrown_away: usize,
     /// What its client last said of it.
     pub report: Report,
+    /// The window that it advertises.
+    pub window: Window,
     out: Outbox,
     told_end: bool,
 }
@@ -52,7 +57,9 @@ impl Stripe {
             readable: false,
             left: false,
             farewell: None,
+            thrown_away: 0,
             report: Report::default(),
+            window: Window::default(),
             out: Outbox::new(OUTBOX),
             told_end: false,
         }

@@ -8,12 +8,15 @@ use nix::errno::Errno;
 
 /// Offsets of `struct tcp_info`, which only ever grows at its end.
 mod at {
+    /// Two fields of four bits: the scale of the peer's windows, then that of ours.
+    pub const SCALES: usize = 6;
     pub const RTO: usize = 8;
     pub const RCV_MSS: usize = 8 + 3 * 4;
     pub const UNACKED: usize = 8 + 4 * 4;
     pub const RTT: usize = 8 + 15 * 4;
     pub const TOTAL_RETRANS: usize = 8 + 23 * 4;
     pub const BYTES_ACKED: usize = 120;
+    pub const NOTSENT: usize = 144;
     pub const DATA_SEGS_OUT: usize = 156;
     /// Since Linux 5.4.
     pub const SND_WND: usize = 228;
@@ -33,6 +36,8 @@ pub struct TcpInfo {
     pub own_segment: u32,
     /// Segments that are sent and not acknowledged.
     pub unacknowledged: u32,
+    /// Bytes that it was given and has not sent yet.
+    pub unsent: u32,
     /// Bytes that the peer has acknowledged, ever.
     pub acknowledged: u64,
     /// Segments sent again, ever.
@@ -43,6 +48,8 @@ pub struct TcpInfo {
     pub peer_window: u32,
     /// The window that was last advertised to the peer, bytes.
     pub own_window: u32,
+    /// It is told in units of two to the power of this, bytes.
+    pub own_scale: u8,
 }
 
 impl TcpInfo {
@@ -63,12 +70,22 @@ impl TcpInfo {
             rtt_us: number(at::RTT),
             own_segment: number(at::RCV_MSS),
             unacknowledged: number(at::UNACKED),
+            unsent: number(at::NOTSENT),
             acknowledged: long(at::BYTES_ACKED),
             resent: number(at::TOTAL_RETRANS),
             sent: number(at::DATA_SEGS_OUT),
             peer_window: number(at::SND_WND),
             own_window: number(at::RCV_WND),
+            own_scale: match cfg!(target_endian = "big") {
+                true => info[at::SCALES] & 15,
+                false => info[at::SCALES] >> 4,
+            },
         })
+    }
+
+    /// Whether `window` bytes is what the peer was last told, which is in whole units.
+    pub fn advertises(&self, window: u64) -> bool {
+        u64::from(self.own_window) == window.next_multiple_of(1 << self.own_scale)
     }
 }
 
@@ -89,7 +106,7 @@ mod tests {
         }
         let (near, far) = (TcpInfo::of(&stream).expect("known"), TcpInfo::of(&peer).expect("known"));
         assert!((1..1_000_000).contains(&near.rtt_us) && near.rto_us >= 1000, "{near:?}");
-        assert_eq!((near.sent, near.resent, far.sent), (5, 0, 0));
+        assert_eq!((near.sent, near.resent, near.unsent, far.sent), (5, 0, 0, 0));
         // The SYN counts.
         assert!((401..=501).contains(&near.acknowledged) && near.unacknowledged <= 1, "{near:?}");
         assert_eq!(near.peer_window, far.own_window, "{near:?} {far:?}");

@@ -1,8 +1,9 @@
 //! Tunings: `{"id": ..., "tune": [{"client": ..., "window": ..., "connections": ...}]}`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use groupflow_protocol::gather::ClientName;
+use serde_json::value::RawValue;
 use serde_json::Value;
 
 use super::window;
@@ -60,36 +61,42 @@ pub fn parse(
     settings: &[Setting],
     bounds: Bounds,
 ) -> (Value, Result<Vec<(usize, Setting)>, FieldError>) {
-    let value: Value = match serde_json::from_slice(line) {
-        Ok(value) => value,
+    let mut fields: BTreeMap<String, &RawValue> = match serde_json::from_slice(line) {
+        Ok(fields) => fields,
         Err(error) => {
-            let error = FieldError { field: "request".to_owned(), text: format!("is no JSON: {error}") };
-            return (Value::Null, Err(error));
+            let text = match error.is_data() {
+                true => "must be an object".to_owned(),
+                false => format!("is no JSON: {error}"),
+            };
+            return (Value::Null, Err(FieldError { field: "request".to_owned(), text }));
         }
     };
-    let id = value.get("id").cloned().unwrap_or(Value::Null);
-    (id, request(&value, clients, settings, bounds))
+    let id = fields.remove("id").and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or_default();
+    (id, request(fields, clients, settings, bounds))
 }
 
+/// Each change is read by itself: a tree of a thousand would cost more than to do what it says.
 fn request(
-    value: &Value,
+    mut fields: BTreeMap<String, &RawValue>,
     clients: &HashMap<ClientName, usize>,
     settings: &[Setting],
     bounds: Bounds,
 ) -> Result<Vec<(usize, Setting)>, FieldError> {
-    let mut fields = Fields::new("request", value)?;
-    let _ = fields.value("id");
-    if fields.value("tune").is_none() {
-        return Err(fields.wrong("tune", "a list"));
+    let wrong =
+        |field: &str, text: &str| FieldError { field: format!("request.{field}"), text: text.to_owned() };
+    let list = fields.remove("tune").and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok());
+    let list = list.filter(|list| list.len() <= MOST);
+    let list = list.ok_or_else(|| wrong("tune", &format!("must be a list of at most {MOST}")))?;
+    if let Some(key) = fields.keys().next() {
+        let key: String = key.chars().filter(|c| !c.is_control()).take(64).collect();
+        return Err(wrong(&key, "is unknown"));
     }
-    let list = fields.list("tune", MOST)?;
-    fields.finish()?;
     let mut changed: HashMap<usize, Setting> = HashMap::new();
-    for (index, value) in list.iter().enumerate() {
-        let path = format!("tune[{index}]");
-        let mut fields = Fields::new(&path, value)?;
-        let name = ClientName::parse(&fields.text("client", 255)?);
-        let number = name.and_then(|name| clients.get(&name).copied());
+    for (index, text) in list.into_iter().enumerate() {
+        // It is JSON already.
+        let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
+        let mut fields = Fields::new(format!("tune[{index}]"), &value)?;
+        let number = clients.get(fields.text("client", 255)?).copied();
         let number = number.ok_or_else(|| fields.wrong("client", "one of the server's list"))?;
         let mut setting = changed.get(&number).or(settings.get(number)).copied().unwrap_or_default();
         if let Some(connections) = fields.optional_number("connections", 1..=bounds.connections.into())? {
@@ -151,7 +158,7 @@ mod tests {
         let settings = [Setting { window: Some(4000), connections: 2 }, Setting::default()];
         let bounds = Bounds { connections: 16, buffer: Some(100_000) };
         type Expected = Result<Vec<(usize, Setting)>, &'static str>;
-        let cases: [(&str, Expected); 11] = [
+        let cases: [(&str, Expected); 14] = [
             (
                 r#"{"tune":[{"client":"a","window":8000}]}"#,
                 Ok(vec![(0, Setting { window: Some(8000), connections: 2 })]),
@@ -162,7 +169,10 @@ mod tests {
             ),
             (r#"{"tune":[]}"#, Ok(vec![])),
             ("[]", Err("request must be an object")),
-            ("{}", Err("request.tune must be a list")),
+            (r#"{"tune":7}"#, Err("request.tune must be a list of at most 65536")),
+            (r#"{"tune":[7]}"#, Err("tune[0] must be an object")),
+            (r#"{"tune":[{"client":"a","windows":4000}]}"#, Err("tune[0].windows is unknown")),
+            ("{}", Err("request.tune must be a list of at most 65536")),
             (r#"{"tune":[],"tun":1}"#, Err("request.tun is unknown")),
             (r#"{"tune":[{"client":"x"}]}"#, Err("tune[0].client must be one of the server's list")),
             (
@@ -186,6 +196,8 @@ mod tests {
             let (_, got) = parse(line.as_bytes(), &clients, &settings, bounds);
             assert_eq!(got.map_err(|e| e.to_string()), expected.map_err(str::to_owned), "{line}");
         }
+        let (id, got) = parse(b"{\"id\":[7],\"tune\":0}", &clients, &settings, bounds);
+        assert!(id == serde_json::json!([7]) && got.is_err());
         let (id, got) = parse(b"{\"id\":7,", &clients, &settings, bounds);
         assert!(id.is_null() && got.is_err_and(|e| e.to_string().starts_with("request is no JSON")));
     }

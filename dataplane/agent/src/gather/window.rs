@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use nix::errno::Errno;
 
+use super::tcp_info::TcpInfo;
+
 /// The least that the kernel lets a window be clamped to (half of SOCK_MIN_RCVBUF).
 pub const LEAST: u64 = 1152;
 /// The most that is set.
@@ -13,8 +15,8 @@ pub const MOST: u64 = 1 << 30;
 const FRAME: u64 = 2304;
 /// Not in libc: gives SO_RCVBUF back to the kernel (asm-generic/socket.h, since Linux 5.15).
 const SO_BUF_LOCK: libc::c_int = 72;
-/// Of SO_BUF_LOCK: SO_RCVBUF was set (SOCK_RCVBUF_LOCK).
-const RCVBUF_LOCK: libc::c_int = 2;
+/// A buffer of up to so many times what is needed stays as it is: a window that goes up and down costs one call.
+const ROOMY: u64 = 2;
 /// What the kernel's autotuning begins with (the default of tcp_rmem[1], 128 KiB), before it is doubled.
 const START: libc::c_int = 64 << 10;
 
@@ -24,33 +26,53 @@ pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
     set_option(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
 }
 
-/// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right. `segment`:
-/// bytes of those that come; 0: not known.
-///
-/// SO_RCVBUF switches the kernel's autotuning off, which would lift the clamp again, and bounds memory at
-/// twice the window, or at what its segments take, if that is more; the clamp makes the window exact. A
-/// window grows at once, as segments come; it shrinks as what was promised before comes.
-pub fn set(stream: &impl AsFd, window: Option<u64>, segment: u64) -> io::Result<()> {
-    match window {
-        Some(window) => {
-            set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(buffer(window, segment)))?;
-            set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))
-        }
-        None if option(stream, libc::SOL_SOCKET, SO_BUF_LOCK)? & RCVBUF_LOCK == 0 => Ok(()),
-        None => {
-            // From a small buffer, autotuning never sees that more would help.
-            set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
-            set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
-            set_option(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)
-        }
-    }
+/// The window of a connection: what it was set to, so that nothing is set twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Window {
+    /// SO_RCVBUF and TCP_WINDOW_CLAMP, bytes; 0: the kernel's.
+    buffer: u64,
+    clamp: u64,
 }
 
-/// Sets the window again if the clamp is another one: the kernel moves it when segments of another size come.
-pub fn keep(stream: &impl AsFd, window: u64, segment: u64) -> io::Result<()> {
-    match option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)? == bytes(window) {
-        true => Ok(()),
-        false => set(stream, Some(window), segment),
+impl Window {
+    /// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right. `segment`:
+    /// bytes of those that come; 0: not known.
+    ///
+    /// SO_RCVBUF switches the kernel's autotuning off, which would lift the clamp again, and bounds memory; the
+    /// clamp makes the window exact. A window grows at once, as segments come; it shrinks as what was promised
+    /// before comes.
+    pub fn set(&mut self, stream: &impl AsFd, window: Option<u64>, segment: u64) -> io::Result<()> {
+        match window {
+            Some(window) => {
+                let needed = buffer(window, segment);
+                if !(needed..=ROOMY * needed).contains(&self.buffer) {
+                    set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(needed))?;
+                    self.buffer = needed;
+                }
+                if self.clamp != window {
+                    set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))?;
+                    self.clamp = window;
+                }
+            }
+            None if *self == Window::default() => {}
+            None => {
+                // From a small buffer, autotuning never sees that more would help.
+                set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
+                set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
+                set_option(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
+                *self = Window::default();
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, every now and then: the kernel moves the clamp when segments of another size come. Where the
+    /// peer was told what was set, it did not.
+    pub fn keep(&mut self, stream: &impl AsFd, window: u64, segment: u64, known: &TcpInfo) -> io::Result<()> {
+        if self.clamp == window && !known.advertises(window) {
+            self.clamp = option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
+        }
+        self.set(stream, Some(window), segment)
     }
 }
 
@@ -93,7 +115,6 @@ fn option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Resu
 
 #[cfg(test)]
 mod tests {
-    use super::super::tcp_info::TcpInfo;
     use super::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
@@ -116,22 +137,33 @@ mod tests {
     struct Rig {
         server: TcpStream,
         client: TcpStream,
+        window: Window,
         /// Kept as the server keeps it, every now and then.
         kept: Option<u64>,
     }
 
+    /// The client's end and the server's.
+    fn connected(most: Option<u64>) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        socket2::SockRef::from(&listener).set_mss(SEGMENT).expect("an option");
+        if let Some(most) = most {
+            prepare(&listener, most).expect("an option");
+        }
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        (client, listener.accept().expect("accepted").0)
+    }
+
     impl Rig {
         fn new(most: Option<u64>) -> Rig {
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-            socket2::SockRef::from(&listener).set_mss(SEGMENT).expect("an option");
-            if let Some(most) = most {
-                prepare(&listener, most).expect("an option");
-            }
-            let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
-            let (server, _) = listener.accept().expect("accepted");
+            let (client, server) = connected(most);
             let mut writer = client.try_clone().expect("a copy");
             std::thread::spawn(move || while writer.write_all(&[7; 8192]).is_ok() {});
-            Rig { server, client, kept: None }
+            Rig { server, client, window: Window::default(), kept: None }
+        }
+
+        fn set(&mut self, window: Option<u64>) {
+            self.window.set(&self.server, window, 0).expect("set");
+            self.kept = window;
         }
 
         /// Reads until the client was told a window that `fits`; fails when it never is.
@@ -141,7 +173,8 @@ mod tests {
                 let count = self.server.read(&mut buffer).expect("read");
                 assert!(count > 0, "the client sends");
                 if let Some(window) = self.kept {
-                    keep(&self.server, window, 0).expect("kept");
+                    let known = TcpInfo::of(&self.server).expect("known");
+                    self.window.keep(&self.server, window, 0, &known).expect("kept");
                 }
                 let told = TcpInfo::of(&self.client).expect("known").peer_window;
                 if fits(told) {
@@ -156,8 +189,7 @@ mod tests {
     fn the_window_that_the_peer_is_told_follows_up_and_down() {
         let mut rig = Rig::new(Some(1 << 20));
         for window in [64_000, 16_000, 200_000, 8_000, 100_000, 2_896] {
-            set(&rig.server, Some(window), 0).expect("set");
-            rig.kept = Some(window);
+            rig.set(Some(window));
             // A scale of 4: the window is told in units of 16 bytes.
             rig.until(|told| u64::from(told).abs_diff(window) <= 16);
             // And there it stays.
@@ -171,21 +203,41 @@ mod tests {
     #[test]
     fn the_kernel_tunes_again_when_the_window_is_given_back() {
         let mut rig = Rig::new(None);
-        set(&rig.server, Some(8_000), 0).expect("set");
-        rig.kept = Some(8_000);
+        rig.set(Some(8_000));
         rig.until(|told| told < 10_000);
-        set(&rig.server, None, 0).expect("set");
-        rig.kept = None;
+        rig.set(None);
         rig.until(|told| told > 100_000);
     }
 
     #[test]
     fn a_clamp_that_was_moved_is_set_again() {
-        let rig = Rig::new(None);
-        set(&rig.server, Some(8_000), 0).expect("set");
+        let mut rig = Rig::new(None);
+        rig.set(Some(8_000));
+        rig.until(|told| told < 10_000);
         set_option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
-        keep(&rig.server, 8_000, 0).expect("kept");
+        // As soon as the window is seen to be another one.
+        rig.kept = None;
+        rig.until(|told| told > 10_000);
+        rig.kept = Some(8_000);
+        rig.until(|told| told < 10_000);
         let clamp = option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
         assert_eq!(clamp, 8_000);
+    }
+
+    #[test]
+    fn the_buffer_stays_while_it_is_enough_and_not_far_too_much() {
+        // Nothing comes: segments make the kernel move the clamp.
+        let (_client, server) = connected(None);
+        let mut set = Window::default();
+        // The kernel doubles it.
+        for (window, buffer) in
+            [(30_000, 60_000), (16_000, 60_000), (15_000, 60_000), (14_000, 28_000), (20_000, 40_000)]
+        {
+            set.set(&server, Some(window), 0).expect("set");
+            let got = option(&server, libc::SOL_SOCKET, libc::SO_RCVBUF).expect("known");
+            assert_eq!(got, buffer, "{window}");
+            let clamp = option(&server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
+            assert_eq!(clamp, window as libc::c_int);
+        }
     }
 }

@@ -148,7 +148,7 @@ impl SessionSpec {
             cache_bytes,
             history_bytes,
             allowance_bytes,
-            congestion,
+            congestion: congestion.map(str::to_owned),
             // The kernel doubles what it is told, for its own overhead.
             send_buffer: send_buffer.map(|n| n as usize),
             receive_buffer: receive_buffer.map(|n| n as usize),
@@ -207,7 +207,7 @@ fn neighbours(fields: &mut Fields<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
 fn branches(fields: &mut Fields<'_>) -> Result<Vec<BranchSpec>, FieldError> {
     let mut branches: Vec<BranchSpec> = Vec::new();
     for (index, value) in fields.list("branches", MAX_BRANCHES)?.iter().enumerate() {
-        let mut fields = Fields::new(&format!("session.branches[{index}]"), value)?;
+        let mut fields = Fields::new(format!("session.branches[{index}]"), value)?;
         let kind = fields.word("kind", &["agent", "member"], None)?;
         let name = fields.text("name", MAX_NAME)?.to_owned();
         if name.chars().any(char::is_control) {

@@ -1,6 +1,5 @@
 //! Reads a JSON object field by field; what is missing, wrong or unknown is named.
 
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
@@ -21,15 +20,15 @@ pub struct FieldError {
 pub struct Fields<'a> {
     path: String,
     object: &'a Map<String, Value>,
-    read: BTreeSet<&'static str>,
+    read: Vec<&'static str>,
 }
 
 impl<'a> Fields<'a> {
     /// An object at `path`.
-    pub fn new(path: &str, value: &'a Value) -> Result<Fields<'a>, FieldError> {
+    pub fn new(path: impl Into<String>, value: &'a Value) -> Result<Fields<'a>, FieldError> {
         match value {
-            Value::Object(object) => Ok(Fields { path: path.to_owned(), object, read: BTreeSet::new() }),
-            _ => Err(FieldError { field: path.to_owned(), text: "must be an object".to_owned() }),
+            Value::Object(object) => Ok(Fields { path: path.into(), object, read: Vec::new() }),
+            _ => Err(FieldError { field: path.into(), text: "must be an object".to_owned() }),
         }
     }
 
@@ -44,7 +43,7 @@ impl<'a> Fields<'a> {
 
     /// The value; null is as good as absent.
     pub fn value(&mut self, field: &'static str) -> Option<&'a Value> {
-        self.read.insert(field);
+        self.read.push(field);
         self.object.get(field).filter(|value| !value.is_null())
     }
 
@@ -54,10 +53,9 @@ impl<'a> Fields<'a> {
         field: &'static str,
         range: RangeInclusive<u64>,
     ) -> Result<Option<u64>, FieldError> {
-        let wrong = format!("a number from {} to {}", range.start(), range.end());
         match self.value(field).map(|value| value.as_u64().filter(|n| range.contains(n))) {
             None => Ok(None),
-            Some(None) => Err(self.wrong(field, &wrong)),
+            Some(None) => Err(self.no_number(field, &range)),
             Some(number) => Ok(number),
         }
     }
@@ -69,9 +67,12 @@ impl<'a> Fields<'a> {
         range: RangeInclusive<u64>,
         default: Option<u64>,
     ) -> Result<u64, FieldError> {
-        let wrong = format!("a number from {} to {}", range.start(), range.end());
-        let number = self.optional_number(field, range)?.or(default);
-        number.ok_or_else(|| self.wrong(field, &wrong))
+        let number = self.optional_number(field, range.clone())?.or(default);
+        number.ok_or_else(|| self.no_number(field, &range))
+    }
+
+    fn no_number(&self, field: &str, range: &RangeInclusive<u64>) -> FieldError {
+        self.wrong(field, &format!("a number from {} to {}", range.start(), range.end()))
     }
 
     /// A text of 1 to `longest` bytes that may be absent.
@@ -79,16 +80,16 @@ impl<'a> Fields<'a> {
         &mut self,
         field: &'static str,
         longest: usize,
-    ) -> Result<Option<String>, FieldError> {
+    ) -> Result<Option<&'a str>, FieldError> {
         match self.value(field) {
             None => Ok(None),
-            Some(Value::String(text)) if (1..=longest).contains(&text.len()) => Ok(Some(text.clone())),
+            Some(Value::String(text)) if (1..=longest).contains(&text.len()) => Ok(Some(text)),
             Some(_) => Err(self.wrong(field, &format!("a text of 1 to {longest} bytes"))),
         }
     }
 
     /// A text of 1 to `longest` bytes.
-    pub fn text(&mut self, field: &'static str, longest: usize) -> Result<String, FieldError> {
+    pub fn text(&mut self, field: &'static str, longest: usize) -> Result<&'a str, FieldError> {
         let text = self.optional_text(field, longest)?;
         text.ok_or_else(|| self.wrong(field, &format!("a text of 1 to {longest} bytes")))
     }
@@ -130,7 +131,7 @@ impl<'a> Fields<'a> {
 
     /// Nothing may be left.
     pub fn finish(self) -> Result<(), FieldError> {
-        match self.object.keys().find(|key| !self.read.contains(key.as_str())) {
+        match self.object.keys().find(|key| !self.read.contains(&key.as_str())) {
             None => Ok(()),
             Some(key) => {
                 let key: String = key.chars().filter(|c| !c.is_control()).take(64).collect();

@@ -5,5 +5,6 @@ mod harness;
 mod library;
 mod proxy;
 mod refusals;
+mod reports;
 mod streams;
 mod tls;

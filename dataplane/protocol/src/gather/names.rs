@@ -1,6 +1,9 @@
 //! Who a client is.
 
+use std::borrow::Borrow;
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 /// The longest name.
 pub const MAX_NAME: usize = 64;
@@ -28,6 +31,13 @@ impl ClientName {
     }
 }
 
+/// So that a list is searched with what somebody wrote, which need not be a name.
+impl Borrow<str> for ClientName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for ClientName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -35,7 +45,8 @@ impl fmt::Display for ClientName {
 }
 
 /// What a client proves itself with: 1 to 255 hexadecimal digits. Its text is never shown.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Token(String);
 
 impl Token {
@@ -51,6 +62,20 @@ impl Token {
     /// The digits, in lower case.
     pub fn digits(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<Token> for String {
+    fn from(token: Token) -> String {
+        token.0
+    }
+}
+
+impl TryFrom<String> for Token {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Token, String> {
+        Token::parse(&text).ok_or_else(|| format!("a token is {}", Token::RULE))
     }
 }
 
