@@ -1,0 +1,202 @@
+"""`groupflow probe`: how large socket buffers and how many TCP connections the way to a host needs."""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.tcp import size
+from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
+
+if TYPE_CHECKING:
+    from groupflow.probe.model import Cell, Probe
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "probe",
+        "measure which socket buffers and how many connections the way to a host needs",
+        example="groupflow probe --serve                      (there; it tells its token)\n"
+        "         groupflow probe 10.0.2.1 --token c0ffee      (here)",
+    )
+    add = parser.add_argument
+    add("host", nargs="?", metavar="HOST[:PORT]", help="where `groupflow probe --serve` runs")
+    add(
+        "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""),
+        help="of the server (default: $GROUPFLOW_TOKEN; a server without one makes one and tells it)",
+    )  # fmt: skip
+    add("--json", action="store_true", help="print the result as JSON")
+    _measure_arguments(parser)
+    serve = parser.add_argument_group("the far side")
+    serve.add_argument(
+        "--serve", action="store_true", help="be measured, one client at a time, until stopped"
+    )
+    serve.add_argument("--listen", default="0.0.0.0", metavar="IP", help="(default: all)")
+    serve.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def _measure_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("what is measured")
+    add = group.add_argument
+    add(
+        "--buffers", type=_sizes, default=BUFFERS, metavar="SIZE,...",
+        help="of a connection, like 64KiB,256KiB; kernel: it adapts them (default: 16 KiB to 4 MiB by fours)",
+    )  # fmt: skip
+    add(
+        "--connections", type=_numbers, default=CONNECTIONS, metavar="N,...",
+        help="(default: 1,2,4,8,16)",
+    )  # fmt: skip
+    add("--seconds", type=float, default=30.0, help="for everything together (default: %(default)g)")
+    add(
+        "--within", type=float, default=10.0, metavar="PERCENT",
+        help="what is that much slower than the best is as good (default: %(default)g)",
+    )  # fmt: skip
+    add("--timeout", type=float, default=5.0, metavar="SECONDS", help="for any answer (default: %(default)g)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from groupflow.probe.errors import ProbeError, RefusedError
+
+    if args.serve == (args.host is not None):
+        raise CommandError("name a HOST to measure the way to, or --serve to be measured", REFUSED)
+    try:
+        return asyncio.run(_serve(args)) if args.serve else _probe(args)
+    except ProbeError as error:
+        raise CommandError(str(error), REFUSED if isinstance(error, RefusedError) else 1) from None
+
+
+async def _serve(args: argparse.Namespace) -> int:
+    from groupflow.probe.server import ServeOptions, Server
+    from groupflow.probe.wire import new_token
+
+    logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    made = "" if args.token else new_token()
+    async with Server(ServeOptions(args.listen, args.port, args.token or made)) as server:
+        told = {"event": "ready", "listen": args.listen, "port": server.port} | (
+            {"token": made} if made else {}
+        )
+        if args.json:
+            print(json.dumps(told), flush=True)
+        else:
+            known = f"clients pass --token {made}" if made else "clients pass its token"
+            print(f"probe: listening at {args.listen}:{server.port}, {known}", flush=True)
+        await stop.wait()
+    return OK
+
+
+def _probe(args: argparse.Namespace) -> int:
+    if not args.token:
+        raise CommandError(
+            "no token; pass the one that the server told, with --token or GROUPFLOW_TOKEN", REFUSED
+        )
+    host, port = _address(args.host)
+    probe = asyncio.run(_measure(host, port, args.token, _options(args)))
+    if args.json:
+        print(json.dumps(asdict(probe) | {"in_flight": probe.in_flight}))
+    else:
+        _show(probe)
+    return OK
+
+
+def _options(args: argparse.Namespace) -> ProbeOptions:
+    from groupflow.probe.errors import ProbeError
+
+    within = args.within / 100
+    try:
+        adapted = args.buffers == ()
+        buffers = args.buffers or BUFFERS
+        return ProbeOptions(buffers, args.connections, args.seconds, within, args.timeout, adapted)
+    except ProbeError as error:
+        raise CommandError(str(error), USAGE) from None
+
+
+async def _measure(host: str, port: int, token: str, options: ProbeOptions) -> "Probe":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from groupflow.probe.client import measure
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"{host}:{port}", total=None)
+
+        def told(done: int, of: int, cell: "Cell") -> None:
+            bar.update(task, completed=done, total=of, description=_cell(cell))
+
+        return await measure(host, port, token=token, options=options, on_cell=told)
+
+
+def _show(probe: "Probe") -> None:
+    from groupflow.cli.tables import print_pairs, print_table
+
+    numbers = sorted({cell.connections for cell in probe.cells})
+    rows = [
+        {"buffer": _size(buffer)}
+        | {str(c.connections): f"{c.bps / 1e6:.1f}" for c in probe.cells if c.buffer == buffer}
+        for buffer in sorted({cell.buffer for cell in probe.cells if cell.buffer is not None})
+    ]
+    kernels = [probe.kernel, *(cell for cell in probe.cells if cell.buffer is None)]
+    rows.append({"buffer": "kernel's"} | {str(c.connections): f"{c.bps / 1e6:.1f}" for c in kernels})
+    buffer = _size(probe.buffer) if probe.buffer else "buffers that the kernel adapts"
+    print("Mb/s by socket buffer and number of connections")
+    print_table(rows, ["buffer", *map(str, numbers)])
+    print()
+    print_pairs(
+        {
+            "recommended": f"{probe.connections} connections, {buffer} each",
+            "throughput": f"{probe.bps / 1e6:.1f} Mb/s",
+            "round trip": f"{1000 * probe.rtt_s:.2f} ms",
+            "in flight": f"{_size(probe.in_flight)} at that throughput",
+        }
+    )
+    for warning in probe.warnings:
+        print(f"warning: {warning}")
+
+
+def _cell(cell: "Cell") -> str:
+    buffer = "the kernel's" if cell.buffer is None else _size(cell.buffer)
+    return f"{cell.connections} connections, {buffer}: {cell.bps / 1e6:.1f} Mb/s"
+
+
+def _size(count: int) -> str:
+    """Bytes for people."""
+    for unit, scale in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale:
+            return f"{count / scale:.4g} {unit}"
+    return f"{count} B"
+
+
+def _address(text: str) -> tuple[str, int]:
+    """HOST, HOST:PORT, or [IPv6]:PORT."""
+    if text.count(":") > 1 and not text.startswith("["):
+        return text, PORT  # an IPv6 address without a port
+    host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not colon:
+        host, port = text, str(PORT)
+    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
+        raise CommandError(f"{text}: no address; write HOST, HOST:PORT or [IPV6]:PORT", REFUSED)
+    return host.strip("[]"), int(port)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    if text == "kernel":
+        return ()
+    return tuple(size(item) for item in text.split(","))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    if not all(item.isdecimal() for item in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} are no numbers; write like 1,2,4")
+    return tuple(int(item) for item in text.split(","))

@@ -1,0 +1,25 @@
+"""Which socket buffer and how many TCP connections a path needs, by measuring it (docs/probe.md).
+
+probe = await groupflow.probe.measure("10.0.2.1", token=token)
+probe.buffer, probe.connections
+"""
+
+from groupflow.probe.client import measure
+from groupflow.probe.errors import BusyError, ProbeError, RefusedError
+from groupflow.probe.model import PORT, Cell, Probe, ProbeOptions
+from groupflow.probe.recommend import recommend
+from groupflow.probe.server import ServeOptions, Server
+
+__all__ = [
+    "PORT",
+    "BusyError",
+    "Cell",
+    "Probe",
+    "ProbeError",
+    "ProbeOptions",
+    "RefusedError",
+    "ServeOptions",
+    "Server",
+    "measure",
+    "recommend",
+]

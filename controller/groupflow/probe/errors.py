@@ -1,0 +1,13 @@
+"""What can go wrong with a probe. Every message is one line: cause; cure."""
+
+
+class ProbeError(Exception):
+    """A path could not be measured, or nothing can be served."""
+
+
+class RefusedError(ProbeError):
+    """The far side does not serve this client: trying again without a change will not help."""
+
+
+class BusyError(ProbeError):
+    """The far side measures with someone else."""

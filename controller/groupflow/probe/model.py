@@ -1,0 +1,102 @@
+"""What a probe is asked, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from groupflow.probe.errors import ProbeError
+
+PORT = 26495
+KIB, MIB = 1 << 10, 1 << 20
+BUFFERS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
+CONNECTIONS = (1, 2, 4, 8, 16)
+LEAST_BUFFER, MOST_BUFFER = 4 * KIB, 64 * MIB
+MOST_CONNECTIONS = 64
+LEAST_CELL_S = 0.1
+MOST_CELL_S = 30.0
+WARM_UP = 0.4
+"""of a cell's time, that does not count: windows open"""
+
+
+@dataclass(frozen=True)
+class ProbeOptions:
+    """What is measured, and for how long. Raises ProbeError where that cannot be."""
+
+    buffers: tuple[int, ...] = BUFFERS
+    """bytes of a connection, at both ends, as a program asks for them"""
+    connections: tuple[int, ...] = CONNECTIONS
+    seconds: float = 30.0
+    """for all cells together"""
+    within: float = 0.1
+    """what is that much slower than the best is as good"""
+    timeout: float = 5.0
+    """seconds to wait for any answer"""
+    adapted: bool = False
+    """the kernel adapts all buffers, whatever `buffers` says: only a number of connections is looked for"""
+
+    def __post_init__(self) -> None:
+        for buffer in self.buffers:
+            if not LEAST_BUFFER <= buffer <= MOST_BUFFER:
+                raise ProbeError(f"a buffer of {buffer} bytes; choose {LEAST_BUFFER} to {MOST_BUFFER}")
+        for number in self.connections:
+            if not 1 <= number <= MOST_CONNECTIONS:
+                raise ProbeError(f"{number} connections; choose 1 to {MOST_CONNECTIONS}")
+        if not self.buffers or not self.connections:
+            raise ProbeError("nothing to measure; name a buffer and a number of connections at least")
+        if not 0 <= self.within < 1:
+            raise ProbeError(f"within {self.within:g} of the best; choose 0 to below 1")
+        if not 0 < self.timeout <= MOST_CELL_S:
+            raise ProbeError(f"a timeout of {self.timeout:g} s; choose above 0 to {MOST_CELL_S:g} s")
+        if not LEAST_CELL_S <= self.cell_s <= MOST_CELL_S:
+            raise ProbeError(
+                f"{self.seconds:g} s for {self.cells} measurements are {self.cell_s:.2g} s each;"
+                f" choose {LEAST_CELL_S * self.cells:.1f} to {MOST_CELL_S * self.cells:.0f} s"
+            )
+
+    @property
+    def cells(self) -> int:
+        """The most that are measured: the grid, half the buffer that it finds, and the kernel's choice."""
+        if self.adapted:
+            return len(set(self.connections))
+        return len(set(self.buffers)) * len(set(self.connections)) + 2
+
+    @property
+    def cell_s(self) -> float:
+        """Of each."""
+        return self.seconds / self.cells
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One buffer with one number of connections, measured."""
+
+    buffer: int | None
+    """bytes that a program asks for; None: the kernel adapts it"""
+    connections: int
+    bps: float
+    """payload bits that the far program got a second, of all connections together"""
+    busy: float = 0.0
+    """share of a core that the busier of both programs had: near 1, the machine is measured, not the path"""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What to use on a path, and why."""
+
+    buffer: int
+    """bytes to set SO_SNDBUF and SO_RCVBUF to, of each connection; 0: leave them to the kernel"""
+    connections: int
+    bps: float
+    """with these"""
+    rtt_s: float
+    """the shortest that was seen"""
+    cells: tuple[Cell, ...]
+    """the grid, and half the recommended buffer where that was tried"""
+    kernel: Cell
+    """one connection whose buffers the kernel adapts"""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def in_flight(self) -> int:
+        """The bandwidth-delay product: bytes on the way at this rate."""
+        return round(self.bps / 8 * self.rtt_s)

@@ -1,0 +1,110 @@
+"""TCP sockets whose buffers are set, and what the kernel gave of them.
+
+Linux bounds what SO_SNDBUF and SO_RCVBUF ask for by net.core.wmem_max and net.core.rmem_max, and doubles it,
+to have room for its own bookkeeping (socket(7)): half of what getsockopt tells is what a program got.
+A buffer that is set is not adapted any more. It has to be set before the connection is made: the handshake
+tells by how many bits windows are shifted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+from groupflow.probe.errors import ProbeError
+
+SEND_LIMIT, RECEIVE_LIMIT = "net.core.wmem_max", "net.core.rmem_max"
+BACKLOG = 128
+CHUNK = 256 << 10
+"""bytes that are sent or taken at once"""
+_RESET = struct.pack("ii", 1, 0)
+
+
+def granted(option: int, buffers: Iterable[int]) -> list[int]:
+    """What programs here get that ask for so many bytes of SO_SNDBUF or SO_RCVBUF."""
+    found: list[int] = []
+    for buffer in buffers:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, option, buffer)
+            found.append(min(buffer, sock.getsockopt(socket.SOL_SOCKET, option) // 2))
+    return found
+
+
+def listen(host: str, port: int, buffer: int | None) -> socket.socket:
+    """Connections that it takes have such a receive buffer; None: one that the kernel adapts. Raises
+    ProbeError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        sock.bind((host, port))
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ProbeError(
+            f"cannot listen at {host}:{port}: {reason(error)}; choose another --listen or --port"
+        ) from None
+    sock.setblocking(False)
+    return sock
+
+
+async def connect(host: str, port: int, patience: float, buffer: int | None = None) -> socket.socket:
+    """A connection whose send buffer is set, or adapted by the kernel. Raises ProbeError."""
+    where = f"{host}:{port}"
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(patience):
+            addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            for place, (family, _, _, _, address) in enumerate(addresses, 1):
+                try:
+                    return await _connect(family, address, buffer)
+                except OSError:
+                    if place == len(addresses):
+                        raise
+            raise OSError(f"{host} has no address")
+    except TimeoutError:
+        raise ProbeError(
+            f"{where}: no answer within {patience:g} s; check the address, and that firewalls let TCP port"
+            f" {port} through"
+        ) from None
+    except socket.gaierror as error:
+        raise ProbeError(f"{where}: {error.strerror}; check the name or write the address") from None
+    except UnicodeError:  # of a name that cannot be one
+        raise ProbeError(f"{where}: no name of a host; check it or write the address") from None
+    except ConnectionRefusedError:
+        raise ProbeError(
+            f"{where}: connection refused; start `groupflow probe --serve` there, or name its port"
+        ) from None
+    except OSError as error:
+        raise ProbeError(f"{where}: {reason(error)}; check the address and the way to it") from None
+
+
+async def _connect(family: int, address: Any, buffer: int | None) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        if buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
+        await asyncio.get_running_loop().sock_connect(sock, address)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def reset(sock: socket.socket) -> None:
+    """Closes it at once: what waits in its buffer is not to be in the way of what is measured next."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    finally:
+        sock.close()
+
+
+def reason(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
