@@ -219,9 +219,11 @@ impl AtHand<'_> {
         }
     }
 
-    /// Runs egress, as [`Pipeline::egress_into`]. A packet that is not [`AtHand::unicast`] is dropped.
+    /// Runs egress, as [`Pipeline::egress_into`]. Only for a packet that [`AtHand::unicast`] told of: of any other it loses
+    /// what else ingress asked for.
     #[inline]
     pub fn pass(self, departure: &Departure, frame: &mut Frame) -> Outcome {
+        debug_assert!(self.unicast().is_some(), "it has to be held");
         let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
         let (mut parts, native) = pipeline.parts();
         match (native, interpreted) {

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// A point in time, or a span of it, in nanoseconds. The origin is the owner's choice.
 ///
 /// Arithmetic saturates: 2^64 ns are 584 years, so a saturated value means "never".
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Nanos(pub u64);
 
 impl Nanos {

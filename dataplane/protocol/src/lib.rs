@@ -14,6 +14,8 @@
 //! | [`split::Stream`] | a TCP connection that is split at agents, as offsets |
 //! | [`gather::Outgoing`], [`gather::Incoming`] | a stream over several TCP connections: who sends it, who gathers it |
 //! | [`bone::Hub`], [`bone::Rim`] | a file to many caches in rounds: who sends it, who receives it |
+//! | [`tree::Dispatcher`] | who keeps a clustered tree of hosts |
+//! | [`tree::Node`] | a host in it, which takes a stream and passes it on |
 
 pub mod acks;
 pub mod assembly;
@@ -48,6 +50,7 @@ pub mod store;
 mod stream_cache;
 mod stream_table;
 pub mod transmit;
+pub mod tree;
 mod watch;
 pub mod wire;
 

@@ -1,0 +1,203 @@
+//! A host joins: it measures how far the heads of a cluster and of those below it are, goes on to the nearest, and
+//! so down, until none is nearer. There it is taken in if it is near enough, or founds a cluster below.
+
+use super::*;
+
+/// How far a host has come.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Joining {
+    join: Join,
+    /// When it was heard of last.
+    pub(super) since: Nanos,
+    measured: Vec<(HostId, Nanos)>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Stage {
+    /// It measures heads: which cluster?
+    Cluster,
+    /// It measures hosts of this one: which parent?
+    Parent,
+}
+
+impl Dispatcher {
+    pub(super) fn on_join(&mut self, now: Nanos, from: HostId, mut join: Join) {
+        if join.token != self.token {
+            let text = format!("the token of {from} is another one");
+            return self.refuse(from, RefusalCode::WrongToken, text);
+        }
+        if join.peer.host != from || self.tree.get(from).is_some_and(|member| self.is_source(member)) {
+            let text = format!("join.host: {} comes from {from}", join.peer.host);
+            return self.refuse(from, RefusalCode::BadMessage, text);
+        }
+        join.capacity = join.capacity.min(self.policy.max_children);
+        // Who is here already has begun again, and still needs what comes next.
+        if self.tree.get(from).is_some() {
+            self.tree.send_away(from, now + self.policy.patience);
+            self.remove(now, from);
+        }
+        self.joins.remove(&from);
+        if self.ended {
+            return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
+        }
+        if self.founder.is_some_and(|(founder, _)| founder == from) {
+            self.founder = None;
+            self.take_head(now, &join);
+            return self.retry(now);
+        }
+        if self.joins.len() >= self.policy.max_joins && !self.joins.contains_key(&from) {
+            let text = format!("{} hosts are joining, as many as may", self.joins.len());
+            return self.refuse(from, RefusalCode::Busy, text);
+        }
+        let there = |below: &Below| join.router.is_some() && below.router == join.router;
+        let elsewhere = self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster);
+        let shares = self.shares_router(&join) && self.has_place(now, join.capacity);
+        if let Some(cluster) = elsewhere.filter(|_| !shares) {
+            return self.tell(from, ToHost::Redirect(cluster));
+        }
+        let (stage, asked) = match shares {
+            true => (Stage::Parent, self.candidates(now)),
+            false => (Stage::Cluster, self.heads()),
+        };
+        self.joins.insert(from, Joining { join, since: now, measured: Vec::new(), stage });
+        self.tell(from, ToHost::Probe(asked));
+    }
+
+    pub(super) fn on_measured(&mut self, now: Nanos, from: HostId, measured: Vec<(HostId, Nanos)>) {
+        let Some(mut joining) = self.joins.remove(&from) else {
+            let text = format!("measured: {from} is not joining");
+            return self.refuse(from, RefusalCode::BadMessage, text);
+        };
+        joining.since = now;
+        let asked = 1 + self.policy.probes.max(2 * self.policy.max_clusters);
+        joining.measured.extend(measured.into_iter().take(asked));
+        match joining.stage {
+            Stage::Cluster => self.choose_cluster(now, from, joining),
+            Stage::Parent => self.take_in(now, joining),
+        }
+    }
+
+    /// Down to a nearer cluster, into this one, or a new one below it.
+    fn choose_cluster(&mut self, now: Nanos, from: HostId, mut joining: Joining) {
+        let to =
+            |host: HostId| joining.measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
+        let own = self.tree.head().and_then(to).unwrap_or(Nanos::MAX);
+        let nearest = self.below.iter().filter_map(|(&id, below)| Some((to(below.head.host)?, id))).min();
+        if let Some((_, cluster)) = nearest.filter(|&(latency, _)| latency < own) {
+            return self.tell(from, ToHost::Redirect(cluster));
+        }
+        let fits = own < self.policy.threshold || self.shares_router(&joining.join);
+        if fits && self.has_place(now, joining.join.capacity) {
+            let others = self.candidates(now);
+            let known = |peer: &Peer| joining.measured.iter().any(|(host, _)| *host == peer.host);
+            if others.iter().all(known) {
+                return self.take_in(now, joining);
+            }
+            joining.stage = Stage::Parent;
+            self.joins.insert(from, joining);
+            return self.tell(from, ToHost::Probe(others));
+        }
+        let overflow = nearest.filter(|&(latency, _)| fits && latency < self.policy.threshold);
+        match (overflow, nearest) {
+            (Some((_, cluster)), _) => self.tell(from, ToHost::Redirect(cluster)),
+            (None, _)
+                if self.below.len() < self.policy.max_clusters && self.attach_point(now, None).is_some() =>
+            {
+                self.let_found(now, &joining.join, own, &joining.measured);
+            }
+            (None, Some((_, cluster))) => self.tell(from, ToHost::Redirect(cluster)),
+            (None, None) => {
+                let text = format!("no host of {} has room for another child", self.id);
+                self.refuse(from, RefusalCode::Full, text);
+            }
+        }
+    }
+
+    /// Below the host over which the source is nearest.
+    fn take_in(&mut self, now: Nanos, joining: Joining) {
+        let Joining { join, measured, .. } = joining;
+        let host = join.peer.host;
+        let place = |(parent, latency): &(HostId, Nanos)| {
+            let total = self.tree.total(*parent).filter(|_| self.tree.room(*parent, now) > 0)?;
+            Some((total + *latency, self.tree.depth(*parent)?, *latency, *parent))
+        };
+        let best = measured.iter().filter_map(place).min();
+        let mut member = Member::new(join.peer, join.router, join.capacity, now);
+        member.measured = measured;
+        if self.tree.len() >= self.policy.max_members {
+            return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
+        }
+        let full = best.is_none() && !self.has_room(now);
+        let above = self.replaceable().filter(|_| full && member.capacity > 0);
+        self.tree.add(member);
+        match (best, above) {
+            (Some((.., latency, parent)), _) => self.order(host, Up::Host(parent), latency),
+            (None, Some(leaf)) => self.put_above(now, host, leaf),
+            (None, None) => self.place(now, host),
+        }
+    }
+
+    /// A host takes the place of one that serves nobody, which goes below it: so who can serve others is taken in where nobody has
+    /// room.
+    fn put_above(&mut self, now: Nanos, host: HostId, leaf: HostId) {
+        match self.tree.get(leaf).map(|member| member.up) {
+            Some(Up::Host(parent)) => {
+                let latency = self.tree.latency(host, parent, self.policy.threshold);
+                self.order(host, Up::Host(parent), latency);
+                let latency = self.tree.latency(leaf, host, self.policy.threshold);
+                self.order(leaf, Up::Host(host), latency);
+            }
+            Some(Up::Outside) => {
+                self.tree.unplace(leaf);
+                self.make_head(host);
+                self.place(now, leaf);
+            }
+            _ => self.place(now, host),
+        }
+    }
+
+    /// Of those that serve nobody, the highest.
+    fn replaceable(&self) -> Option<HostId> {
+        let leaves = self.tree.iter().filter(|&(_, m)| m.capacity == 0 && m.attached && !self.is_source(m));
+        leaves.filter_map(|(host, _)| Some((self.tree.depth(host)?, host))).min().map(|(_, host)| host)
+    }
+
+    /// The first host of a cluster.
+    fn take_head(&mut self, now: Nanos, join: &Join) {
+        let member = Member::new(join.peer, join.router, join.capacity, now);
+        self.tree.add(member);
+        self.order(join.peer.host, Up::Outside, Nanos::ZERO);
+        if let Above::Asked(_) = self.above {
+            self.ask_above(join.peer.host);
+        }
+    }
+
+    fn shares_router(&self, join: &Join) -> bool {
+        join.router.is_some() && self.tree.iter().any(|(_, member)| member.router == join.router)
+    }
+
+    /// Whether a host that offers to serve so many is taken in.
+    fn has_place(&self, now: Nanos, capacity: u16) -> bool {
+        let full = self.tree.len() >= self.policy.max_members;
+        !full && (self.has_room(now) || (capacity > 0 && self.replaceable().is_some()))
+    }
+
+    fn has_room(&self, now: Nanos) -> bool {
+        self.tree.iter().any(|(host, _)| self.tree.room(host, now) > 0)
+    }
+
+    /// Those with room, the highest first.
+    fn candidates(&self, now: Nanos) -> Vec<Peer> {
+        let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, now) > 0);
+        let mut open: Vec<_> = open.filter_map(|(h, m)| Some((self.tree.depth(h)?, h, m.peer))).collect();
+        open.sort_by_key(|&(depth, host, _)| (depth, host));
+        open.into_iter().take(self.policy.probes).map(|(_, _, peer)| peer).collect()
+    }
+
+    /// This cluster's head, and those below.
+    fn heads(&self) -> Vec<Peer> {
+        let own = self.tree.head().and_then(|head| self.tree.get(head)).map(|member| member.peer);
+        own.into_iter().chain(self.below.values().map(|below| below.head)).collect()
+    }
+}

@@ -1,0 +1,314 @@
+//! Where hosts are put: orders and what comes of them, failures, demotions. All of it stays in the cluster.
+
+use super::*;
+
+impl Dispatcher {
+    /// Tells a host where to go, and its parent that it comes. Where that might make a cycle for a while, it is
+    /// told later.
+    pub(super) fn order(&mut self, host: HostId, up: Up, latency: Nanos) {
+        let parent = match (up, self.above) {
+            (Up::Host(parent), _) => self.tree.get(parent).map(|member| member.peer),
+            (Up::Outside, Above::Attached(_, peer, _)) => Some(peer),
+            _ => None,
+        };
+        let outside = parent.filter(|_| up == Up::Outside).map(|parent| parent.host);
+        let Some(order) = self.tree.put(host, up, outside, latency) else {
+            if let Up::Host(parent) = up {
+                self.deferred.insert(host, parent);
+            }
+            return;
+        };
+        self.deferred.remove(&host);
+        // A head whose parent is not known yet is told when it is.
+        let Some(parent) = parent else { return };
+        let ticket = match (up, self.above) {
+            (Up::Outside, Above::Attached(_, _, ticket)) => ticket,
+            _ => self.ticket(),
+        };
+        if let Up::Host(parent) = up {
+            self.tell(parent, ToHost::Expect { child: host, ticket });
+        }
+        self.tell(host, ToHost::Place { order, parent, ticket });
+    }
+
+    pub(super) fn on_attached(&mut self, now: Nanos, host: HostId, order: u32, latency: Nanos) {
+        let Some(left) = self.tree.confirm(host, order) else {
+            return;
+        };
+        if let Some(member) = self.tree.get_mut(host).filter(|member| member.up != Up::Outside) {
+            member.latency = latency;
+        }
+        // Those outside are told by their own dispatcher.
+        for parent in left {
+            if !self.is_outside(parent) {
+                self.tell(parent, ToHost::Forget { child: host });
+            }
+        }
+        self.retry(now);
+    }
+
+    /// A host was out of reach, or this dispatcher was: what was said in the meantime may be lost on either side.
+    pub(super) fn on_back(&mut self, now: Nanos, host: HostId, order: u32, attached: bool) {
+        let Some(member) = self.tree.get(host) else {
+            return self.refuse(host, RefusalCode::Ended, format!("{host} is not in {} any more", self.id));
+        };
+        let (up, latency, knows) = (member.up, member.latency, member.order == order);
+        if self.is_source(member) {
+            return;
+        }
+        match (knows, attached) {
+            (true, true) => self.on_attached(now, host, order, latency),
+            // It did not get its last order.
+            (false, _) if up != Up::Nothing => self.order(host, up, latency),
+            _ => {}
+        }
+        self.retry(now);
+    }
+
+    /// A host is connected to nobody: it is put elsewhere.
+    pub(super) fn on_lost(&mut self, now: Nanos, host: HostId, order: u32, gone: bool) {
+        let Some(member) = self.tree.get(host).filter(|m| m.order == order && !self.is_source(m)) else {
+            return;
+        };
+        let (up, behind) = (member.up, gone || member.behind);
+        self.set_behind(host, behind);
+        match up {
+            Up::Outside => {
+                self.note_tried(gone);
+                self.ask_above(host);
+            }
+            Up::Host(parent) => {
+                if !gone {
+                    self.suspect(parent);
+                }
+                self.tree.detach(host);
+                let head = self.tree.head();
+                match head.filter(|&head| behind && !self.is_suspect(head)) {
+                    Some(head) if gone && head == parent => self.on_behind_head(now, host, head),
+                    // What any host of the cluster may need, its head keeps.
+                    Some(head) => {
+                        let latency = self.tree.latency(host, head, self.policy.threshold);
+                        self.order(host, Up::Host(head), latency);
+                    }
+                    None => self.place_beside(now, host, Some(parent)),
+                }
+            }
+            Up::Nothing => {}
+        }
+        self.retry(now);
+    }
+
+    /// A host left or failed: its children go elsewhere, and the heads that were connected to it.
+    pub(super) fn remove(&mut self, now: Nanos, host: HostId) {
+        self.joins.remove(&host);
+        self.settling.remove(&host);
+        self.deferred.retain(|&moved, &mut parent| moved != host && parent != host);
+        let Some((gone, mut orphans)) = self.tree.remove(host) else {
+            return;
+        };
+        if gone.up == Up::Outside {
+            if self.above == Above::Root {
+                return self.end();
+            }
+            self.choose_head(&mut orphans);
+        }
+        for orphan in orphans {
+            // What the host had not passed on, its parent still has.
+            match gone.parent().filter(|&above| self.tree.room(above, now) > 0) {
+                Some(above) => {
+                    let latency = self.tree.latency(orphan, above, self.policy.threshold);
+                    self.order(orphan, Up::Host(above), latency);
+                }
+                None => self.place(now, orphan),
+            }
+        }
+        self.attach_elsewhere(now, host);
+        self.retry(now);
+        self.end_if_empty();
+    }
+
+    /// The orphan nearest to the head that is gone is the new head.
+    fn choose_head(&mut self, orphans: &mut Vec<HostId>) {
+        let waiting = || self.tree.iter().filter(|(_, m)| m.up == Up::Nothing).map(|(host, _)| host);
+        let room = |host: &HostId| self.tree.get(*host).map_or(0, |member| member.capacity.min(2));
+        let near = |host: &HostId| self.tree.get(*host).map_or(Nanos::MAX, |member| member.latency);
+        // One that can serve another before one that cannot.
+        let best = waiting().min_by_key(|host| (std::cmp::Reverse(room(host)), near(host), *host));
+        if let Some(head) = best {
+            orphans.retain(|&orphan| orphan != head);
+            self.make_head(head);
+        }
+    }
+
+    /// A host becomes the head, and its parent is asked for.
+    pub(super) fn make_head(&mut self, host: HostId) {
+        self.tried = None;
+        if let Some(parent) = self.parent() {
+            self.above = Above::Asked(parent);
+        }
+        self.order(host, Up::Outside, Nanos::ZERO);
+        self.ask_above(host);
+    }
+
+    /// Puts a host that has no place below the one over which the head is nearest.
+    pub(super) fn place(&mut self, now: Nanos, host: HostId) {
+        self.place_beside(now, host, None);
+    }
+
+    /// As [`Dispatcher::place`], but not below `not` if there is another.
+    pub(super) fn place_beside(&mut self, now: Nanos, host: HostId, not: Option<HostId>) {
+        let best = self.best_parent(now, host, |parent, _| Some(parent) != not);
+        let best = best.or_else(|| self.best_parent(now, host, |_, _| true));
+        let overloaded = || {
+            let parent = self.overloaded_parent(Some(host))?;
+            Some((self.tree.latency(host, parent, self.policy.threshold), parent))
+        };
+        match best.or_else(overloaded) {
+            Some((latency, parent)) => self.order(host, Up::Host(parent), latency),
+            None if self.may_serve(Some(host)) => {}
+            None => self.send_away(now, host),
+        }
+    }
+
+    /// A host could not be reached by one that is to be its child. Whether it failed shows soon; until then nobody is sent to
+    /// it again and again.
+    pub(super) fn suspect(&mut self, host: HostId) {
+        if let Some(member) = self.tree.get_mut(host) {
+            member.suspect = true;
+        }
+    }
+
+    pub(super) fn is_suspect(&self, host: HostId) -> bool {
+        self.tree.get(host).is_some_and(|member| member.suspect)
+    }
+
+    /// Whether somebody serves this host, or would if it should not have failed.
+    pub(super) fn may_serve(&self, host: Option<HostId>) -> bool {
+        let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
+        let mut serving = self.tree.iter().filter(|&(parent, m)| m.capacity > 0 && !is_below(parent));
+        serving.any(|(parent, _)| self.tree.depth(parent).is_some())
+    }
+
+    /// Nobody here serves: a host begins again above.
+    fn send_away(&mut self, now: Nanos, host: HostId) {
+        if let Some(parent) = self.parent() {
+            self.redirect(now, host, parent);
+        }
+    }
+
+    /// Of those with room that may: the one over which the head is nearest. Latency to it, and who.
+    fn best_parent(
+        &self,
+        now: Nanos,
+        host: HostId,
+        may: impl Fn(HostId, usize) -> bool,
+    ) -> Option<(Nanos, HostId)> {
+        let open = self.tree.iter().map(|(parent, _)| parent);
+        let open = open.filter(|&p| self.tree.room(p, now) > 0 && !self.tree.is_below(p, host));
+        let rated = open.filter_map(|parent| {
+            let total = self.tree.total(parent)?;
+            let latency = self.tree.latency(host, parent, self.policy.threshold);
+            let depth = self.tree.depth(parent)?;
+            // Where it need not wait for others, if there is such a place.
+            let waits = self.tree.would_cycle(host, parent);
+            may(parent, depth).then_some((waits, total + latency, depth, latency, parent))
+        });
+        rated.min().map(|(.., latency, parent)| (latency, parent))
+    }
+
+    /// Nobody has room: who serves at all, and is loaded least for what it offered, takes one more, but not below
+    /// this host.
+    pub(super) fn overloaded_parent(&self, host: Option<HostId>) -> Option<HostId> {
+        let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
+        let serves = |m: &Member| m.capacity > 0 && !m.suspect;
+        let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
+        let rated = serving.filter_map(|(parent, member)| {
+            self.tree.depth(parent)?;
+            let load = self.tree.children(parent).count() + usize::from(member.foreign);
+            Some((load * 1000 / usize::from(member.capacity), parent))
+        });
+        rated.min().map(|(_, parent)| parent)
+    }
+
+    /// What waits for a child of this host grows: one of the children is moved down.
+    pub(super) fn on_backlog(&mut self, now: Nanos, host: HostId, child: HostId) {
+        if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > now) {
+            return;
+        }
+        let slow = match self.policy.demotion {
+            Demotion::Never => return,
+            Demotion::Slowest => child,
+            Demotion::LargestLatency => self.farthest_child(host).unwrap_or(child),
+        };
+        let done = match self.tree.get(slow) {
+            Some(member) if member.up == Up::Host(host) => self.demote(now, slow, host),
+            Some(_) => false,
+            None => self.demote_head(slow, host),
+        };
+        if done {
+            self.settling.insert(host, now + self.policy.settling);
+        }
+    }
+
+    fn farthest_child(&self, host: HostId) -> Option<HostId> {
+        let total = |child: &HostId| (self.tree.total(*child).unwrap_or(Nanos::ZERO), *child);
+        self.tree.children(host).max_by_key(total)
+    }
+
+    /// Moves a host below one that is as low as it or lower, and its children to others where there is room. False:
+    /// there is nowhere lower.
+    pub(super) fn demote(&mut self, now: Nanos, slow: HostId, parent: HostId) -> bool {
+        let Some(level) = self.tree.depth(slow) else {
+            return false;
+        };
+        if let Some(member) = self.tree.get_mut(slow) {
+            member.slow_until = now + self.policy.settling;
+        }
+        let low_enough = |p: HostId, depth: usize| depth >= level && self.tree.is_below(p, parent);
+        let target = self.best_parent(now, slow, low_enough).or_else(|| {
+            // One of its children's takes its place.
+            self.tree
+                .children(slow)
+                .find(|&child| self.tree.get(child).is_some_and(|m| m.capacity > 0))
+                .map(|child| (self.tree.latency(slow, child, self.policy.threshold), child))
+        });
+        let Some((latency, target)) = target else {
+            return false;
+        };
+        let children: Vec<HostId> = self.tree.children(slow).collect();
+        for child in children {
+            // Its own place at its parent is free when it is gone.
+            let latency = self.tree.latency(child, parent, self.policy.threshold);
+            match self.best_parent(now, child, |p, _| p != slow && !self.tree.is_below(p, slow)) {
+                Some((latency, other)) => self.order(child, Up::Host(other), latency),
+                None if child == target => self.order(child, Up::Host(parent), latency),
+                None => {}
+            }
+        }
+        self.attach_elsewhere(now, slow);
+        self.order(slow, Up::Host(target), latency);
+        true
+    }
+
+    /// What could not be done before may be possible now.
+    pub(super) fn retry(&mut self, now: Nanos) {
+        for (host, parent) in std::mem::take(&mut self.deferred) {
+            let latency = self.tree.latency(host, parent, self.policy.threshold);
+            // Who has no place is given one below, the best that there is now.
+            let placed = |member: &Member| member.up != Up::Nothing && member.up != Up::Host(parent);
+            // Who was put below it in the meantime will not serve it: it waits for another.
+            if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
+                self.order(host, Up::Host(parent), latency);
+            }
+        }
+        let waiting = self.tree.iter().filter(|(_, member)| member.up == Up::Nothing);
+        let waiting: Vec<HostId> =
+            waiting.map(|(host, _)| host).filter(|h| !self.deferred.contains_key(h)).collect();
+        for host in waiting {
+            self.place(now, host);
+        }
+        self.attach_waiting(now);
+        self.report_settled();
+        self.settle_debts();
+    }
+}

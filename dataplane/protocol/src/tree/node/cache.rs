@@ -1,0 +1,82 @@
+//! The bytes that a node holds: from the first that is still needed, or kept for who comes again, to the last that came.
+
+use std::collections::VecDeque;
+
+/// Bytes of a stream, from `base` on without a gap.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cache {
+    base: u64,
+    bytes: VecDeque<u8>,
+}
+
+impl Cache {
+    pub(super) fn at(base: u64) -> Cache {
+        Cache { base, bytes: VecDeque::new() }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    /// Bytes that are not there.
+    pub(super) fn push_missing(&mut self, count: u64) {
+        // It was granted, so it fits the memory.
+        self.bytes.resize(self.bytes.len() + count as usize, 0);
+    }
+
+    pub(super) fn discard_below(&mut self, base: u64) {
+        // At most the number of bytes held.
+        let gone = (base.saturating_sub(self.base) as usize).min(self.bytes.len());
+        self.bytes.drain(..gone);
+        self.base += gone as u64;
+    }
+
+    /// At most so many bytes from there on, as two pieces that follow each other; empty where there are none.
+    pub(super) fn read(&self, from: u64, most: usize) -> (&[u8], &[u8]) {
+        let Some(start) = from.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) else {
+            return (&[], &[]);
+        };
+        let (first, second) = self.bytes.as_slices();
+        let end = start.saturating_add(most);
+        let part = |piece: &'_ [u8], before: usize| {
+            let at = |offset: usize| offset.saturating_sub(before).min(piece.len());
+            at(start)..at(end)
+        };
+        (&first[part(first, 0)], &second[part(second, first.len())])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Beside a plain vector that forgets nothing.
+        #[test]
+        fn what_is_read_is_what_was_pushed(
+            steps in proptest::collection::vec((0..40_usize, 0..40_u64, 0..60_u64, 0..60_usize), 1..60),
+        ) {
+            let (mut cache, mut all) = (Cache::at(100), Vec::<u8>::new());
+            let mut base = 0;
+            for (count, discard, from, most) in steps {
+                let new: Vec<u8> = (all.len()..all.len() + count).map(|at| (at * 7) as u8).collect();
+                cache.push(&new);
+                all.extend(new);
+                base = (base + discard).min(all.len() as u64);
+                cache.discard_below(100 + base);
+                let from = base + from;
+                let end = all.len().min((from as usize).saturating_add(most));
+                let expected = all.get(from as usize..end).unwrap_or(&[]);
+                let (first, second) = cache.read(100 + from, most);
+                prop_assert_eq!([first, second].concat(), expected);
+                prop_assert_eq!(cache.len() as u64, all.len() as u64 - base);
+            }
+            prop_assert_eq!(cache.read(0, 10), (&[][..], &[][..]), "before the stream");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Connections: who is at the other end, bytes that come and go, signs of life.
+
+use super::*;
+
+/// Connections that did not say who they are: so many more than children may have.
+const STRANGERS: usize = 16;
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Who came, and did not say who it is.
+    Stranger,
+    /// What is still to be said goes out; what comes is of no interest.
+    Closing,
+    /// A child.
+    Child(HostId),
+    /// The parent, or the next one.
+    Parent {
+        /// The edge.
+        edge: u32,
+        /// Whether it took the connection.
+        welcome: bool,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Conn {
+    pub(super) role: Role,
+    connected: bool,
+    decoder: Decoder,
+    /// To a parent: where its datagrams are taken.
+    pub(super) door: Option<Door>,
+    /// Frames but DATA.
+    out: Vec<u8>,
+    heard: Nanos,
+    said: Nanos,
+}
+
+impl Node {
+    /// Somebody connected; its number, or `None` where there are too many.
+    pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
+        let most = self.config.max_children * usize::from(self.config.max_sockets) + STRANGERS;
+        (self.conns.len() < most).then(|| self.add_conn(now, Role::Stranger, true))
+    }
+
+    /// A connection that was asked for is there.
+    pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            (found.connected, found.heard, found.said) = (true, now, now);
+        }
+        self.say_hello(conn);
+    }
+
+    /// A connection is lost, could not be made, or was closed.
+    pub fn on_closed(&mut self, now: Nanos, conn: ConnId) {
+        if let Some(lost) = self.conns.remove(&conn) {
+            self.let_go_of(now, conn, lost.role);
+            self.tend(now);
+        }
+    }
+
+    fn let_go_of(&mut self, now: Nanos, conn: ConnId, role: Role) {
+        match role {
+            Role::Stranger | Role::Closing => {}
+            Role::Child(child) => self.on_child_conn_lost(now, child, conn),
+            Role::Parent { edge, .. } => self.on_parent_conn_lost(now, edge),
+        }
+    }
+
+    /// Bytes came over a connection.
+    pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
+        while let Some(found) = self.conns.get_mut(&conn) {
+            let role = found.role;
+            // Strangers, and those that are told to go, have only so long, whatever they say.
+            if matches!(role, Role::Child(_) | Role::Parent { .. }) {
+                found.heard = now;
+            }
+            let taken = match (role, found.decoder.next_frame(&mut bytes)) {
+                (Role::Closing, _) => return,
+                (_, Ok(None)) => break,
+                (Role::Parent { edge, .. }, Ok(Some(frame))) => self.on_parents_frame(now, conn, edge, frame),
+                (Role::Child(child), Ok(Some(frame))) => self.on_childs_frame(conn, child, frame),
+                (Role::Stranger, Ok(Some(frame))) => self.on_strangers_frame(conn, frame),
+                (_, Err(_)) => Err(Reason::BadFrame),
+            };
+            if let Err(reason) = taken {
+                return self.refuse(now, conn, reason);
+            }
+        }
+        self.tend(now);
+    }
+
+    /// Appends what is to go over a connection now, until there are some `most` bytes.
+    pub fn fill(&mut self, now: Nanos, conn: ConnId, out: &mut Vec<u8>, most: usize) {
+        let Some(found) = self.conns.get_mut(&conn).filter(|found| found.connected) else {
+            return;
+        };
+        let (before, role) = (out.len(), found.role);
+        out.append(&mut found.out);
+        if let Role::Child(child) = role {
+            while out.len() + DATA_HEADER < before + most {
+                let block = (before + most - out.len() - DATA_HEADER).min(MAX_BLOCK);
+                if !self.give(child, conn, block, out) {
+                    break;
+                }
+            }
+        }
+        if out.len() > before {
+            if let Some(found) = self.conns.get_mut(&conn) {
+                found.said = now;
+            }
+            self.tend(now);
+        }
+    }
+
+    /// When [`Node::on_time`] is to be called.
+    pub fn deadline(&self) -> Nanos {
+        let silence = self.config.silence;
+        let heard = self.conns.values().map(|conn| conn.heard + silence);
+        let said = self.conns.values().filter(|conn| conn.connected && conn.out.is_empty());
+        let signs = said.map(|conn| conn.said + self.sign_after()).chain(self.sign);
+        let again = [&self.upstream, &self.next].into_iter().flatten().filter_map(|edge| edge.again);
+        let gone = self.gone.values().map(|gone| gone.until);
+        let again = again.chain(self.datagrams.due);
+        let others =
+            self.untold.map(|since| since + upstream::TELL_AFTER).into_iter().chain(self.stall_deadline());
+        heard.chain(signs).chain(again).chain(gone).chain(others).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Says that it is there, gives up who does not, tries again.
+    pub fn on_time(&mut self, now: Nanos) {
+        let (silence, after) = (self.config.silence, self.sign_after());
+        let silent = self.conns.iter().filter(|(_, conn)| conn.heard + silence <= now);
+        for conn in silent.map(|(&id, _)| id).collect::<Vec<_>>() {
+            // One may have gone with another.
+            if self.conns.contains_key(&conn) {
+                self.actions.push_back(Action::Close(conn));
+                self.on_closed(now, conn);
+            }
+        }
+        for conn in self.conns.values_mut() {
+            if conn.connected && conn.said + after <= now && conn.out.is_empty() {
+                Frame::Alive.encode(&mut conn.out);
+                conn.said = now;
+            }
+        }
+        if self.sign.is_some_and(|due| due <= now) {
+            self.sign = Some(now + self.config.alive);
+            self.actions.push_back(Action::Tell(FromHost::Alive));
+        }
+        self.try_again(now);
+        let over = self.gone.iter().filter(|(_, gone)| gone.until <= now).map(|(&child, _)| child);
+        for child in over.collect::<Vec<_>>() {
+            self.release(child);
+        }
+        self.tend(now);
+    }
+
+    /// Between two signs of life.
+    fn sign_after(&self) -> Nanos {
+        Nanos(self.config.silence.0 / 3)
+    }
+
+    pub(super) fn add_conn(&mut self, now: Nanos, role: Role, connected: bool) -> ConnId {
+        let id = ConnId(self.next_conn);
+        self.next_conn += 1;
+        let conn = Conn {
+            role,
+            connected,
+            decoder: Decoder::default(),
+            door: None,
+            out: Vec::new(),
+            heard: now,
+            said: now,
+        };
+        self.conns.insert(id, conn);
+        id
+    }
+
+    pub(super) fn say(&mut self, conn: ConnId, frame: &Frame) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            frame.encode(&mut found.out);
+        }
+    }
+
+    /// A last word, and it is closed.
+    pub(super) fn say_last(&mut self, conn: ConnId, frame: &Frame) {
+        self.say(conn, frame);
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.role = Role::Closing;
+        }
+        self.actions.push_back(Action::Close(conn));
+    }
+
+    /// Closed without a word.
+    pub(super) fn drop_conn(&mut self, conn: ConnId) {
+        if self.conns.remove(&conn).is_some() {
+            self.actions.push_back(Action::Close(conn));
+        }
+    }
+
+    /// Says why, and closes.
+    fn refuse(&mut self, now: Nanos, conn: ConnId, reason: Reason) {
+        if let Some(role) = self.conns.get(&conn).map(|found| found.role) {
+            self.say_last(conn, &Frame::Refused(reason));
+            self.let_go_of(now, conn, role);
+            self.tend(now);
+        }
+    }
+}

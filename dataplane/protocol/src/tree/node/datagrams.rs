@@ -1,0 +1,197 @@
+//! Edges whose DATA are datagrams. What comes from the parent goes to all children that take datagrams at once, in whatever
+//! order it comes, so that nobody below waits for what is missing here. The host's own reader, and children that take a
+//! stream, get it in order, with holes.
+
+use std::ops::Range;
+
+use super::super::datagram::{Door, MAX_PAYLOAD};
+use super::reorder::{Piece, Reorder};
+use super::*;
+
+/// What waits to be sent, bytes: its owner sends it, or drops it, after each call.
+const OUTBOX: usize = 512 << 10;
+
+/// DATA for children that take datagrams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Datagram {
+    /// The children's connections, of which [`Action::Open`] told.
+    pub to: Vec<ConnId>,
+    /// Where the bytes belong.
+    pub offset: u64,
+    /// 1 to [`MAX_PAYLOAD`].
+    pub bytes: Vec<u8>,
+}
+
+/// A node's datagrams.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Datagrams {
+    /// What comes from the parent; `None`: it comes as a stream, or nothing is known yet.
+    pub(super) arrived: Option<Reorder>,
+    /// When what is missing there is given up; `None`: it waits for room, or nothing is missing.
+    pub(super) due: Option<Nanos>,
+    /// What is not in the cache, though it lies between what is.
+    pub(super) gaps: VecDeque<Range<u64>>,
+    /// Bytes that were missing.
+    missing: u64,
+    /// What came in order before was relayed.
+    pub(super) relayed: u64,
+    outbox: VecDeque<Datagram>,
+    waiting: usize,
+    /// Datagrams that nobody took from the outbox.
+    dropped: u64,
+}
+
+impl Datagrams {
+    /// For a node that begins there.
+    pub(super) fn at(config: &NodeConfig, source: bool, at: Option<u64>) -> Datagrams {
+        let begin = |at: u64| config.datagrams.filter(|_| !source).map(|wait| reorder(config, at, wait));
+        Datagrams { arrived: at.and_then(begin), relayed: at.unwrap_or(0), ..Datagrams::default() }
+    }
+
+    /// The first byte at or after that is missing, and the next that is not.
+    pub(super) fn gap(&self, offset: u64) -> Option<Range<u64>> {
+        self.gaps.iter().find(|gap| gap.end > offset).cloned()
+    }
+}
+
+fn reorder(config: &NodeConfig, at: u64, wait: Nanos) -> Reorder {
+    let align = match config.slow {
+        Slow::Skip { align } => align.max(1),
+        Slow::Wait | Slow::Isolate => 1,
+    };
+    Reorder::new(at, align, wait, config.window)
+}
+
+impl Node {
+    /// A connection to a parent that is asked for: the child takes datagrams there. Before [`Node::on_connected`].
+    pub fn offer(&mut self, conn: ConnId, door: Door) {
+        if let (Some(found), true) = (self.conns.get_mut(&conn), self.config.datagrams.is_some()) {
+            found.door = Some(door);
+        }
+    }
+
+    /// A datagram came from the parent that this connection is to; whether any of it is new. What makes no sense is dropped.
+    pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
+        if !matches!(self.conns.get(&conn).map(|found| found.role), Some(Role::Parent { .. })) {
+            return false;
+        }
+        let new = self.arrive(now, offset, bytes);
+        self.tend(now);
+        new
+    }
+
+    /// What is to be sent as a datagram now, or to be dropped.
+    pub fn poll_datagram(&mut self) -> Option<Datagram> {
+        let next = self.datagrams.outbox.pop_front()?;
+        self.datagrams.waiting -= next.bytes.len();
+        Some(next)
+    }
+
+    /// Bytes of the stream that did not come, or too late, and were skipped for that.
+    pub fn missing(&self) -> u64 {
+        self.datagrams.missing
+    }
+
+    /// Datagrams that were dropped because [`Node::poll_datagram`] was not called.
+    pub fn dropped(&self) -> u64 {
+        self.datagrams.dropped
+    }
+
+    pub(super) fn arrive(&mut self, now: Nanos, offset: u64, bytes: &[u8]) -> bool {
+        let new = self.datagrams.arrived.as_mut().is_some_and(|arrived| arrived.insert(now, offset, bytes));
+        if new {
+            self.relay(offset, bytes);
+        }
+        new
+    }
+
+    fn relay(&mut self, offset: u64, bytes: &[u8]) {
+        let to: Vec<ConnId> = self.children.values().filter_map(|child| child.door).collect();
+        if to.is_empty() {
+            return;
+        }
+        let datagrams = &mut self.datagrams;
+        datagrams.waiting += bytes.len();
+        datagrams.outbox.push_back(Datagram { to, offset, bytes: bytes.to_vec() });
+        while datagrams.waiting > OUTBOX {
+            let Some(oldest) = datagrams.outbox.pop_front() else { return };
+            datagrams.waiting -= oldest.bytes.len();
+            datagrams.dropped += 1;
+        }
+    }
+
+    /// What came as a stream, or was written, goes on as datagrams, which carry whole records where they have room for that.
+    pub(super) fn relay_taken(&mut self) {
+        let received = self.stream.received();
+        let mut at = std::mem::replace(&mut self.datagrams.relayed, received);
+        let nobody = self.children.values().all(|child| child.door.is_none());
+        if nobody || self.datagrams.arrived.is_some() {
+            return;
+        }
+        at = at.max(self.stream.base());
+        while at < received {
+            let most = at.saturating_add(MAX_PAYLOAD as u64);
+            let end = match self.config.slow {
+                _ if most >= received => received,
+                Slow::Skip { align } if most - most % align.max(1) > at => most - most % align.max(1),
+                _ => most,
+            };
+            // At most a payload.
+            let (first, second) = self.cache.read(at, (end - at) as usize);
+            let bytes = [first, second].concat();
+            self.relay(at, &bytes);
+            at = end;
+        }
+    }
+
+    /// Where who takes datagrams from now on begins.
+    pub(super) fn frontier(&self) -> u64 {
+        let arrived = self.datagrams.arrived.as_ref().map_or(0, Reorder::frontier);
+        self.next_record(arrived.max(self.stream.received()))
+    }
+
+    /// What came in datagrams goes on in order, as the cache has room for it.
+    pub(super) fn take_arrived(&mut self, now: Nanos) {
+        loop {
+            let (room, far) = (self.stream.intake(), self.config.capacity / 2);
+            let Some(piece) =
+                self.datagrams.arrived.as_mut().and_then(|arrived| arrived.poll(now, room, far))
+            else {
+                break;
+            };
+            let done = match piece {
+                Piece::Bytes(at, bytes) => self.on_data(at, &bytes),
+                Piece::Hole { to } => {
+                    self.leave_gap(to);
+                    Ok(())
+                }
+                Piece::End(length) => {
+                    let ended = self.incoming.as_mut().map(|incoming| incoming.end(length).is_ok());
+                    ended.filter(|&ended| ended).map(drop).ok_or(Reason::BadFrame)
+                }
+            };
+            debug_assert!(done.is_ok(), "{done:?}");
+        }
+        let arrived = self.datagrams.arrived.as_ref();
+        self.datagrams.due = arrived.and_then(Reorder::deadline).filter(|&due| due > now);
+        let base = self.stream.base();
+        self.datagrams.gaps.retain(|gap| gap.end > base);
+    }
+
+    /// The stream goes on there, and what came before stays for who did not read it yet.
+    fn leave_gap(&mut self, to: u64) {
+        let from = self.stream.received();
+        let missing = to.saturating_sub(from);
+        self.datagrams.missing += missing;
+        if self.stream.on_received(missing).is_ok() {
+            // They stand for what is missing; nobody reads them.
+            self.cache.push_missing(missing);
+            self.datagrams.gaps.push_back(from..to);
+            self.incoming = Some(Incoming::new(to, self.config.window));
+        } else {
+            let arrived = self.datagrams.arrived.take();
+            self.go_on_at(to);
+            self.datagrams.arrived = arrived;
+        }
+    }
+}

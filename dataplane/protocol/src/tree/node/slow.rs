@@ -1,0 +1,101 @@
+//! Children and readers that hold others up: they are reported, waited for, cut off, or skip.
+
+use super::*;
+
+impl Node {
+    /// Reports children that hold up, and deals with those that would hold up the others.
+    pub(super) fn tend_slow(&mut self, now: Nanos) {
+        self.report();
+        match self.config.slow {
+            Slow::Wait => return self.tend_stalled(now),
+            Slow::Isolate | Slow::Skip { .. } => {}
+        }
+        for branch in self.stream.laggards() {
+            let isolated = self.stream.isolate(branch);
+            debug_assert!(isolated.is_ok(), "{isolated:?}");
+        }
+        self.stream.take_back();
+        let overtaken = self.stream.overtaken();
+        if overtaken.is_empty() {
+            return;
+        }
+        let late = self.children.iter().filter(|(_, child)| overtaken.contains(&child.branch));
+        let late: Vec<HostId> = late.map(|(&child, _)| child).collect();
+        let reader = overtaken.contains(&self.reader.branch);
+        if let Slow::Isolate = self.config.slow {
+            late.into_iter().for_each(|child| self.refuse_child(child, Reason::Overtaken));
+            if reader {
+                self.cut_off_reader();
+            }
+        } else {
+            let to = self.middle();
+            late.into_iter().for_each(|child| self.skip_child(child, to));
+            if reader {
+                self.skip_reader(to);
+            }
+        }
+    }
+
+    /// Where who is late goes on: half of what is held is as much as it may fall behind again.
+    pub(super) fn middle(&self) -> u64 {
+        self.next_record(self.stream.base() + (self.stream.received() - self.stream.base()) / 2)
+    }
+
+    /// The first record that begins there or after.
+    pub(super) fn next_record(&self, offset: u64) -> u64 {
+        match self.config.slow {
+            Slow::Skip { align } if align > 1 => offset.div_ceil(align).saturating_mul(align),
+            _ => offset,
+        }
+    }
+
+    /// Who takes nothing at all is not waited for for ever.
+    fn tend_stalled(&mut self, now: Nanos) {
+        let stall = self.config.stall;
+        let waits = !self.stream.sendable(self.reader.branch).is_empty();
+        self.reader.stuck = waits.then(|| self.reader.stuck.unwrap_or(now));
+        if self.reader.stuck.is_some_and(|since| since + stall <= now) {
+            self.cut_off_reader();
+        }
+        let stuck = |child: &Child| child.stuck.is_some_and(|since| since + stall + stall <= now);
+        let stalled: Vec<HostId> =
+            self.children.iter().filter(|(_, c)| stuck(c)).map(|(&id, _)| id).collect();
+        for child in stalled {
+            self.refuse_child(child, Reason::Stalled);
+        }
+    }
+
+    /// When somebody will have taken nothing for too long.
+    pub(super) fn stall_deadline(&self) -> Option<Nanos> {
+        let stall = self.config.stall;
+        let waits = matches!(self.config.slow, Slow::Wait);
+        let children =
+            self.children.values().filter_map(|child| child.stuck).map(|since| since + stall + stall);
+        children.chain(self.reader.stuck.map(|since| since + stall)).filter(|_| waits).min()
+    }
+
+    /// A child for which much waits, and more than for others, is reported, once for each time.
+    fn report(&mut self) {
+        let received = self.stream.received();
+        let waiting = |child: &Child| received - self.stream.sent(child.branch).unwrap_or(received);
+        let least = self.children.values().map(waiting).min().unwrap_or(0);
+        let after = self.config.slow_after;
+        let mut changed = Vec::new();
+        for (&id, child) in &self.children {
+            let waits = waiting(child);
+            if waits >= after && waits - least > after / 2 && !child.reported {
+                changed.push((id, true));
+            } else if waits < after / 2 && child.reported {
+                changed.push((id, false));
+            }
+        }
+        for (id, reported) in changed {
+            if let Some(child) = self.children.get_mut(&id) {
+                child.reported = reported;
+            }
+            if reported {
+                self.actions.push_back(Action::Tell(FromHost::Backlog { child: id }));
+            }
+        }
+    }
+}

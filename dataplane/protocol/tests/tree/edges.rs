@@ -1,0 +1,333 @@
+//! One node and peers that say what they like: who is served, who is refused and why, and that the others are unharmed.
+
+use std::net::SocketAddr;
+
+use groupflow_protocol::tree::frame::Decoder;
+use groupflow_protocol::tree::{
+    Action, Begin, ConnId, Frame, FromHost, HostId, Node, NodeConfig, Peer, Read, Reason, Slow, Ticket,
+    ToHost,
+};
+use groupflow_protocol::Nanos;
+
+pub const TICKET: Ticket = Ticket([7; Ticket::BYTES]);
+const NODE: HostId = HostId(1);
+pub const GOOD: HostId = HostId(2);
+pub const BAD: HostId = HostId(3);
+
+pub fn config() -> NodeConfig {
+    NodeConfig {
+        capacity: 20_000,
+        history: 0,
+        window: 8_000,
+        max_sockets: 2,
+        max_children: 2,
+        ..NodeConfig::new(NODE)
+    }
+}
+
+pub fn hello(child: HostId, edge: u32, begin: Begin) -> Frame {
+    let needed = if let Begin::At(offset) = begin { offset } else { 0 };
+    Frame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, door: None }
+}
+
+pub fn expect(node: &mut Node, child: HostId) {
+    node.on_order(Nanos::ZERO, ToHost::Expect { child, ticket: TICKET });
+}
+
+pub fn say(node: &mut Node, now: Nanos, conn: ConnId, frame: &Frame) {
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    node.on_bytes(now, conn, &bytes);
+}
+
+/// What a connection carries from the node now.
+pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
+    let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+    node.fill(now, conn, &mut bytes, 100_000);
+    let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
+    while let Some(frame) = decoder.next_frame(&mut input).expect("frames") {
+        frames.push(frame);
+    }
+    frames
+}
+
+/// A connection over which that was said.
+pub fn connect(node: &mut Node, now: Nanos, frame: &Frame) -> ConnId {
+    let conn = node.on_accepted(now).expect("room");
+    say(node, now, conn, frame);
+    conn
+}
+
+pub fn actions(node: &mut Node) -> Vec<Action> {
+    std::iter::from_fn(|| node.poll()).collect()
+}
+
+/// A source with two children that are expected, and some bytes of which none is needed any more.
+fn source(slow: Slow, written: usize) -> Node {
+    let mut node = Node::source(NodeConfig { slow, ..config() });
+    expect(&mut node, GOOD);
+    expect(&mut node, BAD);
+    assert_eq!(node.write(Nanos::ZERO, &vec![1; written]), written);
+    node
+}
+
+#[test]
+fn who_says_something_wrong_is_refused_and_told_why() {
+    let wrong = Frame::Hello {
+        child: BAD,
+        ticket: Ticket([8; 16]),
+        edge: 1,
+        begin: Begin::Now,
+        needed: 0,
+        room: 1,
+        door: None,
+    };
+    let taken = Frame::Taken { taken: 5, needed: 5 };
+    let data = Frame::Data { offset: 0, bytes: vec![1] };
+    let good = hello(BAD, 1, Begin::Now);
+    // What is said after each other over one connection; why it is refused.
+    let cases: [(&str, Vec<Frame>, Reason); 9] = [
+        ("another ticket", vec![wrong], Reason::Unexpected),
+        ("another host", vec![hello(HostId(9), 1, Begin::Now)], Reason::Unexpected),
+        ("no HELLO", vec![taken], Reason::BadFrame),
+        ("nothing but a sign of life", vec![Frame::Alive], Reason::BadFrame),
+        ("what is gone", vec![hello(BAD, 1, Begin::At(999))], Reason::Gone),
+        ("HELLO again", vec![good.clone(), good.clone()], Reason::BadFrame),
+        ("DATA to the parent", vec![good.clone(), data], Reason::BadFrame),
+        ("COMPLETE before the end", vec![good.clone(), Frame::Complete], Reason::BadFrame),
+        ("the end to the parent", vec![good, Frame::End { length: 1 }], Reason::BadFrame),
+    ];
+    for (name, frames, reason) in cases {
+        let now = Nanos::ZERO;
+        let mut node = source(Slow::Wait, 1000);
+        let other = connect(&mut node, now, &hello(GOOD, 1, Begin::Now));
+        let conn = node.on_accepted(now).expect("room");
+        frames.iter().for_each(|frame| say(&mut node, now, conn, frame));
+        assert_eq!(hear(&mut node, now, conn).last(), Some(&Frame::Refused(reason)), "{name}");
+        assert!(actions(&mut node).contains(&Action::Close(conn)), "{name}");
+        node.on_closed(now, conn);
+        // The other one does not notice.
+        node.write(now, b"more");
+        let data = Frame::Data { offset: 1000, bytes: b"more".to_vec() };
+        assert_eq!(hear(&mut node, now, other), [Frame::Welcome { begin: 1000 }, data], "{name}");
+    }
+}
+
+#[test]
+fn a_child_has_so_many_connections_and_a_node_so_many_children() {
+    let now = Nanos::ZERO;
+    let mut node = source(Slow::Wait, 0);
+    let welcome = [Frame::Welcome { begin: 0 }];
+    let conns = [(GOOD, 1), (GOOD, 1), (BAD, 1)]
+        .map(|(c, edge)| connect(&mut node, now, &hello(c, edge, Begin::Now)));
+    conns.iter().for_each(|&conn| assert_eq!(hear(&mut node, now, conn), welcome));
+    let third = connect(&mut node, now, &hello(GOOD, 1, Begin::Now));
+    assert_eq!(hear(&mut node, now, third), [Frame::Refused(Reason::TooMany)]);
+    expect(&mut node, HostId(4));
+    let fourth = connect(&mut node, now, &hello(HostId(4), 1, Begin::Now));
+    assert_eq!(hear(&mut node, now, fourth), [Frame::Refused(Reason::TooMany)]);
+    // Another edge takes the place of the one before, whose connections are closed.
+    actions(&mut node);
+    let again = connect(&mut node, now, &hello(GOOD, 2, Begin::Now));
+    assert_eq!(hear(&mut node, now, again), welcome);
+    assert_eq!(actions(&mut node), [Action::Close(conns[0]), Action::Close(conns[1])]);
+    // And who says nothing is not kept for ever, however many come.
+    let strangers = std::iter::from_fn(|| node.on_accepted(now)).take(1000).count();
+    assert!(strangers < 30, "{strangers}");
+    let later = Nanos(config().silence.0);
+    say(&mut node, later, again, &Frame::Alive);
+    node.on_time(later);
+    assert!(node.on_accepted(later).is_some());
+    assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
+}
+
+/// It says that it is there, and takes nothing: its sibling gets what the cache holds, and goes on when it is cut off.
+#[test]
+fn a_child_that_reads_nothing_is_cut_off_after_a_while() {
+    let mut node = source(Slow::Wait, 0);
+    let (good, bad) = [GOOD, BAD].map(|c| connect(&mut node, Nanos::ZERO, &hello(c, 1, Begin::At(0)))).into();
+    let (mut taken, mut refused) = (0, None);
+    for step in 0..200 {
+        let now = Nanos::from_millis(200 * step);
+        say(&mut node, now, bad, &Frame::Alive);
+        say(&mut node, now, good, &Frame::Alive);
+        node.write(now, &[1; 1000]);
+        for frame in hear(&mut node, now, good) {
+            if let Frame::Data { offset, bytes } = frame {
+                taken = offset + bytes.len() as u64;
+                say(&mut node, now, good, &Frame::Taken { taken, needed: taken });
+            }
+        }
+        if refused.is_none() && hear(&mut node, now, bad).contains(&Frame::Refused(Reason::Stalled)) {
+            // What the cache holds, and what came just now.
+            assert!((20_000..=21_000).contains(&taken), "{taken}");
+            refused = Some(now);
+        }
+        assert!(node.held() <= 20_000);
+        node.on_time(now);
+    }
+    let stall = config().stall;
+    let refused = refused.expect("refused");
+    assert!(refused >= stall + stall && refused <= stall + stall + Nanos::from_millis(1000), "{refused:?}");
+    assert!(taken > 60_000, "{taken}");
+    assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
+}
+
+/// A host below a parent that says what it likes.
+fn below_with(config: NodeConfig) -> (Node, ConnId) {
+    let mut node = Node::new(config, Begin::At(0));
+    let address = SocketAddr::from(([10, 0, 0, 1], 4000));
+    let parent = Peer { host: HostId(0), address };
+    node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
+    let Some(Action::Connect { conn, .. }) = node.poll() else { panic!("it connects") };
+    node.on_connected(Nanos::ZERO, conn);
+    let said = hear(&mut node, Nanos::ZERO, conn);
+    assert!(
+        matches!(said[..], [Frame::Hello { begin: Begin::At(0), needed: 0, room: 8_000, .. }]),
+        "{said:?}"
+    );
+    (node, conn)
+}
+
+fn below() -> (Node, ConnId) {
+    below_with(config())
+}
+
+fn served() -> (Node, ConnId) {
+    served_with(config())
+}
+
+pub fn served_with(config: NodeConfig) -> (Node, ConnId) {
+    let (mut node, conn) = below_with(config);
+    say(&mut node, Nanos::ZERO, conn, &Frame::Welcome { begin: 0 });
+    let told = actions(&mut node);
+    assert!(matches!(told[..], [Action::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
+    (node, conn)
+}
+
+#[test]
+fn a_parent_that_says_something_wrong_is_left() {
+    let data = |offset, count| Frame::Data { offset, bytes: vec![1; count] };
+    // Whether it is served already; what the parent says; whether the dispatcher is told that what comes next is gone.
+    let cases: [(&str, bool, Frame, bool); 8] = [
+        ("DATA before WELCOME", false, data(0, 10), false),
+        ("gone", false, Frame::Refused(Reason::Gone), true),
+        ("overtaken", true, Frame::Refused(Reason::Overtaken), true),
+        ("it leaves", true, Frame::Refused(Reason::Leaving), false),
+        ("beyond the limit", true, data(7_999, 2), false),
+        ("beyond the longest stream", true, data(u64::MAX, 1), false),
+        ("HELLO", true, hello(BAD, 1, Begin::Now), false),
+        ("COMPLETE", true, Frame::Complete, false),
+    ];
+    for (name, is_served, frame, is_gone) in cases {
+        let (mut node, conn) = if is_served { served() } else { below() };
+        say(&mut node, Nanos::ZERO, conn, &frame);
+        let told = actions(&mut node);
+        let lost = Action::Tell(FromHost::Lost { order: 1, gone: is_gone });
+        assert!(told.contains(&lost) && told.contains(&Action::Close(conn)), "{name}: {told:?}");
+        assert_eq!((node.parent(), node.failed()), (None, None), "{name}");
+    }
+}
+
+#[test]
+fn a_reader_that_takes_nothing_is_cut_off_and_those_below_go_on() {
+    let (mut node, conn) = served();
+    expect(&mut node, GOOD);
+    let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::At(0)));
+    let (mut sent, mut got) = (0_u64, 0_u64);
+    let mut limit = 8_000;
+    for step in 0..200 {
+        let now = Nanos::from_millis(100 * step);
+        if sent + 1000 <= limit {
+            say(&mut node, now, conn, &Frame::Data { offset: sent, bytes: vec![1; 1000] });
+            sent += 1000;
+        }
+        say(&mut node, now, conn, &Frame::Alive);
+        say(&mut node, now, child, &Frame::Alive);
+        for frame in hear(&mut node, now, child) {
+            if let Frame::Data { offset, bytes } = frame {
+                got = offset + bytes.len() as u64;
+                say(&mut node, now, child, &Frame::Taken { taken: got, needed: got });
+            }
+        }
+        for frame in hear(&mut node, now, conn) {
+            if let Frame::Taken { taken, .. } = frame {
+                limit = taken + 8_000;
+            }
+        }
+        if now < config().stall {
+            assert!(got <= 20_000 && node.failed().is_none());
+        }
+        assert!(node.held() <= 28_000);
+        node.on_time(now);
+    }
+    assert!(got > 50_000, "{got}");
+    assert_eq!((node.failed(), node.read(Nanos::ZERO, 10)), (Some(0), Some(Read::Broken { at: 0 })));
+    assert_eq!(node.parent(), Some(HostId(0)));
+}
+
+/// What one needs is told at once when it is much, and otherwise soon; and a child that moved is not waited for.
+#[test]
+fn a_parent_hears_what_is_still_needed() {
+    let (mut node, conn) = served();
+    expect(&mut node, GOOD);
+    let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::At(0)));
+    let mut now = Nanos::ZERO;
+    let mut said = |node: &mut Node, frame: Option<(ConnId, Frame)>, millis: u64| {
+        now += Nanos::from_millis(millis);
+        node.on_time(now);
+        frame.into_iter().for_each(|(conn, frame)| say(node, now, conn, &frame));
+        hear(node, now, conn).into_iter().filter(|frame| *frame != Frame::Alive).collect::<Vec<_>>()
+    };
+    let taken = |taken, needed| vec![Frame::Taken { taken, needed }];
+    assert_eq!(said(&mut node, Some((conn, Frame::Data { offset: 0, bytes: vec![1; 500] })), 0), []);
+    assert_eq!(said(&mut node, None, 19), []);
+    assert_eq!(said(&mut node, None, 1), taken(500, 0));
+    assert_eq!(
+        said(&mut node, Some((conn, Frame::Data { offset: 500, bytes: vec![1; 1500] })), 0),
+        taken(2000, 0)
+    );
+    assert_eq!(
+        said(&mut node, Some((child, Frame::Taken { taken: 1800, needed: 1500 })), 0),
+        taken(2000, 1500)
+    );
+    assert_eq!(said(&mut node, Some((child, Frame::Moved)), 0), []);
+    assert_eq!(said(&mut node, None, 20), taken(2000, 2000));
+    assert_eq!(node.children().count() + node.keeps_for().count(), 0);
+}
+
+/// A child without connections is kept for until it is forgotten, and one that comes again goes on where it was.
+#[test]
+fn what_a_child_that_is_gone_did_not_say_to_have_is_kept() {
+    let now = Nanos::ZERO;
+    for (name, then) in [("forgotten", Some(ToHost::Forget { child: GOOD })), ("kept too long", None)] {
+        let mut node = source(Slow::Wait, 0);
+        let conn = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
+        node.write(now, &[1; 3000]);
+        hear(&mut node, now, conn);
+        say(&mut node, now, conn, &Frame::Taken { taken: 2500, needed: 1000 });
+        node.on_closed(now, conn);
+        assert_eq!((node.held(), node.keeps_for().collect()), (2000, vec![GOOD]), "{name}");
+        // A connection of the same edge that was asked for long ago: what was said since counts.
+        let conn = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
+        let frames = hear(&mut node, now, conn);
+        assert_eq!(
+            frames,
+            [Frame::Welcome { begin: 2500 }, Frame::Data { offset: 2500, bytes: vec![1; 500] }]
+        );
+        node.on_closed(now, conn);
+        // Who needs what was not kept for it is told so.
+        expect(&mut node, BAD);
+        let other = connect(&mut node, now, &hello(BAD, 1, Begin::At(999)));
+        assert_eq!(hear(&mut node, now, other), [Frame::Refused(Reason::Gone)]);
+        match then {
+            Some(order) => node.on_order(now, order),
+            None => {
+                node.on_time(now + config().keep.saturating_sub(Nanos(1)));
+                assert_eq!(node.held(), 2000);
+                node.on_time(now + config().keep);
+            }
+        }
+        assert_eq!((node.held(), node.keeps_for().count()), (0, 0), "{name}");
+    }
+}

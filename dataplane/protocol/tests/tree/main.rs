@@ -1,0 +1,12 @@
+//! Clustered trees: dispatchers with hosts that carry out what they are told, late and in any order; and hosts that pass a
+//! stream on.
+
+mod between;
+mod datagrams;
+mod dispatchers;
+mod edges;
+mod forest;
+mod grove;
+mod hostile;
+mod placing;
+mod streaming;
