@@ -12,6 +12,7 @@ use crate::bone::args::{BoneHubArgs, BoneRimArgs};
 use crate::gather::args::{GatherSendArgs, GatherServeArgs};
 use crate::socket::SocketConfig;
 use crate::split::control::Place;
+use crate::tree::args::{TreeRecvArgs, TreeSendArgs};
 
 /// Sends to a group, receives from it, caches for a switch, or splits TCP connections.
 #[derive(Debug, Parser)]
@@ -70,6 +71,16 @@ pub enum Command {
   gfagent bone-rim --name rim1 --dir cache --max-bytes 10GiB --bind-iface eth0
   curl -O http://127.0.0.1:26503/video.mp4")]
     BoneRim(Box<BoneRimArgs>),
+    /// Send a stream to the hosts of a clustered tree
+    #[command(after_help = "Examples:
+  gfagent tree-send --to 10.0.0.1:26495 --tls-pin $PIN --file video.mp4 --members 20
+  tar c data | gfagent tree-send --to 10.0.0.1:26495 --plain")]
+    TreeSend(Box<TreeSendArgs>),
+    /// Receive the stream of a clustered tree, and pass it on
+    #[command(after_help = "Examples:
+  gfagent tree-recv --to 10.0.0.1:26495 --tls-pin $PIN --output video.mp4
+  gfagent tree-recv --to 10.0.0.1:26495 --plain --slow skip --align 1316 > video")]
+    TreeRecv(Box<TreeRecvArgs>),
     /// Hold connections while a split agent is started again (it starts this itself)
     #[command(hide = true)]
     Keep(KeepArgs),

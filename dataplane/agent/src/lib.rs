@@ -12,6 +12,7 @@
 //! | [`split`] | TCP connections split at agents: a command with a loop of its own |
 //! | [`gather`] | many clients' streams over several TCP connections each: two commands with loops of their own |
 //! | [`bone`] | files to many caches in rounds, and the caches: two commands, with HTTP servers in threads of their own |
+//! | [`tree`] | a host of a clustered tree: two commands with a loop of their own |
 //! | [`shell`], [`socket`], [`batch`] | the loop, the socket, many datagrams in one system call |
 //! | [`input`], [`output`] | files, stdin and stdout |
 //! | [`report`], [`progress`], [`error`] | events, progress, errors with their cure |
@@ -38,6 +39,7 @@ pub mod send;
 pub mod shell;
 pub mod socket;
 pub mod split;
+pub mod tree;
 
 use cli::{Cli, Command};
 use error::{exit, AgentError};
@@ -103,6 +105,17 @@ pub fn main() -> ExitCode {
             let mut reporter =
                 Reporter::new(common.json, false, "bone-rim", &common.name, session_of(&args.bone));
             let result = checked(&common.name).and_then(|()| bone::rim::run(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::TreeSend(args) => {
+            let mut reporter = Reporter::new(args.tree.json, false, "tree-send", &args.tree.name, None);
+            let result = checked(&args.tree.name).and_then(|()| tree::run::send(args, &mut reporter));
+            (reporter, result)
+        }
+        Command::TreeRecv(args) => {
+            let stdout = args.output.as_os_str() == "-";
+            let mut reporter = Reporter::new(args.tree.json, stdout, "tree-recv", &args.tree.name, None);
+            let result = checked(&args.tree.name).and_then(|()| tree::run::recv(args, &mut reporter));
             (reporter, result)
         }
         Command::Split(args) => {

@@ -1,0 +1,114 @@
+//! A connection to the parent or a child.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::gather::came::Came;
+use crate::gather::channel::Channel;
+use crate::gather::link::bound_unsent;
+use crate::split::poller::Token;
+use crate::split::tcp::is_later;
+
+/// Given to a connection at once; what waits in the kernel besides is bounded, too.
+pub const BATCH: usize = 64 << 10;
+/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over another.
+const UNSENT: libc::c_int = 128 << 10;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Edge {
+    channel: Channel,
+    /// Its registration.
+    pub token: Token,
+    /// It is there, or was accepted.
+    pub connected: bool,
+    /// There may be something to read.
+    pub readable: bool,
+    /// It may take something.
+    pub writable: bool,
+    /// It ends when what is to go has gone.
+    pub closing: bool,
+    out: Vec<u8>,
+    sent: usize,
+}
+
+impl Edge {
+    /// A connection that was accepted or begun.
+    pub fn new(channel: Channel, token: Token, connected: bool) -> Edge {
+        Edge {
+            channel,
+            token,
+            connected,
+            readable: false,
+            writable: false,
+            closing: false,
+            out: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// What its bytes go through.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &TcpStream {
+        self.channel.socket()
+    }
+
+    /// Reads once.
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
+        Came::read(&mut self.channel, &mut self.readable, into)
+    }
+
+    /// Whether it takes another batch.
+    pub fn takes(&self) -> bool {
+        self.connected && self.writable && self.sent == self.out.len()
+    }
+
+    /// Where the next batch goes, when [`Edge::takes`].
+    pub fn batch(&mut self) -> &mut Vec<u8> {
+        self.out.clear();
+        self.sent = 0;
+        &mut self.out
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.out.len()
+    }
+
+    /// Writes what goes.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while self.connected && self.writable && self.sent < self.out.len() {
+            match self.channel.write(&self.out[self.sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => self.sent += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_later(&error) => self.writable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        if self.connected && self.writable {
+            self.writable = !self.channel.push()?;
+        }
+        Ok(())
+    }
+
+    /// Its last word was said.
+    pub fn end(&mut self) {
+        // Who is gone need not be told.
+        let _ = self.channel.end();
+    }
+}
+
+/// Of what was accepted or begun.
+pub fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
+    let socket = socket2::SockRef::from(socket);
+    socket.set_nonblocking(true)?;
+    socket.set_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(silence))?;
+    bound_unsent(&socket, UNSENT)
+}

@@ -1,0 +1,503 @@
+//! The loop around a node: its sockets, the dispatchers, and the clock.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use groupflow_protocol::tree::{
+    Action, ClusterId, ConnId, FromHost, HostId, Join, Node, Peer, RefusalCode, ToHost,
+};
+use groupflow_protocol::Nanos;
+use nix::errno::Errno;
+use serde_json::{json, Value};
+
+use super::args::{EdgesArg, TreeArgs};
+use super::control::{Control, Said};
+use super::datagrams::Datagrams;
+use super::edge::{self, Edge, BATCH};
+use super::probes::Probes;
+use super::router;
+use super::shared::Shared;
+use super::stop::Stop;
+use crate::error::{exit, AgentError};
+use crate::gather::came::Came;
+use crate::gather::channel::Channel;
+use crate::gather::link;
+use crate::input::plain;
+use crate::split::poller::Poller;
+use crate::split::{system, tcp};
+
+/// An edge on which nothing that was sent is acknowledged.
+const SILENCE: Duration = Duration::from_secs(3);
+/// Reads of one connection before the others have their turn.
+const TURNS: usize = 4;
+/// Who was refused tries again after so long, so often.
+const AGAIN: Duration = Duration::from_millis(300);
+const ATTEMPTS: u32 = 40;
+
+mod relay;
+use relay::open_datagrams;
+
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Stop,
+    Listener,
+    Control,
+    Edge(ConnId),
+    Probe(HostId),
+    Datagrams,
+    Data,
+}
+
+/// A host, until it has no more to do.
+pub struct Host<'a> {
+    args: &'a TreeArgs,
+    /// What it does.
+    pub node: Node,
+    /// Its name in the tree.
+    pub id: HostId,
+    key: u128,
+    source: bool,
+    listener: TcpListener,
+    control: Control,
+    shared: Option<Shared>,
+    root: Option<ClusterId>,
+    cluster: Option<ClusterId>,
+    joins: u32,
+    again: Option<Instant>,
+    attempts: u32,
+    order: u32,
+    attached: bool,
+    /// Hosts that are in the tree, as the dispatchers tell the source.
+    pub hosts: usize,
+    /// The source has left: there are no dispatchers any more.
+    pub ended: bool,
+    /// It is to end early.
+    pub stopped: bool,
+    stop: Stop,
+    edges: BTreeMap<ConnId, Edge>,
+    /// Once they are wanted, by this host or a child.
+    pub datagrams: Option<Datagrams>,
+    probes: Probes,
+    poller: Poller<Target>,
+    began: Instant,
+    now: Instant,
+    scratch: Box<[u8]>,
+}
+
+impl<'a> Host<'a> {
+    /// Listens for children; nothing else happens before [`Host::wait`].
+    pub fn open(
+        args: &'a TreeArgs,
+        id: HostId,
+        node: Node,
+        source: bool,
+        stop: Stop,
+    ) -> Result<Host<'a>, AgentError> {
+        let listener = tcp::listen(args.listen, None).map_err(|e| {
+            let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
+            AgentError::new("listen", cause, "choose another --listen")
+        })?;
+        let mut poller = Poller::new().map_err(|e| system(&e.into()))?;
+        for (fd, target) in [(stop.as_fd(), Target::Stop), (listener.as_fd(), Target::Listener)] {
+            poller.add(fd, target).map_err(|e| system(&e.into()))?;
+        }
+        let datagrams = (args.edges == EdgesArg::Datagrams && !source)
+            .then(|| open_datagrams(args, &mut poller))
+            .transpose()?;
+        let now = Instant::now();
+        let control =
+            Control::new(args.to, args.secure.trust(args.to)?, Duration::from_secs(args.patience), now);
+        Ok(Host {
+            args,
+            node,
+            id,
+            key: rand::random(),
+            source,
+            listener,
+            control,
+            shared: None,
+            root: None,
+            cluster: None,
+            joins: 0,
+            again: None,
+            attempts: 0,
+            order: 0,
+            attached: false,
+            hosts: 0,
+            ended: false,
+            stopped: false,
+            stop,
+            edges: BTreeMap::new(),
+            datagrams,
+            probes: Probes::default(),
+            poller,
+            began: now,
+            now,
+            scratch: vec![0; BATCH].into_boxed_slice(),
+        })
+    }
+
+    /// Input or output that is watched; false: it is always ready.
+    pub fn watch(&mut self, data: BorrowedFd<'_>) -> Result<bool, AgentError> {
+        match self.poller.add(data, Target::Data) {
+            Ok(_) => Ok(true),
+            Err(Errno::EPERM) => Ok(false),
+            Err(error) => Err(system(&error.into())),
+        }
+    }
+
+    /// As the node counts time.
+    pub fn nanos(&self) -> Nanos {
+        nanos(self.began, self.now)
+    }
+
+    /// Whether it has a parent, or is the source and was let in.
+    pub fn is_in(&self) -> bool {
+        if self.source {
+            self.root.is_some()
+        } else {
+            self.attached
+        }
+    }
+
+    /// Whether it is to end early, by now.
+    pub fn is_to_stop(&mut self) -> bool {
+        self.stopped = self.stopped || self.stop.came();
+        self.stopped
+    }
+
+    /// What is said of a host that ended early.
+    pub fn interrupted(&self) -> AgentError {
+        self.stop.error()
+    }
+
+    /// Does what can be done without waiting.
+    pub fn pump(&mut self) -> Result<(), AgentError> {
+        if !self.ended {
+            self.control.keep(self.now, &mut self.poller, Target::Control)?;
+            self.hear()?;
+        }
+        self.take_datagrams();
+        for conn in self.edges.keys().copied().collect::<Vec<_>>() {
+            self.carry(conn)?;
+        }
+        self.act()?;
+        self.send_datagrams();
+        if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
+            self.tell(&FromHost::Measured(measured));
+        }
+        if self.again.is_some_and(|again| again <= self.now) {
+            self.again = None;
+            self.join(self.root);
+        }
+        Ok(())
+    }
+
+    /// Waits until something happens, at most until `until`.
+    pub fn wait(&mut self, until: Option<Instant>) -> Result<(), AgentError> {
+        let due = self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4));
+        let others =
+            [until, self.control.deadline().filter(|_| !self.ended), self.probes.deadline(), self.again];
+        let next = others.into_iter().flatten().fold(due, Instant::min);
+        let busy = self.edges.values().any(|edge| edge.connected && edge.readable)
+            || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.readable);
+        let timeout = if busy { Duration::ZERO } else { next.saturating_duration_since(Instant::now()) };
+        let mut happened = Vec::new();
+        self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;
+        self.now = Instant::now();
+        for (target, ready) in happened {
+            match target {
+                Target::Stop => self.stopped |= self.stop.came(),
+                Target::Listener => self.accept()?,
+                Target::Control => self.control.on_ready(ready),
+                Target::Probe(host) => self.probes.on_ready(self.now, host, &mut self.poller),
+                // Input or output is tried after every wait.
+                Target::Data => {}
+                Target::Datagrams => {
+                    self.datagrams.iter_mut().for_each(|datagrams| datagrams.readable |= ready.readable);
+                }
+                Target::Edge(conn) => {
+                    if let Some(edge) = self.edges.get_mut(&conn) {
+                        edge.readable |= ready.readable;
+                        edge.writable |= ready.writable;
+                    }
+                }
+            }
+        }
+        if self.node.deadline() <= self.nanos() {
+            self.node.on_time(self.nanos());
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) -> Result<(), AgentError> {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => self.take(socket)?,
+                Err(error) if tcp::is_later(&error) => return Ok(()),
+                // One that has gone again; or no descriptor is left, and another will come.
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn take(&mut self, socket: TcpStream) -> Result<(), AgentError> {
+        let tls = match &self.shared {
+            Some(shared) => Some(shared.accept()?),
+            // Who does not know yet by what it is known takes nobody; it is expected by none.
+            None if !self.args.secure.plain => return Ok(()),
+            None => None,
+        };
+        if edge::prepare(&socket, SILENCE).is_err() {
+            return Ok(());
+        }
+        let Some(conn) = self.node.on_accepted(self.nanos()) else { return Ok(()) };
+        self.register(conn, socket, true, |socket| Channel::accepted(socket, tls));
+        Ok(())
+    }
+
+    fn connect(&mut self, conn: ConnId, to: Peer) -> Result<(), AgentError> {
+        let SocketAddr::V4(address) = to.address else {
+            self.node.on_closed(self.nanos(), conn);
+            return Ok(());
+        };
+        let tls = self.shared.as_ref().map(|shared| shared.connect(address)).transpose()?;
+        if let Some(datagrams) = self.datagrams.as_mut().filter(|_| self.args.edges == EdgesArg::Datagrams) {
+            self.node.offer(conn, datagrams.expect(conn));
+        }
+        match link::connect(address, None, SILENCE).and_then(|s| edge::prepare(&s, SILENCE).map(|()| s)) {
+            Ok(socket) => self.register(conn, socket, false, |socket| Channel::begun(socket, tls)),
+            Err(_) => {
+                self.forget_datagrams(conn);
+                self.node.on_closed(self.nanos(), conn);
+            }
+        }
+        Ok(())
+    }
+
+    fn register(
+        &mut self,
+        conn: ConnId,
+        socket: TcpStream,
+        connected: bool,
+        channel: impl FnOnce(TcpStream) -> Channel,
+    ) {
+        match self.poller.add(&socket, Target::Edge(conn)) {
+            Ok(token) => drop(self.edges.insert(conn, Edge::new(channel(socket), token, connected))),
+            Err(_) => {
+                self.forget_datagrams(conn);
+                self.node.on_closed(self.nanos(), conn);
+            }
+        }
+    }
+
+    /// Reads and writes what a connection takes now.
+    fn carry(&mut self, conn: ConnId) -> Result<(), AgentError> {
+        if self.try_carry(conn).is_err() {
+            self.close(conn);
+        }
+        Ok(())
+    }
+
+    fn try_carry(&mut self, conn: ConnId) -> io::Result<()> {
+        let now = self.nanos();
+        let Some(edge) = self.edges.get_mut(&conn) else { return Ok(()) };
+        if !edge.connected && (edge.writable || edge.readable) {
+            if let Some(error) = tcp::failure(edge.socket()) {
+                return Err(error);
+            }
+            edge.connected = true;
+            self.node.on_connected(now, conn);
+        }
+        edge.flush()?;
+        for _ in 0..TURNS {
+            let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.connected && edge.readable) else {
+                break;
+            };
+            match edge.read(&mut self.scratch)? {
+                Came::Bytes(count) => self.node.on_bytes(now, conn, &self.scratch[..count]),
+                Came::Nothing => break,
+                Came::End => return Err(io::ErrorKind::ConnectionAborted.into()),
+            }
+        }
+        while let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.takes()) {
+            self.node.fill(now, conn, edge.batch(), BATCH);
+            if edge.is_empty() {
+                if edge.closing {
+                    edge.end();
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
+                break;
+            }
+            edge.flush()?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.forget_datagrams(conn);
+        if let Some(edge) = self.edges.remove(&conn) {
+            self.poller.remove(edge.socket(), edge.token);
+            self.node.on_closed(self.nanos(), conn);
+        }
+    }
+
+    /// Carries out what the node wants.
+    fn act(&mut self) -> Result<(), AgentError> {
+        while let Some(action) = self.node.poll() {
+            match action {
+                Action::Connect { conn, to } => self.connect(conn, to)?,
+                Action::Open { conn, door } => self.serve_datagrams(conn, door)?,
+                Action::Close(conn) => match self.edges.get_mut(&conn) {
+                    Some(edge) if edge.connected => {
+                        edge.closing = true;
+                        self.carry(conn)?;
+                    }
+                    _ => self.close(conn),
+                },
+                Action::Tell(message) => self.tell(&message),
+                Action::Measure(peers) => {
+                    self.probes.begin(self.now, &peers, &mut self.poller, Target::Probe)
+                }
+                Action::Join(cluster) => self.join(Some(cluster)),
+                Action::Refused { code, text } => self.on_refusal(code, &text)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn on_refusal(&mut self, code: RefusalCode, text: &str) -> Result<(), AgentError> {
+        self.attempts += 1;
+        if code == RefusalCode::WrongToken || self.attempts > ATTEMPTS {
+            return Err(refused(text));
+        }
+        self.node.begin_again(self.nanos());
+        let again = self.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
+        self.again = Some(again).filter(|_| !self.node.is_leaving());
+        self.act()
+    }
+
+    fn tell(&mut self, message: &FromHost) {
+        match message {
+            FromHost::Attached { order, .. } if *order == self.order => {
+                (self.attached, self.attempts) = (true, 0);
+            }
+            FromHost::Lost { .. } => self.attached = false,
+            _ => {}
+        }
+        let (Some(cluster), Ok(Value::Object(mut line))) = (self.cluster, serde_json::to_value(message))
+        else {
+            return;
+        };
+        line.insert("cluster".to_owned(), json!(cluster));
+        line.insert("joins".to_owned(), json!(self.joins));
+        self.control.say(&Value::Object(line));
+    }
+
+    fn join(&mut self, cluster: Option<ClusterId>) {
+        if cluster.is_some() {
+            (self.cluster, self.order, self.attached) = (cluster, 0, false);
+            self.joins += 1;
+            self.tell(&FromHost::Join(self.card()));
+        }
+    }
+
+    /// Who it is.
+    fn card(&self) -> Join {
+        let port = self.listener.local_addr().map_or(0, |address| address.port());
+        let own = *self.args.listen.ip();
+        let ip = if own.is_unspecified() { self.control.own_address().unwrap_or(own) } else { own };
+        let peer = Peer { host: self.id, address: SocketAddr::V4(SocketAddrV4::new(ip, port)) };
+        Join { peer, router: router::own(), capacity: self.args.children, token: self.args.token.clone() }
+    }
+
+    /// What the dispatchers say.
+    fn hear(&mut self) -> Result<(), AgentError> {
+        for said in self.control.work(self.now, &mut self.poller)? {
+            match said {
+                Said::Connected => {
+                    let hello = json!({"join": self.card(), "key": format!("{:032x}", self.key), "source": self.source});
+                    self.control.say(&json!({"hello": hello}));
+                    self.control.work(self.now, &mut self.poller)?;
+                }
+                Said::Lost => {}
+                Said::Line(line) => self.on_line(line)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn on_line(&mut self, mut line: Value) -> Result<(), AgentError> {
+        if let Some(welcome) = line.get_mut("welcome") {
+            return self.on_welcome(welcome.take());
+        }
+        if let Some(refusal) = line.get("refused") {
+            let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
+            if refusal["code"] == "ended" {
+                self.ended = true;
+                self.control.lose(&mut self.poller);
+                return Ok(());
+            }
+            return Err(refused(&text));
+        }
+        if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
+            self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
+            return Ok(());
+        }
+        let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
+        // What is not known is of a later version, and not for this host.
+        if let (true, Ok(order)) = (now_here, serde_json::from_value::<ToHost>(line)) {
+            if let ToHost::Place { order, .. } = &order {
+                (self.order, self.attached) = (*order, false);
+            }
+            self.node.on_order(self.nanos(), order);
+            self.act()?;
+        }
+        Ok(())
+    }
+
+    fn on_welcome(&mut self, mut welcome: Value) -> Result<(), AgentError> {
+        let version = || {
+            AgentError::new(
+                "dispatchers",
+                "the dispatchers' welcome makes no sense",
+                "check that they are of this version",
+            )
+        };
+        let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| version())?;
+        if !self.args.secure.plain {
+            self.shared = Some(Shared::parse(&welcome["identity"])?);
+        }
+        let before = self.root.replace(root);
+        if before.is_some_and(|before| before != root) {
+            let cure = "start it again to be in the new tree";
+            return Err(AgentError::new("ended", "the tree has ended, and another has begun", cure));
+        }
+        if self.source {
+            self.cluster = Some(root);
+        } else if self.node.is_leaving() {
+            self.tell(&FromHost::Leave);
+        } else if self.order == 0 {
+            self.join(Some(root));
+        } else {
+            self.tell(&FromHost::Back { order: self.order, attached: self.attached });
+            let under_way = self.edges.values().any(|edge| !edge.connected);
+            if self.node.parent().is_none() && !under_way {
+                self.tell(&FromHost::Lost { order: self.order, gone: false });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn nanos(began: Instant, now: Instant) -> Nanos {
+    Nanos(u64::try_from(now.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn refused(text: &str) -> AgentError {
+    let cause = format!("refused by the dispatchers: {}", text.replace('\n', " "));
+    AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, "check --token and --to") }
+}

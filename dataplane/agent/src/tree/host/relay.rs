@@ -1,0 +1,72 @@
+//! A host's datagrams: from its parent to its node, and from that to its children.
+
+use std::net::SocketAddr;
+
+use groupflow_protocol::tree::{ConnId, Door};
+
+use super::{Host, Target};
+use crate::error::AgentError;
+use crate::input::plain;
+use crate::split::poller::Poller;
+use crate::tree::args::TreeArgs;
+use crate::tree::datagrams::{Datagrams, Seal};
+
+impl Host<'_> {
+    /// The source takes what there is room for; how many bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let taken = self.node.write(self.nanos(), bytes);
+        self.send_datagrams();
+        taken
+    }
+
+    pub(super) fn send_datagrams(&mut self) {
+        while let Some(datagram) = self.node.poll_datagram() {
+            if let Some(datagrams) = &mut self.datagrams {
+                datagrams.send(&datagram);
+            }
+        }
+    }
+
+    pub(super) fn take_datagrams(&mut self) {
+        let now = self.nanos();
+        let Some(datagrams) = self.datagrams.as_mut().filter(|datagrams| datagrams.readable) else { return };
+        let (edges, node) = (&self.edges, &mut self.node);
+        datagrams.receive(
+            |conn, tag| Seal::of(edges.get(&conn)?.channel(), tag),
+            |conn, offset, bytes| {
+                node.on_datagram(now, conn, offset, bytes);
+            },
+        );
+        self.send_datagrams();
+    }
+
+    /// A child takes datagrams.
+    pub(super) fn serve_datagrams(&mut self, conn: ConnId, door: Door) -> Result<(), AgentError> {
+        if self.datagrams.is_none() {
+            self.datagrams = Some(open_datagrams(self.args, &mut self.poller)?);
+        }
+        let edge = self.edges.get(&conn);
+        let seal = edge.and_then(|edge| Seal::of(edge.channel(), door.tag));
+        let address = edge.and_then(|edge| edge.socket().peer_addr().ok());
+        if let (Some(seal), Some(SocketAddr::V4(at)), Some(datagrams)) = (seal, address, &mut self.datagrams)
+        {
+            datagrams.serve(conn, *at.ip(), door, seal);
+        }
+        Ok(())
+    }
+
+    pub(super) fn forget_datagrams(&mut self, conn: ConnId) {
+        self.datagrams.iter_mut().for_each(|datagrams| datagrams.forget(conn));
+    }
+}
+
+pub(super) fn open_datagrams(args: &TreeArgs, poller: &mut Poller<Target>) -> Result<Datagrams, AgentError> {
+    let opened = Datagrams::open(*args.listen.ip()).and_then(|datagrams| {
+        poller.add(&datagrams, Target::Datagrams)?;
+        Ok(datagrams)
+    });
+    opened.map_err(|error| {
+        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
+        AgentError::new("listen", cause, "choose another --listen")
+    })
+}

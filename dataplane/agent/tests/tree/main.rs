@@ -1,0 +1,5 @@
+//! Hosts of a clustered tree within one process, over loopback.
+
+mod datagrams;
+mod dispatch;
+mod sessions;
