@@ -27,6 +27,38 @@ NoticeKind: TypeAlias = Literal[
     "complete",
 ]
 
+def tree_study(spec: str) -> str:
+    """A study of a large tree (dataplane/netsim/src/overlay), from JSON to JSON.
+
+    Raises ValueError that names what makes no sense.
+    """
+
+def make_certificate(name: str) -> tuple[str, str]:
+    """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
+
+class TreeDispatchers:
+    """All dispatchers of a clustered tree. Messages are JSON (dataplane/protocol/src/tree/message.rs).
+
+    `now` is nanoseconds. What methods return hosts are to be told: (cluster, host, message). Names are
+    hexadecimal digits. All raise ValueError that names what makes no sense.
+    """
+
+    root: str
+    has_ended: bool
+    attached: int
+    """hosts that have a parent"""
+    def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
+    @staticmethod
+    def resume(stored: list[str], policy: str, token: str, seed: int, now: int) -> TreeDispatchers: ...
+    def on_host(self, now: int, cluster: str, host: str, message: str) -> list[tuple[str, str, str]]: ...
+    def on_gone(self, now: int, cluster: str, host: str) -> list[tuple[str, str, str]]: ...
+    def deadline(self) -> int | None: ...
+    def on_time(self, now: int) -> list[tuple[str, str, str]]: ...
+    def take_changed(self) -> dict[str, str | None]:
+        """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
+    def hosts(self) -> str:
+        """All hosts, as a JSON list."""
+
 class Control:
     """A message of a host to the controller, or a RESET that came back from a pipeline.
 

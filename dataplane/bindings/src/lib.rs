@@ -11,6 +11,7 @@ mod names;
 mod replies;
 mod sim;
 mod switch;
+mod tree;
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -19,5 +20,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     messages::register(module)?;
     replies::register(module)?;
     sim::register(module)?;
-    switch::register(module)
+    switch::register(module)?;
+    tree::register(module)
 }

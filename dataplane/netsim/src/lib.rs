@@ -27,6 +27,7 @@ mod min_tree;
 mod network;
 mod node;
 mod outlet;
+pub mod overlay;
 mod pausable;
 mod pause;
 mod random;

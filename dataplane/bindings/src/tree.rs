@@ -1,0 +1,182 @@
+//! The dispatchers of a clustered tree for the controller. Messages and what is stored are JSON, as
+//! `groupflow_protocol::tree` has them.
+
+use std::collections::BTreeMap;
+
+use groupflow_netsim::overlay;
+use groupflow_protocol::gather::Token;
+use groupflow_protocol::tree::{Dispatcher, Dispatchers, FromHost, HostId, Join, Policy, Told, Up};
+use groupflow_protocol::Nanos;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+
+/// Cluster, host, message.
+type Messages = Vec<(String, String, String)>;
+
+/// All dispatchers of one tree. `now` is nanoseconds from wherever its owner counts.
+#[pyclass(module = "groupflow._native")]
+pub struct TreeDispatchers(Dispatchers);
+
+fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
+}
+
+fn name<T: DeserializeOwned>(what: &str, digits: &str) -> PyResult<T> {
+    let value = serde_json::Value::String(digits.to_owned());
+    serde_json::from_value(value).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
+}
+
+fn text(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn digits(value: &impl Serialize) -> PyResult<String> {
+    Ok(text(value)?.trim_matches('"').to_owned())
+}
+
+fn messages(told: Vec<Told>) -> PyResult<Messages> {
+    let one = |told: Told| Ok((digits(&told.cluster)?, digits(&told.host)?, text(&told.message)?));
+    told.into_iter().map(one).collect()
+}
+
+/// A host of the tree, for who looks at it.
+#[derive(Serialize)]
+struct Shown {
+    host: String,
+    address: String,
+    cluster: String,
+    parent: Option<String>,
+    latency_ms: f64,
+    children: usize,
+    capacity: u16,
+    attached: bool,
+    is_head: bool,
+}
+
+#[pymethods]
+impl TreeDispatchers {
+    /// A tree of its source alone. Raises ValueError that names what makes no sense.
+    #[new]
+    fn new(policy: &str, token: &str, source: &str, seed: u64, now: u64) -> PyResult<TreeDispatchers> {
+        let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
+        let source: Join = parse("source", source)?;
+        Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now))))
+    }
+
+    /// From what `take_changed` gave to be stored. Raises ValueError if it is not that.
+    #[staticmethod]
+    fn resume(
+        stored: Vec<String>,
+        policy: &str,
+        token: &str,
+        seed: u64,
+        now: u64,
+    ) -> PyResult<TreeDispatchers> {
+        let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
+        let stored = parsed.collect::<PyResult<Vec<_>>>()?;
+        let (policy, token) = (parse("policy", policy)?, name("token", token)?);
+        let resumed = Dispatchers::resume(stored, policy, token, seed, Nanos(now));
+        let none = || PyValueError::new_err("stored: the root's dispatcher is not among them");
+        resumed.map(TreeDispatchers).ok_or_else(none)
+    }
+
+    /// The root's cluster.
+    #[getter]
+    fn root(&self) -> PyResult<String> {
+        digits(&self.0.root())
+    }
+
+    /// Whether the source has left.
+    #[getter]
+    fn has_ended(&self) -> bool {
+        self.0.has_ended()
+    }
+
+    /// Hosts that have a parent.
+    #[getter]
+    fn attached(&self) -> usize {
+        let members = self.0.iter().flat_map(|dispatcher| dispatcher.tree().iter());
+        // The source has none.
+        members.filter(|(_, member)| member.attached).count().saturating_sub(1)
+    }
+
+    /// What a host says to a cluster's dispatcher. Raises ValueError that names what makes no sense.
+    fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<Messages> {
+        let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
+        let message: FromHost = parse("message", message)?;
+        messages(self.0.on_host(Nanos(now), cluster, host, message))
+    }
+
+    /// The connection to a host is lost.
+    fn on_gone(&mut self, now: u64, cluster: &str, host: &str) -> PyResult<Messages> {
+        let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
+        messages(self.0.on_gone(Nanos(now), cluster, host))
+    }
+
+    /// When `on_time` is to be called; None: not before something happens.
+    fn deadline(&self) -> Option<u64> {
+        Some(self.0.deadline()).filter(|&deadline| deadline != Nanos::MAX).map(|deadline| deadline.0)
+    }
+
+    /// Time has passed.
+    fn on_time(&mut self, now: u64) -> PyResult<Messages> {
+        messages(self.0.on_time(Nanos(now)))
+    }
+
+    /// What is to be stored of each cluster that has changed (None: it is no more) before hosts are told anything.
+    fn take_changed(&mut self) -> PyResult<BTreeMap<String, Option<String>>> {
+        let changed = self.0.take_changed().into_iter();
+        changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
+    }
+
+    /// All hosts, as a JSON list.
+    fn hosts(&self) -> PyResult<String> {
+        let mut shown = Vec::new();
+        for dispatcher in self.0.iter() {
+            let tree = dispatcher.tree();
+            for (host, member) in tree.iter() {
+                let parent = match member.up {
+                    Up::Host(parent) => Some(parent),
+                    Up::Outside => dispatcher.attached_to(),
+                    Up::Nothing => None,
+                };
+                shown.push(Shown {
+                    host: digits(&host)?,
+                    address: member.peer.address.to_string(),
+                    cluster: digits(&dispatcher.id())?,
+                    parent: parent.map(|parent: HostId| digits(&parent)).transpose()?,
+                    latency_ms: member.latency.0 as f64 / 1e6,
+                    children: tree.children(host).count() + usize::from(member.foreign),
+                    capacity: member.capacity,
+                    attached: member.attached,
+                    is_head: member.up == Up::Outside,
+                });
+            }
+        }
+        text(&shown)
+    }
+}
+
+/// A study of a large tree (`groupflow_netsim::overlay`), from JSON to JSON. Raises ValueError that names what makes no sense.
+#[pyfunction]
+fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
+    let spec: overlay::Spec = parse("spec", spec)?;
+    text(&py.allow_threads(|| overlay::run(&spec)))
+}
+
+/// A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name.
+#[pyfunction]
+fn make_certificate(name: String) -> PyResult<(String, String)> {
+    let made = rcgen::generate_simple_self_signed([name]);
+    let made = made.map_err(|error| PyValueError::new_err(format!("name: {error}")))?;
+    Ok((made.cert.pem(), made.key_pair.serialize_pem()))
+}
+
+/// Adds this file's names to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(make_certificate, module)?)?;
+    module.add_function(wrap_pyfunction!(tree_study, module)?)?;
+    module.add_class::<TreeDispatchers>()
+}
