@@ -15,6 +15,7 @@ from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers, add_c
 
 PAPERS = {
     "amcb": "round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
+    "cmt": "socket buffers and parallel connections of the clustered multicast tree (Cui et al.)",
     "sakajiri": "receiver-side tuning on a server that gathers (Sakajiri et al.)",
     "icn2011": "split connections for group communication (Emina et al. 2011)",
     "takano": "diffusion-type flow control and TCP (Takano et al. 2006)",
@@ -24,7 +25,9 @@ EXPERIMENTS = {
     "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
     "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
     "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
+    "nats": "one publisher and twenty subscribers, by a clustered tree and by nats-server",
     "split": "session agents that split kernel TCP connections, in the network of icn2011",
+    "tree": "a clustered tree of hosts, of which some are killed",
 }
 
 IN_PARTS = ("gather",)

@@ -6,19 +6,21 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Coroutine
+from typing import Any
 
 from groupflow import units
 from groupflow.cli.command import INTERRUPTED, REFUSED, CommandError
-from groupflow.client.agent_process import MEMBERS_LOST, AgentProcess
+from groupflow.client.agent_process import MEMBERS_LOST, AgentProcess, RoleOptions
 from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
-from groupflow.client.options import RecvOptions, SendOptions
+from groupflow.client.events import Event
 
 MAX_SESSION = (1 << 24) - 1
 """Session ids are the low 24 bits of a group address."""
 
 
 def add_member_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", type=_session, metavar="SESSION", help="the session's number")
+    parser.add_argument("session", type=session_number, metavar="SESSION", help="the session's number")
     parser.add_argument(
         "--token",
         default=os.environ.get("GROUPFLOW_TOKEN", ""),
@@ -45,10 +47,15 @@ def rate(text: str) -> int:
     return value
 
 
-def run_transfer(options: SendOptions | RecvOptions, *, json_lines: bool) -> int:
+def run_transfer(options: RoleOptions, *, json_lines: bool) -> int:
     """Runs gfagent until the stream is complete; the command's exit code."""
+    return ended(_transfer(options, json_lines))
+
+
+def ended(transfer: Coroutine[Any, Any, int]) -> int:
+    """Runs a transfer to its end; the command's exit code. Raises CommandError."""
     try:
-        return asyncio.run(_transfer(options, json_lines))
+        return asyncio.run(transfer)
     except InterruptedSessionError:
         return INTERRUPTED
     except AgentError as error:
@@ -57,12 +64,13 @@ def run_transfer(options: SendOptions | RecvOptions, *, json_lines: bool) -> int
         raise CommandError(str(error)) from None
 
 
-async def _transfer(options: SendOptions | RecvOptions, json_lines: bool) -> int:
+async def _transfer(options: RoleOptions, json_lines: bool) -> int:
     from groupflow.client.display import Display
 
-    to_stdout = isinstance(options, RecvOptions) and options.output is None
-    from_stdin = isinstance(options, SendOptions) and options.file is None
-    label = f"session {options.session}"
+    to_stdout = bool(getattr(options, "data_on_stdout", False))
+    from_stdin = getattr(options, "file", ...) is None
+    session = getattr(options, "session", None)
+    label = "tree" if session is None else f"session {session}"
     with Display(label, json_lines=json_lines, events_to_stderr=to_stdout) as display:
         agent = AgentProcess(
             options, on_event=display.show, inherit_input=from_stdin, inherit_output=to_stdout
@@ -72,6 +80,11 @@ async def _transfer(options: SendOptions | RecvOptions, json_lines: bool) -> int
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, agent.signal, signal.SIGTERM)
             complete = await agent.finish()
+    return report_lost(complete)
+
+
+def report_lost(complete: Event) -> int:
+    """Says who did not live to see the end; the exit code."""
     lost = complete.texts("lost")
     if lost:
         print(f"groupflow: complete without {', '.join(lost)}: lost on the way", file=sys.stderr)
@@ -79,7 +92,8 @@ async def _transfer(options: SendOptions | RecvOptions, json_lines: bool) -> int
     return 0
 
 
-def _session(text: str) -> int:
+def session_number(text: str) -> int:
+    """A session on the command line."""
     number = int(text) if text.isdecimal() else 0
     if not 1 <= number <= MAX_SESSION:
         raise argparse.ArgumentTypeError(f"{text!r} is no session; write a number from 1 to {MAX_SESSION}")

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from groupflow.client.errors import AgentDiedError, AgentError, ClientError, from_event
 from groupflow.client.events import Event, EventError, parse_event
-from groupflow.client.options import RecvOptions
 from groupflow.client.programs import find_program
 
 log = logging.getLogger(__name__)
@@ -39,6 +38,13 @@ class RoleOptions(Protocol):
     def arguments(self) -> list[str]: ...
 
 
+@runtime_checkable
+class UnsettledOptions(RoleOptions, Protocol):
+    """Something of them is found out before gfagent begins."""
+
+    async def settled(self, told: Callable[[Event], None]) -> RoleOptions: ...
+
+
 class AgentProcess:
     """One gfagent. `async with` starts it and in the end stops it; events come to `on_event` and `latest`."""
 
@@ -52,11 +58,14 @@ class AgentProcess:
         piped_input: bool = False,
         inherit_input: bool = False,
         inherit_output: bool = False,
+        input_from: int | None = None,
+        output_to: int | None = None,
     ) -> None:
         """`launcher` goes before the command, to run it elsewhere: in a network namespace, say.
 
-        gfagent's stdin is empty, or `data_in` (`piped_input`), or this process's own (`inherit_input`). The
-        stdout of a receiver without an output file is `data_out`, or this process's own (`inherit_output`).
+        gfagent's stdin is empty, or `data_in` (`piped_input`), or this process's own (`inherit_input`), or
+        the descriptor `input_from`. The stdout of a receiver without an output file is `data_out`, or this
+        process's own (`inherit_output`), or the descriptor `output_to`. The caller closes descriptors.
         """
         self.options = options
         self.latest: dict[str, Event] = {}
@@ -65,7 +74,11 @@ class AgentProcess:
         self._program = program
         self._on_event = on_event
         self._stdin = PIPE if piped_input else None if inherit_input else DEVNULL
+        if input_from is not None:
+            self._stdin = input_from
         self._stdout = None if inherit_output else PIPE
+        if output_to is not None:
+            self._stdout = output_to
         self._arrived: dict[str, asyncio.Event] = {}
         self._messages: deque[str] = deque(maxlen=_KEPT_LINES)
         self._process: asyncio.subprocess.Process | None = None
@@ -73,6 +86,8 @@ class AgentProcess:
         self._exit: asyncio.Task[int] | None = None
 
     async def __aenter__(self) -> Self:
+        if isinstance(self.options, UnsettledOptions):
+            self.options = await self.options.settled(self._happened)
         program = self._program or find_program("gfagent")
         # Should this process be killed, the kernel ends gfagent too.
         command = [*self._launcher, "setpriv", "--pdeathsig", "TERM", str(program), *self.options.arguments()]
@@ -182,7 +197,7 @@ class AgentProcess:
         self, process: asyncio.subprocess.Process
     ) -> tuple[asyncio.StreamReader | None, asyncio.StreamReader | None]:
         """Where events and where other messages come; a receiver's data has stdout for itself."""
-        if isinstance(self.options, RecvOptions) and self.options.output is None:
+        if getattr(self.options, "data_on_stdout", False):
             return process.stderr, None
         return process.stdout, process.stderr
 
@@ -203,6 +218,9 @@ class AgentProcess:
         except EventError:
             self._messages.append(line.decode(errors="replace").strip())
             return
+        self._happened(event)
+
+    def _happened(self, event: Event) -> None:
         self.latest[event.name] = event
         self._arrived.setdefault(event.name, asyncio.Event()).set()
         if self._on_event is not None:

@@ -3,7 +3,7 @@
 import json
 import sys
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -58,7 +58,7 @@ class Display:
         elif event.name == "progress":
             self._progress(event)
         elif (line := describe(event)) is not None:
-            self._line(line)
+            self.say(line)
 
     def _progress(self, event: Event) -> None:
         if self._bar is None:
@@ -71,7 +71,8 @@ class Display:
             note="",
         )
 
-    def _line(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Beside the bar, or on a line of its own."""
         if self._bar is not None:
             self._bar.update(self._task, note=line)
         else:
@@ -85,12 +86,22 @@ def describe(event: Event) -> str | None:
             return "joined again"
         case "joined" if event.fields.get("role") == "member":
             return f"joined as member {event.integer('member')}, {event.integer('receivers')} in all"
+        case "joined" if "host" in event.fields:
+            return f"in the tree as host {event.text('host')}"
         case "joined":
             return f"joined as member {event.integer('member')}, {event.text('mode')} {event.text('policy')}"
+        case "measuring":
+            of = f"{event.integer('done')} of {event.integer('of')}"
+            return f"measuring, {of}: {_connections(event)}, {event.number('bps') / 1e6:.1f} Mbit/s"
+        case "parallel":
+            reason = event.fields.get("reason")
+            return f"{_connections(event)} to the parent" + (f", not measured: {reason}" if reason else "")
         case "started":
             return "started"
         case "notice":
             return f"{event.text('what').replace('_', ' ')}: {event.fields.get('text', '')}"
+        case "skipped":
+            return f"goes on at byte {event.integer('to')}: what is before came too late"
         case "stalled":
             return f"nothing acknowledged for {event.number('seconds'):.1f} s, still trying"
         case "controller_silent":
@@ -101,6 +112,19 @@ def describe(event: Event) -> str | None:
             seconds, rate = event.number("seconds"), event.number("goodput_bps") / 1e6
             lost = event.texts("lost")
             note = f", lost: {', '.join(lost)}" if lost else ""
+            missing = _datagrams(event).get("missing_bytes", 0)
+            note += f", {missing} bytes were lost on the way" if missing else ""
             return f"complete, {event.integer('bytes')} bytes in {seconds:.2f} s ({rate:.1f} Mbit/s){note}"
         case _:
             return None
+
+
+def _connections(event: Event) -> str:
+    count = event.integer("connections")
+    return f"{count} connection{'' if count == 1 else 's'}"
+
+
+def _datagrams(event: Event) -> dict[str, int]:
+    """What a host of a tree tells of its edges' datagrams; empty where there are none."""
+    told = event.fields.get("datagrams")
+    return cast(dict[str, int], told) if isinstance(told, dict) else {}

@@ -70,6 +70,10 @@ class RecvOptions(Common):
     source: int | None = None
     """member id of the sender to hear; None: the controller decides"""
 
+    @property
+    def data_on_stdout(self) -> bool:
+        return self.output is None
+
     def arguments(self) -> list[str]:
         arguments = ["recv", "--session", str(self.session), *self._arguments()]
         arguments += ["--output", "-" if self.output is None else str(self.output), "--from", self.start]

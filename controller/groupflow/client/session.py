@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
-from groupflow.client.agent_process import AgentProcess
+from groupflow.client.agent_process import AgentProcess, RoleOptions
 from groupflow.client.errors import ClientError
 from groupflow.client.events import Event
 from groupflow.client.options import RecvOptions, SendOptions, Start
+from groupflow.tree.members import Edges, Parallel, Slow, tree_member
 
 Kind: TypeAlias = Literal["stream", "datagrams"]
 
@@ -31,7 +32,7 @@ class Session:
 
     def __init__(
         self,
-        session: int,
+        session: int = 0,
         *,
         role: Literal["sender", "receiver"],
         token: str = "",
@@ -45,19 +46,62 @@ class Session:
         join_timeout: float | None = None,
         on_event: Callable[[Event], None] | None = None,
         launcher: Sequence[str] = (),
+        over: Literal["switches", "tree"] = "switches",
+        to: str | None = None,
+        tls_pin: str | None = None,
+        slow: Slow = "wait",
+        align: int | None = None,
+        parallel: Parallel | None = None,
+        children: int | None = None,
+        cache: int | None = None,
+        edges: Edges = "stream",
     ) -> None:
         """Nothing happens before `async with`.
 
         `name`: of this member (default: the host's). `members`, `rate`: a sender starts when so many
         receivers have joined, and keeps to `rate` bit/s. `start`, `source`: what a receiver hears.
         `on_event`: is told everything, progress above all.
+
+        `over="tree"`: hosts pass the stream on to each other. The session is then the tree whose dispatchers
+        are at `to` (IP:PORT) and known by `tls_pin` (without it nothing is encrypted); `slow`, `align`: what
+        becomes of who is slow; `parallel`: connections to the parent, "auto": as many as are measured to be
+        needed (event `parallel`); `children`: that this host serves at most; `cache`: bytes of the stream
+        that it holds; `edges="datagrams"`: data come from the parent in datagrams, what is lost is skipped
+        (it needs slow="skip"). It carries streams. Raises ClientError for what does not go together.
         """
         self.role = role
         self.kind: Kind = kind
+        self._align = align
         name = name or socket.gethostname()
         datagrams = kind == "datagrams"
-        options: SendOptions | RecvOptions
-        if role == "sender":
+        options: RoleOptions
+        if over == "tree":
+            if to is None:
+                raise ClientError("over='tree' needs to=, where its dispatchers are")
+            if parallel == "auto" and launcher:
+                raise ClientError("parallel='auto' measures from this process; it cannot go with launcher=")
+            if kind != "stream":
+                raise ClientError("over='tree' carries streams only; frame your data")
+            if edges == "datagrams" and slow != "skip":
+                raise ClientError("edges='datagrams' needs slow='skip': what is lost is not sent again")
+            options = tree_member(
+                role,
+                start,
+                members,
+                to=to,
+                name=name,
+                token=token,
+                tls_pin=tls_pin,
+                slow=slow,
+                align=align,
+                parallel=parallel,
+                children=children,
+                cache=cache,
+                edges=edges,
+            )
+        elif session == 0:
+            raise ClientError("session: there is none; pass its number, or over='tree'")
+        elif role == "sender":
             options = SendOptions(
                 session=session,
                 name=name,
@@ -149,6 +193,21 @@ class Session:
         self._require("receiver", "stream")
         while chunk := await self._agent.data_out.read(_CHUNK):
             yield chunk
+        await self._agent.finish()
+
+    async def records(self) -> AsyncIterator[bytes]:
+        """The stream in records of `align` bytes; the last may be shorter. With slow="skip" some may be
+        missing between two, none is cut."""
+        self._require("receiver", "stream")
+        if self._align is None:
+            raise ClientError("of which size are records? open the session with align=")
+        while True:
+            try:
+                yield await self._agent.data_out.readexactly(self._align)
+            except asyncio.IncompleteReadError as error:
+                if error.partial:
+                    yield error.partial
+                break
         await self._agent.finish()
 
     async def datagrams(self) -> AsyncIterator[bytes]:

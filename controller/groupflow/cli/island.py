@@ -1,0 +1,87 @@
+"""`groupflow tree island`: a host where a tree meets an island of P4 switches."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+from functools import partial
+from typing import Any
+
+from groupflow.cli.command import Subparsers, add_command
+from groupflow.cli.transfer import ended, rate, report_lost, session_number
+from groupflow.cli.tree import add_host_arguments, host_options
+from groupflow.client.agent_process import RoleOptions
+from groupflow.client.events import Event
+
+
+def register(commands: Subparsers) -> None:
+    island = add_command(
+        commands,
+        "island",
+        "hand a tree's stream to a session, whose switches replicate it; or the other way",
+        example="groupflow tree island --to 10.0.0.1:26495 --tls-pin $PIN --session 7 --members 3",
+    )
+    add_host_arguments(island)
+    add = island.add_argument
+    add("--session", type=session_number, required=True, metavar="N", help="the session in the island")
+    add(
+        "--session-token", default=os.environ.get("GROUPFLOW_SESSION_TOKEN", ""), metavar="HEX",
+        help="the session's (default: $GROUPFLOW_SESSION_TOKEN)",
+    )  # fmt: skip
+    add("--iface", help="network interface of the island (default: the first that is up)")
+    add(
+        "--members", type=int, default=1, metavar="N",
+        help="begin when N receivers, or hosts of the tree, are there (default 1)",
+    )  # fmt: skip
+    add("--rate", type=rate, help="at most this rate in the island, e.g. 50mbit (default: found out)")
+    add("--outward", action="store_true", help="from the session, whose sender is in the island, to the tree")
+    island.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    return ended(_run(args))
+
+
+async def _run(args: argparse.Namespace) -> int:
+    from groupflow.client.display import Display, describe
+    from groupflow.tree.island import Island
+
+    receiving, sending = _options(args)
+    session = f"session {args.session}"
+    into, out_of = ("tree", session) if args.outward else (session, "tree")
+    with Display(into, json_lines=args.json) as display:
+
+        def show(side: str, event: Event) -> None:
+            if args.json:
+                print(json.dumps({"side": side.split()[0], **event.fields}), flush=True)
+            elif side == into:
+                display.show(event)
+            elif (line := describe(event)) is not None:
+                display.say(f"from the {side}: {line}")
+
+        island = Island(receiving, sending, on_received=partial(show, out_of), on_sent=partial(show, into))
+        async with island:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, island.stop)
+            complete = await island.finish()
+    return report_lost(complete)
+
+
+def _options(args: argparse.Namespace) -> tuple[RoleOptions, RoleOptions]:
+    """Of the receiving and of the sending side. Raises CommandError."""
+    from groupflow.client.options import RecvOptions, SendOptions
+    from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+
+    host = host_options(args)
+    member: dict[str, Any] = {
+        "session": args.session,
+        "name": args.name,
+        "token": args.session_token,
+        "iface": args.iface,
+    }
+    if args.outward:
+        return RecvOptions(start="start", **member), TreeSendOptions(members=args.members, **host)
+    sending = SendOptions(members=args.members, rate=args.rate, **member)
+    return TreeRecvOptions(start="start", **host), sending

@@ -1,0 +1,92 @@
+"""`groupflow tree show`: which host of a tree is below which, as the dispatchers have it."""
+
+import argparse
+import asyncio
+import json
+from contextlib import aclosing
+from typing import Any
+
+from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Subparsers, add_command
+
+
+def register(commands: Subparsers) -> None:
+    from groupflow.cli.tree import add_access_arguments
+
+    show = add_command(
+        commands,
+        "show",
+        "show which host of a tree is below which",
+        example="groupflow tree show --to 10.0.0.1:26495 --tls-pin $PIN --token $TOKEN",
+    )
+    add_access_arguments(show)
+    show.add_argument("--json", action="store_true", help="print it as JSON")
+    show.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from groupflow.cli.tree import check_access
+    from groupflow.tree.errors import TreeError, TreeRefusedError
+
+    check_access(args)
+    try:
+        tree = asyncio.run(_ask(args.to, None if args.plain else args.tls_pin, args.token))
+    except TreeError as error:
+        code = REFUSED if isinstance(error, TreeRefusedError) else FAILURE
+        raise CommandError(str(error), code) from None
+    if args.json:
+        print(json.dumps(tree))
+    else:
+        print("\n".join(lines(tree)))
+    return OK
+
+
+async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
+    """Raises TreeError."""
+    from groupflow.tree.errors import TreeError
+    from groupflow.tree.questions import ask
+
+    async with aclosing(ask(to, tls_pin, token, "hosts")) as answers:
+        async for answer in answers:
+            return answer["tree"]
+    raise TreeError(f"{to}: it ended the connection; look at what it says there, and try again")
+
+
+def lines(tree: dict[str, Any]) -> list[str]:
+    """Of a snapshot: a host a line, below its parent and farther right."""
+    hosts: dict[str, dict[str, Any]] = {host["host"]: host for host in tree["hosts"]}
+    if not hosts:
+        return ["no source is there, so no tree"]
+    below: dict[str | None, list[str]] = {}
+    for name, host in hosts.items():
+        parent = host["parent"] if host["parent"] in hosts and name != tree["source"] else None
+        below.setdefault(parent, []).append(name)
+    clusters = len({host["cluster"] for host in hosts.values()})
+    attached = sum(bool(host["attached"]) for host in hosts.values()) - 1
+    text = [f"{_count(attached, 'host')} below the source, {_count(clusters, 'cluster')}"]
+    waiting = [(name, 0) for name in sorted(below.get(None, []), key=lambda name: name != tree["source"])]
+    while waiting:
+        name, depth = waiting.pop(0)
+        text.append("  " * depth + _line(hosts[name], tree["source"]))
+        waiting = [(child, depth + 1) for child in sorted(below.get(name, []))] + waiting
+    return text
+
+
+def _line(host: dict[str, Any], source: str) -> str:
+    """Who, where, how far from its parent, how many it serves of how many it offers to."""
+    notes = [f"cluster {host['cluster']}"]
+    if host["host"] == source:
+        notes.append("source")
+    elif not host["attached"]:
+        notes.append("without a parent")
+    else:
+        notes.append(f"{host['latency_ms']:.2f} ms")
+    if host["is_head"]:
+        notes.append("head")
+    notes.append(f"serves {host['children']} of {host['capacity']}")
+    if host["slow_reports"]:
+        notes.append(f"slow {host['slow_reports']} times, last {host['slow_seconds_ago']:.0f} s ago")
+    return f"{host['host']}  {host['address']}  {', '.join(notes)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

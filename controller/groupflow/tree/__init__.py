@@ -1,0 +1,1 @@
+"""A clustered tree: its dispatchers as a service, and what hosts and programs need of it."""

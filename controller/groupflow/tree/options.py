@@ -1,0 +1,73 @@
+"""Options of the dispatchers' service."""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+DEFAULT_PORT = 26495
+TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
+_MOST = 65_535
+
+
+def is_token(text: str) -> bool:
+    return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DispatchOptions:
+    """One tree. Defaults of `policy` are those of `Policy` in dataplane/protocol/src/tree/policy.rs."""
+
+    token: str = field(repr=False)
+    """hexadecimal digits; who has it is a host of the tree"""
+    listen: tuple[str, int] = ("0.0.0.0", DEFAULT_PORT)
+    name: str = "tree"
+    """of the tree in the store"""
+    plain: bool = False
+    """nothing is encrypted, neither to the dispatchers nor between hosts"""
+    threshold_ms: float | None = None
+    """one way: hosts that are nearer are in one cluster"""
+    max_members: int | None = None
+    max_children: int | None = None
+    demotion: str | None = None
+    """never, slowest or largest_latency"""
+    patience_ms: float | None = None
+    max_hosts: int = 4096
+    """connections at once"""
+    measure_s: float = 6.0
+    """seconds for measuring the way to a host that asks for it; 0: never"""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError that names what makes no sense, and the cure."""
+        if not is_token(self.token):
+            raise ValueError(f"--token: {TOKEN_RULE}")
+        if self.threshold_ms is not None and not self.threshold_ms >= 0:
+            raise ValueError(f"--threshold-ms {self.threshold_ms:g}: write 0 or more")
+        if self.measure_s != 0 and not 1 <= self.measure_s <= 60:
+            raise ValueError(f"--measure-seconds {self.measure_s:g}: write 1 to 60, or 0 for never")
+        for option, value in (
+            ("--max-members", self.max_members),
+            ("--max-children", self.max_children),
+            ("--patience-ms", self.patience_ms),
+        ):
+            if value is not None and not 1 <= value <= _MOST:
+                raise ValueError(f"{option} {value:g}: write a number from 1 to {_MOST}")
+
+    @property
+    def patience(self) -> float:
+        """Seconds of silence after which a host is gone."""
+        return 3.0 if self.patience_ms is None else self.patience_ms / 1000
+
+    def policy(self) -> str:
+        """As the dispatchers read it, JSON."""
+        given = {
+            "threshold": _nanos(self.threshold_ms),
+            "max_members": self.max_members,
+            "max_children": self.max_children,
+            "demotion": self.demotion,
+            "patience": _nanos(self.patience_ms),
+        }
+        return json.dumps({key: value for key, value in given.items() if value is not None})
+
+
+def _nanos(milliseconds: float | None) -> int | None:
+    return None if milliseconds is None else round(milliseconds * 1e6)

@@ -1,0 +1,90 @@
+"""What programs ask the dispatchers of a tree: `groupflow tree show`, `--parallel auto`.
+
+The first line is `{"ask": {"token": …, "what": …}}`; what is answered, a JSON object a line, is in
+groupflow.tree.answers. `{"refused": {"code": …, "text": …}}` is the last line.
+"""
+
+import asyncio
+import hmac
+import json
+import os
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any
+
+from groupflow.tree.errors import TreeError, TreeRefusedError
+from groupflow.tree.identity import fingerprint
+
+ANSWER = 16 << 20
+"""bytes of an answer at most: all hosts of a tree"""
+_CURE = "check --to, and that groupflow tree serve runs"
+
+
+async def connect(
+    to: str, tls_pin: str | None, *, patience: float = 10.0
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to IP:PORT, where somebody with the tree's certificate listens.
+
+    Without a `tls_pin` nothing is encrypted. Raises TreeError, TreeRefusedError (another certificate).
+    """
+    host, _, port = to.rpartition(":")
+    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
+        raise TreeRefusedError(f"{to}: no address; write IP:PORT")
+    try:
+        async with asyncio.timeout(patience):
+            reader, writer = await asyncio.open_connection(
+                host, int(port), limit=ANSWER, ssl=None if tls_pin is None else _context()
+            )
+    except TimeoutError:
+        raise TreeError(f"no answer from {to} within {patience:g} s; {_CURE}") from None
+    except ssl.SSLError as error:
+        raise TreeError(f"no TLS with {to}: {(error.reason or 'failed').lower()}; {_CURE}") from None
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        raise TreeError(f"no answer from {to}: {reason}; {_CURE}") from None
+    if tls_pin is not None:
+        certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        if not hmac.compare_digest(fingerprint(certificate), tls_pin.replace(":", "").lower()):
+            writer.transport.abort()
+            raise TreeRefusedError(f"{to} has another certificate; check --tls-pin")
+    return reader, writer
+
+
+async def ask(
+    to: str, tls_pin: str | None, token: str, what: str, *, patience: float = 10.0, **more: Any
+) -> AsyncGenerator[dict[str, Any]]:
+    """The answers of a tree's dispatchers, until they end the connection. `patience`: seconds for each.
+
+    Raises TreeError, TreeRefusedError.
+    """
+    reader, writer = await connect(to, tls_pin, patience=patience)
+    try:
+        writer.write(json.dumps({"ask": {"token": token, "what": what, **more}}).encode() + b"\n")
+        while True:
+            async with asyncio.timeout(patience):
+                line = await reader.readline()
+            if not line:
+                return
+            answer: Any = json.loads(line)
+            if "refused" in answer:
+                raise TreeRefusedError(str(answer["refused"]["text"]))
+            yield answer
+    except TimeoutError:
+        raise TreeError(f"{to}: silent for {patience:g} s; {_CURE}") from None
+    except (ValueError, TypeError, KeyError):
+        raise TreeError(f"{to}: its answer makes no sense; check that it is of this version") from None
+    except OSError as error:
+        raise TreeError(f"{to}: the connection is lost: {error.strerror or error}; try again") from None
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+def _context() -> ssl.SSLContext:
+    """TLS 1.3; whose certificate it is the caller checks by its fingerprint, before anything is said."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context

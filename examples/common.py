@@ -1,0 +1,123 @@
+"""What the examples share: where a tree is, a tree of one's own for a demo, and how a program ends."""
+
+import argparse
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from groupflow.client.errors import ClientError
+from groupflow.store.memory import MemoryStore
+from groupflow.tree.errors import TreeError
+from groupflow.tree.options import DispatchOptions
+from groupflow.tree.service import Dispatch
+
+
+class ExampleError(Exception):
+    """One line: cause; cure."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Where a tree's dispatchers are, and what lets a host in."""
+
+    to: str
+    """IP:PORT"""
+    tls_pin: str
+    """SHA-256 of the tree's certificate: hosts know the dispatchers by it"""
+    token: str = field(repr=False)
+    """the dispatchers know hosts by it"""
+
+
+def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", required=True, metavar="IP:PORT", help="where `groupflow tree serve` runs")
+    for option, what in (("--tls-pin", "the fingerprint that it told"), ("--token", "the tree's token")):
+        variable = "GROUPFLOW" + option[1:].replace("-", "_").upper()
+        known = os.environ.get(variable)
+        parser.add_argument(
+            option, metavar="HEX", default=known, required=known is None, help=f"{what} (or ${variable})"
+        )
+
+
+def tree_of(args: argparse.Namespace) -> Tree:
+    return Tree(args.to, args.tls_pin, args.token)
+
+
+@asynccontextmanager
+async def dispatchers(host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[tuple[Tree, Dispatch]]:
+    """What `groupflow tree serve` does, in this process."""
+    token = secrets.token_hex(16)
+    async with Dispatch(DispatchOptions(token=token, listen=(host, port)), MemoryStore()) as service:
+        identity = service.forest.identity
+        assert identity is not None
+        yield Tree(f"{host}:{service.port}", identity.pin, token), service
+
+
+def stopped() -> asyncio.Event:
+    """Is set by the first Ctrl-C (or SIGTERM), so that a program may end its stream; the second ends it."""
+    event, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        event.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    return event
+
+
+async def line(reader: asyncio.StreamReader) -> str | None:
+    """The next of a connection; None: there is none any more."""
+    text = await reader.readline()
+    return text.decode(errors="replace").rstrip() if text.endswith(b"\n") else None
+
+
+async def typed() -> AsyncIterator[str]:
+    """Lines from stdin, until it ends."""
+    reader = asyncio.StreamReader()
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+        )
+    except ValueError:
+        raise ExampleError("lines come from a terminal or a pipe; write `cat FILE | ...`") from None
+    while (text := await line(reader)) is not None:
+        yield text
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def run(main: Coroutine[Any, Any, None]) -> int:
+    """The exit code: 0, 130 after Ctrl-C, or 1 and one line that says why."""
+    try:
+        asyncio.run(main)
+    except KeyboardInterrupt:
+        return 130
+    except (ExampleError, ClientError, TreeError, OSError, ExceptionGroup) as error:
+        known = _first(error)
+        if known is None:
+            raise
+        print(f"error: {known}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _first(error: Exception) -> Exception | None:
+    """Of several that failed at once the first; None: one is no error of the outside."""
+    if not isinstance(error, ExceptionGroup):
+        return error
+    known, unknown = cast("ExceptionGroup[Exception]", error).split(
+        (ExampleError, ClientError, TreeError, OSError)
+    )
+    while isinstance(known, ExceptionGroup):
+        known = known.exceptions[0]
+    return None if unknown else known

@@ -1,0 +1,264 @@
+"""The dispatchers' service, with hosts that speak its lines."""
+
+import asyncio
+import itertools
+import json
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupflow.store.memory import MemoryStore
+from groupflow.store.sqlite import SqliteStore
+from groupflow.tree.errors import TreeError
+from groupflow.tree.options import DispatchOptions
+from groupflow.tree.service import Dispatch
+
+TOKEN = "c0ffee"
+OPTIONS = DispatchOptions(token=TOKEN, listen=("127.0.0.1", 0), plain=True, patience_ms=20_000)
+HASTY = replace(OPTIONS, patience_ms=300)
+"""of tests in which patience ends"""
+
+
+class Host:
+    """Does what it is told, without data: it is connected to a parent as soon as it is told of it."""
+
+    def __init__(self, number: int, *, source: bool = False, token: str = TOKEN, key: str = "") -> None:
+        self.name = f"{number:x}"
+        self.source = source
+        self.key = key or f"key of {number}"
+        self.parent: str | None = None
+        self.order = 0
+        self.cluster = ""
+        self.joins = 0
+        self.told: list[dict[str, Any]] = []
+        self.expected: set[str] = set()
+        self.join = {
+            "peer": {"host": self.name, "address": f"127.0.0.1:{4000 + number}"},
+            "router": None,
+            "capacity": 2,
+            "token": token,
+        }
+
+    async def connect(self, port: int, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
+        """The first answer."""
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+        hello = {"join": self.join, "key": self.key, "source": self.source}
+        self.writer.write(json.dumps({"hello": hello}).encode() + b"\n")
+        return await self.next()
+
+    async def next(self) -> dict[str, Any]:
+        # Not wait_for: in Python 3.11 that may lose a cancellation.
+        async with asyncio.timeout(10):
+            line = await self.reader.readline()
+        return json.loads(line) if line else {"closed": True}
+
+    def say(self, say: str, what: Any = None) -> None:
+        self.joins += say == "join"
+        line = {"cluster": self.cluster, "joins": self.joins, "say": say}
+        self.writer.write(json.dumps(line if what is None else line | {"what": what}).encode() + b"\n")
+
+    async def enter(self, port: int) -> "Host":
+        answer = await self.connect(port)
+        self.cluster = answer["welcome"]["root"]
+        if not self.source:
+            self.say("join", self.join)
+        return self
+
+    async def run(self) -> None:
+        """Obeys until the connection is lost; says that it is there."""
+        async with asyncio.TaskGroup() as tasks:
+            alive = tasks.create_task(self._say_alive())
+            while "closed" not in (line := await self.next()):
+                self.obey(line)
+            alive.cancel()
+
+    async def _say_alive(self) -> None:
+        while True:
+            self.say("alive")
+            await asyncio.sleep(0.05)
+
+    def obey(self, line: dict[str, Any]) -> None:
+        self.told.append(line)
+        if line.get("joins", self.joins) != self.joins:
+            return
+        match line.get("say"):
+            case "probe":
+                self.say("measured", [[peer["host"], 1_000_000] for peer in line["what"]])
+            case "place":
+                self.order, self.parent = line["what"]["order"], line["what"]["parent"]["host"]
+                self.say("attached", {"order": self.order, "latency": 1_000_000})
+            case "expect":
+                self.expected.add(line["what"]["child"])
+            case "redirect":
+                self.cluster = line["what"]
+                self.say("join", self.join)
+            case _:
+                pass
+
+
+@asynccontextmanager
+async def running(*hosts: Host):
+    async with asyncio.TaskGroup() as tasks:
+        started = [tasks.create_task(host.run()) for host in hosts]
+        try:
+            yield
+        finally:
+            for task in started:
+                task.cancel()
+
+
+async def until(condition: Any, *, seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        for _ in itertools.count():
+            if condition():
+                return
+            await asyncio.sleep(0.005)
+
+
+async def grove(service: Dispatch, count: int) -> list[Host]:
+    source = await Host(1, source=True).enter(service.port)
+    return [source, *[await Host(number).enter(service.port) for number in range(2, 2 + count)]]
+
+
+async def test_hosts_are_put_below_each_other() -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        hosts = await grove(service, 4)
+        async with running(*hosts):
+            await until(lambda: all(host.parent for host in hosts[1:]))
+            parents = [host.parent for host in hosts[1:]]
+            assert parents.count("1") == 2, "as many as it takes"
+            shown = {host["host"]: host for host in service.forest.hosts()}
+            assert [shown[host.name]["parent"] for host in hosts] == [None, *parents]
+
+
+async def test_children_of_one_that_dies_go_elsewhere() -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        hosts = await grove(service, 4)
+        async with running(*hosts[:1], *hosts[3:]), running(*hosts[1:3]):
+            await until(lambda: all(host.parent for host in hosts[1:]))
+            below = [host for host in hosts[1:] if host.parent != "1"]
+            dead = next(host for host in hosts if host.name == below[0].parent)
+            dead.writer.transport.abort()
+            await until(lambda: all(host.parent != dead.name for host in below))
+            assert dead.name not in {host["host"] for host in service.forest.hosts()}
+
+
+async def test_one_that_says_nothing_is_gone_after_patience() -> None:
+    async with Dispatch(HASTY, MemoryStore()) as service:
+        source, silent = await grove(service, 1)
+        async with running(source):
+            silent.obey(await silent.next())
+            silent.obey(await silent.next())
+            await until(lambda: len(service.forest.hosts()) == 2)
+            await until(lambda: len(service.forest.hosts()) == 1)
+
+
+async def test_a_service_that_dies_is_replaced_from_the_store(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "store")
+    async with Dispatch(OPTIONS, store) as service:
+        hosts = await grove(service, 3)
+        async with running(*hosts):
+            await until(lambda: all(host.parent for host in hosts[1:]))
+            before = service.forest.hosts()
+    await store.close()
+
+    store = await SqliteStore.open(tmp_path / "store")
+    async with Dispatch(OPTIONS, store) as again:
+        assert [host["parent"] for host in again.forest.hosts()] == [host["parent"] for host in before]
+        for host in hosts:
+            assert (await host.connect(again.port))["welcome"]["root"] == hosts[0].cluster
+            host.say("back", {"order": host.order, "attached": True})
+        orders = [host.order for host in hosts]
+        async with running(*hosts):
+            late = await Host(9).enter(again.port)
+            async with running(late):
+                await until(lambda: late.parent)
+            late.writer.transport.abort()
+            await until(lambda: late.name not in {host["host"] for host in again.forest.hosts()})
+            assert [host.order for host in hosts] == orders, "nobody was moved"
+    await store.close()
+
+
+async def test_a_source_that_does_not_come_back_ends_the_tree() -> None:
+    async with Dispatch(HASTY, MemoryStore()) as service:
+        source, host = await grove(service, 1)
+        async with running(host):
+            await until(lambda: host.parent)
+            source.writer.transport.abort()
+            await until(lambda: any("refused" in line for line in host.told))
+        assert host.told[-1]["refused"]["code"] == "ended"
+        assert service.forest.hosts() == []
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        (Host(7, token="bad"), "wrong_token"),
+        (Host(1, key="another"), "wrong_key"),
+        (Host(7, source=True), "has_source"),
+    ],
+)
+async def test_who_may_not_be_there_is_refused(host: Host, code: str) -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        source = await Host(1, source=True).enter(service.port)
+        async with running(source):
+            assert (await host.connect(service.port))["refused"]["code"] == code
+            other = await Host(5).enter(service.port)
+            async with running(other):
+                await until(lambda: other.parent == "1")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"x\n",
+        b"[]\n",
+        b'{"say": "alive"}\n',
+        b'{"cluster": "zz", "joins": 1, "say": "alive"}\n',
+        b'{"cluster": "1", "joins": 1, "say": "rubbish"}\n',
+        b'{"cluster": "1", "joins": "x", "say": "alive"}\n',
+        b"x" * 70_000 + b"\n",
+    ],
+)
+async def test_what_makes_no_sense_costs_its_host_the_connection_and_nobody_else(line: bytes) -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        source, good, bad = await grove(service, 2)
+        async with running(source, good):
+            await until(lambda: good.parent)
+            bad.writer.write(line)
+            while "refused" not in (answer := await bad.next()) and "closed" not in answer:
+                pass
+            assert answer["refused"]["code"] == "bad_message"
+            assert "\n" not in answer["refused"]["text"]
+            good.told.clear()
+            good.say("lost", {"order": good.order, "gone": False})
+            await until(lambda: any(line.get("say") == "place" for line in good.told))
+
+
+async def test_hosts_know_the_service_by_its_certificate_and_are_given_it() -> None:
+    events: list[tuple[str, dict[str, Any]]] = []
+    options = DispatchOptions(token=TOKEN, listen=("127.0.0.1", 0))
+    async with Dispatch(
+        options, MemoryStore(), on_event=lambda name, fields: events.append((name, fields))
+    ) as service:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        source = Host(1, source=True)
+        welcome = (await source.connect(service.port, context))["welcome"]
+        assert source.writer.get_extra_info("ssl_object").version() == "TLSv1.3"
+        assert service.forest.identity
+        assert welcome["identity"]["certificate"] == service.forest.identity.certificate
+        assert events[0][1]["tls_pin"] == service.forest.identity.pin
+        source.writer.transport.abort()
+
+
+async def test_an_address_that_is_taken_is_one_clear_line() -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        taken = DispatchOptions(token=TOKEN, listen=("127.0.0.1", service.port))
+        with pytest.raises(TreeError, match=r"cannot listen at .*; choose another with --listen"):
+            async with Dispatch(taken, MemoryStore()):
+                pass
