@@ -61,7 +61,7 @@ p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 p4-check:  ## fail when p4src/build is older than the sources
 	python3 scripts/p4_artefacts.py check
 
-bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, session agents, tuning rounds, gathering
+bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, session agents, tuning rounds, gathering, a clustered tree
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-pipeline --example throughput
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-agent --example split_load

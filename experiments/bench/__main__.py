@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import gather, line, pipeline, sessions, split, transfer, tuning, veth
+from experiments.bench import gather, line, pipeline, sessions, split, transfer, tree, tuning, veth
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -30,6 +30,8 @@ def main() -> int:
     figures += sessions.figures()
     console.print("gathering ...")
     figures += gather.figures()
+    console.print("a clustered tree ...")
+    figures += tree.figures()
     console.print("session agents ...")
     figures += split.figures()
     if root := os.geteuid() == 0:

@@ -103,6 +103,17 @@ class Lab:
             yield agents
 
     @asynccontextmanager
+    async def receiving(
+        self, session: SessionAccess, names: Iterable[str]
+    ) -> AsyncGenerator[dict[str, AgentProcess]]:
+        """Receivers, all joined."""
+        async with AsyncExitStack() as stack:
+            agents = {name: await stack.enter_async_context(self.receiver(session, name)) for name in names}
+            for agent in agents.values():
+                await agent.wait_for("joined")
+            yield agents
+
+    @asynccontextmanager
     async def transfer(
         self,
         session: SessionAccess,
@@ -114,11 +125,7 @@ class Lab:
         """The file on its way from `sender` to all `receivers` (default: everyone), all joined."""
         names = list(self.receivers(sender) if receivers is None else receivers)
         async with AsyncExitStack() as stack:
-            receiving = {
-                name: await stack.enter_async_context(self.receiver(session, name)) for name in names
-            }
-            for agent in receiving.values():
-                await agent.wait_for("joined")
+            receiving = await stack.enter_async_context(self.receiving(session, names))
             sending = await stack.enter_async_context(self.sender(session, sender, file, len(names)))
             stack.push_async_callback(AgentProcess.stop_all, (sending, *receiving.values()))
             yield Transfer(self, session, file, sending, receiving)

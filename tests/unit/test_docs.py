@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_files_exist(page: Path) -> None:
-    named = re.findall(r"`((?:p4src|dataplane|controller|topologies|docs|tests)/[\w./-]*)`", page.read_text())
+    named = re.findall(
+        r"`((?:p4src|dataplane|examples|controller|topologies|docs|tests)/[\w./-]*)`", page.read_text()
+    )
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
@@ -51,6 +55,16 @@ def test_commands_are_accepted() -> None:
     assert len(commands) >= 3
     for command in commands:
         build_parser().parse_args(shlex.split(command)[1:])
+
+
+def test_the_examples_commands_are_accepted() -> None:
+    commands = re.findall(r"(examples/[\w./]+) (\w+)", (ROOT / "docs" / "examples.md").read_text())
+    assert {Path(path).name for path, _ in commands} == {"file_distribution.py", "chat.py", "video.py"}
+    for path, word in commands:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / path), word, "--help"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_make_targets_exist() -> None:

@@ -1,0 +1,53 @@
+"""`groupflow reproduce cmt`: runs tables, the tree or studies; writes data, figures, claims; prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, TypeAlias
+
+from rich.console import Console
+
+from experiments.cmt.sockets import outcome as sockets
+from experiments.cmt.sockets import paper
+from experiments.cmt.sockets import parts as tables
+from experiments.cmt.sockets.studies import STUDIES as OF_SOCKETS
+from experiments.cmt.tree import outcome as tree
+from experiments.cmt.tree import plan
+from experiments.cmt.tree.parts import STUDIES as OF_TREES
+from experiments.common.pool import run_all
+from experiments.common.reproduction import choose_studies, reproduce
+from groupflow.cli.experiments import ExperimentOptions
+
+Run: TypeAlias = paper.Run | plan.Run
+Outcome: TypeAlias = sockets.Outcome | tree.Outcome
+
+
+def run(options: ExperimentOptions) -> int:
+    """Tables 1 and 2, figure 2, the grid of both, and the tree; or the named studies; see `reproduce`."""
+    quick, seed = options.quick, options.seed
+    chosen: list[Any] = [
+        OF_TREES[name](quick=quick, seed=seed)
+        if name in OF_TREES
+        else tables.study(name, quick=quick, seed=seed)
+        for name in choose_studies(options, [*OF_SOCKETS, *OF_TREES])
+    ] or [*tables.paper(quick=quick, seed=seed), OF_TREES["tree"](quick=quick, seed=seed)]
+    return reproduce(options, chosen, _execute, _cost)
+
+
+def _execute(runs: Sequence[Run], jobs: int, console: Console) -> Generator[Outcome]:
+    return run_all(_run_one, runs, cores=jobs, console=console, what=_said)
+
+
+def _run_one(run: Run) -> Outcome:
+    return tree.run_one(run) if isinstance(run, plan.Run) else sockets.run_one(run)
+
+
+def _said(outcome: Outcome) -> str:
+    if isinstance(outcome, tree.Outcome):
+        return f"a tree of {outcome.run.hosts:,} hosts"
+    case = outcome.run.case
+    return f"{case.buffer:,} bytes, {case.connections} connections"
+
+
+def _cost(run: Run) -> float:
+    return run.hosts if isinstance(run, plan.Run) else 1 / run.case.connections

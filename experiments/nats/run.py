@@ -1,0 +1,89 @@
+"""`groupflow experiment nats`: of twenty subscribers one is slow and one is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.common.claims import write_json
+from experiments.demo.measure import HealthCheck
+from experiments.nats import systems
+from experiments.nats.measure import Outcome, measure
+from experiments.tree.run import ERRORS
+from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.experiments import ExperimentOptions
+from topologies import variants
+from topologies.controller import Controller
+from topologies.network import Network, running
+
+SYSTEMS = {"tree": systems.tree, "nats-server": systems.nats}
+SUBSCRIBERS = tuple(f"h{number}" for number in range(1, 21))
+SLOW = "h20"
+RATES_BPS = (4_000_000, 16_000_000)
+"""below and above what a link of 100 Mbit/s has for each of twenty"""
+
+
+def run(options: ExperimentOptions) -> int:
+    """Exit code 1 where a switch lagged behind: the figures would be about the machine."""
+    console = Console(stderr=options.json)
+    outcomes: list[Outcome] = []
+    lagging: list[str] = []
+    runs, seconds, rates = (1, 6.0, RATES_BPS[:1]) if options.quick else (3, 30.0, RATES_BPS)
+    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        with running(variants.named("fan"), options.out / "logs") as network:
+            Controller(network, options.out / "logs").start()
+            for rate in rates:
+                for _ in range(runs):
+                    for name in SYSTEMS:
+                        health = HealthCheck(network)
+                        outcomes.append(asyncio.run(one(network, name, rate, seconds)))
+                        console.print(_line(outcomes[-1]))
+                        lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
+    except* ERRORS as errors:
+        raise CommandError(str(errors.exceptions[0])) from None
+    write_json(options.out / "outcomes.json", [asdict(each) for each in outcomes])
+    console.print(_table(outcomes))
+    if options.json:
+        print(json.dumps([asdict(each) for each in outcomes]))
+    for line in lagging:
+        console.print(f"CPU-bound, do not trust the figures: {line}")
+    return FAILURE if lagging else OK
+
+
+async def one(
+    network: Network, name: str, rate_bps: int, seconds: float, subscribers: Sequence[str] = SUBSCRIBERS
+) -> Outcome:
+    """A run of one system. Raises RunError, StreamError, ClientError."""
+    return await measure(name, SYSTEMS[name](network, subscribers), rate_bps, seconds, SLOW)
+
+
+def _line(outcome: Outcome) -> str:
+    return (
+        f"{outcome.system}, {outcome.rate_bps / 1e6:.0f} Mbit/s: {outcome.goodput_bps / 1e6:.2f} Mbit/s,"
+        f" {outcome.lost_share:.1%} lost, {outcome.repair_s * 1000:.0f} ms"
+    )
+
+
+def _table(outcomes: Sequence[Outcome]) -> Table:
+    """Medians of the runs."""
+    table = Table("offered, Mbit/s", "", "goodput", "least", "lost", "repair", "goodput of the slow one")
+    for rate in sorted({outcome.rate_bps for outcome in outcomes}):
+        for name in SYSTEMS:
+            own = [o for o in outcomes if (o.rate_bps, o.system) == (rate, name)]
+            table.add_row(
+                f"{rate / 1e6:g}",
+                name,
+                f"{median(o.goodput_bps for o in own) / 1e6:.2f}",
+                f"{median(o.worst_bps for o in own) / 1e6:.2f}",
+                f"{median(o.lost_share for o in own):.1%}",
+                f"{median(o.repair_s for o in own) * 1000:.0f} ms",
+                f"{median(o.slow_bps for o in own) / 1e6:.2f}",
+            )
+    return table

@@ -1,0 +1,34 @@
+"""`python -m experiments.nats.subscriber URL`: what comes, to stdout, each message after its length."""
+
+# pyright: reportUnknownMemberType=false
+# (nats-py is typed in part.)
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import nats
+from nats.aio.msg import Msg
+
+SUBJECT = "stream"
+
+
+async def main(url: str) -> None:
+    """Until it is stopped. Its first line says that it is subscribed."""
+    out = sys.stdout.buffer
+
+    async def on_message(message: Msg) -> None:
+        out.write(len(message.data).to_bytes(4) + message.data)
+        out.flush()
+
+    client = await nats.connect(url)
+    await client.subscribe(SUBJECT, cb=on_message)
+    await client.flush()
+    out.write(b"ready\n")
+    out.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,123 @@
+"""Hosts that serve others are killed, one after the other, while the stream runs: for how long those below
+them have no new byte, and whether any is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+
+from experiments.common.waiting import until
+from experiments.tree.service import RunError, address, dispatchers
+from experiments.tree.stream import Source, Subscriber, finish
+from groupflow.client.agent_process import AgentProcess
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from topologies.network import Network
+
+SOURCE = "h1"
+SUBSCRIBERS = ("h2", "h3", "h4", "h2", "h3", "h4", "h2", "h3", "h4")
+"""hosts of the star; several in each, which take children at ports of their own"""
+CHILDREN = 2
+RATE_BPS = 4_000_000
+_PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One host was killed."""
+
+    orphans: int
+    seconds: float
+    """the longest that one of those below it had no new byte"""
+    encrypted: bool
+
+
+async def measure(network: Network, kills: int, *, plain: bool) -> list[Repair]:
+    """Raises RunError, StreamError, ClientError."""
+    async with AsyncExitStack() as stack:
+        token = secrets.token_hex(16)
+        pin = await stack.enter_async_context(
+            dispatchers(network.hosts[SOURCE].launcher(), token, plain=plain)
+        )
+        to = address(network, SOURCE)
+        source = AgentProcess(
+            TreeSendOptions(
+                name=SOURCE, to=to, token=token, tls_pin=pin, children=CHILDREN, members=len(SUBSCRIBERS)
+            ),
+            launcher=network.hosts[SOURCE].launcher(),
+            piped_input=True,
+        )
+        await stack.enter_async_context(source)
+        subscribers: list[Subscriber] = []
+        for number, host in enumerate(SUBSCRIBERS):
+            options = TreeRecvOptions(
+                name=f"{host}-{number}", to=to, token=token, tls_pin=pin, children=CHILDREN, start="start"
+            )
+            subscriber = Subscriber(options, network.hosts[host].launcher())
+            subscribers.append(await stack.enter_async_context(subscriber))
+        return await _kill(source, subscribers, kills, encrypted=not plain)
+
+
+async def _kill(
+    source: AgentProcess, subscribers: list[Subscriber], kills: int, *, encrypted: bool
+) -> list[Repair]:
+    repairs: list[Repair] = []
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        reading = {each: tasks.create_task(each.read()) for each in subscribers}
+        stream = Source(source.data_in)
+        writing = tasks.create_task(stream.write(RATE_BPS, stop))
+        for _ in range(kills):
+            await _settled(list(reading))
+            victim = max(reading, key=lambda each: len(each.children))
+            orphans = [each for each in reading if each.host in victim.children]
+            if not orphans:
+                raise RunError("nobody serves others: there is nothing to repair")
+            task = reading.pop(victim)
+            at = time.monotonic()
+            victim.signal(signal.SIGKILL)
+            await task
+            repairs.append(Repair(len(orphans), await _served_again(orphans, at), encrypted))
+        stop.set()
+        await asyncio.wait_for(source.finish(), _PATIENCE_S)
+        await writing
+        for each, task in reading.items():
+            await asyncio.wait_for(finish(each, task), _PATIENCE_S)
+            if each.received != stream.sent:
+                raise RunError(f"{each.options.name} has {each.received} of {stream.sent} bytes")
+    return repairs
+
+
+async def _settled(subscribers: list[Subscriber]) -> None:
+    """All receive, and what they say of their children is as new."""
+    since = time.monotonic()
+    if not await until(lambda: all(_is_steady(each, since) for each in subscribers), _PATIENCE_S):
+        raise RunError("not all hosts receive the stream")
+
+
+def _is_steady(subscriber: Subscriber, since: float) -> bool:
+    """Bytes came for a second from then on, and what it says is of the last of it."""
+    arrivals = subscriber.arrivals
+    return bool(arrivals) and arrivals[-1].at >= since + 1.0
+
+
+async def _served_again(orphans: list[Subscriber], at: float) -> float:
+    """The longest silence of any of them, of the two seconds after the kill or until all are served."""
+
+    def served() -> bool:
+        last = min(each.arrivals[-1].at for each in orphans)
+        return last > at + 0.2 and time.monotonic() > at + 2.0
+
+    if not await until(served, _PATIENCE_S):
+        raise RunError("not all hosts whose parent was killed have another")
+    return max(_longest_silence(each, at) for each in orphans)
+
+
+def _longest_silence(subscriber: Subscriber, at: float) -> float:
+    """Seconds. What was on the way when the parent was killed comes within milliseconds."""
+    times = [at, *(arrival.at for arrival in subscriber.arrivals if arrival.at > at)]
+    return max((later - earlier for earlier, later in pairwise(times)), default=float("inf"))

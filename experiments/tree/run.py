@@ -1,0 +1,82 @@
+"""`groupflow experiment tree`: what a host that dies costs those below it, with and without encryption."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.common.claims import write_json
+from experiments.demo.measure import HealthCheck
+from experiments.tree import repair
+from experiments.tree.repair import Repair
+from experiments.tree.service import RunError
+from experiments.tree.stream import StreamError
+from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.experiments import ExperimentOptions
+from groupflow.client.errors import ClientError
+from topologies import variants
+from topologies.controller import Controller, ControllerError
+from topologies.daemon import DaemonError
+from topologies.gfswitch import ControlError
+from topologies.leftovers import InUseError
+from topologies.network import NetworkError, running
+
+ERRORS = (
+    RunError,
+    StreamError,
+    ClientError,
+    NetworkError,
+    DaemonError,
+    ControllerError,
+    ControlError,
+    InUseError,
+)
+KILLS = 3
+"""in one run; then too few are left that serve others"""
+RUNS = {True: 1, False: 5}
+"""quick, or not; of each kind"""
+
+
+def run(options: ExperimentOptions) -> int:
+    """Exit code 1 where a switch lagged behind: the figures would be about the machine."""
+    console = Console(stderr=options.json)
+    repairs: list[Repair] = []
+    lagging: list[str] = []
+    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        with running(variants.named("star"), options.out / "logs") as network:
+            Controller(network, options.out / "logs").start()
+            for number in range(RUNS[options.quick]):
+                for plain in (False, True):
+                    health = HealthCheck(network)
+                    found = asyncio.run(repair.measure(network, KILLS, plain=plain))
+                    repairs += found
+                    shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
+                    console.print(f"run {number + 1}, {'plain' if plain else 'TLS'}: {shown}")
+                    lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
+    except ERRORS as error:
+        raise CommandError(str(error)) from None
+    write_json(options.out / "repairs.json", [asdict(each) for each in repairs])
+    report(repairs, console, as_json=options.json)
+    for line in lagging:
+        console.print(f"CPU-bound, do not trust the figures: {line}")
+    return FAILURE if lagging else OK
+
+
+def report(repairs: list[Repair], console: Console, *, as_json: bool) -> None:
+    """The longest silence of those below one that was killed."""
+    table = Table("", "kills", "median", "longest")
+    for encrypted in (True, False):
+        seconds = [each.seconds for each in repairs if each.encrypted == encrypted]
+        if seconds:
+            shown = [f"{value * 1000:.0f} ms" for value in (median(seconds), max(seconds))]
+            table.add_row("TLS 1.3" if encrypted else "plain", str(len(seconds)), *shown)
+    console.print(table)
+    console.print("no byte was lost or doubled")
+    if as_json:
+        print(json.dumps([asdict(each) for each in repairs]))

@@ -1,0 +1,40 @@
+"""A clustered tree of hosts around a P4 switch: hosts that serve others are killed while the stream runs."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from experiments.nats import run as nats
+from experiments.tree import repair
+from groupflow.topology import Topology, parse
+from tests.network.conftest import MakeLab
+from topologies import variants
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["tls", "plain"])
+async def test_hosts_whose_parent_is_killed_miss_and_double_no_byte(make_lab: MakeLab, plain: bool) -> None:
+    with make_lab(variants.named("star")) as lab:
+        # Every byte is checked as it comes, and all of them are counted in the end.
+        repairs = await repair.measure(lab.network, 2, plain=plain)
+    assert [found.orphans > 0 for found in repairs] == [True, True]
+
+
+def few(count: int) -> Topology:
+    """The slow subscriber and some of the others."""
+    topology = variants.named("fan")
+    stay = {"p", "s1", nats.SLOW, *nats.SUBSCRIBERS[: count - 1]}
+    hosts = {name: host for name, host in topology.hosts.items() if name in stay}
+    links = tuple(link for link in topology.links if {link.a.node, link.b.node} <= stay)
+    return parse(variants.render(replace(topology, hosts=hosts, links=links)), "few")
+
+
+@pytest.mark.parametrize("system", sorted(nats.SYSTEMS))
+async def test_a_slow_and_a_killed_subscriber_cost_the_others_nothing(make_lab: MakeLab, system: str) -> None:
+    if system == "nats-server" and shutil.which("nats-server", path="/usr/bin:/usr/sbin") is None:
+        pytest.skip("nats-server is not installed")
+    with make_lab(few(6)) as lab:
+        names = [name for name in nats.SUBSCRIBERS if name in lab.network.hosts]
+        outcome = await nats.one(lab.network, system, 2_000_000, 6.0, names)
+    assert (outcome.lost, outcome.fast) == (0, 4)
+    assert outcome.worst_bps > 0.9 * outcome.rate_bps > 1.5 * outcome.slow_bps
