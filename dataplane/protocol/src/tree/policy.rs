@@ -39,6 +39,8 @@ pub struct Policy {
     pub demotion: Demotion,
     /// After a demotion below a host, none below it for so long; who was moved takes no children as long.
     pub settling: Nanos,
+    /// Who was reported as slow takes no children for so long.
+    pub slow_for: Nanos,
     /// Whether a new cluster takes over those beside it that are nearer to it than to their parent.
     pub takes_over: bool,
 }
@@ -55,6 +57,7 @@ impl Default for Policy {
             patience: Nanos::from_millis(3000),
             demotion: Demotion::Slowest,
             settling: Nanos::from_millis(2000),
+            slow_for: Nanos::from_millis(30_000),
             takes_over: true,
         }
     }

@@ -331,3 +331,28 @@ fn what_a_child_that_is_gone_did_not_say_to_have_is_kept() {
         assert_eq!((node.held(), node.keeps_for().count()), (0, 0), "{name}");
     }
 }
+
+#[test]
+fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
+    let mut node = source(Slow::Isolate, 0);
+    let mut now = Nanos::ZERO;
+    let [good, bad] = [GOOD, BAD].map(|child| connect(&mut node, now, &hello(child, 1, Begin::Now)));
+    let mut reports = Vec::new();
+    for step in 1..=60_u64 {
+        now = Nanos::from_millis(100 * step);
+        node.write(now, &[1; 10]);
+        // The sockets of both take it; only one of them says to have it, the other does from the fourth second on.
+        hear(&mut node, now, good);
+        hear(&mut node, now, bad);
+        let all = Frame::Taken { taken: 10 * step, needed: 10 * step };
+        say(&mut node, now, good, &all);
+        say(&mut node, now, bad, if step < 40 { &Frame::Alive } else { &all });
+        let slow = Action::Tell(FromHost::Backlog { child: BAD });
+        let backlog = |action: &Action| matches!(action, Action::Tell(FromHost::Backlog { .. }));
+        for report in actions(&mut node).into_iter().filter(backlog) {
+            assert_eq!(report, slow);
+            reports.push(step);
+        }
+    }
+    assert_eq!(reports, [11, 21, 31]);
+}

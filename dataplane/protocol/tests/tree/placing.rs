@@ -178,6 +178,38 @@ fn the_farthest_or_the_slowest_child_is_moved_down() {
     }
 }
 
+/// Neither one that joins nor one whose parent died is put below a host that was reported as slow, though it is the nearest and has
+/// room; in the end it is forgiven.
+#[test]
+fn nobody_is_put_below_a_slow_host() {
+    let slow_for = Nanos::from_millis(60_000);
+    for demotion in [Demotion::Never, Demotion::Slowest] {
+        let mut forest = Forest::new(Policy { slow_for, ..policy(64, demotion) }, 3);
+        let joins = |forest: &mut Forest, place, capacity| {
+            let host = forest.join(place, None, capacity);
+            forest.settle();
+            host
+        };
+        let [slow, dies, _] = [510, 520, 460].map(|place| joins(&mut forest, place, 3));
+        let orphans = [521, 522].map(|place| joins(&mut forest, place, 0));
+        assert!(orphans.iter().all(|host| forest.hosts[host].parent == Some(dies)));
+        forest.say(SOURCE, FromHost::Backlog { child: slow });
+        forest.carry(0);
+        let late = joins(&mut forest, 511, 0);
+        assert_ne!(forest.hosts[&late].parent, Some(slow), "{demotion:?}");
+        // The source has room for one of them, and the third one for all.
+        forest.kill(dies);
+        forest.settle();
+        assert_eq!(forest.children(slow), [], "{demotion:?}");
+        assert!(orphans.iter().all(|&host| forest.receives(host)));
+        (0..4).for_each(|_| forest.settle());
+        for _ in 0..8 {
+            joins(&mut forest, 511, 0);
+        }
+        assert_eq!(forest.children(slow).len(), 3, "{demotion:?}");
+    }
+}
+
 #[test]
 fn who_has_another_token_or_finds_no_room_is_refused() {
     let mut forest = Forest::new(policy(64, Demotion::Never), 1);

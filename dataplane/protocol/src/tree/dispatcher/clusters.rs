@@ -261,7 +261,7 @@ impl Dispatcher {
             return self.attach_to(cluster, head);
         }
         let open = self.attach_point(now, not).or_else(|| self.attach_point(now, None));
-        match open.or_else(|| self.overloaded_parent(None)) {
+        match open.or_else(|| self.overloaded_parent(now, None)) {
             Some(host) => self.attach_to(cluster, host),
             None if self.may_serve(None) => {}
             None => self.give_back(cluster),
@@ -361,7 +361,7 @@ impl Dispatcher {
             return self.out.extend(peer.map(|peer| Output::Cluster(from, Between::Lower(peer))));
         };
         if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = now + self.policy.settling;
+            member.slow_until = now + self.policy.slow_for;
         }
         self.tree.unplace(slow);
         self.make_head(head);

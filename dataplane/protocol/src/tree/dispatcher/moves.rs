@@ -160,7 +160,7 @@ impl Dispatcher {
         let best = self.best_parent(now, host, |parent, _| Some(parent) != not);
         let best = best.or_else(|| self.best_parent(now, host, |_, _| true));
         let overloaded = || {
-            let parent = self.overloaded_parent(Some(host))?;
+            let parent = self.overloaded_parent(now, Some(host))?;
             Some((self.tree.latency(host, parent, self.policy.threshold), parent))
         };
         match best.or_else(overloaded) {
@@ -217,21 +217,24 @@ impl Dispatcher {
     }
 
     /// Nobody has room: who serves at all, and is loaded least for what it offered, takes one more, but not below
-    /// this host.
-    pub(super) fn overloaded_parent(&self, host: Option<HostId>) -> Option<HostId> {
+    /// this host; who is slow only where nobody else serves.
+    pub(super) fn overloaded_parent(&self, now: Nanos, host: Option<HostId>) -> Option<HostId> {
         let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
         let serves = |m: &Member| m.capacity > 0 && !m.suspect;
         let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
         let rated = serving.filter_map(|(parent, member)| {
             self.tree.depth(parent)?;
             let load = self.tree.children(parent).count() + usize::from(member.foreign);
-            Some((load * 1000 / usize::from(member.capacity), parent))
+            Some((member.slow_until > now, load * 1000 / usize::from(member.capacity), parent))
         });
-        rated.min().map(|(_, parent)| parent)
+        rated.min().map(|(.., parent)| parent)
     }
 
-    /// What waits for a child of this host grows: one of the children is moved down.
+    /// What waits for a child of this host grows: nobody is put below it, and one of the children is moved down.
     pub(super) fn on_backlog(&mut self, now: Nanos, host: HostId, child: HostId) {
+        if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == Up::Host(host)) {
+            slow.slow_until = slow.slow_until.max(now + self.policy.slow_for);
+        }
         if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > now) {
             return;
         }
@@ -255,14 +258,14 @@ impl Dispatcher {
         self.tree.children(host).max_by_key(total)
     }
 
-    /// Moves a host below one that is as low as it or lower, and its children to others where there is room. False:
+    /// Moves a host's children to others where there is room, and it below one that is as low as it or lower. False:
     /// there is nowhere lower.
     pub(super) fn demote(&mut self, now: Nanos, slow: HostId, parent: HostId) -> bool {
         let Some(level) = self.tree.depth(slow) else {
             return false;
         };
         if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = now + self.policy.settling;
+            member.slow_until = member.slow_until.max(now + self.policy.settling);
         }
         let low_enough = |p: HostId, depth: usize| depth >= level && self.tree.is_below(p, parent);
         let target = self.best_parent(now, slow, low_enough).or_else(|| {
@@ -272,22 +275,25 @@ impl Dispatcher {
                 .find(|&child| self.tree.get(child).is_some_and(|m| m.capacity > 0))
                 .map(|child| (self.tree.latency(slow, child, self.policy.threshold), child))
         });
-        let Some((latency, target)) = target else {
-            return false;
-        };
         let children: Vec<HostId> = self.tree.children(slow).collect();
         for child in children {
             // Its own place at its parent is free when it is gone.
             let latency = self.tree.latency(child, parent, self.policy.threshold);
-            match self.best_parent(now, child, |p, _| p != slow && !self.tree.is_below(p, slow)) {
+            match self.best_parent(now, child, |p, _| !self.tree.is_below(p, slow)) {
                 Some((latency, other)) => self.order(child, Up::Host(other), latency),
-                None if child == target => self.order(child, Up::Host(parent), latency),
+                None if target.is_some_and(|(_, other)| other == child) => {
+                    self.order(child, Up::Host(parent), latency)
+                }
                 None => {}
             }
         }
-        self.attach_elsewhere(now, slow);
-        self.order(slow, Up::Host(target), latency);
-        true
+        if target.is_some() || self.attach_point(now, Some(slow)).is_some() {
+            self.attach_elsewhere(now, slow);
+        }
+        if let Some((latency, target)) = target {
+            self.order(slow, Up::Host(target), latency);
+        }
+        target.is_some()
     }
 
     /// What could not be done before may be possible now.

@@ -29,7 +29,10 @@ pub(super) struct Child {
     end_told: bool,
     /// It was told the end, over whichever connection.
     knows_end: bool,
-    pub(super) reported: bool,
+    /// When it was last reported as slow.
+    pub(super) reported: Option<Nanos>,
+    /// What it did not have, and when: it has had all since that there was before.
+    pub(super) mark: (u64, Nanos),
     /// Since when something waits and it takes nothing.
     pub(super) stuck: Option<Nanos>,
 }
@@ -42,7 +45,12 @@ pub(super) struct Gone {
 }
 
 impl Node {
-    pub(super) fn on_strangers_frame(&mut self, conn: ConnId, frame: Frame) -> Result<(), Reason> {
+    pub(super) fn on_strangers_frame(
+        &mut self,
+        now: Nanos,
+        conn: ConnId,
+        frame: Frame,
+    ) -> Result<(), Reason> {
         let Frame::Hello { child, ticket, edge, begin, needed, room, door } = frame else {
             return Err(Reason::BadFrame);
         };
@@ -70,7 +78,7 @@ impl Node {
                 Ok(())
             }
             // An edge before this one is no more.
-            _ => self.serve(conn, (child, edge), (begin, needed), room, door),
+            _ => self.serve(now, conn, (child, edge), (begin, needed), room, door),
         }
     }
 
@@ -95,6 +103,7 @@ impl Node {
 
     fn serve(
         &mut self,
+        now: Nanos,
         conn: ConnId,
         (child, edge): (HostId, u32),
         (begin, needed): (Begin, u64),
@@ -138,7 +147,8 @@ impl Node {
             skip_told: true,
             end_told: false,
             knows_end: false,
-            reported: false,
+            reported: None,
+            mark: (received, now),
             stuck: None,
         };
         self.children.insert(child, new);
@@ -210,6 +220,9 @@ impl Node {
         for child in self.children.keys().copied().collect::<Vec<_>>() {
             self.advance(child);
             if let Some(known) = self.children.get_mut(&child) {
+                if known.has >= known.mark.0 || known.door.is_some() {
+                    known.mark = (received, now);
+                }
                 known.stuck =
                     (known.has < received && known.door.is_none()).then(|| known.stuck.unwrap_or(now));
             }

@@ -39,6 +39,9 @@ pub struct NodeConfig {
     pub window: u64,
     /// A child for which so many bytes wait, and more than half of them longer than for the fastest, is reported.
     pub slow_after: u64,
+    /// So is one that does not have after so long what there was then, and lags by more than half of it behind the fastest:
+    /// a stream of a low rate takes long to fill `slow_after`. It is reported again after as long.
+    pub late_after: Nanos,
     /// Connections to the parent.
     pub sockets: u16,
     /// Connections of a child.
@@ -75,6 +78,7 @@ impl NodeConfig {
             history: 4 << 20,
             window: 1 << 20,
             slow_after: 1 << 20,
+            late_after: Nanos::from_millis(1000),
             sockets: 1,
             max_sockets: 16,
             max_children: 16,

@@ -80,7 +80,7 @@ impl Node {
                 (_, Ok(None)) => break,
                 (Role::Parent { edge, .. }, Ok(Some(frame))) => self.on_parents_frame(now, conn, edge, frame),
                 (Role::Child(child), Ok(Some(frame))) => self.on_childs_frame(conn, child, frame),
-                (Role::Stranger, Ok(Some(frame))) => self.on_strangers_frame(conn, frame),
+                (Role::Stranger, Ok(Some(frame))) => self.on_strangers_frame(now, conn, frame),
                 (_, Err(_)) => Err(Reason::BadFrame),
             };
             if let Err(reason) = taken {

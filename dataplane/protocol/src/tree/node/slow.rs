@@ -5,7 +5,7 @@ use super::*;
 impl Node {
     /// Reports children that hold up, and deals with those that would hold up the others.
     pub(super) fn tend_slow(&mut self, now: Nanos) {
-        self.report();
+        self.report(now);
         match self.config.slow {
             Slow::Wait => return self.tend_stalled(now),
             Slow::Isolate | Slow::Skip { .. } => {}
@@ -74,28 +74,30 @@ impl Node {
         children.chain(self.reader.stuck.map(|since| since + stall)).filter(|_| waits).min()
     }
 
-    /// A child for which much waits, and more than for others, is reported, once for each time.
-    fn report(&mut self) {
+    /// A child for which much waits, or for long, and more than for others, is reported, again and again until it is not so.
+    fn report(&mut self, now: Nanos) {
         let received = self.stream.received();
-        let waiting = |child: &Child| received - self.stream.sent(child.branch).unwrap_or(received);
-        let least = self.children.values().map(waiting).min().unwrap_or(0);
-        let after = self.config.slow_after;
-        let mut changed = Vec::new();
+        let (after, late) = (self.config.slow_after, self.config.late_after);
+        let waits = |child: &Child| received - self.stream.sent(child.branch).unwrap_or(received);
+        let lags = |child: &Child| now - child.mark.1;
+        let (mut least, mut soonest) = (u64::MAX, Nanos(u64::MAX));
+        for child in self.children.values() {
+            (least, soonest) = (least.min(waits(child)), soonest.min(lags(child)));
+        }
+        let mut slow = Vec::new();
         for (&id, child) in &self.children {
-            let waits = waiting(child);
-            if waits >= after && waits - least > after / 2 && !child.reported {
-                changed.push((id, true));
-            } else if waits < after / 2 && child.reported {
-                changed.push((id, false));
+            let much = waits(child) >= after && waits(child) - least > after / 2;
+            let long = lags(child) >= late && lags(child) - soonest > Nanos(late.0 / 2);
+            let due = child.reported.map_or(true, |last| last + late <= now);
+            if (much || long) && due {
+                slow.push(id);
             }
         }
-        for (id, reported) in changed {
+        for id in slow {
             if let Some(child) = self.children.get_mut(&id) {
-                child.reported = reported;
+                child.reported = Some(now);
             }
-            if reported {
-                self.actions.push_back(Action::Tell(FromHost::Backlog { child: id }));
-            }
+            self.actions.push_back(Action::Tell(FromHost::Backlog { child: id }));
         }
     }
 }
