@@ -2,26 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use groupflow_protocol::tree::{
-    Action, ClusterId, ConnId, FromHost, HostId, Join, Node, Peer, RefusalCode, ToHost,
-};
+use groupflow_protocol::tree::{Action, ClusterId, ConnId, FromHost, HostId, Node, Peer};
 use groupflow_protocol::Nanos;
 use nix::errno::Errno;
-use serde_json::{json, Value};
 
 use super::args::{EdgesArg, TreeArgs};
-use super::control::{Control, Said};
+use super::control::Control;
 use super::datagrams::Datagrams;
 use super::edge::{self, Edge, BATCH};
 use super::probes::Probes;
-use super::router;
 use super::shared::Shared;
 use super::stop::Stop;
-use crate::error::{exit, AgentError};
+use crate::error::AgentError;
 use crate::gather::came::Came;
 use crate::gather::channel::Channel;
 use crate::gather::link;
@@ -33,10 +29,8 @@ use crate::split::{system, tcp};
 const SILENCE: Duration = Duration::from_secs(3);
 /// Reads of one connection before the others have their turn.
 const TURNS: usize = 4;
-/// Who was refused tries again after so long, so often.
-const AGAIN: Duration = Duration::from_millis(300);
-const ATTEMPTS: u32 = 40;
 
+mod dialogue;
 mod relay;
 use relay::open_datagrams;
 
@@ -368,136 +362,8 @@ impl<'a> Host<'a> {
         }
         Ok(())
     }
-
-    fn on_refusal(&mut self, code: RefusalCode, text: &str) -> Result<(), AgentError> {
-        self.attempts += 1;
-        if code == RefusalCode::WrongToken || self.attempts > ATTEMPTS {
-            return Err(refused(text));
-        }
-        self.node.begin_again(self.nanos());
-        let again = self.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
-        self.again = Some(again).filter(|_| !self.node.is_leaving());
-        self.act()
-    }
-
-    fn tell(&mut self, message: &FromHost) {
-        match message {
-            FromHost::Attached { order, .. } if *order == self.order => {
-                (self.attached, self.attempts) = (true, 0);
-            }
-            FromHost::Lost { .. } => self.attached = false,
-            _ => {}
-        }
-        let (Some(cluster), Ok(Value::Object(mut line))) = (self.cluster, serde_json::to_value(message))
-        else {
-            return;
-        };
-        line.insert("cluster".to_owned(), json!(cluster));
-        line.insert("joins".to_owned(), json!(self.joins));
-        self.control.say(&Value::Object(line));
-    }
-
-    fn join(&mut self, cluster: Option<ClusterId>) {
-        if cluster.is_some() {
-            (self.cluster, self.order, self.attached) = (cluster, 0, false);
-            self.joins += 1;
-            self.tell(&FromHost::Join(self.card()));
-        }
-    }
-
-    /// Who it is.
-    fn card(&self) -> Join {
-        let port = self.listener.local_addr().map_or(0, |address| address.port());
-        let own = *self.args.listen.ip();
-        let ip = if own.is_unspecified() { self.control.own_address().unwrap_or(own) } else { own };
-        let peer = Peer { host: self.id, address: SocketAddr::V4(SocketAddrV4::new(ip, port)) };
-        Join { peer, router: router::own(), capacity: self.args.children, token: self.args.token.clone() }
-    }
-
-    /// What the dispatchers say.
-    fn hear(&mut self) -> Result<(), AgentError> {
-        for said in self.control.work(self.now, &mut self.poller)? {
-            match said {
-                Said::Connected => {
-                    let hello = json!({"join": self.card(), "key": format!("{:032x}", self.key), "source": self.source});
-                    self.control.say(&json!({"hello": hello}));
-                    self.control.work(self.now, &mut self.poller)?;
-                }
-                Said::Lost => {}
-                Said::Line(line) => self.on_line(line)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn on_line(&mut self, mut line: Value) -> Result<(), AgentError> {
-        if let Some(welcome) = line.get_mut("welcome") {
-            return self.on_welcome(welcome.take());
-        }
-        if let Some(refusal) = line.get("refused") {
-            let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
-            if refusal["code"] == "ended" {
-                self.ended = true;
-                self.control.lose(&mut self.poller);
-                return Ok(());
-            }
-            return Err(refused(&text));
-        }
-        if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
-            self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
-            return Ok(());
-        }
-        let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
-        // What is not known is of a later version, and not for this host.
-        if let (true, Ok(order)) = (now_here, serde_json::from_value::<ToHost>(line)) {
-            if let ToHost::Place { order, .. } = &order {
-                (self.order, self.attached) = (*order, false);
-            }
-            self.node.on_order(self.nanos(), order);
-            self.act()?;
-        }
-        Ok(())
-    }
-
-    fn on_welcome(&mut self, mut welcome: Value) -> Result<(), AgentError> {
-        let version = || {
-            AgentError::new(
-                "dispatchers",
-                "the dispatchers' welcome makes no sense",
-                "check that they are of this version",
-            )
-        };
-        let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| version())?;
-        if !self.args.secure.plain {
-            self.shared = Some(Shared::parse(&welcome["identity"])?);
-        }
-        let before = self.root.replace(root);
-        if before.is_some_and(|before| before != root) {
-            let cure = "start it again to be in the new tree";
-            return Err(AgentError::new("ended", "the tree has ended, and another has begun", cure));
-        }
-        if self.source {
-            self.cluster = Some(root);
-        } else if self.node.is_leaving() {
-            self.tell(&FromHost::Leave);
-        } else if self.order == 0 {
-            self.join(Some(root));
-        } else {
-            self.tell(&FromHost::Back { order: self.order, attached: self.attached });
-            let under_way = self.edges.values().any(|edge| !edge.connected);
-            if self.node.parent().is_none() && !under_way {
-                self.tell(&FromHost::Lost { order: self.order, gone: false });
-            }
-        }
-        Ok(())
-    }
 }
 
 fn nanos(began: Instant, now: Instant) -> Nanos {
     Nanos(u64::try_from(now.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX))
-}
-
-fn refused(text: &str) -> AgentError {
-    let cause = format!("refused by the dispatchers: {}", text.replace('\n', " "));
-    AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, "check --token and --to") }
 }
