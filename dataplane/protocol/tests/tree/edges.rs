@@ -229,6 +229,33 @@ fn a_parent_that_says_something_wrong_is_left() {
     }
 }
 
+/// One of several connections is refused: the others serve the host. When it is the last one nobody does any more.
+#[test]
+fn who_has_no_connection_left_is_put_elsewhere() {
+    let now = Nanos::ZERO;
+    for reason in [Reason::Unexpected, Reason::TooMany] {
+        for breaks in [false, true] {
+            let (mut node, first) = below_with(NodeConfig { sockets: 2, ..config() });
+            say(&mut node, now, first, &Frame::Welcome { begin: 0 });
+            let asked = |action: &Action| matches!(action, Action::Connect { .. });
+            let Some(Action::Connect { conn: second, .. }) = actions(&mut node).into_iter().find(asked)
+            else {
+                panic!("it connects again")
+            };
+            node.on_connected(now, second);
+            if breaks {
+                node.on_closed(now, first);
+                assert_eq!((actions(&mut node), node.parent()), (vec![], Some(HostId(0))));
+            }
+            say(&mut node, now, second, &Frame::Refused(reason));
+            let lost = Action::Tell(FromHost::Lost { order: 1, gone: false });
+            let told = actions(&mut node);
+            assert_eq!(told.contains(&lost), breaks, "{reason:?}: {told:?}");
+            assert_eq!(node.parent().is_none(), breaks, "{reason:?}");
+        }
+    }
+}
+
 #[test]
 fn a_reader_that_takes_nothing_is_cut_off_and_those_below_go_on() {
     let (mut node, conn) = served();

@@ -243,14 +243,15 @@ impl Node {
     fn on_refused(&mut self, now: Nanos, conn: ConnId, edge: u32, reason: Reason) {
         let (patience, now_there) = (self.config.patience, (self.stream.received(), self.needed()));
         self.drop_conn(conn);
+        let others = self.has_conns(edge);
         if reason == Reason::Stalled {
             return self.break_off(now);
         }
         let Some(found) = self.edge_mut(edge) else {
             return;
         };
-        // Others of this edge are served.
-        if found.serves && matches!(reason, Reason::TooMany | Reason::Unexpected) {
+        // Others of this edge are served, or are still to be answered.
+        if others && found.serves && matches!(reason, Reason::TooMany | Reason::Unexpected) {
             return;
         }
         // It is served by another meanwhile, and what it said is not so any more.
@@ -265,8 +266,7 @@ impl Node {
     }
 
     pub(super) fn on_parent_conn_lost(&mut self, now: Nanos, edge: u32) {
-        let others =
-            self.conns.values().any(|conn| matches!(conn.role, Role::Parent { edge: e, .. } if e == edge));
+        let others = self.has_conns(edge);
         let Some(found) = self.edge_mut(edge) else {
             return;
         };
@@ -285,6 +285,10 @@ impl Node {
             (false, false) if found.again.is_some() => {}
             (false, _) => self.lose_edge(edge, false),
         }
+    }
+
+    fn has_conns(&self, edge: u32) -> bool {
+        self.conns.values().any(|conn| matches!(conn.role, Role::Parent { edge: e, .. } if e == edge))
     }
 
     /// An edge is no more; if it was the last one, the dispatcher is told.
