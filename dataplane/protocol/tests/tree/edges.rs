@@ -323,6 +323,24 @@ fn a_parent_hears_what_is_still_needed() {
     assert_eq!(node.children().count() + node.keeps_for().count(), 0);
 }
 
+/// A host that told its parent to need nothing before serves a child that does, from its history: but not where all are waited for, as
+/// nobody above would have it any more if this host died.
+#[test]
+fn a_child_that_is_behind_is_served_from_the_history_unless_all_are_waited_for() {
+    let now = Nanos::ZERO;
+    for (slow, serves) in [(Slow::Wait, false), (Slow::Isolate, true), (Slow::Skip { align: 1 }, true)] {
+        let (mut node, conn) = served_with(NodeConfig { slow, history: 10_000, ..config() });
+        say(&mut node, now, conn, &Frame::Data { offset: 0, bytes: vec![1; 2000] });
+        assert_eq!(hear(&mut node, now, conn), [Frame::Taken { taken: 2000, needed: 2000 }], "{slow:?}");
+        expect(&mut node, GOOD);
+        let child = connect(&mut node, now, &hello(GOOD, 1, Begin::At(500)));
+        let data = Frame::Data { offset: 500, bytes: vec![1; 1500] };
+        let welcome = vec![Frame::Welcome { begin: 500 }, data];
+        let refused = vec![Frame::Refused(Reason::Gone)];
+        assert_eq!(hear(&mut node, now, child), if serves { welcome } else { refused }, "{slow:?}");
+    }
+}
+
 /// A child without connections is kept for until it is forgotten, and one that comes again goes on where it was.
 #[test]
 fn what_a_child_that_is_gone_did_not_say_to_have_is_kept() {

@@ -122,11 +122,15 @@ impl Node {
             Begin::Now => (received, self.next_record(received), false),
             Begin::At(offset) => (needed, offset, offset < base),
         };
-        // Those above may not have any more what was not needed here.
+        // Those above may not have any more what was not needed here. Where all are waited for nobody is to depend on this host
+        // alone; elsewhere it serves what it has: the child may come from a slow host, and nobody else would take it.
         let promised = self.config.mode == Mode::EndToEnd && !self.source && needed < self.promised;
-        let promised = promised && door.is_none();
-        let skips = matches!(self.config.slow, Slow::Skip { .. });
-        if (late || promised) && !skips {
+        let refused = match self.config.slow {
+            Slow::Wait => late || promised && door.is_none(),
+            Slow::Isolate => late,
+            Slow::Skip { .. } => false,
+        };
+        if refused {
             return Err(Reason::Gone);
         }
         // What hosts below it need, as far as it is there. Before others are let go of: the child may be one of them.
