@@ -33,6 +33,12 @@ def tree_study(spec: str) -> str:
     Raises ValueError that names what makes no sense.
     """
 
+def slow_host_study(spec: str) -> str:
+    """What one slow host of a tree does to others (dataplane/netsim/src/overlay/slow.rs), from JSON to JSON.
+
+    Raises ValueError that names what makes no sense.
+    """
+
 def make_certificate(name: str) -> tuple[str, str]:
     """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
 

@@ -7,6 +7,9 @@ from typing import Any, TypeAlias
 
 from rich.console import Console
 
+from experiments.cmt.slow import outcome as slow
+from experiments.cmt.slow import plan as slow_plan
+from experiments.cmt.slow.parts import STUDIES as OF_SLOW_HOSTS
 from experiments.cmt.sockets import outcome as sockets
 from experiments.cmt.sockets import paper
 from experiments.cmt.sockets import parts as tables
@@ -18,18 +21,20 @@ from experiments.common.pool import run_all
 from experiments.common.reproduction import choose_studies, reproduce
 from groupflow.cli.experiments import ExperimentOptions
 
-Run: TypeAlias = paper.Run | plan.Run
-Outcome: TypeAlias = sockets.Outcome | tree.Outcome
+Run: TypeAlias = paper.Run | plan.Run | slow_plan.Run
+Outcome: TypeAlias = sockets.Outcome | tree.Outcome | slow.Outcome
+
+OF_OVERLAYS = {**OF_TREES, **OF_SLOW_HOSTS}
 
 
 def run(options: ExperimentOptions) -> int:
     """Tables 1 and 2, figure 2, the grid of both, and the tree; or the named studies; see `reproduce`."""
     quick, seed = options.quick, options.seed
     chosen: list[Any] = [
-        OF_TREES[name](quick=quick, seed=seed)
-        if name in OF_TREES
+        OF_OVERLAYS[name](quick=quick, seed=seed)
+        if name in OF_OVERLAYS
         else tables.study(name, quick=quick, seed=seed)
-        for name in choose_studies(options, [*OF_SOCKETS, *OF_TREES])
+        for name in choose_studies(options, [*OF_SOCKETS, *OF_OVERLAYS])
     ] or [*tables.paper(quick=quick, seed=seed), OF_TREES["tree"](quick=quick, seed=seed)]
     return reproduce(options, chosen, _execute, _cost)
 
@@ -39,15 +44,31 @@ def _execute(runs: Sequence[Run], jobs: int, console: Console) -> Generator[Outc
 
 
 def _run_one(run: Run) -> Outcome:
-    return tree.run_one(run) if isinstance(run, plan.Run) else sockets.run_one(run)
+    match run:
+        case plan.Run():
+            return tree.run_one(run)
+        case slow_plan.Run():
+            return slow.run_one(run)
+        case paper.Run():
+            return sockets.run_one(run)
 
 
 def _said(outcome: Outcome) -> str:
-    if isinstance(outcome, tree.Outcome):
-        return f"a tree of {outcome.run.hosts:,} hosts"
-    case = outcome.run.case
-    return f"{case.buffer:,} bytes, {case.connections} connections"
+    match outcome:
+        case tree.Outcome():
+            return f"a tree of {outcome.run.hosts:,} hosts"
+        case slow.Outcome():
+            return f"a slow host, moved down: {outcome.run.name}, {outcome.run.mode}"
+        case sockets.Outcome():
+            case = outcome.run.case
+            return f"{case.buffer:,} bytes, {case.connections} connections"
 
 
 def _cost(run: Run) -> float:
-    return run.hosts if isinstance(run, plan.Run) else 1 / run.case.connections
+    match run:
+        case plan.Run():
+            return run.hosts
+        case slow_plan.Run():
+            return 1
+        case paper.Run():
+            return 1 / run.case.connections

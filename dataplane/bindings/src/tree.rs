@@ -166,6 +166,14 @@ fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     text(&py.allow_threads(|| overlay::run(&spec)))
 }
 
+/// A study of a slow host in a tree (`groupflow_netsim::overlay::slow`), from JSON to JSON. Raises ValueError that names what
+/// makes no sense.
+#[pyfunction]
+fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
+    let spec: overlay::slow::Spec = parse("spec", spec)?;
+    text(&py.allow_threads(|| overlay::slow::run(&spec)))
+}
+
 /// A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name.
 #[pyfunction]
 fn make_certificate(name: String) -> PyResult<(String, String)> {
@@ -178,5 +186,6 @@ fn make_certificate(name: String) -> PyResult<(String, String)> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(make_certificate, module)?)?;
     module.add_function(wrap_pyfunction!(tree_study, module)?)?;
+    module.add_function(wrap_pyfunction!(slow_host_study, module)?)?;
     module.add_class::<TreeDispatchers>()
 }

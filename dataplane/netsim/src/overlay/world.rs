@@ -98,7 +98,7 @@ pub struct World<'a> {
     pub counts: Counts,
 }
 
-fn token() -> Token {
+pub(super) fn token() -> Token {
     // Hexadecimal digits are a token.
     Token::parse("00").unwrap_or_else(|| unreachable!())
 }

@@ -1,0 +1,25 @@
+"""What the command can run of the slow host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from experiments.cmt.slow import claims, figures, plan
+from experiments.cmt.slow.outcome import Outcome, Outcomes, write_table
+from experiments.cmt.slow.plan import Run
+from experiments.common import part
+
+Part: TypeAlias = part.Part[Run, Outcome, Outcomes]
+
+
+def slow_host(*, quick: bool, seed: int) -> Part:
+    runs = plan.slow_host(quick=quick, seed=seed)
+    return part.Part("slow", runs, _as_they_are, claims.slow_host, figures.slow_host, write_table)
+
+
+STUDIES: dict[str, Callable[..., Part]] = {"slow": slow_host}
+
+
+def _as_they_are(outcomes: Sequence[Outcome]) -> Outcomes:
+    return outcomes
