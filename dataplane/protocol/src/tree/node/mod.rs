@@ -45,7 +45,8 @@
 //!
 //! 1. A node keeps all from the least need that its children told it, those included that are gone until the dispatcher
 //!    says that all below them have other parents.
-//! 2. What a node told its parent it needs never goes back, and it takes no child that needs something before.
+//! 2. What a node told its parent it needs never goes back, and with [`Slow::Wait`] it takes no child that needs something before.
+//!    With [`Slow::Isolate`] it takes one if it has it itself: those below a slow host are better served by it than by nobody.
 //!
 //! So all hosts above one keep what it and those below it need. When hosts die, what is below them goes to one above, which has
 //! it, or to another; that serves them if it keeps by 2 what they need, and with it all above it. Otherwise it says
