@@ -10,6 +10,7 @@
 //! | [`receiver::Receiver`] | who receives one: order, NACKs, acknowledgements |
 //! | [`cache::CacheAgent`] | the agent beside a switch: caches, repairs, acknowledges |
 //! | [`listener::Listener`] | who takes a session's streams as TCP connections |
+//! | [`pipe::Outlet`], [`pipe::Inlet`] | a byte stream between two hosts over sender and receiver, without a session |
 //! | [`member::Member`] | the membership that each of them contains |
 //! | [`split::Stream`] | a TCP connection that is split at agents, as offsets |
 //! | [`gather::Outgoing`], [`gather::Incoming`] | a stream over several TCP connections: who sends it, who gathers it |
@@ -32,6 +33,7 @@ pub mod listener;
 pub mod member;
 pub mod nack;
 pub mod outbox;
+pub mod pipe;
 mod polls;
 pub mod rate;
 pub mod receive_report;
