@@ -191,6 +191,31 @@ async def test_records_are_skipped_whole() -> None:
         assert records == [number.to_bytes(4, "big") * (size // 4) for number in numbers]
 
 
+async def test_sessions_over_the_group_transport_get_all() -> None:
+    data = os.urandom(500_000)
+    async with AsyncExitStack() as stack:
+        tree = await grove(stack)
+        common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
+        common |= {"over": "tree", "edges": "group", "children": 1}
+        async with groupflow.Session(role="sender", members=2, **common) as sender:
+            receivers = [
+                await stack.enter_async_context(groupflow.Session(role="receiver", start="start", **common))
+                for _ in range(2)
+            ]
+
+            async def read(session: groupflow.Session) -> bytes:
+                return b"".join([chunk async for chunk in session.stream()])
+
+            reading = [asyncio.create_task(read(session)) for session in receivers]
+            await sender.send(data)
+            await asyncio.wait_for(sender.finish(), 30)
+            for session, task in zip(receivers, reading, strict=True):
+                assert await asyncio.wait_for(task, 30) == data
+                assert session.result is not None
+                told = session.result.fields["group"]
+                assert isinstance(told, dict) and told["came"] >= 400, told
+
+
 async def test_sessions_over_datagrams_get_whole_records() -> None:
     records = [bytes([n]) * 1000 for n in range(100)]
     async with AsyncExitStack() as stack:
@@ -267,13 +292,14 @@ async def run_command(*words: str) -> tuple[int, str]:
     return process.returncode or 0, said.decode()
 
 
-async def test_the_commands(tmp_path: Path, sent: Path) -> None:
+@pytest.mark.parametrize("edges", [(), ("--edges", "group")], ids=["stream", "group"])
+async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         where = ("--to", tree.common["to"], "--token", TOKEN, "--tls-pin", tree.common["tls_pin"])
         copies = [tmp_path / name for name in "ab"]
         receiving = [
-            asyncio.create_task(run_command("recv", *where, "--output", str(copy), "--from", "start"))
+            asyncio.create_task(run_command("recv", *where, *edges, "--output", str(copy), "--from", "start"))
             for copy in copies
         ]
         code, said = await run_command("send", *where, "--file", str(sent), "--members", "2")

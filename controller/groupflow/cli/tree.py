@@ -133,7 +133,7 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add("--children", type=int, metavar="N", help="that this host serves at most (default: 4)")
     add(
         "--parallel", type=_parallel, metavar="N",
-        help="TCP connections to the parent; auto: the dispatchers measure how many (default: 1)",
+        help="connections to the parent; auto: the dispatchers measure how many (default: 1)",
     )  # fmt: skip
     add(
         "--slow", choices=("wait", "isolate", "skip"), default="wait",
@@ -142,9 +142,10 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add("--align", type=int, metavar="BYTES", help="of a record that is skipped whole (default: 1)")
     add("--cache", type=size, metavar="SIZE", help="of the stream that this host holds (default: 16MiB)")
     add(
-        "--edges", choices=("stream", "datagrams"), default="stream",
-        help="how data come from the parent; datagrams are not sent again: they need --slow skip, and a"
-        " sender that keeps to a rate (default: %(default)s)",
+        "--edges", choices=("stream", "group", "datagrams"), default="stream",
+        help="how data come from the parent: over TCP; over the group transport in UDP, which losses do not"
+        " slow down; or in datagrams that are not sent again: they need --slow skip, and a sender that keeps"
+        " to a rate (default: %(default)s)",
     )  # fmt: skip
     add(
         "--reorder-ms", type=int, metavar="MS",

@@ -66,8 +66,9 @@ class Session:
         are at `to` (IP:PORT) and known by `tls_pin` (without it nothing is encrypted); `slow`, `align`: what
         becomes of who is slow; `parallel`: connections to the parent, "auto": as many as are measured to be
         needed (event `parallel`); `children`: that this host serves at most; `cache`: bytes of the stream
-        that it holds; `edges="datagrams"`: data come from the parent in datagrams, what is lost is skipped
-        (it needs slow="skip"). It carries streams. Raises ClientError for what does not go together.
+        that it holds; `edges`: how data come from the parent: "stream" (TCP), "group" (the group transport in
+        UDP), or "datagrams": what is lost is skipped (it needs slow="skip"). It carries streams. Raises
+        ClientError for what does not go together.
         """
         self.role = role
         self.kind: Kind = kind

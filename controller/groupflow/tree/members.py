@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
 Parallel: TypeAlias = int | Literal["auto"]
-Edges: TypeAlias = Literal["stream", "datagrams"]
+Edges: TypeAlias = Literal["stream", "group", "datagrams"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class _Host:
     children: int | None = None
     """that it serves at most"""
     parallel: Parallel | None = None
-    """TCP connections to the parent; auto: as many as are measured to be needed"""
+    """connections to the parent; auto: as many as are measured to be needed"""
     cache: int | None = None
     """bytes of the stream that are held"""
     slow: Slow = "wait"
@@ -34,7 +34,8 @@ class _Host:
     align: int | None = None
     """bytes of a record that is skipped whole"""
     edges: Edges = "stream"
-    """how data come from the parent; datagrams need slow="skip", and a sender that keeps to a rate"""
+    """how data come from the parent: over TCP, over the group transport in UDP, or in datagrams, which need
+    slow="skip" and a sender that keeps to a rate"""
     reorder_ms: int | None = None
     """that a datagram is waited for when later ones are there"""
     patience: int | None = None

@@ -31,7 +31,9 @@ pub enum SlowArg {
 pub enum EdgesArg {
     /// Over TCP connections
     Stream,
-    /// In UDP datagrams: what is lost is not sent again
+    /// Over the group transport in UDP: paced, and what is lost is sent again
+    Group,
+    /// In bare UDP datagrams: what is lost is not sent again
     Datagrams,
 }
 
@@ -56,7 +58,7 @@ pub struct TreeArgs {
     /// Children that this host offers to serve; when nobody else can, it gets more
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub children: u16,
-    /// TCP connections to the parent
+    /// Connections to the parent
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub parallel: u16,
     /// Bytes of the stream that are held; half of it for hosts whose parent dies
@@ -103,7 +105,7 @@ impl TreeArgs {
 
     /// What does not go together is said in one line.
     pub fn check(&self) -> Result<(), AgentError> {
-        if self.edges == EdgesArg::Stream {
+        if self.edges != EdgesArg::Datagrams {
             return Ok(());
         }
         if self.slow != SlowArg::Skip {

@@ -1,4 +1,4 @@
-//! DATA as datagrams: the socket, and a seal for each edge.
+//! DATA as datagrams: the socket, and a seal for each edge, which [`super::pipes`] have, too.
 //!
 //! An edge's key comes out of its connection's TLS session (RFC 8446, 7.5), so both ends have it and nobody else, and each edge
 //! has another; it is never changed, which ChaCha20-Poly1305 allows for however many datagrams (RFC 9147, 4.5.3). The header is authenticated with the body; the number is the nonce, and none is used twice. Without TLS
@@ -9,7 +9,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use groupflow_protocol::tree::datagram::{parse_body, Header, Window, HEADER, MAX_PAYLOAD, PLACE};
+use groupflow_protocol::tree::datagram::{parse_body, Carries, Header, Window, HEADER, MAX_BODY};
 use groupflow_protocol::tree::{ConnId, Datagram, Door};
 use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, CHACHA20_POLY1305};
 use socket2::SockRef;
@@ -17,16 +17,31 @@ use socket2::SockRef;
 use crate::gather::channel::Channel;
 use crate::split::tcp::is_later;
 
-/// What the key is for, and nothing else.
-const LABEL: &[u8] = b"EXPORTER-groupflow-tree-datagrams";
+/// What a key is for, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From the parent to the child.
+    Down,
+    /// From the child to the parent.
+    Up,
+}
+
+impl Way {
+    fn label(self) -> &'static [u8] {
+        match self {
+            Way::Down => b"EXPORTER-groupflow-tree-datagrams",
+            Way::Up => b"EXPORTER-groupflow-tree-answers",
+        }
+    }
+}
 /// Bytes of the cipher's tag.
 const SEAL: usize = 16;
 /// The longest datagram.
-const MOST: usize = HEADER + PLACE + MAX_PAYLOAD + SEAL;
+pub const MOST: usize = HEADER + MAX_BODY + SEAL;
 /// Room for what comes, or goes, while the process does not run; the kernel may grant less.
 const BUFFER: usize = 4 << 20;
 /// Taken before connections have their turn.
-const TURN: usize = 256;
+pub const TURN: usize = 256;
 
 /// What an edge's datagrams are sealed with.
 pub enum Seal {
@@ -38,9 +53,9 @@ pub enum Seal {
 
 impl Seal {
     /// Of the edge with this tag; `None`: the handshake is not over.
-    pub fn of(channel: &Channel, tag: u64) -> Option<Seal> {
+    pub fn of(channel: &Channel, tag: u64, way: Way) -> Option<Seal> {
         let Some(tls) = channel.tls() else { return Some(Seal::Plain) };
-        let key = tls.export_keying_material([0; 32], LABEL, Some(&tag.to_be_bytes())).ok()?;
+        let key = tls.export_keying_material([0; 32], way.label(), Some(&tag.to_be_bytes())).ok()?;
         UnboundKey::new(&CHACHA20_POLY1305, &key).ok().map(Seal::new)
     }
 
@@ -50,7 +65,7 @@ impl Seal {
     }
 
     /// Seals the body of a datagram in place; false: it cannot be.
-    fn seal(&self, header: Header, datagram: &mut Vec<u8>) -> bool {
+    pub fn seal(&self, header: Header, datagram: &mut Vec<u8>) -> bool {
         let Seal::Key(key) = self else { return true };
         let aad = Aad::from(header.encode());
         match key.seal_in_place_separate_tag(nonce(header.number), aad, &mut datagram[HEADER..]) {
@@ -62,7 +77,8 @@ impl Seal {
         }
     }
 
-    fn open<'a>(&self, header: Header, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
+    /// The body of a datagram, as it was before it was sealed; `None`: it is forged, or was altered.
+    pub fn open<'a>(&self, header: Header, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let body = datagram.get_mut(HEADER..)?;
         match self {
             Seal::Plain => Some(body),
@@ -125,12 +141,7 @@ pub struct Datagrams {
 impl Datagrams {
     /// At this address, any port.
     pub fn open(at: Ipv4Addr) -> io::Result<Datagrams> {
-        let socket = UdpSocket::bind((at, 0))?;
-        socket.set_nonblocking(true)?;
-        let options = SockRef::from(&socket);
-        options.set_recv_buffer_size(BUFFER)?;
-        options.set_send_buffer_size(BUFFER)?;
-        let port = socket.local_addr()?.port();
+        let (socket, port) = bind(at)?;
         Ok(Datagrams {
             socket,
             port,
@@ -151,7 +162,7 @@ impl Datagrams {
     pub fn expect(&mut self, conn: ConnId) -> Door {
         let tag = rand::random();
         self.inlets.insert(tag, Inlet { conn, seal: None, window: Window::default() });
-        Door { port: self.port, tag }
+        Door { carries: Carries::Data, port: self.port, tag }
     }
 
     /// A child takes datagrams.
@@ -214,6 +225,17 @@ impl Datagrams {
             }
         }
     }
+}
+
+/// A socket at this address, and its port.
+pub fn bind(at: Ipv4Addr) -> io::Result<(UdpSocket, u16)> {
+    let socket = UdpSocket::bind((at, 0))?;
+    socket.set_nonblocking(true)?;
+    let options = SockRef::from(&socket);
+    options.set_recv_buffer_size(BUFFER)?;
+    options.set_send_buffer_size(BUFFER)?;
+    let port = socket.local_addr()?.port();
+    Ok((socket, port))
 }
 
 /// Nothing that is forged or altered changes what is known of the edge.

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use groupflow_protocol::tree::{Action, ClusterId, ConnId, FromHost, HostId, Node, Peer};
+use groupflow_protocol::tree::{Action, Carries, ClusterId, ConnId, FromHost, HostId, Node, Peer};
 use groupflow_protocol::Nanos;
 use nix::errno::Errno;
 
@@ -14,6 +14,7 @@ use super::args::{EdgesArg, TreeArgs};
 use super::control::Control;
 use super::datagrams::Datagrams;
 use super::edge::{self, Edge, BATCH};
+use super::pipes::Pipes;
 use super::probes::Probes;
 use super::shared::Shared;
 use super::stop::Stop;
@@ -29,9 +30,13 @@ use crate::split::{system, tcp};
 const SILENCE: Duration = Duration::from_secs(3);
 /// Reads of one connection before the others have their turn.
 const TURNS: usize = 4;
+/// What a child is told last is waited for so long.
+const LAST_WORD: Nanos = Nanos::from_millis(1000);
 
 mod dialogue;
+mod piping;
 mod relay;
+use piping::open_pipes;
 use relay::open_datagrams;
 
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +47,7 @@ enum Target {
     Edge(ConnId),
     Probe(HostId),
     Datagrams,
+    Pipes,
     Data,
 }
 
@@ -74,6 +80,8 @@ pub struct Host<'a> {
     edges: BTreeMap<ConnId, Edge>,
     /// Once they are wanted, by this host or a child.
     pub datagrams: Option<Datagrams>,
+    /// As those.
+    pub pipes: Option<Pipes>,
     probes: Probes,
     poller: Poller<Target>,
     began: Instant,
@@ -101,6 +109,8 @@ impl<'a> Host<'a> {
         let datagrams = (args.edges == EdgesArg::Datagrams && !source)
             .then(|| open_datagrams(args, &mut poller))
             .transpose()?;
+        let pipes =
+            (args.edges == EdgesArg::Group && !source).then(|| open_pipes(args, &mut poller)).transpose()?;
         let now = Instant::now();
         let control =
             Control::new(args.to, args.secure.trust(args.to)?, Duration::from_secs(args.patience), now);
@@ -126,6 +136,7 @@ impl<'a> Host<'a> {
             stop,
             edges: BTreeMap::new(),
             datagrams,
+            pipes,
             probes: Probes::default(),
             poller,
             began: now,
@@ -175,11 +186,14 @@ impl<'a> Host<'a> {
             self.hear()?;
         }
         self.take_datagrams();
-        for conn in self.edges.keys().copied().collect::<Vec<_>>() {
-            self.carry(conn)?;
-        }
+        self.take_pipes();
+        self.each_edge(Host::take_in);
+        // Where what is said is to go is known before it is said.
+        self.act()?;
+        self.each_edge(Host::give_out);
         self.act()?;
         self.send_datagrams();
+        self.send_pipes();
         if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
             self.tell(&FromHost::Measured(measured));
         }
@@ -193,11 +207,14 @@ impl<'a> Host<'a> {
     /// Waits until something happens, at most until `until`.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<(), AgentError> {
         let due = self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4));
-        let others =
-            [until, self.control.deadline().filter(|_| !self.ended), self.probes.deadline(), self.again];
+        let pipes = self.pipes.as_ref().and_then(Pipes::deadline);
+        let pipes = pipes.map(|due| self.began + Duration::from_nanos(due.0.min(u64::MAX / 4)));
+        let control = self.control.deadline().filter(|_| !self.ended);
+        let others = [until, control, self.probes.deadline(), self.again, pipes];
         let next = others.into_iter().flatten().fold(due, Instant::min);
         let busy = self.edges.values().any(|edge| edge.connected && edge.readable)
-            || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.readable);
+            || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.readable)
+            || self.pipes.as_ref().is_some_and(|pipes| pipes.readable);
         let timeout = if busy { Duration::ZERO } else { next.saturating_duration_since(Instant::now()) };
         let mut happened = Vec::new();
         self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;
@@ -213,6 +230,7 @@ impl<'a> Host<'a> {
                 Target::Datagrams => {
                     self.datagrams.iter_mut().for_each(|datagrams| datagrams.readable |= ready.readable);
                 }
+                Target::Pipes => self.pipes.iter_mut().for_each(|pipes| pipes.readable |= ready.readable),
                 Target::Edge(conn) => {
                     if let Some(edge) = self.edges.get_mut(&conn) {
                         edge.readable |= ready.readable;
@@ -259,13 +277,11 @@ impl<'a> Host<'a> {
             return Ok(());
         };
         let tls = self.shared.as_ref().map(|shared| shared.connect(address)).transpose()?;
-        if let Some(datagrams) = self.datagrams.as_mut().filter(|_| self.args.edges == EdgesArg::Datagrams) {
-            self.node.offer(conn, datagrams.expect(conn));
-        }
+        self.offer(conn);
         match link::connect(address, None, SILENCE).and_then(|s| edge::prepare(&s, SILENCE).map(|()| s)) {
             Ok(socket) => self.register(conn, socket, false, |socket| Channel::begun(socket, tls)),
             Err(_) => {
-                self.forget_datagrams(conn);
+                self.forget_doors(conn);
                 self.node.on_closed(self.nanos(), conn);
             }
         }
@@ -282,21 +298,22 @@ impl<'a> Host<'a> {
         match self.poller.add(&socket, Target::Edge(conn)) {
             Ok(token) => drop(self.edges.insert(conn, Edge::new(channel(socket), token, connected))),
             Err(_) => {
-                self.forget_datagrams(conn);
+                self.forget_doors(conn);
                 self.node.on_closed(self.nanos(), conn);
             }
         }
     }
 
-    /// Reads and writes what a connection takes now.
-    fn carry(&mut self, conn: ConnId) -> Result<(), AgentError> {
-        if self.try_carry(conn).is_err() {
-            self.close(conn);
+    fn each_edge(&mut self, work: fn(&mut Self, ConnId) -> io::Result<()>) {
+        for conn in self.edges.keys().copied().collect::<Vec<_>>() {
+            if work(self, conn).is_err() {
+                self.close(conn);
+            }
         }
-        Ok(())
     }
 
-    fn try_carry(&mut self, conn: ConnId) -> io::Result<()> {
+    /// Reads what a connection has now.
+    fn take_in(&mut self, conn: ConnId) -> io::Result<()> {
         let now = self.nanos();
         let Some(edge) = self.edges.get_mut(&conn) else { return Ok(()) };
         if !edge.connected && (edge.writable || edge.readable) {
@@ -317,6 +334,15 @@ impl<'a> Host<'a> {
                 Came::End => return Err(io::ErrorKind::ConnectionAborted.into()),
             }
         }
+        Ok(())
+    }
+
+    /// Writes what a connection takes now.
+    fn give_out(&mut self, conn: ConnId) -> io::Result<()> {
+        if self.pipes.as_ref().is_some_and(|pipes| pipes.carries(conn)) {
+            return self.fill_pipe(conn);
+        }
+        let now = self.nanos();
         while let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.takes()) {
             self.node.fill(now, conn, edge.batch(), BATCH);
             if edge.is_empty() {
@@ -332,10 +358,25 @@ impl<'a> Host<'a> {
     }
 
     fn close(&mut self, conn: ConnId) {
-        self.forget_datagrams(conn);
+        self.forget_doors(conn);
         if let Some(edge) = self.edges.remove(&conn) {
             self.poller.remove(edge.socket(), edge.token);
             self.node.on_closed(self.nanos(), conn);
+        }
+    }
+
+    /// Closes it when what is to be said is said.
+    fn end(&mut self, conn: ConnId) {
+        let by = self.nanos() + LAST_WORD;
+        match self.edges.get_mut(&conn) {
+            Some(edge) if edge.connected => {
+                edge.closing = true;
+                self.pipes.iter_mut().for_each(|pipes| pipes.end(conn, by));
+                if self.give_out(conn).is_err() {
+                    self.close(conn);
+                }
+            }
+            _ => self.close(conn),
         }
     }
 
@@ -344,14 +385,11 @@ impl<'a> Host<'a> {
         while let Some(action) = self.node.poll() {
             match action {
                 Action::Connect { conn, to } => self.connect(conn, to)?,
-                Action::Open { conn, door } => self.serve_datagrams(conn, door)?,
-                Action::Close(conn) => match self.edges.get_mut(&conn) {
-                    Some(edge) if edge.connected => {
-                        edge.closing = true;
-                        self.carry(conn)?;
-                    }
-                    _ => self.close(conn),
+                Action::Open { conn, door } => match door.carries {
+                    Carries::Data => self.serve_datagrams(conn, door)?,
+                    Carries::Stream => self.serve_pipe(conn, door)?,
                 },
+                Action::Close(conn) => self.end(conn),
                 Action::Tell(message) => self.tell(&message),
                 Action::Measure(peers) => {
                     self.probes.begin(self.now, &peers, &mut self.poller, Target::Probe)

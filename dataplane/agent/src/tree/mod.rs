@@ -14,6 +14,7 @@
 //! | [`control`] | the connection to the dispatchers: lines of JSON |
 //! | [`edge`] | a connection to the parent or a child |
 //! | [`datagrams`] | edges whose data are datagrams: the socket, seals |
+//! | [`pipes`] | edges over the group transport: a stream in datagrams |
 //! | [`probes`] | how far others are |
 //! | [`router`] | which router this host is behind |
 //! | [`shared`] | the tree's certificate, which all of its hosts have |
@@ -23,6 +24,7 @@ pub mod control;
 pub mod datagrams;
 pub mod edge;
 pub mod host;
+pub mod pipes;
 pub mod probes;
 pub mod router;
 pub mod run;

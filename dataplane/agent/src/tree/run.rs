@@ -7,7 +7,7 @@ use groupflow_protocol::tree::{HostId, Node, Read};
 use serde_json::{json, Value};
 
 use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
-use super::datagrams::{Counts, Datagrams};
+use super::datagrams::Counts;
 use super::edge::BATCH;
 use super::host::Host;
 use super::stop::Stop;
@@ -266,13 +266,23 @@ fn broken(at: u64) -> AgentError {
     AgentError::new("gone", cause, "join earlier, read faster, or give hosts more --cache")
 }
 
-fn datagrams_told(datagrams: &Datagrams, node: &Node) -> Value {
-    let Counts { sent, dropped, came, refused } = datagrams.counts;
-    let dropped = dropped + node.dropped();
-    json!({
-        "port": datagrams.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
-        "missing_bytes": node.missing(),
-    })
+/// Figures of a host's edges that are not connections alone.
+fn add_datagrams(fields: &mut Value, host: &Host<'_>) {
+    if let Some(datagrams) = &host.datagrams {
+        let Counts { sent, dropped, came, refused } = datagrams.counts;
+        let (dropped, missing) = (dropped + host.node.dropped(), host.node.missing());
+        fields["datagrams"] = json!({
+            "port": datagrams.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
+            "missing_bytes": missing,
+        });
+    }
+    if let Some(pipes) = &host.pipes {
+        let Counts { sent, dropped, came, refused } = pipes.counts;
+        fields["group"] = json!({
+            "port": pipes.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
+            "repeated": pipes.repeated(),
+        });
+    }
 }
 
 /// What is told of a transfer.
@@ -310,9 +320,7 @@ impl Run {
             self.told = now;
             let children: Vec<HostId> = host.node.children().collect();
             let mut fields = json!({"bytes": self.bytes, "parent": host.node.parent(), "children": children, "hosts": host.hosts});
-            if let Some(datagrams) = &host.datagrams {
-                fields["datagrams"] = datagrams_told(datagrams, &host.node);
-            }
+            add_datagrams(&mut fields, host);
             reporter.event("progress", Weight::Passing, fields, None);
         }
     }
@@ -321,9 +329,7 @@ impl Run {
         let seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
         let goodput = if seconds > 0.0 { 8.0 * self.bytes as f64 / seconds } else { 0.0 };
         let mut fields = json!({"bytes": self.bytes, "seconds": seconds, "goodput_bps": goodput});
-        if let Some(datagrams) = &host.datagrams {
-            fields["datagrams"] = datagrams_told(datagrams, &host.node);
-        }
+        add_datagrams(&mut fields, host);
         let human = format!("{} bytes {what} in {seconds:.2} s", self.bytes);
         reporter.event("complete", Weight::Lasting, fields, Some(human));
         Summary { bytes: self.bytes, seconds }

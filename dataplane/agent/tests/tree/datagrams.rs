@@ -10,9 +10,9 @@ use groupflow_agent::gather::channel::Channel;
 use groupflow_agent::gather::identity::Identity;
 use groupflow_agent::gather::trust::{Pin, Trust};
 use groupflow_agent::tree::args::{EdgesArg, SlowArg};
-use groupflow_agent::tree::datagrams::{Datagrams, Seal};
+use groupflow_agent::tree::datagrams::{Datagrams, Seal, Way};
 use groupflow_agent::tree::session::{Options, Receiver, Sender};
-use groupflow_protocol::tree::{ConnId, Datagram};
+use groupflow_protocol::tree::{Carries, ConnId, Datagram, Door};
 use rustls::{Connection, ServerConnection};
 
 use super::dispatch::Dispatch;
@@ -149,7 +149,7 @@ fn strangers_do_not_get_in() {
 }
 
 /// Both ends of a TLS connection over loopback, after the handshake.
-fn connected(identity: &Identity) -> (Channel, Channel) {
+pub fn connected(identity: &Identity) -> (Channel, Channel) {
     let listener = TcpListener::bind((HOME, 0)).expect("a port");
     let std::net::SocketAddr::V4(address) = listener.local_addr().expect("an address") else {
         unreachable!()
@@ -188,8 +188,8 @@ fn forged_altered_and_repeated_datagrams_are_refused() {
     between.set_read_timeout(Some(Duration::from_secs(10))).expect("a while");
     let to = (HOME, child.port());
     let mut serve = |conn: u64, tag: u64, channel: &Channel| {
-        let door = groupflow_protocol::tree::Door { port: between.local_addr().expect("bound").port(), tag };
-        parent.serve(ConnId(conn), HOME, door, Seal::of(channel, tag).expect("a key"));
+        let door = Door { carries: Carries::Data, port: between.local_addr().expect("bound").port(), tag };
+        parent.serve(ConnId(conn), HOME, door, Seal::of(channel, tag, Way::Down).expect("a key"));
     };
     let (one, two) = (child.expect(ConnId(1)), child.expect(ConnId(2)));
     assert!(one.tag != two.tag && one.port == child.port());
@@ -204,7 +204,7 @@ fn forged_altered_and_repeated_datagrams_are_refused() {
         while child.counts.came + child.counts.refused < expected {
             assert!(Instant::now() < end, "{:?} of {expected}", child.counts);
             child.receive(
-                |conn, tag| Seal::of(channels[conn.0 as usize - 1], tag),
+                |conn, tag| Seal::of(channels[conn.0 as usize - 1], tag, Way::Down),
                 |conn, offset, bytes| taken.push((conn.0, offset, bytes.to_vec())),
             );
         }
@@ -257,7 +257,7 @@ fn datagrams_are_never_cut_on_the_way() {
     let (mut parent, tap) =
         (Datagrams::open(HOME).expect("a socket"), UdpSocket::bind((HOME, 0)).expect("a port"));
     let key = ring::aead::UnboundKey::new(&ring::aead::CHACHA20_POLY1305, &[7; 32]).expect("a key");
-    let door = groupflow_protocol::tree::Door { port: tap.local_addr().expect("bound").port(), tag: 1 };
+    let door = Door { carries: Carries::Data, port: tap.local_addr().expect("bound").port(), tag: 1 };
     parent.serve(ConnId(1), HOME, door, Seal::new(key));
     let bytes = vec![1; groupflow_protocol::tree::datagram::MAX_PAYLOAD];
     parent.send(&Datagram { to: vec![ConnId(1)], offset: 0, bytes });

@@ -2,4 +2,5 @@
 
 mod datagrams;
 mod dispatch;
+mod pipes;
 mod sessions;

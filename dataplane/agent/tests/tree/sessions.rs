@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use groupflow_agent::cli::From;
-use groupflow_agent::tree::args::SlowArg;
+use groupflow_agent::tree::args::{EdgesArg, SlowArg};
 use groupflow_agent::tree::session::{Options, Receiver, Sender};
 use serde_json::Value;
 
@@ -83,6 +83,10 @@ fn a_source_and_two_receivers_in_one_program() {
 /// What is not read is not taken: a writer that has nobody who reads waits, after the caches of both hosts and some sockets.
 #[test]
 fn a_reader_that_does_not_read_holds_the_writer_up() {
+    [EdgesArg::Stream, EdgesArg::Group].into_iter().for_each(a_writer_waits);
+}
+
+fn a_writer_waits(edges: EdgesArg) {
     const CACHE: usize = 256 << 10;
     // Sockets between, and of, the two hosts: each below a few MiB.
     const MOST: usize = 2 * CACHE + (16 << 20);
@@ -91,6 +95,7 @@ fn a_reader_that_does_not_read_holds_the_writer_up() {
     options.host.cache = CACHE as u64;
     let mut source = Sender::start(options).expect("started");
     let mut options = from_start(&tree);
+    options.host.edges = edges;
     options.host.cache = CACHE as u64;
     let mut receiver = Receiver::start(options).expect("started");
     let written = Arc::new(Mutex::new(0));

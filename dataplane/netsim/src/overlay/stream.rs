@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_protocol::ids::BitRate;
 use groupflow_protocol::tree::{
-    Action, Begin, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy,
-    Read, RefusalCode, ToHost, Told,
+    Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
+    Policy, Read, RefusalCode, ToHost, Told,
 };
 use groupflow_protocol::Nanos;
 
@@ -348,7 +348,7 @@ impl Stream {
     fn carry_out(&mut self, host: HostId, action: Action) {
         match action {
             Action::Connect { conn, to } => {
-                let door = Door { port: 1, tag: conn.0 };
+                let door = Door { carries: Carries::Data, port: 1, tag: conn.0 };
                 self.node(host).into_iter().for_each(|node| node.offer(conn, door));
                 self.wires.connect(self.now, (host, conn), to.host);
             }

@@ -1,5 +1,6 @@
-//! An edge's DATA as bare datagrams: tag (u64), number (u64), and a body that may be sealed: offset (u64), 1 to
-//! [`MAX_PAYLOAD`] bytes of the stream. Nothing is acknowledged, and nothing is sent again.
+//! An edge's datagrams: tag (u64), number (u64), and a body that may be sealed. Of bare ones it is offset (u64), 1 to
+//! [`MAX_PAYLOAD`] bytes of the stream: nothing is acknowledged, and nothing is sent again. Or it is a packet of the group
+//! transport, which does both.
 
 /// Bytes of the stream in one datagram. With IPv6's header, UDP's and a seal it is below 1,280 bytes, so it is never cut on the
 /// way (RFC 8200, 5).
@@ -11,9 +12,23 @@ pub const PLACE: usize = 8;
 /// Numbers below the highest that are still taken.
 pub const WINDOW: u64 = 1024;
 
+/// The most bytes of a body: what does not go bare, goes in packets of the group transport.
+pub const MAX_BODY: usize = PLACE + MAX_PAYLOAD;
+
+/// What goes in datagrams from parent to child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carries {
+    /// DATA, each for itself, as [`parse_body`] says; all else goes over the connection.
+    Data,
+    /// All that the parent says, as a stream over the group transport ([`crate::pipe`]), whose packets go both ways.
+    Stream,
+}
+
 /// Where a child takes an edge's datagrams, as it tells its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Door {
+    /// What they carry.
+    pub carries: Carries,
     /// UDP port, at the address that the child's connection comes from.
     pub port: u16,
     /// What they begin with: made up for this edge, so that who does not see them cannot make one.

@@ -1,14 +1,15 @@
 //! What goes over the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in network
 //! order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
-use super::datagram::Door;
+use super::datagram::{Carries, Door};
 use super::names::{HostId, Ticket};
 use crate::gather::FrameError;
 
 /// The version of these frames.
 pub const VERSION: u8 = 1;
-/// Of a HELLO of a child that takes datagrams; a parent that does not know that refuses it.
-const WITH_DOOR: u8 = 2;
+/// Of a HELLO of a child that takes datagrams with DATA, or with a stream; a parent that does not know that refuses it.
+const WITH_DATA: u8 = 2;
+const WITH_STREAM: u8 = 3;
 /// Bytes before the body.
 pub const HEADER: usize = 4;
 /// Bytes of DATA besides the stream's.
@@ -74,7 +75,7 @@ pub enum Frame {
         needed: u64,
         /// Nothing may be sent that lies so many bytes or more beyond what it has.
         room: u64,
-        /// Its DATA are to go there as datagrams.
+        /// Its DATA, or all that the parent says from now on, are to go there in datagrams.
         door: Option<Door>,
     },
     /// Child: all before `taken` is in its cache.
@@ -123,7 +124,11 @@ impl Frame {
         out.extend([self.kind(), 0, 0, 0]);
         match self {
             Frame::Hello { child, ticket, edge, begin, needed, room, door } => {
-                out.push(if door.is_some() { WITH_DOOR } else { VERSION });
+                out.push(match door.map(|door| door.carries) {
+                    None => VERSION,
+                    Some(Carries::Data) => WITH_DATA,
+                    Some(Carries::Stream) => WITH_STREAM,
+                });
                 out.extend(child.0.to_be_bytes());
                 out.extend(ticket.0);
                 out.extend(edge.to_be_bytes());
@@ -135,7 +140,7 @@ impl Frame {
                 out.extend(offset.to_be_bytes());
                 out.extend(needed.to_be_bytes());
                 out.extend(room.to_be_bytes());
-                if let Some(Door { port, tag }) = door {
+                if let Some(Door { port, tag, .. }) = door {
                     out.extend(port.to_be_bytes());
                     out.extend(tag.to_be_bytes());
                 }
@@ -190,10 +195,15 @@ impl Frame {
         let frame = match kind {
             1 => {
                 let [version] = fields.take("hello.version")?;
-                if ![VERSION, WITH_DOOR].contains(&version) {
-                    let text = format!("{version} is not {VERSION} or {WITH_DOOR}");
-                    return Err(FrameError::new("hello.version", text));
-                }
+                let carries = match version {
+                    VERSION => None,
+                    WITH_DATA => Some(Carries::Data),
+                    WITH_STREAM => Some(Carries::Stream),
+                    _ => {
+                        let text = format!("{version} is not {VERSION} to {WITH_STREAM}");
+                        return Err(FrameError::new("hello.version", text));
+                    }
+                };
                 let child = HostId(fields.number("hello.child")?);
                 let ticket = Ticket(fields.take("hello.ticket")?);
                 let edge = u32::from_be_bytes(fields.take("hello.edge")?);
@@ -212,7 +222,7 @@ impl Frame {
                     let text = format!("{room} from {offset} on lies beyond the longest stream");
                     return Err(FrameError::new("hello.room", text));
                 }
-                let door = (version == WITH_DOOR).then(|| fields.door()).transpose()?;
+                let door = carries.map(|carries| fields.door(carries)).transpose()?;
                 Frame::Hello { child, ticket, edge, begin, needed, room, door }
             }
             2 => {
@@ -264,12 +274,12 @@ impl Fields<'_> {
         Ok(bytes)
     }
 
-    fn door(&mut self) -> Result<Door, FrameError> {
+    fn door(&mut self, carries: Carries) -> Result<Door, FrameError> {
         let port = u16::from_be_bytes(self.take("hello.port")?);
         if port == 0 {
             return Err(FrameError::new("hello.port", "must not be 0"));
         }
-        Ok(Door { port, tag: self.number("hello.tag")? })
+        Ok(Door { carries, port, tag: self.number("hello.tag")? })
     }
 
     fn number(&mut self, field: &'static str) -> Result<u64, FrameError> {
@@ -323,15 +333,16 @@ mod tests {
     fn frame() -> impl Strategy<Value = Frame> {
         let begin = prop_oneof![Just(Begin::Now), (0..u64::MAX / 2).prop_map(Begin::At)];
         prop_oneof![
-            (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<(bool, u64)>())
-                .prop_map(|(child, ticket, edge, begin, room, (datagrams, tag))| Frame::Hello {
+            (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<(u8, u64)>())
+                .prop_map(|(child, ticket, edge, begin, room, (kind, tag))| Frame::Hello {
                     child: HostId(child),
                     ticket: Ticket(ticket),
                     edge,
                     begin,
                     needed: 0,
                     room,
-                    door: datagrams.then_some(Door { port: 1 + (tag % 65_535) as u16, tag })
+                    door: [None, Some(Carries::Data), Some(Carries::Stream)][usize::from(kind % 3)]
+                        .map(|carries| Door { carries, port: 1 + (tag % 65_535) as u16, tag })
                 }),
             (any::<u32>(), any::<u32>()).prop_map(|(more, needed)| Frame::Taken {
                 taken: u64::from(needed) + u64::from(more),
@@ -401,11 +412,12 @@ mod tests {
             body[46..54].copy_from_slice(&u64::MAX.to_be_bytes());
             body
         };
-        let cases: [(u8, Vec<u8>, &str); 18] = [
+        let cases: [(u8, Vec<u8>, &str); 19] = [
             (9, vec![], "frame.kind 9 is unknown"),
             (1, vec![], "hello.version is cut off"),
-            (1, hello(7, 0), "hello.version 7 is not 1 or 2"),
+            (1, hello(7, 0), "hello.version 7 is not 1 to 3"),
             (1, hello(2, 0), "hello.port is cut off"),
+            (1, hello(3, 0), "hello.port is cut off"),
             (1, [hello(2, 0), vec![0; 10]].concat(), "hello.port must not be 0"),
             (1, [hello(2, 0), vec![1; 9]].concat(), "hello.tag is cut off"),
             (1, [hello(1, 0), vec![1; 10]].concat(), "frame.length is 10 bytes too long for kind 1"),

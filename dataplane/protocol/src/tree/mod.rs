@@ -9,7 +9,7 @@
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
 //! | [`message`] | what hosts and dispatchers tell each other |
 //! | [`frame`] | what goes over the connections of an edge, and its parser |
-//! | [`datagram`] | DATA as datagrams, and which of them are taken |
+//! | [`datagram`] | an edge's datagrams, and which of them are taken |
 //! | [`names`] | who is who |
 //!
 //! # What the paper leaves open
@@ -50,7 +50,7 @@ pub mod node;
 pub mod policy;
 
 pub use cluster::{Cluster, Member, Up};
-pub use datagram::Door;
+pub use datagram::{Carries, Door};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Told};
 pub use frame::{Begin, Frame, Reason};

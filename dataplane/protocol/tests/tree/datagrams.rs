@@ -5,7 +5,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use groupflow_protocol::split::Mode;
-use groupflow_protocol::tree::{Begin, Demotion, Frame, HostId, Node, NodeConfig, Policy, Read, Slow};
+use groupflow_protocol::tree::{
+    Begin, Carries, Demotion, Door, Frame, HostId, Node, NodeConfig, Policy, Read, Slow,
+};
 use groupflow_protocol::Nanos;
 
 use super::edges::{actions, connect, expect, hear, GOOD, TICKET};
@@ -201,7 +203,7 @@ fn a_hole_does_not_hold_up_those_below() {
 /// A parent tells its owner where a child takes datagrams, and sends it nothing else than the end; nothing waits for that child.
 #[test]
 fn a_child_that_takes_datagrams_holds_nothing_up() {
-    let door = groupflow_protocol::tree::Door { port: 4000, tag: 9 };
+    let door = Door { carries: Carries::Data, port: 4000, tag: 9 };
     let hello = Frame::Hello {
         child: GOOD,
         ticket: TICKET,

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use groupflow_protocol::tree::frame::Decoder;
 use groupflow_protocol::tree::{
-    Action, Begin, ConnId, Frame, FromHost, HostId, Node, NodeConfig, Peer, Read, Reason, Slow, Ticket,
-    ToHost,
+    Action, Begin, Carries, ConnId, Door, Frame, FromHost, HostId, Node, NodeConfig, Peer, Read, Reason,
+    Slow, Ticket, ToHost,
 };
 use groupflow_protocol::Nanos;
 
@@ -400,4 +400,35 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
         }
     }
     assert_eq!(reports, [11, 21, 31]);
+}
+
+/// To the node its connections are like any others: their owner is told of each where what it says is to go.
+#[test]
+fn a_child_that_takes_a_stream_in_datagrams_is_served_like_others() {
+    let door = |tag| Door { carries: Carries::Stream, port: 4000, tag };
+    let hello = |edge, tag| Frame::Hello {
+        child: GOOD,
+        ticket: TICKET,
+        edge,
+        begin: Begin::At(0),
+        needed: 0,
+        room: 8_000,
+        door: Some(door(tag)),
+    };
+    let now = Nanos::ZERO;
+    let mut node = source(Slow::Wait, 0);
+    let data = Frame::Data { offset: 0, bytes: vec![1; 1000] };
+    let first = connect(&mut node, now, &hello(1, 5));
+    assert_eq!(actions(&mut node), [Action::Open { conn: first, door: door(5) }]);
+    node.write(now, &[1; 1000]);
+    assert_eq!(hear(&mut node, now, first), [Frame::Welcome { begin: 0 }, data.clone()]);
+    assert_eq!(node.poll_datagram(), None, "it is no bare datagram");
+    // Another of the same edge, and one after all were lost.
+    let second = connect(&mut node, now, &hello(1, 6));
+    assert_eq!(actions(&mut node), [Action::Open { conn: second, door: door(6) }]);
+    [first, second].into_iter().for_each(|conn| node.on_closed(now, conn));
+    actions(&mut node);
+    let third = connect(&mut node, now, &hello(1, 7));
+    assert_eq!(actions(&mut node), [Action::Open { conn: third, door: door(7) }]);
+    assert_eq!(hear(&mut node, now, third), [Frame::Welcome { begin: 0 }, data]);
 }

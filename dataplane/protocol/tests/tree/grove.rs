@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use groupflow_protocol::tree::{
-    Action, Begin, ClusterId, ConnId, Dispatcher, Dispatchers, Door, FromHost, HostId, Join, Node,
+    Action, Begin, Carries, ClusterId, ConnId, Dispatcher, Dispatchers, Door, FromHost, HostId, Join, Node,
     NodeConfig, Peer, Policy, Read, RefusalCode, ToHost, Told,
 };
 use groupflow_protocol::Nanos;
@@ -392,7 +392,7 @@ impl Grove {
         let now = self.now;
         let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.on_accepted(now));
         let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
-        node.offer(conn, Door { port: 1, tag: conn.0 });
+        node.offer(conn, Door { carries: Carries::Data, port: 1, tag: conn.0 });
         match accepted {
             Some(accepted) => {
                 node.on_connected(now, conn);

@@ -9,7 +9,7 @@ use groupflow_protocol::split::Mode;
 use groupflow_protocol::tree::frame::MAX_BLOCK;
 use groupflow_protocol::tree::HostId;
 use groupflow_protocol::tree::{
-    Action, Begin, Door, Frame, FromHost, Node, NodeConfig, Peer, Reason, Slow, ToHost,
+    Action, Begin, Carries, Door, Frame, FromHost, Node, NodeConfig, Peer, Reason, Slow, ToHost,
 };
 use groupflow_protocol::Nanos;
 
@@ -29,7 +29,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![
         (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
             let needed = if let Begin::At(offset) = begin { offset / 2 } else { 0 };
-            let door = datagrams.then_some(Door { port: 1, tag: 2 });
+            let door = datagrams.then_some(Door { carries: Carries::Data, port: 1, tag: 2 });
             Frame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, door }
         }),
         (offset(), offset()).prop_map(|(x, y)| Frame::Taken { taken: x.max(y), needed: x.min(y) }),

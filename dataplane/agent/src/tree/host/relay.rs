@@ -8,8 +8,8 @@ use super::{Host, Target};
 use crate::error::AgentError;
 use crate::input::plain;
 use crate::split::poller::Poller;
-use crate::tree::args::TreeArgs;
-use crate::tree::datagrams::{Datagrams, Seal};
+use crate::tree::args::{EdgesArg, TreeArgs};
+use crate::tree::datagrams::{Datagrams, Seal, Way};
 
 impl Host<'_> {
     /// The source takes what there is room for; how many bytes.
@@ -32,7 +32,7 @@ impl Host<'_> {
         let Some(datagrams) = self.datagrams.as_mut().filter(|datagrams| datagrams.readable) else { return };
         let (edges, node) = (&self.edges, &mut self.node);
         datagrams.receive(
-            |conn, tag| Seal::of(edges.get(&conn)?.channel(), tag),
+            |conn, tag| Seal::of(edges.get(&conn)?.channel(), tag, Way::Down),
             |conn, offset, bytes| {
                 node.on_datagram(now, conn, offset, bytes);
             },
@@ -46,7 +46,7 @@ impl Host<'_> {
             self.datagrams = Some(open_datagrams(self.args, &mut self.poller)?);
         }
         let edge = self.edges.get(&conn);
-        let seal = edge.and_then(|edge| Seal::of(edge.channel(), door.tag));
+        let seal = edge.and_then(|edge| Seal::of(edge.channel(), door.tag, Way::Down));
         let address = edge.and_then(|edge| edge.socket().peer_addr().ok());
         if let (Some(seal), Some(SocketAddr::V4(at)), Some(datagrams)) = (seal, address, &mut self.datagrams)
         {
@@ -55,8 +55,20 @@ impl Host<'_> {
         Ok(())
     }
 
-    pub(super) fn forget_datagrams(&mut self, conn: ConnId) {
+    /// Tells a parent that is connected to where data are taken, if not there.
+    pub(super) fn offer(&mut self, conn: ConnId) {
+        let now = self.nanos();
+        let door = match self.args.edges {
+            EdgesArg::Stream => None,
+            EdgesArg::Group => self.pipes.as_mut().map(|pipes| pipes.expect(now, conn)),
+            EdgesArg::Datagrams => self.datagrams.as_mut().map(|datagrams| datagrams.expect(conn)),
+        };
+        door.into_iter().for_each(|door| self.node.offer(conn, door));
+    }
+
+    pub(super) fn forget_doors(&mut self, conn: ConnId) {
         self.datagrams.iter_mut().for_each(|datagrams| datagrams.forget(conn));
+        self.pipes.iter_mut().for_each(|pipes| pipes.forget(conn));
     }
 }
 

@@ -61,10 +61,14 @@ impl Node {
             return Err(Reason::Leaving);
         }
         let full = self.children.len() >= self.config.max_children;
-        match self.children.get_mut(&child) {
+        // A stream in datagrams is a stream to the node: only its owner carries it another way.
+        let bare = door.filter(|door| door.carries == Carries::Data);
+        let taken = match self.children.get_mut(&child) {
             Some(known) if known.edge == edge => {
-                let datagrams = known.door.is_some() || door.is_some();
-                if datagrams || known.conns.len() >= usize::from(self.config.max_sockets) {
+                if known.door.is_some()
+                    || bare.is_some()
+                    || known.conns.len() >= usize::from(self.config.max_sockets)
+                {
                     return Err(Reason::TooMany);
                 }
                 known.conns.push(conn);
@@ -78,8 +82,12 @@ impl Node {
                 Ok(())
             }
             // An edge before this one is no more.
-            _ => self.serve(now, conn, (child, edge), (begin, needed), room, door),
+            _ => self.serve(now, conn, (child, edge), (begin, needed), room, bare),
+        };
+        if let (Ok(()), Some(door)) = (taken, door) {
+            self.actions.push_back(Action::Open { conn, door });
         }
+        taken
     }
 
     /// Another connection of an edge that had none left. It may have been asked for long ago: what was said over
@@ -157,9 +165,6 @@ impl Node {
         };
         self.children.insert(child, new);
         self.welcome(conn, child, has);
-        if let Some(door) = door {
-            self.actions.push_back(Action::Open { conn, door });
-        }
         if late {
             self.skip_child(child, self.middle());
         }

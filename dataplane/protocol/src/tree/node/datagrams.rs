@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::super::datagram::{Door, MAX_PAYLOAD};
+use super::super::datagram::{Carries, Door, MAX_PAYLOAD};
 use super::reorder::{Piece, Reorder};
 use super::*;
 
@@ -63,9 +63,11 @@ fn reorder(config: &NodeConfig, at: u64, wait: Nanos) -> Reorder {
 }
 
 impl Node {
-    /// A connection to a parent that is asked for: the child takes datagrams there. Before [`Node::on_connected`].
+    /// A connection to a parent that is asked for: the child takes datagrams there, bare ones only if it is to
+    /// (`NodeConfig::datagrams`). Before [`Node::on_connected`].
     pub fn offer(&mut self, conn: ConnId, door: Door) {
-        if let (Some(found), true) = (self.conns.get_mut(&conn), self.config.datagrams.is_some()) {
+        let fits = (door.carries == Carries::Data) == self.config.datagrams.is_some();
+        if let (Some(found), true) = (self.conns.get_mut(&conn), fits) {
             found.door = Some(door);
         }
     }

@@ -67,7 +67,7 @@ mod upstream;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::datagram::Door;
+use super::datagram::{Carries, Door};
 use super::frame::{Begin, Decoder, Frame, Reason, DATA_HEADER, MAX_BLOCK};
 use super::message::{FromHost, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId, Peer, Ticket};
@@ -98,7 +98,8 @@ pub enum Action {
         /// To whom.
         to: Peer,
     },
-    /// The child at this connection takes its DATA in datagrams there, until the connection is closed.
+    /// The child at this connection takes its DATA, or all that [`Node::fill`] has for it from now on, in datagrams there, until
+    /// the connection is closed.
     Open {
         /// The child's connection.
         conn: ConnId,

@@ -1,0 +1,83 @@
+//! A host's edges over the group transport: what goes into them, and what comes out.
+
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+
+use groupflow_protocol::tree::{ConnId, Door};
+
+use super::{Host, Target};
+use crate::error::AgentError;
+use crate::input::plain;
+use crate::split::poller::Poller;
+use crate::tree::args::TreeArgs;
+use crate::tree::datagrams::Way;
+use crate::tree::edge::BATCH;
+use crate::tree::pipes::{Pipes, Seals};
+
+impl Host<'_> {
+    pub(super) fn take_pipes(&mut self) {
+        let now = self.nanos();
+        let Some(pipes) = self.pipes.as_mut().filter(|pipes| pipes.readable) else { return };
+        let (edges, node) = (&self.edges, &mut self.node);
+        pipes.receive(
+            now,
+            |conn, tag| Seals::of(edges.get(&conn)?.channel(), tag, Way::Up),
+            |conn, said| node.on_bytes(now, conn, said),
+        );
+    }
+
+    pub(super) fn send_pipes(&mut self) {
+        let now = self.nanos();
+        let Some(pipes) = &mut self.pipes else { return };
+        pipes.send(now);
+        for conn in pipes.failed() {
+            self.close(conn);
+        }
+    }
+
+    /// What is said to a child goes into its pipe, as far as there is room.
+    pub(super) fn fill_pipe(&mut self, conn: ConnId) -> io::Result<()> {
+        let now = self.nanos();
+        let (Some(pipes), Some(edge)) = (&mut self.pipes, self.edges.get_mut(&conn)) else { return Ok(()) };
+        let mut batch = Vec::new();
+        while pipes.takes(conn) {
+            batch.clear();
+            self.node.fill(now, conn, &mut batch, BATCH);
+            if batch.is_empty() {
+                break;
+            }
+            pipes.write(conn, &batch);
+        }
+        if edge.closing && pipes.is_over(now, conn) {
+            edge.end();
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
+
+    /// A child takes what is said to it in a pipe.
+    pub(super) fn serve_pipe(&mut self, conn: ConnId, door: Door) -> Result<(), AgentError> {
+        if self.pipes.is_none() {
+            self.pipes = Some(open_pipes(self.args, &mut self.poller)?);
+        }
+        let now = self.nanos();
+        let edge = self.edges.get(&conn);
+        let seals = edge.and_then(|edge| Seals::of(edge.channel(), door.tag, Way::Down));
+        let address = edge.and_then(|edge| edge.socket().peer_addr().ok());
+        if let (Some(seals), Some(SocketAddr::V4(at)), Some(pipes)) = (seals, address, &mut self.pipes) {
+            pipes.serve(now, conn, SocketAddrV4::new(*at.ip(), door.port), door.tag, seals);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn open_pipes(args: &TreeArgs, poller: &mut Poller<Target>) -> Result<Pipes, AgentError> {
+    let opened = Pipes::open(*args.listen.ip()).and_then(|pipes| {
+        poller.add(&pipes, Target::Pipes)?;
+        Ok(pipes)
+    });
+    opened.map_err(|error| {
+        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
+        AgentError::new("listen", cause, "choose another --listen")
+    })
+}

@@ -1,0 +1,296 @@
+//! Edges over the group transport: what a parent says goes as a stream in sealed datagrams, and the child's acknowledgements and
+//! requests come back the same way. What the child says itself goes over the edge's connection, which also tells when it ends.
+//!
+//! The transport's packets are [`groupflow_protocol::pipe`]'s; header, seals and which datagrams are taken are those of
+//! [`super::datagrams`], with a key for each direction. A child answers to wherever a sealed datagram came from.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use groupflow_protocol::pipe::{Inlet, Outlet};
+use groupflow_protocol::tree::datagram::{Carries, Header, Window, MAX_BODY};
+use groupflow_protocol::tree::{ConnId, Door};
+use groupflow_protocol::Nanos;
+
+use super::datagrams::{bind, Counts, Seal, Way, MOST, TURN};
+use crate::gather::channel::Channel;
+use crate::split::tcp::is_later;
+
+/// What an end seals with, and what it opens with.
+pub struct Seals {
+    out: Seal,
+    into: Seal,
+}
+
+impl Seals {
+    /// Of the end that sends this way; `None`: the handshake is not over.
+    pub fn of(channel: &Channel, tag: u64, out: Way) -> Option<Seals> {
+        let into = if out == Way::Down { Way::Up } else { Way::Down };
+        Some(Seals { out: Seal::of(channel, tag, out)?, into: Seal::of(channel, tag, into)? })
+    }
+}
+
+enum End {
+    /// To a child.
+    Outlet(Outlet),
+    /// From a parent.
+    Inlet(Inlet),
+}
+
+struct Pipe {
+    end: End,
+    tag: u64,
+    /// The other end; `None`: nothing came from it yet.
+    to: Option<SocketAddrV4>,
+    number: u64,
+    window: Window,
+    seals: Option<Seals>,
+    /// What is not acknowledged by then is not waited for.
+    ends: Option<Nanos>,
+}
+
+impl Pipe {
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Vec<u8>> {
+        match &mut self.end {
+            End::Outlet(outlet) => outlet.poll_transmit(now),
+            End::Inlet(inlet) => inlet.poll_transmit(now),
+        }
+    }
+
+    fn deadline(&self) -> Option<Nanos> {
+        let own = match &self.end {
+            End::Outlet(outlet) => outlet.next_deadline(),
+            End::Inlet(inlet) => inlet.next_deadline(),
+        };
+        own.into_iter().chain(self.ends).min()
+    }
+
+    fn failed(&self) -> bool {
+        match &self.end {
+            End::Outlet(outlet) => outlet.failed().is_some(),
+            End::Inlet(inlet) => inlet.failed(),
+        }
+    }
+
+    fn repeated(&self) -> u64 {
+        match &self.end {
+            End::Outlet(outlet) => outlet.stats().retransmitted,
+            End::Inlet(_) => 0,
+        }
+    }
+}
+
+/// A host's edges over the group transport.
+pub struct Pipes {
+    socket: UdpSocket,
+    port: u16,
+    pipes: BTreeMap<ConnId, Pipe>,
+    tags: HashMap<u64, ConnId>,
+    /// There may be something to read.
+    pub readable: bool,
+    /// Since it was opened.
+    pub counts: Counts,
+    /// Packets that were sent again, of edges that are no more.
+    repeated: u64,
+    scratch: Vec<u8>,
+}
+
+impl Pipes {
+    /// At this address, any port.
+    pub fn open(at: Ipv4Addr) -> io::Result<Pipes> {
+        let (socket, port) = bind(at)?;
+        Ok(Pipes {
+            socket,
+            port,
+            pipes: BTreeMap::new(),
+            tags: HashMap::new(),
+            readable: false,
+            counts: Counts::default(),
+            repeated: 0,
+            scratch: Vec::with_capacity(MOST),
+        })
+    }
+
+    /// Where it takes datagrams.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Packets that were sent again.
+    pub fn repeated(&self) -> u64 {
+        self.repeated + self.pipes.values().map(Pipe::repeated).sum::<u64>()
+    }
+
+    /// A connection to a parent is made, whose words are to come here: what the parent is to be told.
+    pub fn expect(&mut self, now: Nanos, conn: ConnId) -> Door {
+        let tag = rand::random();
+        self.insert(conn, tag, None, None, End::Inlet(Inlet::new(now, rand::random())));
+        Door { carries: Carries::Stream, port: self.port, tag }
+    }
+
+    /// What is said to a child goes there from now on.
+    pub fn serve(&mut self, now: Nanos, conn: ConnId, to: SocketAddrV4, tag: u64, seals: Seals) {
+        // Another child has this one, hardly by chance: it is spoken to over its connection.
+        if !self.tags.contains_key(&tag) {
+            self.insert(conn, tag, Some(to), Some(seals), End::Outlet(Outlet::new(now, MAX_BODY)));
+        }
+    }
+
+    fn insert(&mut self, conn: ConnId, tag: u64, to: Option<SocketAddrV4>, seals: Option<Seals>, end: End) {
+        self.forget(conn);
+        self.tags.insert(tag, conn);
+        let pipe = Pipe { end, tag, to, number: 0, window: Window::default(), seals, ends: None };
+        self.pipes.insert(conn, pipe);
+    }
+
+    /// A connection is closed.
+    pub fn forget(&mut self, conn: ConnId) {
+        if let Some(pipe) = self.pipes.remove(&conn) {
+            self.tags.remove(&pipe.tag);
+            self.repeated += pipe.repeated();
+        }
+    }
+
+    /// Whether what is said over this connection goes here.
+    pub fn carries(&self, conn: ConnId) -> bool {
+        matches!(self.pipes.get(&conn), Some(Pipe { end: End::Outlet(_), .. }))
+    }
+
+    /// Whether there is room for some more to this child: however much is written then is taken.
+    pub fn takes(&mut self, conn: ConnId) -> bool {
+        self.outlet(conn).is_some_and(Outlet::takes)
+    }
+
+    /// Says it to a child.
+    pub fn write(&mut self, conn: ConnId, bytes: &[u8]) {
+        if let Some(outlet) = self.outlet(conn) {
+            outlet.write(bytes);
+        }
+    }
+
+    fn outlet(&mut self, conn: ConnId) -> Option<&mut Outlet> {
+        match &mut self.pipes.get_mut(&conn)?.end {
+            End::Outlet(outlet) => Some(outlet),
+            End::Inlet(_) => None,
+        }
+    }
+
+    /// What was said to a child is waited for until then, and nothing follows.
+    pub fn end(&mut self, conn: ConnId, by: Nanos) {
+        if let Some(pipe) = self.pipes.get_mut(&conn) {
+            pipe.ends.get_or_insert(by);
+        }
+    }
+
+    /// Whether a child that hears nothing more has all, or is not waited for any longer.
+    pub fn is_over(&mut self, now: Nanos, conn: ConnId) -> bool {
+        let late = self.pipes.get(&conn).is_some_and(|pipe| pipe.ends.is_some_and(|ends| ends <= now));
+        late || self.outlet(conn).map_or(true, |outlet| outlet.is_empty() || outlet.failed().is_some())
+    }
+
+    /// Connections over which nothing more comes or goes.
+    pub fn failed(&self) -> Vec<ConnId> {
+        self.pipes.iter().filter(|(_, pipe)| pipe.failed()).map(|(&conn, _)| conn).collect()
+    }
+
+    /// When [`Pipes::send`] has something to do next.
+    pub fn deadline(&self) -> Option<Nanos> {
+        self.pipes.values().filter_map(Pipe::deadline).min()
+    }
+
+    /// Sends what is to be sent now.
+    pub fn send(&mut self, now: Nanos) {
+        for pipe in self.pipes.values_mut() {
+            while let Some(packet) = pipe.poll_transmit(now) {
+                // Who did not hear from the other end yet does not know where it is.
+                let (Some(to), Some(seals)) = (pipe.to, &pipe.seals) else { continue };
+                let header = Header { tag: pipe.tag, number: pipe.number };
+                pipe.number += 1;
+                self.scratch.clear();
+                self.scratch.extend(header.encode());
+                self.scratch.extend_from_slice(&packet);
+                let sealed = seals.out.seal(header, &mut self.scratch);
+                if sealed && self.socket.send_to(&self.scratch, to).is_ok() {
+                    self.counts.sent += 1;
+                } else {
+                    self.counts.dropped += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes what came: `seals` knows the edge's of a connection to a parent and a tag, once they are there; `take` is given the
+    /// connection and what the parent says there.
+    pub fn receive(
+        &mut self,
+        now: Nanos,
+        seals: impl Fn(ConnId, u64) -> Option<Seals>,
+        mut take: impl FnMut(ConnId, &[u8]),
+    ) {
+        // One more than is allowed, so that what is cut off is seen to be too long.
+        let (mut room, mut said) = ([0; MOST + 1], Vec::new());
+        for _ in 0..TURN {
+            let (count, from) = match self.socket.recv_from(&mut room) {
+                Ok((count, SocketAddr::V4(from))) => (count, from),
+                Ok(_) => continue,
+                Err(error) if is_later(&error) => {
+                    self.readable = false;
+                    return;
+                }
+                // Of something that was sent, or a signal.
+                Err(_) => continue,
+            };
+            match self.open_datagram(now, from, &seals, &mut room[..count]) {
+                Some(conn) => {
+                    self.counts.came += 1;
+                    said.clear();
+                    self.take(now, conn, &mut said);
+                    if !said.is_empty() {
+                        take(conn, &said);
+                    }
+                }
+                None => self.counts.refused += 1,
+            }
+        }
+    }
+
+    fn take(&mut self, now: Nanos, conn: ConnId, said: &mut Vec<u8>) {
+        if let Some(Pipe { end: End::Inlet(inlet), .. }) = self.pipes.get_mut(&conn) {
+            inlet.take(now, said);
+        }
+    }
+
+    /// Nothing that is forged or altered changes what is known of the edge.
+    fn open_datagram(
+        &mut self,
+        now: Nanos,
+        from: SocketAddrV4,
+        seals: &impl Fn(ConnId, u64) -> Option<Seals>,
+        datagram: &mut [u8],
+    ) -> Option<ConnId> {
+        let (header, _) = Header::split(datagram)?;
+        let conn = *self.tags.get(&header.tag)?;
+        let pipe = self.pipes.get_mut(&conn).filter(|pipe| pipe.window.is_new(header.number))?;
+        if pipe.seals.is_none() {
+            pipe.seals = seals(conn, header.tag);
+        }
+        let packet = pipe.seals.as_ref()?.into.open(header, datagram)?;
+        match &mut pipe.end {
+            End::Outlet(outlet) => outlet.handle(now, packet).ok()?,
+            End::Inlet(inlet) => {
+                inlet.handle(now, packet).ok()?;
+                pipe.to = Some(from);
+            }
+        }
+        pipe.window.take(header.number);
+        Some(conn)
+    }
+}
+
+impl AsFd for Pipes {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
