@@ -15,7 +15,7 @@ from experiments.common.waiting import until
 from experiments.tree.service import RunError, address, dispatchers
 from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.client.agent_process import AgentProcess
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from topologies.network import Network
 
 SOURCE = "h1"
@@ -36,7 +36,7 @@ class Repair:
     encrypted: bool
 
 
-async def measure(network: Network, kills: int, *, plain: bool) -> list[Repair]:
+async def measure(network: Network, kills: int, *, plain: bool, edges: Edges = "stream") -> list[Repair]:
     """Raises RunError, StreamError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
@@ -55,7 +55,13 @@ async def measure(network: Network, kills: int, *, plain: bool) -> list[Repair]:
         subscribers: list[Subscriber] = []
         for number, host in enumerate(SUBSCRIBERS):
             options = TreeRecvOptions(
-                name=f"{host}-{number}", to=to, token=token, tls_pin=pin, children=CHILDREN, start="start"
+                name=f"{host}-{number}",
+                to=to,
+                token=token,
+                tls_pin=pin,
+                children=CHILDREN,
+                start="start",
+                edges=edges,
             )
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))

@@ -8,15 +8,22 @@ import pytest
 from experiments.nats import run as nats
 from experiments.tree import repair
 from groupflow.topology import Topology, parse
+from groupflow.tree.members import Edges
 from tests.network.conftest import MakeLab
 from topologies import variants
 
 
-@pytest.mark.parametrize("plain", [False, True], ids=["tls", "plain"])
-async def test_hosts_whose_parent_is_killed_miss_and_double_no_byte(make_lab: MakeLab, plain: bool) -> None:
-    with make_lab(variants.named("star")) as lab:
+@pytest.mark.parametrize(
+    ("plain", "edges", "loss"),
+    [(False, "stream", 0), (True, "stream", 0), (False, "group", 10_000_000)],
+    ids=["tls", "plain", "group"],
+)
+async def test_hosts_whose_parent_is_killed_miss_and_double_no_byte(
+    make_lab: MakeLab, plain: bool, edges: Edges, loss: int
+) -> None:
+    with make_lab(variants.with_loss(variants.named("star"), loss)) as lab:
         # Every byte is checked as it comes, and all of them are counted in the end.
-        repairs = await repair.measure(lab.network, 2, plain=plain)
+        repairs = await repair.measure(lab.network, 2, plain=plain, edges=edges)
     assert [found.orphans > 0 for found in repairs] == [True, True]
 
 

@@ -1,0 +1,1 @@
+"""`groupflow experiment edges`: an edge of a tree over TCP, the group transport and datagrams."""

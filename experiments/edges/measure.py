@@ -1,0 +1,152 @@
+"""A run under Mininet: a source, one subscriber behind a link, and perhaps another flow over it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from experiments.common.process import program
+from experiments.common.waiting import until
+from experiments.demo.measure import HealthCheck
+from experiments.diffusion import tcp_flow
+from experiments.edges.plan import OTHER, RECORD, SOURCE, SUBSCRIBER, Case, Outcome
+from experiments.tree.service import RunError, address, dispatchers
+from experiments.tree.stream import Source, stream
+from groupflow.client.agent_process import AgentProcess
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from topologies.controller import Controller
+from topologies.network import Network, running
+
+BEGIN_S = 3.0
+"""before what comes counts: the start is not what is compared"""
+_PORT = 26480
+_WINDOW = 1 << 20
+_PATIENCE_S = 30.0
+
+
+def run(case: Case, seconds: float, folder: Path) -> Outcome:
+    """Needs root. Raises RunError, ClientError and what `running` raises."""
+    with running(case.topology(), folder / "logs") as network:
+        Controller(network, folder / "logs").start()
+        set_control = ["sysctl", "-qw", f"net.ipv4.tcp_congestion_control={case.kind.control}"]
+        done = network.hosts[SOURCE].run(set_control, 10)
+        if done.returncode != 0:
+            raise RunError(f"{case.kind.control}: {done.stderr.strip()}; load its module")
+        health = HealthCheck(network)
+        outcome = asyncio.run(_measure(network, case, seconds))
+        lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+    goodput, beside, missing = outcome
+    return Outcome(case, goodput, beside, missing, lagging)
+
+
+async def _measure(network: Network, case: Case, seconds: float) -> tuple[float, float, float]:
+    async with AsyncExitStack() as stack:
+        token = secrets.token_hex(16)
+        pin = await stack.enter_async_context(
+            dispatchers(network.hosts[SOURCE].launcher(), token, plain=False)
+        )
+        common: dict[str, Any] = {"to": address(network, SOURCE), "token": token, "tls_pin": pin}
+        common |= {"edges": case.kind.edges}
+        if case.kind.edges == "datagrams":
+            common |= {"slow": "skip", "align": RECORD}
+        source = AgentProcess(
+            TreeSendOptions(name=SOURCE, **common),
+            launcher=network.hosts[SOURCE].launcher(),
+            piped_input=True,
+        )
+        await stack.enter_async_context(source)
+        subscriber = AgentProcess(
+            TreeRecvOptions(name=SUBSCRIBER, start="start", parallel=case.kind.parallel, **common),
+            launcher=network.hosts[SUBSCRIBER].launcher(),
+        )
+        await stack.enter_async_context(subscriber)
+        other = (
+            await stack.enter_async_context(_other(network, case.beside, seconds)) if case.beside else None
+        )
+        async with asyncio.TaskGroup() as tasks:
+            reading = _Reading(subscriber)
+            feeding = Source(source.data_in)
+            stop = asyncio.Event()
+            read = tasks.create_task(reading.read(exact=case.kind.edges != "datagrams"))
+            write = tasks.create_task(feeding.write(case.offered_bps, stop))
+            if not await until(lambda: reading.count > 0, _PATIENCE_S):
+                raise RunError("nothing comes over the edge")
+            goodput, beside = await _rates(reading, other, seconds)
+            missing = _missing(subscriber, reading)
+            stop.set()
+            await write
+            read.cancel()
+    return goodput, beside, missing
+
+
+class _Reading:
+    """What comes out at the subscriber."""
+
+    def __init__(self, subscriber: AgentProcess) -> None:
+        self._from = subscriber.data_out
+        self.count = 0
+
+    async def read(self, *, exact: bool) -> None:
+        """Raises RunError, where what comes is not what was sent; with holes that is not known."""
+        while chunk := await self._from.read(1 << 16):
+            if exact and chunk != stream(self.count, self.count + len(chunk)):
+                raise RunError(f"byte {self.count} or one after it is not the stream's")
+            self.count += len(chunk)
+
+
+class _Other:
+    """The other flow's sink."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def follow(self, lines: asyncio.StreamReader) -> None:
+        async for line in lines:
+            self.count = int(json.loads(line)["bytes"])
+
+
+@asynccontextmanager
+async def _other(network: Network, control: str, seconds: float) -> AsyncGenerator[_Other]:
+    script = [sys.executable, str(tcp_flow.__file__)]
+    sink = program(network.hosts[SUBSCRIBER].launcher(), [*script, "sink", str(_PORT), str(_WINDOW)])
+    target = str(network.topology.hosts[SUBSCRIBER].ip)
+    words = ["send", target, str(_PORT), control, str(BEGIN_S + seconds + _PATIENCE_S)]
+    async with sink as receiving:
+        assert receiving.stdout
+        await receiving.stdout.readline()
+        other = _Other()
+        async with program(network.hosts[OTHER].launcher(), [*script, *words]) as sending:
+            assert sending.stdout
+            drains = [
+                asyncio.create_task(other.follow(receiving.stdout)),
+                asyncio.create_task(sending.stdout.read()),
+            ]
+            try:
+                yield other
+            finally:
+                for drain in drains:
+                    drain.cancel()
+                await asyncio.wait(drains)
+
+
+async def _rates(reading: _Reading, other: _Other | None, seconds: float) -> tuple[float, float]:
+    """Bit/s after the beginning: of the edge, and of the other flow."""
+    clock = asyncio.get_running_loop().time
+    await asyncio.sleep(BEGIN_S)
+    began, before = clock(), (reading.count, other.count if other else 0)
+    await asyncio.sleep(seconds)
+    took, after = clock() - began, (reading.count, other.count if other else 0)
+    edge, beside = (8 * (late - early) / took for early, late in zip(before, after, strict=True))
+    return edge, beside
+
+
+def _missing(subscriber: AgentProcess, reading: _Reading) -> float:
+    told = subscriber.latest["progress"].fields.get("datagrams")
+    missing = cast(dict[str, int], told)["missing_bytes"] if isinstance(told, dict) else 0
+    return missing / max(1, missing + reading.count)

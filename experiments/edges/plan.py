@@ -1,0 +1,87 @@
+"""What is run, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from groupflow.topology import Topology
+from groupflow.tree.members import Edges
+from topologies import variants
+
+SOURCE, SUBSCRIBER, OTHER = "h2", "h1", "h3"
+"""`OTHER` sends to the subscriber, too, over the kernel's TCP"""
+RATE_BPS, DELAY_NS = 20_000_000, 20_000_000
+"""of the subscriber's link: bit/s, and ns each way"""
+QUEUE_PACKETS = 100
+"""before that link: about as much as is on its way in a round trip"""
+RECORD = 1128
+"""bytes that a datagram carries whole"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How data go over an edge."""
+
+    name: str
+    edges: Edges
+    control: str = "reno"
+    """the source's congestion control"""
+    parallel: int = 1
+
+
+TCP = tuple(Kind(f"TCP, {control}", "stream", control) for control in ("reno", "cubic", "bbr"))
+SEVERAL = Kind("8 x TCP, reno", "stream", parallel=8)
+GROUP = Kind("group transport", "group")
+DATAGRAMS = Kind("datagrams", "datagrams")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run."""
+
+    kind: Kind
+    loss: int = 0
+    """parts per 10^9, each way"""
+    beside: str | None = None
+    """congestion control of another flow over the same link; None: there is none"""
+    offered_bps: int = 2 * RATE_BPS
+    """by the application; more than the link carries: as much as is taken"""
+
+    def topology(self) -> Topology:
+        return variants.with_link(
+            variants.named("star"),
+            SUBSCRIBER,
+            "s1",
+            lambda spec: replace(spec, rate=RATE_BPS, delay_ns=DELAY_NS, loss=self.loss, queue=QUEUE_PACKETS),
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of a run."""
+
+    case: Case
+    goodput_bps: float
+    beside_bps: float
+    """of the other flow"""
+    missing: float
+    """share of what was sent that was lost on the way and not sent again"""
+    cpu_bound: tuple[str, ...]
+    """switches that did not keep their schedule"""
+
+
+LOSSES = (0, 1_000_000, 10_000_000, 30_000_000)
+OFFERED_BPS = (5_000_000, 10_000_000, 15_000_000, 18_000_000)
+
+
+def cases(quick: bool) -> list[Case]:
+    """One after the other, each kind in turn."""
+    kinds = (*TCP, SEVERAL, GROUP)
+    if quick:
+        alone = [Case(kind, 10_000_000) for kind in (TCP[0], GROUP)]
+        return [*alone, Case(DATAGRAMS, offered_bps=OFFERED_BPS[0])]
+    lossy = [Case(kind, loss) for loss, kind in product(LOSSES, kinds)]
+    shared = [Case(kind, beside=beside) for beside, kind in product(("reno", "cubic", "bbr"), kinds)]
+    bare = [Case(DATAGRAMS, loss, offered_bps=rate) for loss in (0, 10_000_000) for rate in OFFERED_BPS]
+    return [*lossy, *shared, *bare]
