@@ -300,6 +300,20 @@ impl Cluster {
         }
     }
 
+    /// Whether a host above it is slow: what comes to it comes late.
+    pub fn is_behind_slow(&self, host: HostId, now: Nanos) -> bool {
+        let mut at = host;
+        // No more steps than members: an order never makes a cycle.
+        for _ in 0..=self.members.len() {
+            let Some(Up::Host(parent)) = self.get(at).map(|member| member.up) else { return false };
+            if self.get(parent).is_some_and(|member| member.slow_until > now) {
+                return true;
+            }
+            at = parent;
+        }
+        false
+    }
+
     /// Edges from the head down to a host; `None`: it is not connected to the head.
     pub fn depth(&self, host: HostId) -> Option<usize> {
         self.path(host).map(|path| path.len())

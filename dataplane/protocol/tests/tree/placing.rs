@@ -210,6 +210,32 @@ fn nobody_is_put_below_a_slow_host() {
     }
 }
 
+/// Nor below a child of one, as long as there is room elsewhere.
+#[test]
+fn nobody_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
+    let slow_for = Nanos::from_millis(60_000);
+    let mut forest = Forest::new(Policy { slow_for, ..policy(64, Demotion::Never) }, 2);
+    let joins = |forest: &mut Forest, place, capacity| {
+        let host = forest.join(place, None, capacity);
+        forest.settle();
+        host
+    };
+    let [slow, other] = [510, 460].map(|place| joins(&mut forest, place, 2));
+    let [near, far, third] = [515, 512, 465].map(|place| joins(&mut forest, place, 1));
+    let parents = [slow, other, near, far, third].map(|host| forest.hosts[&host].parent);
+    assert_eq!(parents, [SOURCE, SOURCE, slow, slow, other].map(Some));
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.carry(0);
+    // The nearest are those behind the slow one.
+    let found: Vec<_> = (0..4).map(|_| joins(&mut forest, 514, 0)).collect();
+    let parents: Vec<_> = found.iter().map(|host| forest.hosts[host].parent).collect();
+    assert_eq!(parents[..2], [other, third].map(Some));
+    assert!(
+        parents[2..].iter().all(|parent| [near, far].map(Some).contains(parent)),
+        "there is no other room"
+    );
+}
+
 #[test]
 fn who_has_another_token_or_finds_no_room_is_refused() {
     let mut forest = Forest::new(policy(64, Demotion::Never), 1);

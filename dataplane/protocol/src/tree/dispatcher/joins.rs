@@ -120,7 +120,8 @@ impl Dispatcher {
         let host = join.peer.host;
         let place = |(parent, latency): &(HostId, Nanos)| {
             let total = self.tree.total(*parent).filter(|_| self.tree.room(*parent, now) > 0)?;
-            Some((total + *latency, self.tree.depth(*parent)?, *latency, *parent))
+            let late = self.tree.is_behind_slow(*parent, now);
+            Some((late, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
         };
         let best = measured.iter().filter_map(place).min();
         let mut member = Member::new(join.peer, join.router, join.capacity, now);
@@ -187,11 +188,11 @@ impl Dispatcher {
         self.tree.iter().any(|(host, _)| self.tree.room(host, now) > 0)
     }
 
-    /// Those with room, the highest first.
+    /// Those with room: who is not behind a slow host before others, and of them the highest.
     fn candidates(&self, now: Nanos) -> Vec<Peer> {
         let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, now) > 0);
         let mut open: Vec<_> = open.filter_map(|(h, m)| Some((self.tree.depth(h)?, h, m.peer))).collect();
-        open.sort_by_key(|&(depth, host, _)| (depth, host));
+        open.sort_by_key(|&(depth, host, _)| (self.tree.is_behind_slow(host, now), depth, host));
         open.into_iter().take(self.policy.probes).map(|(_, _, peer)| peer).collect()
     }
 

@@ -196,7 +196,8 @@ impl Dispatcher {
         }
     }
 
-    /// Of those with room that may: the one over which the head is nearest. Latency to it, and who.
+    /// Of those with room that may: the one over which the head is nearest, and one behind a slow host only where there is no
+    /// other. Latency to it, and who.
     fn best_parent(
         &self,
         now: Nanos,
@@ -211,13 +212,14 @@ impl Dispatcher {
             let depth = self.tree.depth(parent)?;
             // Where it need not wait for others, if there is such a place.
             let waits = self.tree.would_cycle(host, parent);
-            may(parent, depth).then_some((waits, total + latency, depth, latency, parent))
+            let late = self.tree.is_behind_slow(parent, now);
+            may(parent, depth).then_some((late, waits, total + latency, depth, latency, parent))
         });
         rated.min().map(|(.., latency, parent)| (latency, parent))
     }
 
     /// Nobody has room: who serves at all, and is loaded least for what it offered, takes one more, but not below
-    /// this host; who is slow only where nobody else serves.
+    /// this host; who is slow, or behind one that is, only where nobody else serves.
     pub(super) fn overloaded_parent(&self, now: Nanos, host: Option<HostId>) -> Option<HostId> {
         let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
         let serves = |m: &Member| m.capacity > 0 && !m.suspect;
@@ -225,7 +227,8 @@ impl Dispatcher {
         let rated = serving.filter_map(|(parent, member)| {
             self.tree.depth(parent)?;
             let load = self.tree.children(parent).count() + usize::from(member.foreign);
-            Some((member.slow_until > now, load * 1000 / usize::from(member.capacity), parent))
+            let late = member.slow_until > now || self.tree.is_behind_slow(parent, now);
+            Some((late, load * 1000 / usize::from(member.capacity), parent))
         });
         rated.min().map(|(.., parent)| parent)
     }
