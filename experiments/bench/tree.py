@@ -1,4 +1,4 @@
-"""What TLS costs in a clustered tree: a stream through a host that passes it on, with it and without.
+"""What edges of a clustered tree cost: a stream that a host passes on, plain, with TLS, and in UDP.
 
 `make bench` runs it; `python -m experiments.bench.tree` runs it alone. All on loopback, on both processors.
 """
@@ -21,11 +21,10 @@ from rich.console import Console
 from experiments.bench.figure import Figure
 from groupflow.client.agent_process import AgentProcess
 from groupflow.store.memory import MemoryStore
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 
-_BYTES = 1 << 30
 _TURNS = 5
 _HOSTS = ("first", "second")
 """each serves one: the source sends to one of them, and that one to the other"""
@@ -40,42 +39,62 @@ class _Run:
     """seconds of processor time of the three hosts, together"""
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """How hosts are connected."""
+
+    name: str
+    plain: bool
+    edges: Edges
+    bytes: int
+
+
+_PLAIN = _Kind("plain", True, "stream", 1 << 30)
+_TLS = _Kind("TLS 1.3", False, "stream", 1 << 30)
+_GROUP = _Kind("group transport", False, "group", 1 << 28)
+_KINDS = (_PLAIN, _TLS, _GROUP)
+
+
 def figures() -> list[Figure]:
-    """Goodput and processor time, and what TLS makes of them."""
+    """Goodput and processor time, and what TLS and the group transport make of them."""
     return asyncio.run(_figures())
 
 
 async def _figures() -> list[Figure]:
-    runs: dict[bool, list[_Run]] = {True: [], False: []}
+    runs: dict[_Kind, list[_Run]] = {kind: [] for kind in _KINDS}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream"
-        with path.open("wb") as file:
-            file.truncate(_BYTES)
-        await _run(path, plain=True)  # the file is in no cache yet
+        path.touch()
+        await _run(path, _PLAIN)  # the file is in no cache yet
         for _ in range(_TURNS):
-            for plain in runs:
-                runs[plain].append(await _run(path, plain=plain))
-    gigabytes = _BYTES / 1e9
-    cpu = {plain: statistics.median(run.cpu for run in own) / gigabytes for plain, own in runs.items()}
-    goodput = {
-        plain: statistics.median(8e-6 * _BYTES / run.seconds for run in own) for plain, own in runs.items()
-    }
-    pairs = zip(runs[False], runs[True], strict=True)
-    ratios = sorted(tls.cpu / plain.cpu for tls, plain in pairs)
-    spread = f"of {_TURNS} turns {ratios[0]:.2f} to {ratios[-1]:.2f}"
+            for kind in _KINDS:
+                runs[kind].append(await _run(path, kind))
     note = "source and two hosts in a row, on both processors"
-    return [
-        Figure("tree, plain", round(goodput[True]), "Mbit/s", note),
-        Figure("tree, TLS 1.3", round(goodput[False]), "Mbit/s", note),
-        Figure("tree, processor time, plain", round(cpu[True], 2), "s/GB", "of the three hosts"),
-        Figure("tree, processor time, TLS 1.3", round(cpu[False], 2), "s/GB", "of the three hosts"),
-        Figure("tree, TLS 1.3 over plain", round(statistics.median(ratios), 2), "of processor time", spread),
-    ]
+    found: list[Figure] = []
+    for kind, own in runs.items():
+        goodput = statistics.median(8e-6 * kind.bytes / run.seconds for run in own)
+        cpu = statistics.median(run.cpu for run in own) / (kind.bytes / 1e9)
+        found += [
+            Figure(f"tree, {kind.name}", round(goodput), "Mbit/s", note),
+            Figure(f"tree, processor time, {kind.name}", round(cpu, 2), "s/GB", "of the three hosts"),
+        ]
+    return [*found, _ratio(runs, _TLS, _PLAIN), _ratio(runs, _GROUP, _TLS)]
 
 
-async def _run(path: Path, *, plain: bool) -> _Run:
+def _ratio(runs: dict[_Kind, list[_Run]], one: _Kind, other: _Kind) -> Figure:
+    """Of processor time a byte, run by run."""
+    pairs = zip(runs[one], runs[other], strict=True)
+    ratios = sorted((a.cpu / one.bytes) / (b.cpu / other.bytes) for a, b in pairs)
+    spread = f"of {_TURNS} turns {ratios[0]:.2f} to {ratios[-1]:.2f}"
+    name = f"tree, {one.name} over {other.name}"
+    return Figure(name, round(statistics.median(ratios), 2), "of processor time", spread)
+
+
+async def _run(path: Path, kind: _Kind) -> _Run:
+    with path.open("r+b") as file:
+        file.truncate(kind.bytes)
     token = secrets.token_hex(16)
-    options = DispatchOptions(token=token, listen=("127.0.0.1", 0), plain=plain)
+    options = DispatchOptions(token=token, listen=("127.0.0.1", 0), plain=kind.plain)
     began_cpu = _children()
     async with Dispatch(options, MemoryStore()) as dispatch, AsyncExitStack() as stack:
         identity = dispatch.forest.identity
@@ -84,6 +103,7 @@ async def _run(path: Path, *, plain: bool) -> _Run:
             "token": token,
             "children": 1,
             "tls_pin": identity.pin if identity else None,
+            "edges": kind.edges,
         }
         for name in _HOSTS:
             receiving = TreeRecvOptions(name=name, output=Path("/dev/null"), start="start", **common)

@@ -8,6 +8,7 @@ import secrets
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -77,12 +78,14 @@ async def _measure(network: Network, case: Case, seconds: float) -> tuple[float,
             write = tasks.create_task(feeding.write(case.offered_bps, stop))
             if not await until(lambda: reading.count > 0, _PATIENCE_S):
                 raise RunError("nothing comes over the edge")
-            goodput, beside = await _rates(reading, other, seconds)
-            missing = _missing(subscriber, reading)
+            await asyncio.sleep(BEGIN_S)
+            before = _counts(subscriber, reading, other)
+            await asyncio.sleep(seconds)
+            after = _counts(subscriber, reading, other)
             stop.set()
             await write
             read.cancel()
-    return goodput, beside, missing
+    return _figures(before, after)
 
 
 class _Reading:
@@ -135,18 +138,25 @@ async def _other(network: Network, control: str, seconds: float) -> AsyncGenerat
                 await asyncio.wait(drains)
 
 
-async def _rates(reading: _Reading, other: _Other | None, seconds: float) -> tuple[float, float]:
-    """Bit/s after the beginning: of the edge, and of the other flow."""
-    clock = asyncio.get_running_loop().time
-    await asyncio.sleep(BEGIN_S)
-    began, before = clock(), (reading.count, other.count if other else 0)
-    await asyncio.sleep(seconds)
-    took, after = clock() - began, (reading.count, other.count if other else 0)
-    edge, beside = (8 * (late - early) / took for early, late in zip(before, after, strict=True))
-    return edge, beside
+@dataclass(frozen=True)
+class _Counts:
+    """Bytes so far."""
+
+    at: float
+    edge: int
+    other: int
+    missing: int
 
 
-def _missing(subscriber: AgentProcess, reading: _Reading) -> float:
+def _counts(subscriber: AgentProcess, reading: _Reading, other: _Other | None) -> _Counts:
     told = subscriber.latest["progress"].fields.get("datagrams")
     missing = cast(dict[str, int], told)["missing_bytes"] if isinstance(told, dict) else 0
-    return missing / max(1, missing + reading.count)
+    now = asyncio.get_running_loop().time()
+    return _Counts(now, reading.count, other.count if other else 0, missing)
+
+
+def _figures(before: _Counts, after: _Counts) -> tuple[float, float, float]:
+    """Bit/s of the edge and of the other flow, and the share that was lost."""
+    took, came = after.at - before.at, after.edge - before.edge
+    missing = after.missing - before.missing
+    return 8 * came / took, 8 * (after.other - before.other) / took, missing / max(1, missing + came)

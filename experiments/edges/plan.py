@@ -26,11 +26,11 @@ class Kind:
     name: str
     edges: Edges
     control: str = "reno"
-    """the source's congestion control"""
+    """the source's congestion control, of those that a network namespace may choose"""
     parallel: int = 1
 
 
-TCP = tuple(Kind(f"TCP, {control}", "stream", control) for control in ("reno", "cubic", "bbr"))
+TCP = tuple(Kind(f"TCP, {control}", "stream", control) for control in ("reno", "bbr"))
 SEVERAL = Kind("8 x TCP, reno", "stream", parallel=8)
 GROUP = Kind("group transport", "group")
 DATAGRAMS = Kind("datagrams", "datagrams")

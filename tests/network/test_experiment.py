@@ -141,5 +141,18 @@ def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> N
         assert found[True, True][quantile] < found[True, False][quantile] / 2, quantile
 
 
+def test_losses_do_not_slow_down_an_edge_over_the_group_transport(tmp_path: Path) -> None:
+    done = undisturbed_experiment("edges", tmp_path)
+    outcomes = json.loads(done.stdout)
+    assert outcomes == json.loads((tmp_path / "outcomes.json").read_text())
+    tcp, group, datagrams = outcomes
+    assert [each["case"]["loss"] for each in outcomes] == [10_000_000, 10_000_000, 0]
+    # Every byte is checked as it comes. The link has 20 Mbit/s, and some more than 18 of them for the stream.
+    assert group["goodput_bps"] > 12e6 > 2 * tcp["goodput_bps"], outcomes
+    assert (tcp["missing"], group["missing"]) == (0, 0)
+    assert abs(datagrams["goodput_bps"] - datagrams["case"]["offered_bps"]) < 0.1e6
+    assert datagrams["missing"] < 0.01
+
+
 CLIENTS = {"t0": 0.5, "t1": 0.5, "t2": 0.5, "t3": 1.0, "t4": 1.0, "t5": 1.0}
 """targets, Mb/s"""
