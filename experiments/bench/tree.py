@@ -63,12 +63,11 @@ def figures() -> list[Figure]:
 async def _figures() -> list[Figure]:
     runs: dict[_Kind, list[_Run]] = {kind: [] for kind in _KINDS}
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "stream"
-        path.touch()
-        await _run(path, _PLAIN)  # the file is in no cache yet
-        for _ in range(_TURNS):
+        for turn in range(1 + _TURNS):
             for kind in _KINDS:
-                runs[kind].append(await _run(path, kind))
+                run = await _run(_file(Path(folder), kind.bytes), kind)
+                # Of the first turn the files are in no cache.
+                runs[kind] += [run] if turn else []
     note = "source and two hosts in a row, on both processors"
     found: list[Figure] = []
     for kind, own in runs.items():
@@ -90,9 +89,15 @@ def _ratio(runs: dict[_Kind, list[_Run]], one: _Kind, other: _Kind) -> Figure:
     return Figure(name, round(statistics.median(ratios), 2), "of processor time", spread)
 
 
+def _file(folder: Path, size: int) -> Path:
+    path = folder / str(size)
+    if not path.exists():
+        with path.open("wb") as file:
+            file.truncate(size)
+    return path
+
+
 async def _run(path: Path, kind: _Kind) -> _Run:
-    with path.open("r+b") as file:
-        file.truncate(kind.bytes)
     token = secrets.token_hex(16)
     options = DispatchOptions(token=token, listen=("127.0.0.1", 0), plain=kind.plain)
     began_cpu = _children()
