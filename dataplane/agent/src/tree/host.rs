@@ -329,6 +329,8 @@ impl<'a> Host<'a> {
                 break;
             };
             match edge.read(&mut self.scratch)? {
+                // A sign of life that was under way when the parent began to speak elsewhere.
+                Came::Bytes(_) if self.pipes.as_ref().is_some_and(|pipes| pipes.hears(conn)) => {}
                 Came::Bytes(count) => self.node.on_bytes(now, conn, &self.scratch[..count]),
                 Came::Nothing => break,
                 Came::End => return Err(io::ErrorKind::ConnectionAborted.into()),
@@ -387,7 +389,7 @@ impl<'a> Host<'a> {
                 Action::Connect { conn, to } => self.connect(conn, to)?,
                 Action::Open { conn, door } => match door.carries {
                     Carries::Data => self.serve_datagrams(conn, door)?,
-                    Carries::Stream => self.serve_pipe(conn, door)?,
+                    Carries::Stream => self.serve_pipe(conn, door),
                 },
                 Action::Close(conn) => self.end(conn),
                 Action::Tell(message) => self.tell(&message),

@@ -4,7 +4,7 @@
 //! The transport's packets are [`groupflow_protocol::pipe`]'s; header, seals and which datagrams are taken are those of
 //! [`super::datagrams`], with a key for each direction. A child answers to wherever a sealed datagram came from.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -179,8 +179,8 @@ impl Pipes {
 
     /// What was said to a child is waited for until then, and nothing follows.
     pub fn end(&mut self, conn: ConnId, by: Nanos) {
-        if let Some(pipe) = self.pipes.get_mut(&conn) {
-            pipe.ends.get_or_insert(by);
+        if let Some(Pipe { end: End::Outlet(_), ends, .. }) = self.pipes.get_mut(&conn) {
+            ends.get_or_insert(by);
         }
     }
 
@@ -221,39 +221,49 @@ impl Pipes {
         }
     }
 
+    /// Whether the parent was heard of here: what it says comes here, and nowhere else.
+    pub fn hears(&self, conn: ConnId) -> bool {
+        matches!(self.pipes.get(&conn), Some(Pipe { end: End::Inlet(_), to: Some(_), .. }))
+    }
+
     /// Takes what came: `seals` knows the edge's of a connection to a parent and a tag, once they are there; `take` is given the
-    /// connection and what the parent says there.
+    /// connection, what the other end says there, perhaps nothing yet, and whether that is the first of it.
     pub fn receive(
         &mut self,
         now: Nanos,
         seals: impl Fn(ConnId, u64) -> Option<Seals>,
-        mut take: impl FnMut(ConnId, &[u8]),
+        mut take: impl FnMut(ConnId, &[u8], bool),
     ) {
         // One more than is allowed, so that what is cut off is seen to be too long.
         let (mut room, mut said) = ([0; MOST + 1], Vec::new());
+        // Who was heard of, and said nothing that is in order: a hole is no silence.
+        let mut quiet = BTreeSet::new();
         for _ in 0..TURN {
             let (count, from) = match self.socket.recv_from(&mut room) {
                 Ok((count, SocketAddr::V4(from))) => (count, from),
                 Ok(_) => continue,
                 Err(error) if is_later(&error) => {
                     self.readable = false;
-                    return;
+                    break;
                 }
                 // Of something that was sent, or a signal.
                 Err(_) => continue,
             };
             match self.open_datagram(now, from, &seals, &mut room[..count]) {
-                Some(conn) => {
+                Some((conn, first)) => {
                     self.counts.came += 1;
                     said.clear();
                     self.take(now, conn, &mut said);
-                    if !said.is_empty() {
-                        take(conn, &said);
+                    if first || !said.is_empty() {
+                        take(conn, &said, first);
+                    } else {
+                        quiet.insert(conn);
                     }
                 }
                 None => self.counts.refused += 1,
             }
         }
+        quiet.into_iter().for_each(|conn| take(conn, &[], false));
     }
 
     fn take(&mut self, now: Nanos, conn: ConnId, said: &mut Vec<u8>) {
@@ -262,14 +272,14 @@ impl Pipes {
         }
     }
 
-    /// Nothing that is forged or altered changes what is known of the edge.
+    /// Whose it is, and whether it is the first from there. Nothing that is forged or altered changes what is known of the edge.
     fn open_datagram(
         &mut self,
         now: Nanos,
         from: SocketAddrV4,
         seals: &impl Fn(ConnId, u64) -> Option<Seals>,
         datagram: &mut [u8],
-    ) -> Option<ConnId> {
+    ) -> Option<(ConnId, bool)> {
         let (header, _) = Header::split(datagram)?;
         let conn = *self.tags.get(&header.tag)?;
         let pipe = self.pipes.get_mut(&conn).filter(|pipe| pipe.window.is_new(header.number))?;
@@ -277,6 +287,7 @@ impl Pipes {
             pipe.seals = seals(conn, header.tag);
         }
         let packet = pipe.seals.as_ref()?.into.open(header, datagram)?;
+        let first = pipe.to.is_none();
         match &mut pipe.end {
             End::Outlet(outlet) => outlet.handle(now, packet).ok()?,
             End::Inlet(inlet) => {
@@ -285,7 +296,7 @@ impl Pipes {
             }
         }
         pipe.window.take(header.number);
-        Some(conn)
+        Some((conn, first))
     }
 }
 

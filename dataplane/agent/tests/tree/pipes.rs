@@ -80,6 +80,8 @@ struct Path {
     child: Pipes,
     between: UdpSocket,
     heard: Vec<u8>,
+    /// Bytes that the child was given at once, and whether it was told that they are the first.
+    calls: Vec<(usize, bool)>,
     rest: Vec<u8>,
     count: u64,
 }
@@ -94,7 +96,16 @@ impl Path {
         let seals = Seals::of(channel, door.tag, Way::Down).expect("keys");
         parent.serve(Nanos::ZERO, CONN, at, door.tag, seals);
         assert!(parent.carries(CONN) && !child.carries(CONN));
-        Path { began: Instant::now(), parent, child, between, heard: Vec::new(), rest: Vec::new(), count: 0 }
+        Path {
+            began: Instant::now(),
+            parent,
+            child,
+            between,
+            heard: Vec::new(),
+            calls: Vec::new(),
+            rest: Vec::new(),
+            count: 0,
+        }
     }
 
     fn now(&self) -> Nanos {
@@ -120,13 +131,18 @@ impl Path {
                 self.between.send_to(&datagram, to).expect("sent");
             }
         }
-        self.parent.receive(now, |_, _| None, |_, _| panic!("a child says nothing here"));
-        let heard = &mut self.heard;
+        self.parent.receive(
+            now,
+            |_, _| None,
+            |_, said, _| assert!(said.is_empty(), "a child says nothing here"),
+        );
+        let (heard, calls) = (&mut self.heard, &mut self.calls);
         self.child.receive(
             now,
             |_, tag| Seals::of(channel, tag, Way::Up),
-            |conn, said| {
+            |conn, said, first| {
                 assert_eq!(conn, CONN);
+                calls.push((said.len(), first));
                 heard.extend_from_slice(said);
             },
         );
@@ -162,6 +178,32 @@ fn what_is_lost_goes_again() {
     let before = path.parent.repeated();
     path.parent.forget(CONN);
     assert_eq!(path.parent.repeated(), before, "the count outlives the edge");
+}
+
+/// While something is missing a child is still told that its parent is there: a hole is no silence. It is told once that it begins.
+#[test]
+fn who_waits_for_what_is_missing_hears_signs_of_life() {
+    let (parent, child) = ends();
+    let mut path = Path::new(&parent);
+    assert!(!path.child.hears(CONN));
+    path.rest = data(100_000);
+    let sync = std::cell::Cell::new(true);
+    // The first packet tells where the stream is; the first with bytes is lost for ever.
+    until("others come", || {
+        path.step(
+            &child,
+            |_, datagram| if datagram.len() > 1000 && sync.replace(false) { vec![] } else { vec![datagram] },
+        );
+        path.child.counts.came > 5
+    });
+    let heard = path.calls.iter().filter(|&&(_, first)| first).count();
+    assert!(path.child.hears(CONN) && !path.parent.hears(CONN));
+    assert_eq!(heard, 1, "{:?}", path.calls);
+    assert!(
+        path.calls.iter().filter(|&&(bytes, first)| bytes == 0 && !first).count() > 0,
+        "{:?}",
+        path.calls
+    );
 }
 
 /// Each datagram comes twice, and besides altered, cut off and lengthened: all of that is refused, in both directions.

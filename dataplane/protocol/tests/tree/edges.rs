@@ -432,3 +432,25 @@ fn a_child_that_takes_a_stream_in_datagrams_is_served_like_others() {
     assert_eq!(actions(&mut node), [Action::Open { conn: third, door: door(7) }]);
     assert_eq!(hear(&mut node, now, third), [Frame::Welcome { begin: 0 }, data]);
 }
+
+/// What was begun over the connection says nothing of what comes in a pipe.
+#[test]
+fn what_comes_another_way_begins_with_a_frame() {
+    let now = Nanos::ZERO;
+    let mut node = Node::new(config(), Begin::At(0));
+    let peer = Peer { host: GOOD, address: SocketAddr::from(([127, 0, 0, 1], 9)) };
+    node.on_order(now, ToHost::Place { order: 1, parent: peer, ticket: TICKET });
+    let conn = actions(&mut node)
+        .into_iter()
+        .find_map(|action| match action {
+            Action::Connect { conn, .. } => Some(conn),
+            _ => None,
+        })
+        .expect("it connects");
+    node.on_connected(now, conn);
+    node.on_bytes(now, conn, &[32, 0]);
+    node.on_other_way(conn);
+    say(&mut node, now, conn, &Frame::Welcome { begin: 0 });
+    say(&mut node, now, conn, &Frame::Data { offset: 0, bytes: vec![7; 10] });
+    assert_eq!(node.received(), 10);
+}

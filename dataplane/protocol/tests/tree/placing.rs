@@ -236,6 +236,25 @@ fn nobody_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
     );
 }
 
+/// Nor a cluster's head.
+#[test]
+fn no_cluster_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
+    let slow_for = Nanos::from_millis(60_000);
+    let mut forest = Forest::new(Policy { slow_for, ..policy(64, Demotion::Never) }, 2);
+    let joins = |forest: &mut Forest, place| {
+        let host = forest.join(place, None, 2);
+        forest.settle();
+        host
+    };
+    let [slow, other, near] = [501, 460, 502].map(|place| joins(&mut forest, place));
+    assert_eq!([slow, other, near].map(|host| forest.hosts[&host].parent), [SOURCE, SOURCE, slow].map(Some));
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.carry(0);
+    let far = joins(&mut forest, 900);
+    assert_ne!(forest.hosts[&far].cluster, forest.hosts[&other].cluster);
+    assert_eq!(forest.hosts[&far].parent, Some(other), "the head is nearer over who is behind the slow one");
+}
+
 #[test]
 fn who_has_another_token_or_finds_no_room_is_refused() {
     let mut forest = Forest::new(policy(64, Demotion::Never), 1);

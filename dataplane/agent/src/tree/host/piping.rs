@@ -22,7 +22,12 @@ impl Host<'_> {
         pipes.receive(
             now,
             |conn, tag| Seals::of(edges.get(&conn)?.channel(), tag, Way::Up),
-            |conn, said| node.on_bytes(now, conn, said),
+            |conn, said, first| {
+                if first {
+                    node.on_other_way(conn);
+                }
+                node.on_bytes(now, conn, said);
+            },
         );
     }
 
@@ -55,10 +60,10 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// A child takes what is said to it in a pipe.
-    pub(super) fn serve_pipe(&mut self, conn: ConnId, door: Door) -> Result<(), AgentError> {
+    /// A child takes what is said to it in a pipe. Where there can be none it is said over the connection.
+    pub(super) fn serve_pipe(&mut self, conn: ConnId, door: Door) {
         if self.pipes.is_none() {
-            self.pipes = Some(open_pipes(self.args, &mut self.poller)?);
+            self.pipes = open_pipes(self.args, &mut self.poller).ok();
         }
         let now = self.nanos();
         let edge = self.edges.get(&conn);
@@ -67,7 +72,6 @@ impl Host<'_> {
         if let (Some(seals), Some(SocketAddr::V4(at)), Some(pipes)) = (seals, address, &mut self.pipes) {
             pipes.serve(now, conn, SocketAddrV4::new(*at.ip(), door.port), door.tag, seals);
         }
-        Ok(())
     }
 }
 

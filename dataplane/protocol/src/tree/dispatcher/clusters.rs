@@ -50,11 +50,13 @@ impl Dispatcher {
         self.passed_on.iter().rev().find(|(passed, _)| *passed == cluster).map(|&(_, to)| to)
     }
 
-    /// The host that serves another head: with room, and nearest to this cluster's head.
+    /// The host that serves another head: with room, behind no slow one if there is such a host, and nearest to this cluster's head.
     pub(super) fn attach_point(&self, now: Nanos, not: Option<HostId>) -> Option<HostId> {
         let open = self.tree.iter().map(|(host, _)| host);
         let open = open.filter(|&host| Some(host) != not && self.tree.room(host, now) > 0);
-        open.filter_map(|host| Some((self.tree.total(host)?, host))).min().map(|(_, host)| host)
+        let rated =
+            open.filter_map(|host| Some((self.tree.is_behind_slow(host, now), self.tree.total(host)?, host)));
+        rated.min().map(|(.., host)| host)
     }
 
     /// A host founds a cluster below this one, and may take over clusters that are nearer to it.

@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// Bytes came over a connection.
+    /// Bytes came over a connection; none: a sign of life that says nothing.
     pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
         while let Some(found) = self.conns.get_mut(&conn) {
             let role = found.role;
@@ -88,6 +88,13 @@ impl Node {
             }
         }
         self.tend(now);
+    }
+
+    /// What comes over a connection comes another way from now on: what was begun there goes no further.
+    pub fn on_other_way(&mut self, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.decoder = Decoder::default();
+        }
     }
 
     /// Appends what is to go over a connection now, until there are some `most` bytes.

@@ -26,6 +26,7 @@
 //! | somebody connects | [`Node::on_accepted`]: the connection's number, or `None`: close it |
 //! | a connection that was asked for is there | [`Node::on_connected`] |
 //! | bytes come | [`Node::on_bytes`] |
+//! | they come in a pipe from now on ([`crate::pipe`]), and no more over the connection | [`Node::on_other_way`] |
 //! | a connection can be written to | [`Node::fill`]: appends what is to go now, headers and all; nothing: wait until something happened |
 //! | datagrams: a connection was asked for; one comes; anything happened | [`Node::offer`]; [`Node::on_datagram`]; [`Node::poll_datagram`] until there is none: all are sent, or dropped |
 //! | a connection ends, fails, or cannot be made | [`Node::on_closed`] |
