@@ -143,9 +143,9 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add("--cache", type=size, metavar="SIZE", help="of the stream that this host holds (default: 16MiB)")
     add(
         "--edges", choices=("stream", "group", "datagrams"), default="stream",
-        help="how data come from the parent: over TCP; over the group transport in UDP, which losses do not"
-        " slow down; or in datagrams that are not sent again: they need --slow skip, and a sender that keeps"
-        " to a rate (default: %(default)s)",
+        help="how data come from the parent: over TCP; over the group transport in UDP, which sends again"
+        " what is lost; or in datagrams that are not: they need --slow skip, and a sender that keeps to a"
+        " rate (default: %(default)s)",
     )  # fmt: skip
     add(
         "--reorder-ms", type=int, metavar="MS",
