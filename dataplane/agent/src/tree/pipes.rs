@@ -11,12 +11,21 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use groupflow_protocol::pipe::{Inlet, Outlet};
 use groupflow_protocol::tree::datagram::{Carries, Header, Window, MAX_BODY};
-use groupflow_protocol::tree::{ConnId, Door};
+use groupflow_protocol::tree::{ConnId, Door, HostId};
 use groupflow_protocol::Nanos;
 
 use super::datagrams::{bind, Counts, Seal, Way, MOST, TURN};
 use crate::gather::channel::Channel;
 use crate::split::tcp::is_later;
+
+/// A child that says nothing in a pipe for so long: no way there, or back.
+const UNHEARD: Nanos = Nanos::from_millis(1000);
+/// One that is closed after so long without a word was given up by the child, which heard nothing either.
+const GIVEN_UP: Nanos = Nanos::from_millis(200);
+/// Such a child has no pipe for so long; it may have been busy.
+const DEAF_FOR: Nanos = Nanos::from_millis(600_000);
+/// So many are remembered.
+const MAX_DEAF: usize = 256;
 
 /// What an end seals with, and what it opens with.
 pub struct Seals {
@@ -33,8 +42,8 @@ impl Seals {
 }
 
 enum End {
-    /// To a child.
-    Outlet(Outlet),
+    /// To a child, which spoke here or has until then.
+    Outlet { outlet: Outlet, child: HostId, opened: Nanos, heard: bool },
     /// From a parent.
     Inlet(Inlet),
 }
@@ -54,29 +63,38 @@ struct Pipe {
 impl Pipe {
     fn poll_transmit(&mut self, now: Nanos) -> Option<Vec<u8>> {
         match &mut self.end {
-            End::Outlet(outlet) => outlet.poll_transmit(now),
+            End::Outlet { outlet, .. } => outlet.poll_transmit(now),
             End::Inlet(inlet) => inlet.poll_transmit(now),
         }
     }
 
     fn deadline(&self) -> Option<Nanos> {
         let own = match &self.end {
-            End::Outlet(outlet) => outlet.next_deadline(),
+            End::Outlet { outlet, .. } => outlet.next_deadline(),
             End::Inlet(inlet) => inlet.next_deadline(),
         };
-        own.into_iter().chain(self.ends).min()
+        let unheard = match self.end {
+            End::Outlet { opened, heard: false, .. } => Some(opened + UNHEARD),
+            _ => None,
+        };
+        own.into_iter().chain(self.ends).chain(unheard).min()
     }
 
-    fn failed(&self) -> bool {
+    fn failed(&self, now: Nanos) -> bool {
         match &self.end {
-            End::Outlet(outlet) => outlet.failed().is_some(),
+            End::Outlet { outlet, .. } => outlet.failed().is_some() || self.is_unheard(now, UNHEARD),
             End::Inlet(inlet) => inlet.failed(),
         }
     }
 
+    /// Whether a child had so long to say something, and did not.
+    fn is_unheard(&self, now: Nanos, after: Nanos) -> bool {
+        matches!(self.end, End::Outlet { opened, heard: false, .. } if opened + after <= now)
+    }
+
     fn repeated(&self) -> u64 {
         match &self.end {
-            End::Outlet(outlet) => outlet.stats().retransmitted,
+            End::Outlet { outlet, .. } => outlet.stats().retransmitted,
             End::Inlet(_) => 0,
         }
     }
@@ -88,6 +106,8 @@ pub struct Pipes {
     port: u16,
     pipes: BTreeMap<ConnId, Pipe>,
     tags: HashMap<u64, ConnId>,
+    /// Children that do not hear, or are not heard, and until when they have no pipe.
+    deaf: BTreeMap<HostId, Nanos>,
     /// There may be something to read.
     pub readable: bool,
     /// Since it was opened.
@@ -106,6 +126,7 @@ impl Pipes {
             port,
             pipes: BTreeMap::new(),
             tags: HashMap::new(),
+            deaf: BTreeMap::new(),
             readable: false,
             counts: Counts::default(),
             repeated: 0,
@@ -126,36 +147,59 @@ impl Pipes {
     /// A connection to a parent is made, whose words are to come here: what the parent is to be told.
     pub fn expect(&mut self, now: Nanos, conn: ConnId) -> Door {
         let tag = rand::random();
-        self.insert(conn, tag, None, None, End::Inlet(Inlet::new(now, rand::random())));
+        self.insert(now, conn, tag, None, None, End::Inlet(Inlet::new(now, rand::random())));
         Door { carries: Carries::Stream, port: self.port, tag }
     }
 
-    /// What is said to a child goes there from now on.
-    pub fn serve(&mut self, now: Nanos, conn: ConnId, to: SocketAddrV4, tag: u64, seals: Seals) {
-        // Another child has this one, hardly by chance: it is spoken to over its connection.
-        if !self.tags.contains_key(&tag) {
-            self.insert(conn, tag, Some(to), Some(seals), End::Outlet(Outlet::new(now, MAX_BODY)));
+    /// What is said to a child goes there from now on; false: it does not, and is said over its connection.
+    pub fn serve(
+        &mut self,
+        now: Nanos,
+        (conn, child): (ConnId, HostId),
+        to: SocketAddrV4,
+        tag: u64,
+        seals: Seals,
+    ) -> bool {
+        self.deaf.retain(|_, until| *until > now);
+        // Another child has this tag, hardly by chance; or datagrams do not get there and back.
+        if self.tags.contains_key(&tag) || self.deaf.contains_key(&child) {
+            return false;
         }
+        let end = End::Outlet { outlet: Outlet::new(now, MAX_BODY), child, opened: now, heard: false };
+        self.insert(now, conn, tag, Some(to), Some(seals), end);
+        true
     }
 
-    fn insert(&mut self, conn: ConnId, tag: u64, to: Option<SocketAddrV4>, seals: Option<Seals>, end: End) {
-        self.forget(conn);
+    fn insert(
+        &mut self,
+        now: Nanos,
+        conn: ConnId,
+        tag: u64,
+        to: Option<SocketAddrV4>,
+        seals: Option<Seals>,
+        end: End,
+    ) {
+        self.forget(now, conn);
         self.tags.insert(tag, conn);
         let pipe = Pipe { end, tag, to, number: 0, window: Window::default(), seals, ends: None };
         self.pipes.insert(conn, pipe);
     }
 
     /// A connection is closed.
-    pub fn forget(&mut self, conn: ConnId) {
-        if let Some(pipe) = self.pipes.remove(&conn) {
-            self.tags.remove(&pipe.tag);
-            self.repeated += pipe.repeated();
+    pub fn forget(&mut self, now: Nanos, conn: ConnId) {
+        let Some(pipe) = self.pipes.remove(&conn) else { return };
+        self.tags.remove(&pipe.tag);
+        self.repeated += pipe.repeated();
+        if let (End::Outlet { child, .. }, true) = (&pipe.end, pipe.is_unheard(now, GIVEN_UP)) {
+            if self.deaf.len() < MAX_DEAF {
+                self.deaf.insert(*child, now + DEAF_FOR);
+            }
         }
     }
 
     /// Whether what is said over this connection goes here.
     pub fn carries(&self, conn: ConnId) -> bool {
-        matches!(self.pipes.get(&conn), Some(Pipe { end: End::Outlet(_), .. }))
+        matches!(self.pipes.get(&conn), Some(Pipe { end: End::Outlet { .. }, .. }))
     }
 
     /// Whether there is room for some more to this child: however much is written then is taken.
@@ -172,14 +216,14 @@ impl Pipes {
 
     fn outlet(&mut self, conn: ConnId) -> Option<&mut Outlet> {
         match &mut self.pipes.get_mut(&conn)?.end {
-            End::Outlet(outlet) => Some(outlet),
+            End::Outlet { outlet, .. } => Some(outlet),
             End::Inlet(_) => None,
         }
     }
 
     /// What was said to a child is waited for until then, and nothing follows.
     pub fn end(&mut self, conn: ConnId, by: Nanos) {
-        if let Some(Pipe { end: End::Outlet(_), ends, .. }) = self.pipes.get_mut(&conn) {
+        if let Some(Pipe { end: End::Outlet { .. }, ends, .. }) = self.pipes.get_mut(&conn) {
             ends.get_or_insert(by);
         }
     }
@@ -191,8 +235,8 @@ impl Pipes {
     }
 
     /// Connections over which nothing more comes or goes.
-    pub fn failed(&self) -> Vec<ConnId> {
-        self.pipes.iter().filter(|(_, pipe)| pipe.failed()).map(|(&conn, _)| conn).collect()
+    pub fn failed(&self, now: Nanos) -> Vec<ConnId> {
+        self.pipes.iter().filter(|(_, pipe)| pipe.failed(now)).map(|(&conn, _)| conn).collect()
     }
 
     /// When [`Pipes::send`] has something to do next.
@@ -224,6 +268,12 @@ impl Pipes {
     /// Whether the parent was heard of here: what it says comes here, and nowhere else.
     pub fn hears(&self, conn: ConnId) -> bool {
         matches!(self.pipes.get(&conn), Some(Pipe { end: End::Inlet(_), to: Some(_), .. }))
+    }
+
+    /// Whether a parent was to speak here, and none does.
+    pub fn hears_nobody(&self) -> bool {
+        let mut inlets = self.pipes.values().filter(|pipe| matches!(pipe.end, End::Inlet(_))).peekable();
+        inlets.peek().is_some() && inlets.all(|pipe| pipe.to.is_none())
     }
 
     /// Takes what came: `seals` knows the edge's of a connection to a parent and a tag, once they are there; `take` is given the
@@ -289,7 +339,10 @@ impl Pipes {
         let packet = pipe.seals.as_ref()?.into.open(header, datagram)?;
         let first = pipe.to.is_none();
         match &mut pipe.end {
-            End::Outlet(outlet) => outlet.handle(now, packet).ok()?,
+            End::Outlet { outlet, heard, .. } => {
+                outlet.handle(now, packet).ok()?;
+                *heard = true;
+            }
             End::Inlet(inlet) => {
                 inlet.handle(now, packet).ok()?;
                 pipe.to = Some(from);

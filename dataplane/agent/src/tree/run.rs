@@ -25,6 +25,9 @@ const TURNS: usize = 16;
 /// Who leaves waits so long for its children to have other parents.
 const FAREWELL: Duration = Duration::from_secs(3);
 
+/// What a host is told that asked for the group transport, and does not get it.
+const NO_PIPE: &str = "the parent's datagrams do not come through, or the answers do not; UDP may be blocked";
+
 /// What became of a stream, at one host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
@@ -291,6 +294,7 @@ struct Run {
     opened: Instant,
     told: Instant,
     joined: bool,
+    without_pipe: bool,
     bytes: u64,
     name: String,
 }
@@ -298,7 +302,15 @@ struct Run {
 impl Run {
     fn new(args: &TreeArgs) -> Run {
         let now = Instant::now();
-        Run { began: None, opened: now, told: now, joined: false, bytes: 0, name: args.name.clone() }
+        Run {
+            began: None,
+            opened: now,
+            told: now,
+            joined: false,
+            without_pipe: false,
+            bytes: 0,
+            name: args.name.clone(),
+        }
     }
 
     fn next(&self) -> Instant {
@@ -315,6 +327,13 @@ impl Run {
             let seconds = now.saturating_duration_since(self.opened).as_secs_f64();
             let fields = json!({"host": host.id, "seconds": seconds});
             reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
+        }
+        if host.is_in() {
+            let before = std::mem::replace(&mut self.without_pipe, host.is_without_pipe());
+            if self.without_pipe && !before {
+                let fields = json!({"what": "over_tcp", "text": NO_PIPE});
+                reporter.event("notice", Weight::Lasting, fields, Some(format!("over TCP: {NO_PIPE}")));
+            }
         }
         if now >= self.next() {
             self.told = now;

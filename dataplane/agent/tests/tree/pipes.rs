@@ -12,7 +12,7 @@ use groupflow_agent::tree::args::EdgesArg;
 use groupflow_agent::tree::datagrams::Way;
 use groupflow_agent::tree::pipes::{Pipes, Seals};
 use groupflow_agent::tree::session::{Options, Receiver, Sender};
-use groupflow_protocol::tree::ConnId;
+use groupflow_protocol::tree::{ConnId, HostId};
 use groupflow_protocol::Nanos;
 
 use super::datagrams::connected;
@@ -21,6 +21,7 @@ use super::sessions::{data, has, until, watched};
 
 const HOME: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const CONN: ConnId = ConnId(1);
+const CHILD: HostId = HostId(7);
 
 fn over_pipes(options: Options) -> Options {
     let mut options = options;
@@ -94,7 +95,7 @@ impl Path {
         let SocketAddr::V4(at) = between.local_addr().expect("bound") else { unreachable!() };
         let door = child.expect(Nanos::ZERO, CONN);
         let seals = Seals::of(channel, door.tag, Way::Down).expect("keys");
-        parent.serve(Nanos::ZERO, CONN, at, door.tag, seals);
+        assert!(parent.serve(Nanos::ZERO, (CONN, CHILD), at, door.tag, seals));
         assert!(parent.carries(CONN) && !child.carries(CONN));
         Path {
             began: Instant::now(),
@@ -156,7 +157,7 @@ impl Path {
             assert!(Instant::now() < end, "{} of {} bytes", self.heard.len(), bytes.len());
         }
         assert!(self.heard == bytes);
-        assert!(self.parent.failed().is_empty() && self.child.failed().is_empty());
+        assert!(self.parent.failed(self.now()).is_empty() && self.child.failed(self.now()).is_empty());
     }
 }
 
@@ -176,7 +177,7 @@ fn what_is_lost_goes_again() {
     path.carry(&child, &data(2_000_000), lose);
     assert!(path.parent.repeated() > 100, "{} were sent again", path.parent.repeated());
     let before = path.parent.repeated();
-    path.parent.forget(CONN);
+    path.parent.forget(path.now(), CONN);
     assert_eq!(path.parent.repeated(), before, "the count outlives the edge");
 }
 
@@ -259,6 +260,31 @@ fn a_child_that_answers_nothing_is_not_waited_for_when_it_is_to_go() {
     assert!(!path.parent.is_over(now, CONN));
     assert!(path.parent.deadline().is_some_and(|due| due <= now + Nanos::from_millis(50)));
     assert!(path.parent.is_over(now + Nanos::from_millis(50), CONN));
+}
+
+/// Where datagrams do not come through the child gives its parent up, and comes again: then it is spoken to over its connection.
+#[test]
+fn a_child_that_was_never_heard_has_no_pipe_for_a_while() {
+    let (parent, _child) = ends();
+    let (mut pipes, door) = (Pipes::open(HOME).expect("a socket"), SocketAddrV4::new(HOME, 9));
+    let at = Nanos::from_millis;
+    let mut tag = 0;
+    let mut serve = |pipes: &mut Pipes, now, child| {
+        tag += 1;
+        let seals = Seals::of(&parent, tag, Way::Down).expect("keys");
+        pipes.serve(now, (CONN, child), door, tag, seals)
+    };
+    assert!(serve(&mut pipes, at(0), CHILD));
+    pipes.forget(at(50), CONN);
+    assert!(serve(&mut pipes, at(50), CHILD), "so short a time says nothing");
+    pipes.forget(at(650), CONN);
+    assert!(!serve(&mut pipes, at(650), CHILD));
+    assert!(!pipes.carries(CONN));
+    assert!(serve(&mut pipes, at(650), HostId(8)), "another");
+    assert!(pipes.failed(at(1600)).is_empty());
+    assert!(pipes.deadline().is_some_and(|due| due <= at(1650)));
+    assert_eq!(pipes.failed(at(1650)), [CONN], "it hears, and is not heard");
+    assert!(serve(&mut pipes, at(700_000), CHILD), "it may have been busy");
 }
 
 /// The longest datagram fits a link of 1,280 bytes, headers and seal and all.

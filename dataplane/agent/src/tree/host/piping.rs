@@ -35,7 +35,7 @@ impl Host<'_> {
         let now = self.nanos();
         let Some(pipes) = &mut self.pipes else { return };
         pipes.send(now);
-        for conn in pipes.failed() {
+        for conn in pipes.failed(now) {
             self.close(conn);
         }
     }
@@ -60,7 +60,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// A child takes what is said to it in a pipe. Where there can be none it is said over the connection.
+    /// A child takes what is said to it in a pipe. Where there can be none, or nothing comes through, it is said over the connection.
     pub(super) fn serve_pipe(&mut self, conn: ConnId, door: Door) {
         if self.pipes.is_none() {
             self.pipes = open_pipes(self.args, &mut self.poller).ok();
@@ -69,9 +69,18 @@ impl Host<'_> {
         let edge = self.edges.get(&conn);
         let seals = edge.and_then(|edge| Seals::of(edge.channel(), door.tag, Way::Down));
         let address = edge.and_then(|edge| edge.socket().peer_addr().ok());
-        if let (Some(seals), Some(SocketAddr::V4(at)), Some(pipes)) = (seals, address, &mut self.pipes) {
-            pipes.serve(now, conn, SocketAddrV4::new(*at.ip(), door.port), door.tag, seals);
+        let child = self.node.child_at(conn);
+        if let (Some(seals), Some(SocketAddr::V4(at)), Some(child), Some(pipes)) =
+            (seals, address, child, &mut self.pipes)
+        {
+            let to = SocketAddrV4::new(*at.ip(), door.port);
+            pipes.serve(now, (conn, child), to, door.tag, seals);
         }
+    }
+
+    /// Whether its parent is one that was to speak in a pipe, and speaks over the connection.
+    pub fn is_without_pipe(&self) -> bool {
+        self.attached && self.pipes.as_ref().is_some_and(Pipes::hears_nobody)
     }
 }
 

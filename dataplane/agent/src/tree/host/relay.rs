@@ -68,7 +68,8 @@ impl Host<'_> {
 
     pub(super) fn forget_doors(&mut self, conn: ConnId) {
         self.datagrams.iter_mut().for_each(|datagrams| datagrams.forget(conn));
-        self.pipes.iter_mut().for_each(|pipes| pipes.forget(conn));
+        let now = self.nanos();
+        self.pipes.iter_mut().for_each(|pipes| pipes.forget(now, conn));
     }
 }
 

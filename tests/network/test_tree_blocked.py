@@ -1,0 +1,46 @@
+"""Edges over the group transport where UDP does not come through."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+TO = "127.0.0.1:26495"
+INSIDE = f"""
+ip link set lo up
+ip rule add pref 1 ipproto udp blackhole
+ip rule add pref 2 lookup local
+ip rule del pref 0
+common="--to {TO} --plain --token c0ffee --listen 127.0.0.1:0"
+"$@" tree serve --plain --token c0ffee --listen {TO} --json >serve.log 2>&1 &
+"$@" tree send $common --file sent --json >send.log 2>&1 &
+"$@" tree recv $common --edges group --output came --json
+"""
+"""in a network where UDP has no route; who has its number 1 takes the others with it"""
+APART = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+async def test_where_udp_is_blocked_the_stream_comes_over_tcp_and_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "sent").write_bytes(os.urandom(300_000))
+    python = (sys.executable, "-m", "groupflow.cli.main")
+    process = await asyncio.create_subprocess_exec(
+        *(*APART, "sh", "-ec", INSIDE, "sh", *python),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(60):
+            out, said = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, said.decode()
+    assert (tmp_path / "came").read_bytes() == (tmp_path / "sent").read_bytes()
+    events = [json.loads(line) for line in out.splitlines()]
+    notices = [event for event in events if event["event"] == "notice"]
+    assert [(notice["what"], "UDP" in notice["text"]) for notice in notices] == [("over_tcp", True)]
+    complete = next(event for event in events if event["event"] == "complete")
+    assert complete["group"]["came"] == 0
