@@ -43,7 +43,7 @@ def make_certificate(name: str) -> tuple[str, str]:
     """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
 
 class TreeDispatchers:
-    """All dispatchers of a clustered tree. Messages are JSON (dataplane/protocol/src/tree/message.rs).
+    """A tree's dispatchers, all or some. Messages are JSON (dataplane/protocol/src/tree/message.rs).
 
     `now` is nanoseconds. What methods return hosts are to be told: (cluster, host, message). Names are
     hexadecimal digits. All raise ValueError that names what makes no sense.
@@ -52,18 +52,29 @@ class TreeDispatchers:
     root: str
     has_ended: bool
     attached: int
-    """hosts that have a parent"""
+    """hosts of clusters here that have a parent, and the source"""
+    clusters: list[str]
     def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
     @staticmethod
-    def resume(stored: list[str], policy: str, token: str, seed: int, now: int) -> TreeDispatchers: ...
+    def part(root: str, policy: str, token: str, seed: int) -> TreeDispatchers:
+        """None yet, of the tree whose root's cluster has that name."""
+    def adopt(self, now: int, stored: str) -> None:
+        """Runs a dispatcher from what was stored of it."""
+    def let_go_of(self, cluster: str) -> None: ...
     def on_host(self, now: int, cluster: str, host: str, message: str) -> list[tuple[str, str, str]]: ...
     def on_gone(self, now: int, cluster: str, host: str) -> list[tuple[str, str, str]]: ...
     def deadline(self) -> int | None: ...
     def on_time(self, now: int) -> list[tuple[str, str, str]]: ...
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
-    def hosts(self) -> str:
-        """All hosts, as a JSON list."""
+    def take_mail(self) -> list[tuple[str, str, str]]:
+        """What dispatchers here tell others: (from, to, message). To be stored together with what changed."""
+    def on_mail(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]: ...
+    def on_returned(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]:
+        """The dispatcher that it was for is no more."""
+    @staticmethod
+    def hosts(stored: list[str]) -> str:
+        """All hosts of stored dispatchers, as a JSON list."""
 
 class Control:
     """A message of a host to the controller, or a RESET that came back from a pipeline.

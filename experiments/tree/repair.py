@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from experiments.common.waiting import until
-from experiments.tree.service import RunError, address, dispatchers
+from experiments.tree.service import Processes, RunError, address, processes
 from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.client.agent_process import AgentProcess
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
@@ -34,15 +34,26 @@ class Repair:
     seconds: float
     """the longest that one of those below it had no new byte"""
     encrypted: bool
+    with_dispatcher: bool
+    """the process that ran the dispatcher was killed at the same time"""
 
 
-async def measure(network: Network, kills: int, *, plain: bool, edges: Edges = "stream") -> list[Repair]:
+async def measure(
+    network: Network,
+    kills: int,
+    *,
+    plain: bool,
+    edges: Edges = "stream",
+    with_dispatcher: bool = False,
+) -> list[Repair]:
     """Raises RunError, StreamError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
-        pin = await stack.enter_async_context(
-            dispatchers(network.hosts[SOURCE].launcher(), token, plain=plain)
+        count = kills + 1 if with_dispatcher else 1
+        service = await stack.enter_async_context(
+            processes(network.hosts[SOURCE].launcher(), token, count, plain=plain)
         )
+        pin = service.pin
         to = address(network, SOURCE)
         source = AgentProcess(
             TreeSendOptions(
@@ -65,11 +76,17 @@ async def measure(network: Network, kills: int, *, plain: bool, edges: Edges = "
             )
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))
-        return await _kill(source, subscribers, kills, encrypted=not plain)
+        doomed = service if with_dispatcher else None
+        return await _kill(source, subscribers, kills, doomed, encrypted=not plain)
 
 
 async def _kill(
-    source: AgentProcess, subscribers: list[Subscriber], kills: int, *, encrypted: bool
+    source: AgentProcess,
+    subscribers: list[Subscriber],
+    kills: int,
+    doomed: Processes | None,
+    *,
+    encrypted: bool,
 ) -> list[Repair]:
     repairs: list[Repair] = []
     stop = asyncio.Event()
@@ -84,10 +101,13 @@ async def _kill(
             if not orphans:
                 raise RunError("nobody serves others: there is nothing to repair")
             task = reading.pop(victim)
+            if doomed is not None:
+                await doomed.kill_owner()
             at = time.monotonic()
             victim.signal(signal.SIGKILL)
             await task
-            repairs.append(Repair(len(orphans), await _served_again(orphans, at), encrypted))
+            seconds = await _served_again(orphans, at)
+            repairs.append(Repair(len(orphans), seconds, encrypted, doomed is not None))
         stop.set()
         await asyncio.wait_for(source.finish(), _PATIENCE_S)
         await writing

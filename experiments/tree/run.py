@@ -1,4 +1,5 @@
-"""`groupflow experiment tree`: what a host that dies costs those below it, with and without encryption."""
+"""`groupflow experiment tree`: what a host that dies costs those below it, with and without encryption, and
+when the process that runs its dispatcher dies with it."""
 
 from __future__ import annotations
 
@@ -38,6 +39,8 @@ ERRORS = (
 )
 KILLS = 3
 """in one run; then too few are left that serve others"""
+KINDS = {"TLS 1.3": (False, False), "plain": (True, False), "TLS 1.3, with its dispatcher": (False, True)}
+"""whether edges are plain, and whether a process of the dispatchers is killed together with the host"""
 RUNS = {True: 1, False: 5}
 """quick, or not; of each kind"""
 
@@ -52,12 +55,14 @@ def run(options: ExperimentOptions) -> int:
         with running(variants.named("star"), options.out / "logs") as network:
             Controller(network, options.out / "logs").start()
             for number in range(RUNS[options.quick]):
-                for plain in (False, True):
+                for name, (plain, with_dispatcher) in KINDS.items():
                     health = HealthCheck(network)
-                    found = asyncio.run(repair.measure(network, KILLS, plain=plain))
+                    found = asyncio.run(
+                        repair.measure(network, KILLS, plain=plain, with_dispatcher=with_dispatcher)
+                    )
                     repairs += found
                     shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
-                    console.print(f"run {number + 1}, {'plain' if plain else 'TLS'}: {shown}")
+                    console.print(f"run {number + 1}, {name}: {shown}")
                     lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
     except ERRORS as error:
         raise CommandError(str(error)) from None
@@ -71,11 +76,12 @@ def run(options: ExperimentOptions) -> int:
 def report(repairs: list[Repair], console: Console, *, as_json: bool) -> None:
     """The longest silence of those below one that was killed."""
     table = Table("", "kills", "median", "longest")
-    for encrypted in (True, False):
-        seconds = [each.seconds for each in repairs if each.encrypted == encrypted]
+    for name, (plain, with_dispatcher) in KINDS.items():
+        kind = (not plain, with_dispatcher)
+        seconds = [each.seconds for each in repairs if (each.encrypted, each.with_dispatcher) == kind]
         if seconds:
             shown = [f"{value * 1000:.0f} ms" for value in (median(seconds), max(seconds))]
-            table.add_row("TLS 1.3" if encrypted else "plain", str(len(seconds)), *shown)
+            table.add_row(name, str(len(seconds)), *shown)
     console.print(table)
     console.print("no byte was lost or doubled")
     if as_json:

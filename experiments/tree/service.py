@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
+from asyncio.subprocess import Process
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from experiments.common.process import program
+from groupflow.store.sqlite import SqliteStore
+from groupflow.tree.shares import Shares
 from topologies.network import Network
 
 _PORT = 26495
@@ -23,20 +30,63 @@ def address(network: Network, host: str) -> str:
     return f"{network.topology.hosts[host].ip}:{_PORT}"
 
 
-@asynccontextmanager
-async def dispatchers(launcher: Sequence[str], token: str, *, plain: bool) -> AsyncGenerator[str | None]:
-    """`groupflow tree serve`; the fingerprint of the tree's certificate, None without encryption."""
-    words = ["tree", "serve", "--token", token, "--listen", f"0.0.0.0:{_PORT}", "--json"]
-    command = [sys.executable, "-m", "groupflow.cli.main", *words, *(["--plain"] if plain else [])]
-    async with program(launcher, command) as process:
+class Processes:
+    """`groupflow tree serve`, several times with one store."""
+
+    def __init__(self, store: Path) -> None:
+        self.pin: str | None = None
+        """of the tree's certificate; None without encryption"""
+        self._store = store
+        self._running: dict[int, Process] = {}
+        """by port"""
+
+    async def start(self, launcher: Sequence[str], token: str, stack: AsyncExitStack, *, plain: bool) -> None:
+        """One more. Raises RunError."""
+        port = _PORT + len(self._running)
+        words = ["tree", "serve", "--token", token, "--listen", f"0.0.0.0:{port}", "--json"]
+        words += ["--store", str(self._store), *(["--plain"] if plain else [])]
+        command = [sys.executable, "-m", "groupflow.cli.main", *words]
+        process = self._running[port] = await stack.enter_async_context(program(launcher, command))
         assert process.stdout
         async with asyncio.timeout(_PATIENCE_S):
             line = (await process.stdout.readline()).decode()
         if '"ready"' not in line:
             raise RunError("the dispatchers did not start")
+        self.pin = json.loads(line)["tls_pin"]
         drain = asyncio.create_task(process.stdout.read())
+        stack.push_async_callback(asyncio.wait, [drain])
+        stack.callback(drain.cancel)
+
+    async def kill_owner(self) -> None:
+        """The process that runs most of the dispatchers. Raises RunError."""
+        database = await SqliteStore.open(self._store)
         try:
-            yield line.partition('"tls_pin": "')[2].partition('"')[0] or None
+            shares = Shares(database, "trees/tree/", lease=1.0)
+            await shares.look()
         finally:
-            drain.cancel()
-            await asyncio.wait([drain])
+            await database.close()
+        found = Counter(owner for owner in shares.owners.values() if owner in shares.processes)
+        if not found:
+            raise RunError("no process runs a dispatcher")
+        port = int(shares.processes[found.most_common(1)[0][0]].address.rpartition(":")[2])
+        self._running[port].kill()
+
+
+@asynccontextmanager
+async def processes(
+    launcher: Sequence[str], token: str, count: int, *, plain: bool
+) -> AsyncGenerator[Processes]:
+    """So many, which share the dispatchers of one tree."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory(prefix="groupflow-tree-"))
+        found = Processes(Path(folder) / "store")
+        for _ in range(count):
+            await found.start(launcher, token, stack, plain=plain)
+        yield found
+
+
+@asynccontextmanager
+async def dispatchers(launcher: Sequence[str], token: str, *, plain: bool) -> AsyncGenerator[str | None]:
+    """One process with all of them; the fingerprint of the tree's certificate, None without encryption."""
+    async with processes(launcher, token, 1, plain=plain) as found:
+        yield found.pin

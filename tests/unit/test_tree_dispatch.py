@@ -1,6 +1,7 @@
 """The dispatchers' service, with hosts that speak its lines."""
 
 import asyncio
+import inspect
 import itertools
 import json
 import ssl
@@ -35,6 +36,8 @@ class Host:
         self.cluster = ""
         self.joins = 0
         self.told: list[dict[str, Any]] = []
+        self.lost: list[str] = []
+        """addresses of processes that it did not reach"""
         self.expected: set[str] = set()
         self.join = {
             "peer": {"host": self.name, "address": f"127.0.0.1:{4000 + number}"},
@@ -46,7 +49,7 @@ class Host:
     async def connect(self, port: int, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
         """The first answer."""
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
-        hello = {"join": self.join, "key": self.key, "source": self.source}
+        hello = {"join": self.join, "key": self.key, "source": self.source, "lost": self.lost}
         self.writer.write(json.dumps({"hello": hello}).encode() + b"\n")
         return await self.next()
 
@@ -114,9 +117,24 @@ async def running(*hosts: Host):
 async def until(condition: Any, *, seconds: float = 10) -> None:
     async with asyncio.timeout(seconds):
         for _ in itertools.count():
-            if condition():
+            found = condition()
+            if await found if inspect.isawaitable(found) else found:
                 return
             await asyncio.sleep(0.005)
+
+
+async def names(service: Dispatch) -> set[str]:
+    """Of the hosts in the tree."""
+    return {host["host"] for host in await service.forest.hosts()}
+
+
+async def has(service: Dispatch, count: int) -> bool:
+    return len(await names(service)) == count
+
+
+async def settled(service: Dispatch, count: int) -> bool:
+    found = await service.forest.hosts()
+    return len(found) == count and all(host["attached"] for host in found)
 
 
 async def grove(service: Dispatch, count: int) -> list[Host]:
@@ -131,7 +149,7 @@ async def test_hosts_are_put_below_each_other() -> None:
             await until(lambda: all(host.parent for host in hosts[1:]))
             parents = [host.parent for host in hosts[1:]]
             assert parents.count("1") == 2, "as many as it takes"
-            shown = {host["host"]: host for host in service.forest.hosts()}
+            shown = {host["host"]: host for host in await service.forest.hosts()}
             assert [shown[host.name]["parent"] for host in hosts] == [None, *parents]
 
 
@@ -144,7 +162,7 @@ async def test_children_of_one_that_dies_go_elsewhere() -> None:
             dead = next(host for host in hosts if host.name == below[0].parent)
             dead.writer.transport.abort()
             await until(lambda: all(host.parent != dead.name for host in below))
-            assert dead.name not in {host["host"] for host in service.forest.hosts()}
+            assert dead.name not in await names(service)
 
 
 async def test_one_that_says_nothing_is_gone_after_patience() -> None:
@@ -153,8 +171,8 @@ async def test_one_that_says_nothing_is_gone_after_patience() -> None:
         async with running(source):
             silent.obey(await silent.next())
             silent.obey(await silent.next())
-            await until(lambda: len(service.forest.hosts()) == 2)
-            await until(lambda: len(service.forest.hosts()) == 1)
+            await until(lambda: has(service, 2))
+            await until(lambda: has(service, 1))
 
 
 async def test_a_service_that_dies_is_replaced_from_the_store(tmp_path: Path) -> None:
@@ -162,13 +180,13 @@ async def test_a_service_that_dies_is_replaced_from_the_store(tmp_path: Path) ->
     async with Dispatch(OPTIONS, store) as service:
         hosts = await grove(service, 3)
         async with running(*hosts):
-            await until(lambda: all(host.parent for host in hosts[1:]))
-            before = service.forest.hosts()
+            await until(lambda: settled(service, 4))
+            before = await service.forest.hosts()
     await store.close()
 
     store = await SqliteStore.open(tmp_path / "store")
     async with Dispatch(OPTIONS, store) as again:
-        assert [host["parent"] for host in again.forest.hosts()] == [host["parent"] for host in before]
+        assert await again.forest.hosts() == before
         for host in hosts:
             assert (await host.connect(again.port))["welcome"]["root"] == hosts[0].cluster
             host.say("back", {"order": host.order, "attached": True})
@@ -178,7 +196,7 @@ async def test_a_service_that_dies_is_replaced_from_the_store(tmp_path: Path) ->
             async with running(late):
                 await until(lambda: late.parent)
             late.writer.transport.abort()
-            await until(lambda: late.name not in {host["host"] for host in again.forest.hosts()})
+            await until(lambda: has(again, 4))
             assert [host.order for host in hosts] == orders, "nobody was moved"
     await store.close()
 
@@ -191,7 +209,7 @@ async def test_a_source_that_does_not_come_back_ends_the_tree() -> None:
             source.writer.transport.abort()
             await until(lambda: any("refused" in line for line in host.told))
         assert host.told[-1]["refused"]["code"] == "ended"
-        assert service.forest.hosts() == []
+        assert await names(service) == set()
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,8 @@ def _serve_arguments(commands: Subparsers) -> None:
     )  # fmt: skip
     add(
         "--store", type=Path, metavar="FILE",
-        help="where the tree is kept, so that another process can go on with it (default: nowhere)",
+        help="where the tree is kept; who else has it open runs some of the dispatchers, and goes on with"
+        " those of one that dies (default: nowhere)",
     )  # fmt: skip
     add("--name", default="tree", help="of the tree in the store (default: %(default)s)")
     add("--plain", action="store_true", help="do not encrypt: token and data can be read on the way")
@@ -70,6 +71,10 @@ def _serve_arguments(commands: Subparsers) -> None:
         help="who is moved down when data wait for a child (default: slowest)",
     )
     add("--patience-ms", type=float, metavar="MS", help="who is silent for so long is gone (default: 3000)")
+    add(
+        "--lease-ms", type=float, default=1000.0, metavar="MS",
+        help="who writes nothing to the store for so long is replaced (default: %(default)g)",
+    )  # fmt: skip
     add(
         "--measure-seconds", type=float, default=6.0, metavar="S",
         help="for measuring the way to a host with --parallel auto; 0: never (default: %(default)g)",
@@ -112,7 +117,10 @@ def _recv_arguments(commands: Subparsers) -> None:
 def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     """Where the dispatchers are, and what proves who they and we are."""
     add = parser.add_argument
-    add("--to", required=True, metavar="IP:PORT", help="the tree's dispatchers (groupflow tree serve)")
+    add(
+        "--to", required=True, metavar="IP:PORT",
+        help="the tree's dispatchers (groupflow tree serve); of several processes one, or some as A,B",
+    )  # fmt: skip
     add(
         "--token",
         default=os.environ.get("GROUPFLOW_TOKEN", ""),
@@ -230,6 +238,7 @@ def run_serve(args: argparse.Namespace) -> int:
             max_children=args.max_children,
             demotion=args.demotion,
             patience_ms=args.patience_ms,
+            lease=args.lease_ms / 1000,
             measure_s=args.measure_seconds,
         )
     except ValueError as error:
@@ -277,6 +286,8 @@ def _line(name: str, fields: dict[str, Any]) -> str:
             return f"host {fields['host']}: {'source' if fields['source'] else 'there'}"
         case "gone":
             return f"host {fields['host']}: gone"
+        case "superseded":
+            return "others took this process for dead, and run its dispatchers: it begins again"
         case "refused":
             return f"refused host {fields['host'] or '(unknown)'}: {fields['text']}"
         case _:

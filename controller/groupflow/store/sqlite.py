@@ -1,4 +1,4 @@
-"""The store in one SQLite file.
+"""The store in one SQLite file, which several processes of a machine may have open.
 
 One thread owns the database. Transactions that wait while it works are committed together, each all or none:
 a thousand joins at once cost few commits.
@@ -84,6 +84,12 @@ class SqliteStore:
 
     def watch(self, prefix: str) -> AsyncIterator[tuple[str, str | None]]:
         return self._watchers.watch(prefix)
+
+    async def version(self) -> int:
+        def work(database: sqlite3.Connection) -> int:
+            return database.execute("PRAGMA data_version").fetchone()[0]
+
+        return await self._do(work)
 
     async def close(self) -> None:
         """Carries out what waits, then ends."""

@@ -55,17 +55,17 @@ class Answers:
         """Raises ValueError, KeyError, TypeError for what makes no sense."""
         match ask["what"]:
             case "hosts":
-                asker.say({"tree": self._tree()})
+                asker.say({"tree": await self._tree()})
             case "measure":
                 await self._measure(asker, int(ask["port"]), str(ask["key"]))
             case what:
                 raise ValueError(f"what: {what!s:.40}: it is hosts or measure")
 
-    def _tree(self) -> dict[str, Any]:
+    async def _tree(self) -> dict[str, Any]:
         forest, now = self._forest(), time.monotonic()
         hosts = [
             host | {"slow_reports": count, "slow_seconds_ago": round(now - last, 1) if count else None}
-            for host in forest.hosts()
+            for host in await forest.hosts()
             for count, last in [self._slow.get(host["host"], (0, now))]
         ]
         return {"source": forest.source, "root": forest.root, "hosts": hosts}

@@ -1,63 +1,102 @@
-"""The dispatchers and what is stored of them: what hosts are told is in the store before."""
+"""The dispatchers that this process runs, and what is stored of them before hosts are told anything.
+
+Several processes may share a store (groupflow.tree.shares): each runs the dispatchers of some clusters.
+"""
 
 import json
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self, TypeAlias
 
 from groupflow._native import TreeDispatchers
-from groupflow.store.interface import Store, Transaction
+from groupflow.store.interface import Store, StoreError, Transaction
 from groupflow.tree.identity import Identity
 from groupflow.tree.options import DispatchOptions
+from groupflow.tree.shares import Shares, SupersededError
 
 Told: TypeAlias = list[tuple[str, str, str]]
 """cluster, host, message (JSON)"""
 
+_TOGETHER, _ALONE = 0.02, 0.25
+"""seconds between two looks at what other processes have done, and at whether there are any"""
+
 
 class Forest:
-    """One tree's dispatchers. Made by `open`."""
+    """Those of one tree. Made by `open`; runs none before `enter`.
+
+    Of `look`, `begin`, `hear`, `lose`, `tick` and `save` one at a time. All but the sync ones raise
+    SupersededError, after which `enter` is the only thing to do, and StoreError.
+    """
 
     def __init__(self, store: Store, options: DispatchOptions, clock: Callable[[], int]) -> None:
         self._store = store
         self._options = options
         self._clock = clock
         self._prefix = f"trees/{options.name}/"
+        self._shares = Shares(store, self._prefix, options.lease)
         self._writes: dict[str, str | None] = {}
-        self._keys: dict[str, str] = {}
         self._dispatchers: TreeDispatchers | None = None
         self.identity: Identity | None = None
         self.source: str | None = None
         """its host, once it is there"""
+        self.root: str | None = None
+        """the root's cluster, once there is a source"""
+        self.over = False
+        """The tree that there was has ended. To be reset by who deals with it."""
 
     @classmethod
     async def open(cls, store: Store, options: DispatchOptions, clock: Callable[[], int]) -> Self:
         """As it was stored, or empty. Raises StoreError, and ValueError when what is stored is not a tree."""
         forest = cls(store, options, clock)
-        stored = await store.items(forest._prefix)
-        identity = stored.get(forest._prefix + "identity")
         if not options.plain:
-            forest.identity = Identity.from_json(identity) if identity else Identity.make()
-            forest._writes[forest._prefix + "identity"] = forest.identity.to_json()
-        hosts = forest._prefix + "hosts/"
-        forest._keys = {
-            key.removeprefix(hosts): json.loads(value)
-            for key, value in stored.items()
-            if key.startswith(hosts)
-        }
-        clusters = [value for key, value in stored.items() if key.startswith(forest._prefix + "clusters/")]
-        if clusters:
-            seed = secrets.randbits(64)
-            forest._dispatchers = TreeDispatchers.resume(
-                clusters, options.policy(), options.token, seed, clock()
-            )
-            forest.source = json.loads(stored[forest._prefix + "source"])
-        await forest.save()
+            forest.identity = await forest._identify()
+        await forest._shares.look()
+        forest._follow()
         return forest
 
+    async def _identify(self) -> Identity:
+        key, made = self._prefix + "identity", Identity.make()
+        if await self._store.commit(Transaction({key: made.to_json()}, {key: None})):
+            return made
+        stored = await self._store.get(key)
+        return Identity.from_json(stored or "")
+
+    async def enter(self, address: str) -> Told:
+        """Is one of the processes that share the tree from now on, where hosts connect to IP:PORT; takes over
+        what nobody runs."""
+        self._writes.clear()
+        self._dispatchers = self.source = self.root = None
+        await self._shares.enter(address)
+        return await self.look()
+
+    async def leave(self) -> None:
+        """Others, if there are any, run what this one did."""
+        shares = self._shares
+        mine = [cluster for cluster, owner in shares.owners.items() if owner == shares.me]
+        writes: dict[str, str | None] = {shares.key("processes", shares.me): None}
+        shares.processes.pop(shares.me, None)
+        if shares.living:
+            heir = min(shares.living)
+            writes |= {shares.key("owners", cluster): heir for cluster in mine}
+        expect = {shares.key("owners", cluster): shares.me for cluster in mine}
+        with suppress(StoreError):  # then they notice that it is gone
+            await self._store.commit(Transaction(writes, expect))
+
     @property
-    def root(self) -> str | None:
-        """The root's cluster, once there is a source."""
-        return self._dispatchers.root if self._dispatchers else None
+    def pause_between_looks(self) -> float:
+        """Seconds."""
+        return _TOGETHER if len(self._shares.processes) > 1 else min(_ALONE, self._options.lease / 4)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where hosts connect to, of all processes."""
+        return sorted({process.address for process in self._shares.living.values()})
+
+    @property
+    def has_root(self) -> bool:
+        """Whether the root's dispatcher is here."""
+        return self.root is not None and self.runs(self.root)
 
     @property
     def has_ended(self) -> bool:
@@ -65,25 +104,114 @@ class Forest:
 
     @property
     def attached(self) -> int:
-        """Hosts that have a parent."""
+        """Hosts that have a parent, of all processes, as they said last."""
+        others = [said.attached for name, said in self._shares.processes.items() if name != self._shares.me]
+        return max(0, sum(others, self._attached_here()) - 1)
+
+    def _attached_here(self) -> int:
         return self._dispatchers.attached if self._dispatchers else 0
 
-    def knows(self, host: str, key: str) -> bool:
-        """Whether that is the host's key; the first that it shows is."""
-        known = self._keys.get(host)
-        if known is None:
-            known = self._keys[host] = key
-            self._writes[f"{self._prefix}hosts/{host}"] = json.dumps(key)
-        return secrets.compare_digest(known.encode(), key.encode())
+    def runs(self, cluster: str) -> bool:
+        """Whether its dispatcher is here."""
+        return self._dispatchers is not None and self._shares.owners.get(cluster) == self._shares.me
 
-    def begin(self, join: dict[str, Any]) -> None:
-        """The source is there. Raises ValueError that names what makes no sense."""
-        seed = secrets.randbits(64)
-        self._dispatchers = TreeDispatchers(
-            self._options.policy(), self._options.token, json.dumps(join), seed, self._clock()
+    def elsewhere(self, cluster: str) -> tuple[str, str] | None:
+        """The process that runs its dispatcher, if that is another one, and its address."""
+        owner = self._shares.owners.get(cluster, "")
+        process = self._shares.processes.get(owner)
+        return (owner, process.address) if process and owner != self._shares.me else None
+
+    def processes_at(self, addresses: list[str]) -> frozenset[str]:
+        """Which processes are at one of those, as hosts see it, by name."""
+        places = {(address, port) for address, _, port in (text.rpartition(":") for text in addresses)}
+        ports = {port for _, port in places}
+        at = {name: process.address.rpartition(":") for name, process in self._shares.processes.items()}
+        return frozenset(
+            name
+            for name, (address, _, port) in at.items()
+            if (address, port) in places or (address == "0.0.0.0" and port in ports)
         )
-        self.source = join["peer"]["host"]
-        self._writes[self._prefix + "source"] = json.dumps(self.source)
+
+    async def knows(self, host: str, key: str) -> bool:
+        """Whether that is the host's key; the first that it shows is."""
+        where, shown = f"{self._prefix}hosts/{host}", json.dumps(key)
+        if await self._store.commit(Transaction({where: shown}, {where: None})):
+            return True
+        known = await self._store.get(where) or ""
+        return secrets.compare_digest(known.encode(), shown.encode())
+
+    async def begin(self, join: dict[str, Any]) -> None:
+        """The source is there, unless another was faster. Raises ValueError for what makes no sense."""
+        policy, token = self._options.policy(), self._options.token
+        made = TreeDispatchers(policy, token, json.dumps(join), secrets.randbits(64), self._clock())
+        shares, source = self._shares, {"host": join["peer"]["host"], "root": made.root}
+        writes = {shares.key("source"): json.dumps(source), shares.key("owners", made.root): shares.me}
+        for cluster, state in made.take_changed().items():
+            writes[f"{self._prefix}clusters/{cluster}"] = state or ""
+        if await self._store.commit(Transaction(writes, {shares.key("source"): None})):
+            shares.source, shares.owners[made.root] = source, shares.me
+            self._dispatchers, self.source, self.root = made, source["host"], source["root"]
+
+    async def look(self) -> Told:
+        """What other processes have done, and what comes of it."""
+        if not await self._shares.look():
+            return []
+        self._follow()
+        if self._dispatchers is None:
+            return []
+        await self._adopt(self._dispatchers)
+        return self._take_mail(self._dispatchers)
+
+    def _follow(self) -> None:
+        """Another process may have had the source, or its end."""
+        source = self._shares.source or {}
+        if source.get("root") == self.root:
+            return
+        self.over = self.over or self.root is not None
+        self.source, self.root, self._dispatchers = source.get("host"), source.get("root"), None
+        if self.root:
+            policy, token = self._options.policy(), self._options.token
+            self._dispatchers = TreeDispatchers.part(self.root, policy, token, secrets.randbits(64))
+
+    async def _adopt(self, here: TreeDispatchers) -> None:
+        """Takes what other processes gave to this one, and what those had that are dead."""
+        shares = self._shares
+        if not shares.me:
+            return
+        orphans, dead = shares.orphans(), shares.dead
+        if orphans or dead:
+            writes = {shares.key("owners", cluster): shares.me for cluster in orphans}
+            expect = {shares.key("owners", cluster): owner for cluster, owner in orphans.items()}
+            expect |= {shares.key("processes", name): shares.processes[name].to_json() for name in dead}
+            gone = dict.fromkeys((shares.key("processes", name) for name in dead), None)
+            if not await self._store.commit(Transaction(writes | gone, expect | dict(shares.alive()))):
+                return  # another one was faster, which is seen when it is looked at again
+            shares.owners |= dict.fromkeys(orphans, shares.me)
+            for name in dead:
+                del shares.processes[name]
+        present = set(here.clusters)
+        if any(shares.owners.get(cluster) != shares.me for cluster in present):
+            raise SupersededError
+        for cluster, owner in shares.owners.items():
+            if owner == shares.me and cluster not in present:
+                stored = await self._store.get(f"{self._prefix}clusters/{cluster}")
+                here.adopt(self._clock(), stored or "")
+
+    def _take_mail(self, here: TreeDispatchers) -> Told:
+        told: Told = []
+        for key, message in list(self._shares.mail.items()):
+            _, to, _, sender = key.split("/")
+            if self.runs(to):
+                told += here.on_mail(self._clock(), sender, to, message)
+            elif to in self._shares.owners:
+                continue
+            elif self.runs(sender):
+                told += here.on_returned(self._clock(), sender, to, message)
+            elif sender in self._shares.owners or not self.has_root:
+                continue
+            del self._shares.mail[key]
+            self._writes[self._shares.key(key)] = None
+        return told
 
     def hear(self, cluster: str, host: str, message: str) -> Told:
         """Raises ValueError that names what makes no sense."""
@@ -105,24 +233,58 @@ class Forest:
         deadline = self._dispatchers.deadline() if self._dispatchers else None
         return None if deadline is None else max(0.0, (deadline - self._clock()) / 1e9)
 
-    async def save(self) -> None:
-        """Raises StoreError."""
-        if self._dispatchers:
-            for cluster, state in self._dispatchers.take_changed().items():
-                self._writes[f"{self._prefix}clusters/{cluster}"] = state
+    async def save(self) -> Told:
+        """What comes of mail that was for clusters that are no more."""
+        told, expect, given = self._save_dispatchers() if self._dispatchers else ([], {}, [])
         writes, self._writes = self._writes, {}
+        writes |= self._shares.beat(self._attached_here())
         if writes:
-            await self._store.commit(Transaction(writes))
+            await self._shares.write(writes, expect)
+        for cluster in given:
+            if self._dispatchers:
+                self._dispatchers.let_go_of(cluster)
+        return told
+
+    def _save_dispatchers(self) -> tuple[Told, dict[str, str | None], list[str]]:
+        """What is told, what must be so for the rest to be written, and clusters that others will run."""
+        here, shares = self._dispatchers, self._shares
+        assert here
+        told = self._send_mail(here)
+        expect: dict[str, str | None] = {}
+        given: list[str] = []
+        for cluster, state in here.take_changed().items():
+            where, owner = shares.key("owners", cluster), shares.owners.get(cluster)
+            expect[where] = None if owner is None else shares.me
+            if owner is None and state is not None:
+                self._writes[where] = shares.owners[cluster] = shares.least()
+                given += [cluster] if shares.owners[cluster] != shares.me else []
+            elif state is None:
+                self._writes[where] = None
+            self._writes[f"{self._prefix}clusters/{cluster}"] = state
+        return told, expect, given
+
+    def _send_mail(self, here: TreeDispatchers) -> Told:
+        told: Told = []
+        while mail := here.take_mail():
+            for sender, to, message in mail:
+                if to in self._shares.owners and not self.runs(to):
+                    self._writes[self._shares.mail_key(sender, to)] = message
+                else:
+                    told += here.on_returned(self._clock(), sender, to, message)
+        return told
 
     async def clear(self) -> None:
-        """The tree is over: nothing is kept of it but its certificate."""
+        """The tree is over: nothing is kept of it but its certificate, and who its processes are."""
         keys = await self._store.items(self._prefix)
-        gone = {key: None for key in keys if not key.endswith("/identity")}
-        await self._store.commit(Transaction(gone))
-        self._keys.clear()
+        kept = (self._prefix + "identity", self._shares.key("processes"))
+        await self._store.commit(Transaction({key: None for key in keys if not key.startswith(kept)}))
         self._writes.clear()
-        self._dispatchers = self.source = None
+        self.over = True
+        self._shares.source = self._dispatchers = self.source = self.root = None
+        self._shares.owners.clear()
+        self._shares.mail.clear()
 
-    def hosts(self) -> list[dict[str, Any]]:
-        """Who is where, and below whom."""
-        return json.loads(self._dispatchers.hosts()) if self._dispatchers else []
+    async def hosts(self) -> list[dict[str, Any]]:
+        """Who is where, and below whom, of all processes."""
+        stored = await self._store.items(self._prefix + "clusters/")
+        return json.loads(TreeDispatchers.hosts(list(stored.values())))

@@ -16,7 +16,7 @@ Edges: TypeAlias = Literal["stream", "group", "datagrams"]
 @dataclass(frozen=True, kw_only=True)
 class _Host:
     to: str
-    """the dispatchers, IP:PORT"""
+    """the dispatchers, IP:PORT; some of their processes with commas between"""
     name: str
     token: str = field(repr=False)
     tls_pin: str | None = None

@@ -31,6 +31,8 @@ class DispatchOptions:
     demotion: str | None = None
     """never, slowest or largest_latency"""
     patience_ms: float | None = None
+    lease: float = 1.0
+    """seconds after which another process that has the store open goes on for one that says nothing there"""
     max_hosts: int = 4096
     """connections at once"""
     measure_s: float = 6.0
@@ -42,6 +44,8 @@ class DispatchOptions:
             raise ValueError(f"--token: {TOKEN_RULE}")
         if self.threshold_ms is not None and not self.threshold_ms >= 0:
             raise ValueError(f"--threshold-ms {self.threshold_ms:g}: write 0 or more")
+        if not 0.1 <= self.lease <= 3600:
+            raise ValueError(f"--lease-ms {1000 * self.lease:g}: write 100 to 3600000")
         if self.measure_s != 0 and not 1 <= self.measure_s <= 60:
             raise ValueError(f"--measure-seconds {self.measure_s:g}: write 1 to 60, or 0 for never")
         for option, value in (

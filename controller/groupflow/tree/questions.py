@@ -56,9 +56,10 @@ async def ask(
 ) -> AsyncGenerator[dict[str, Any]]:
     """The answers of a tree's dispatchers, until they end the connection. `patience`: seconds for each.
 
+    `to`: one of their processes, or some with commas between, of which the first that answers is asked.
     Raises TreeError, TreeRefusedError.
     """
-    reader, writer = await connect(to, tls_pin, patience=patience)
+    reader, writer = await _connect_to_any(to, tls_pin, patience)
     try:
         writer.write(json.dumps({"ask": {"token": token, "what": what, **more}}).encode() + b"\n")
         while True:
@@ -80,6 +81,20 @@ async def ask(
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
+
+
+async def _connect_to_any(
+    to: str, tls_pin: str | None, patience: float
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    *others, last = to.split(",")
+    for address in others:
+        try:
+            return await connect(address, tls_pin, patience=patience)
+        except TreeRefusedError:
+            raise
+        except TreeError:
+            continue
+    return await connect(last, tls_pin, patience=patience)
 
 
 def _context() -> ssl.SSLContext:

@@ -1,12 +1,17 @@
 """The dispatchers' service: hosts connect, and are told where they belong.
 
-A line is a JSON object. The first of a host is `{"hello": {"join": …, "key": …, "source": bool}}`; it is
-answered `{"welcome": {"root": …, "identity": …, "patience_ms": …}}` as soon as there is a source. Then both
-say `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
+A line is a JSON object. The first of a host is
+`{"hello": {"join": …, "key": …, "source": bool, "lost": [IP:PORT, …]}}`; the last are processes that it
+did not reach. As soon as there is a source it is answered
+`{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`; the last are the
+addresses of all processes of the service. Every `alive_ms` it is told `{"alive": true}`, so that it does
+not wait for a process that has stopped. Then both say
+`{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/protocol/src/tree/message.rs). `joins` is how often the host has joined a cluster: what it is told
-after another number counts no more. The source is told how many hosts are in the tree: `{"hosts": …}`.
-`{"refused": {"code": …, "text": …}}` is the last line. Who is no host begins with `{"ask": …}` instead
-(groupflow.tree.answers).
+after another number counts no more. Who is to speak to another process is told
+`{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is told how many hosts are in the tree:
+`{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Who is no host begins with
+`{"ask": …}` instead (groupflow.tree.answers).
 """
 
 import asyncio
@@ -15,66 +20,34 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias
 
 from groupflow.store.interface import Store
 from groupflow.tree.answers import Answers
+from groupflow.tree.connection import LINE, Connection
 from groupflow.tree.errors import TreeError
 from groupflow.tree.forest import Forest, Told
 from groupflow.tree.options import DispatchOptions
+from groupflow.tree.shares import SupersededError
 
 log = logging.getLogger(__name__)
 
-_LINE = 64 << 10
-"""bytes of a line at most"""
-_UNREAD = 1 << 20
-"""bytes that a host has not read: with more, it is let go"""
 _HELLO_SECONDS = 10.0
-_LAST_SECONDS = 1.0
 _EVENTS = 1024
+_HELD = 16
+"""lines of a host that wait for another process"""
 
-
-@dataclass(eq=False)
-class _Host:
-    """A connection."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    name: str = ""
-    cluster: str = ""
-    """whose dispatcher it spoke to last"""
-    joins: int = 0
-    """as it said last"""
-    over: bool = False
-    counted: int | None = None
-    """hosts in the tree, as it was told"""
-
-    @property
-    def address(self) -> str:
-        """It comes from there."""
-        return str(self.writer.get_extra_info("peername")[0])
-
-    def say(self, line: dict[str, Any]) -> None:
-        if self.writer.transport.get_write_buffer_size() > _UNREAD:
-            log.warning("host=%s reads nothing: it is let go", self.name)
-            self.writer.transport.abort()
-        elif not self.writer.is_closing():
-            self.writer.write(json.dumps(line).encode() + b"\n")
-
-    def refuse(self, code: str, text: str) -> None:
-        """The last word; what it says besides is not heard. It is given time to read that and to close."""
-        if not self.over:
-            self.over = True
-            self.say({"refused": {"code": code, "text": text}})
-            asyncio.get_running_loop().call_later(_LAST_SECONDS, self.writer.close)
+_Event: TypeAlias = Callable[[], Awaitable[Told]]
 
 
 class Dispatch:
-    """`async with` serves one tree. Raises TreeError, StoreError, ValueError."""
+    """`async with` serves one tree, alone or with others that have the same store open.
+
+    Raises TreeError, StoreError, ValueError.
+    """
 
     def __init__(
         self,
@@ -86,11 +59,13 @@ class Dispatch:
         self.options = options
         self._store = store
         self._on_event = on_event
-        self._hosts: dict[str, _Host] = {}
-        self._open: set[_Host] = set()
-        self._events: asyncio.Queue[Callable[[], Told]] = asyncio.Queue(_EVENTS)
+        self._hosts: dict[str, Connection] = {}
+        self._open: set[Connection] = set()
+        self._events: asyncio.Queue[_Event] = asyncio.Queue(_EVENTS)
         self._answers = Answers(options, lambda: self.forest)
         self._begun = asyncio.Event()
+        self._without_source: float | None = None
+        """since when the root's dispatcher is here, and the source not"""
         self._closing = False
         self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
@@ -98,13 +73,11 @@ class Dispatch:
 
     async def __aenter__(self) -> Self:
         self.forest = await Forest.open(self._store, self.options, time.monotonic_ns)
-        if self.forest.root:
-            self._begun.set()
         identity = self.forest.identity
         host, port = self.options.listen
         try:
             self._server = await asyncio.start_server(
-                self._accept, host, port, limit=_LINE, ssl=identity.context() if identity else None
+                self._accept, host, port, limit=LINE, ssl=identity.context() if identity else None
             )
         except OSError as error:
             # asyncio's own text names the address again.
@@ -114,9 +87,10 @@ class Dispatch:
             ) from None
         self._tasks = asyncio.TaskGroup()
         await self._tasks.__aenter__()
+        await self._enter()
         self._run(self._work())
-        if self.forest.source:
-            self._run(self._await_source())
+        self._run(self._look_again())
+        self._run(self._say_alive())
         self._on_event(
             "ready", {"addr": host, "port": self.port, "tls_pin": identity.pin if identity else None}
         )
@@ -129,7 +103,10 @@ class Dispatch:
         self._server.close()
         for task in self._running:
             task.cancel()
-        await self._tasks.__aexit__(kind, error, trace)
+        try:
+            await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            await self.forest.leave()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(work)
@@ -147,9 +124,9 @@ class Dispatch:
         return len(self._hosts)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._run(self._connected(_Host(reader, writer)))
+        self._run(self._connected(Connection(reader, writer)))
 
-    async def _connected(self, host: _Host) -> None:
+    async def _connected(self, host: Connection) -> None:
         if len(self._open) >= self.options.max_hosts:
             return host.refuse("full", f"{len(self._open)} hosts are connected, as many as may")
         self._open.add(host)
@@ -170,27 +147,17 @@ class Dispatch:
                 if not self._closing:
                     await self._part(host)
 
-    async def _serve(self, host: _Host) -> None:
+    async def _serve(self, host: Connection) -> None:
         async with asyncio.timeout(_HELLO_SECONDS):
-            form = await _line(host.reader)
+            form = await host.line()
         if form is not None and "ask" in form:
             await self._answer(host, form["ask"])
             return
-        if form is None or not self._greet(host, form["hello"]):
+        if form is None or not await self._greet(host, form["hello"]):
             return
         await self._begun.wait()
-        identity = self.forest.identity
-        shared = identity and {"certificate": identity.certificate, "key": identity.key}
-        host.say(
-            {
-                "welcome": {
-                    "root": self.forest.root,
-                    "identity": shared,
-                    "patience_ms": round(self.options.patience * 1000),
-                }
-            }
-        )
-        while (form := await _line(host.reader)) is not None:
+        self._welcome(host)
+        while (form := await host.line()) is not None:
             if host.over:
                 continue
             if form.get("say") == "backlog":
@@ -198,7 +165,7 @@ class Dispatch:
             cluster, joins = str(form.pop("cluster")), int(form.pop("joins"))
             await self._tell(host, cluster, joins, json.dumps(form))
 
-    async def _answer(self, asker: _Host, ask: dict[str, Any]) -> None:
+    async def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
         if self._is_token(ask["token"]):
             await self._answers.answer(asker, ask)
         else:
@@ -207,111 +174,221 @@ class Dispatch:
     def _is_token(self, given: object) -> bool:
         return secrets.compare_digest(str(given).lower().encode(), self.options.token.lower().encode())
 
-    def _greet(self, host: _Host, hello: dict[str, Any]) -> bool:
+    async def _greet(self, host: Connection, hello: dict[str, Any]) -> bool:
         """Whether the host may be here."""
         join, key = hello["join"], str(hello["key"])
         name = str(join["peer"]["host"])
         if not self._is_token(join["token"]):
             host.refuse("wrong_token", "the token is another one")
-        elif not self.forest.knows(name, key):
+        elif not await self.forest.knows(name, key):
             host.refuse("wrong_key", f"another has the name {name}")
-        elif hello["source"] and self.forest.source not in (None, name):
-            host.refuse("has_source", f"the tree {self.options.name} has a source: {self.forest.source}")
+        elif hello["source"] and (source := await self._begin(join)) != name:
+            host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
-            host.name = name
+            host.name, host.lost = name, self.forest.processes_at([str(at) for at in hello.get("lost", [])])
             former = self._hosts.pop(name, None)
             if former is not None:
                 former.writer.transport.abort()
             self._hosts[name] = host
-            if hello["source"] and self.forest.source is None:
-                self.forest.begin(join)
-                self._begun.set()
-                self._events.put_nowait(list)  # to be stored
             host.cluster = self.forest.root or ""
             self._on_event("connected", {"host": name, "source": bool(hello["source"])})
             return True
         self._on_event("refused", {"host": name, "text": "not let in"})
         return False
 
-    async def _tell(self, host: _Host, cluster: str, joins: int, message: str) -> None:
-        def event() -> Told:
+    async def _begin(self, join: dict[str, Any]) -> str | None:
+        """The tree's source: who joins, if there was none."""
+        done: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+        async def event() -> Told:
             try:
-                told = self.forest.hear(cluster, host.name, message)
-                host.cluster, host.joins = cluster, joins
+                told = await self.forest.look()
+                if self.forest.source is None:
+                    await self.forest.begin(join)
+                done.set_result(self.forest.source)
                 return told
             except ValueError as error:
-                host.refuse("bad_message", f"a line makes no sense: {error}")
+                done.set_exception(error)
                 return []
+            finally:
+                done.cancel()
+
+        await self._events.put(event)
+        return await done
+
+    def _welcome(self, host: Connection) -> None:
+        forest = self.forest
+        shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
+        host.say(
+            {
+                "welcome": {
+                    "root": forest.root,
+                    "identity": shared,
+                    "alive_ms": round(self._sign_every * 1000),
+                    "dispatchers": forest.addresses,
+                }
+            }
+        )
+        host.welcome = True
+        self._tell_source()
+
+    async def _tell(self, host: Connection, cluster: str, joins: int, message: str) -> None:
+        async def event() -> Told:
+            return await self._hear(host, cluster, joins, message)
 
         await self._events.put(event)
 
-    async def _part(self, host: _Host) -> None:
+    async def _hear(self, host: Connection, cluster: str, joins: int, message: str) -> Told:
+        if host.dropped:
+            return []
+        # It may have been founded, or given to this process, just now.
+        told = [] if self.forest.runs(cluster) else await self.forest.look()
+        elsewhere = self.forest.elsewhere(cluster)
+        if elsewhere is not None:
+            host.cluster = ""
+            process, address = elsewhere
+            if process in host.lost and self._may_wait(host):
+                if len(host.held) < _HELD and json.loads(message).get("say") != "alive":
+                    host.held.append((cluster, joins, message))
+            else:
+                host.say({"elsewhere": {"at": address}})
+            return told
+        try:
+            told += self.forest.hear(cluster, host.name, message)
+            host.cluster, host.joins = cluster, joins
+        except ValueError as error:
+            host.refuse("bad_message", f"a line makes no sense: {error}")
+        return told
+
+    def _may_wait(self, host: Connection) -> bool:
+        """A host comes from a process that is dead, as it seems. It waits here for who goes on for that."""
+        now = time.monotonic()
+        host.waits_until = host.waits_until or now + 2 * self.options.lease
+        return now < host.waits_until
+
+    async def _hear_held(self) -> Told:
+        told: Told = []
+        for host in [host for host in self._hosts.values() if host.held]:
+            held, host.held = host.held, []
+            for cluster, joins, message in held:
+                told += await self._hear(host, cluster, joins, message)
+        return told
+
+    async def _part(self, host: Connection) -> None:
         """A host's connection is lost. The source is given time to come back: without it there is no tree."""
         self._on_event("gone", {"host": host.name})
-        if host.name == self.forest.source:
-            self._run(self._await_source())
-        elif host.cluster:
-            await self._events.put(lambda: self.forest.lose(host.cluster, host.name))
+        if host.cluster and not host.dropped:
 
-    async def _await_source(self) -> None:
-        await asyncio.sleep(self.options.patience)
-        source, root = self.forest.source, self.forest.root
-        if source is not None and root is not None and source not in self._hosts:
-            await self._events.put(lambda: self.forest.lose(root, source))
+            async def event() -> Told:
+                is_source = host.name == self.forest.source
+                return [] if is_source else self.forest.lose(host.cluster, host.name)
+
+            await self._events.put(event)
 
     async def _work(self) -> None:
-        """Carries out what happened, in order; what comes of it is stored, and then told."""
+        """Carries out what happened, in order."""
         while True:
-            lines: list[tuple[_Host, dict[str, Any]]] = []
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self.forest.pause()):
-                    event = await self._events.get()
-                lines += self._addressed(event())
-            while not self._events.empty():
-                lines += self._addressed(self._events.get_nowait()())
-            lines += self._addressed(self.forest.tick())
-            await self.forest.save()
-            for host, line in lines:
-                host.say(line)
-            self._tell_source()
-            if self.forest.has_ended:
-                await self._end()
+            try:
+                await self._carry_out(await self._next_events())
+            except SupersededError:
+                self._begun.clear()
+                self._on_event("superseded", {})
+                for host in tuple(self._open):
+                    host.dropped = True
+                    host.writer.transport.abort()
+                await self._enter()
+
+    async def _enter(self) -> None:
+        """No host is told anything: none is here."""
+        await self.forest.enter(f"{self.options.listen[0]}:{self.port}")
+        if self.forest.root:
+            self._begun.set()
+
+    async def _next_events(self) -> list[_Event]:
+        events: list[_Event] = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.forest.pause()):
+                events.append(await self._events.get())
+        while not self._events.empty():
+            events.append(self._events.get_nowait())
+        return events
+
+    async def _carry_out(self, events: list[_Event]) -> None:
+        """What comes of it is stored, and then told."""
+        lines: list[tuple[Connection, dict[str, Any]]] = []
+        for event in events:
+            lines += self._addressed(await event())
+        lines += self._addressed(self.forest.tick())
+        lines += self._addressed(await self.forest.save())
+        for host, line in lines:
+            host.say(line)
+        self._tell_source()
+        if self.forest.has_ended:
+            await self.forest.clear()
+        if self.forest.over:
+            self._end()
+        if self.forest.root:
+            self._begun.set()
+
+    async def _look_again(self) -> None:
+        """At what other processes do, and whether the source is there; and says that this one is."""
+        looked = asyncio.Event()
+
+        async def event() -> Told:
+            looked.set()
+            told = await self.forest.look()
+            told += await self._hear_held()
+            return told + self._watch_source()
+
+        while True:
+            await asyncio.sleep(self.forest.pause_between_looks)
+            looked.clear()
+            await self._events.put(event)
+            await looked.wait()
+
+    @property
+    def _sign_every(self) -> float:
+        """Seconds between two signs of life."""
+        return self.options.patience / 4
+
+    async def _say_alive(self) -> None:
+        while True:
+            await asyncio.sleep(self._sign_every)
+            for host in self._hosts.values():
+                if host.welcome:
+                    host.say({"alive": True})
+
+    def _watch_source(self) -> Told:
+        """A source that does not come back in time is gone."""
+        source, root = self.forest.source, self.forest.root
+        if source is None or root is None or not self.forest.has_root or source in self._hosts:
+            self._without_source = None
+            return []
+        now = time.monotonic()
+        if self._without_source is None:
+            self._without_source = now
+        late = now >= self._without_source + self.options.patience
+        return self.forest.lose(root, source) if late else []
 
     def _tell_source(self) -> None:
         """How many hosts are in the tree, when that has changed."""
         source = self._hosts.get(self.forest.source or "")
-        if source is not None and source.counted != self.forest.attached:
+        if source is not None and source.welcome and source.counted != self.forest.attached:
             source.counted = self.forest.attached
             source.say({"hosts": source.counted})
 
-    def _addressed(self, told: Told) -> list[tuple[_Host, dict[str, Any]]]:
+    def _addressed(self, told: Told) -> list[tuple[Connection, dict[str, Any]]]:
         """Which lines go to whom, of those that are connected. To be called before anything else happens."""
-        known = [
-            (self._hosts[name], cluster, message) for cluster, name, message in told if name in self._hosts
-        ]
         return [
             (host, {"cluster": cluster, "joins": host.joins, **json.loads(message)})
-            for host, cluster, message in known
+            for cluster, name, message in told
+            if (host := self._hosts.get(name)) is not None and host.welcome
         ]
 
-    async def _end(self) -> None:
+    def _end(self) -> None:
         """The source has left."""
-        self._on_event("ended", {"source": self.forest.source})
+        self.forest.over = False
+        self._on_event("ended", {})
         self._begun.clear()
-        await self.forest.clear()
         for host in tuple(self._hosts.values()):
             host.refuse("ended", "the source has left")
-
-
-async def _line(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The next; None: there is none. Raises ValueError."""
-    try:
-        line = await reader.readuntil(b"\n")
-    except asyncio.IncompleteReadError:
-        return None
-    except asyncio.LimitOverrunError:
-        raise ValueError(f"longer than {_LINE} bytes") from None
-    form = json.loads(line)
-    if not isinstance(form, dict):
-        raise ValueError("no object")
-    return cast("dict[str, Any]", form)

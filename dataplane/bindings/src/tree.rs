@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use groupflow_netsim::overlay;
 use groupflow_protocol::gather::Token;
-use groupflow_protocol::tree::{Dispatcher, Dispatchers, FromHost, HostId, Join, Policy, Told, Up};
+use groupflow_protocol::tree::{Dispatcher, Dispatchers, FromHost, HostId, Join, Mail, Policy, Told, Up};
 use groupflow_protocol::Nanos;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Cluster, host, message.
 type Messages = Vec<(String, String, String)>;
 
-/// All dispatchers of one tree. `now` is nanoseconds from wherever its owner counts.
+/// The dispatchers of one tree that a process runs. `now` is nanoseconds from wherever its owner counts.
 #[pyclass(module = "groupflow._native")]
 pub struct TreeDispatchers(Dispatchers);
 
@@ -41,6 +41,11 @@ fn messages(told: Vec<Told>) -> PyResult<Messages> {
     told.into_iter().map(one).collect()
 }
 
+fn mail(from: &str, to: &str, message: &str) -> PyResult<Mail> {
+    let message = parse("message", message)?;
+    Ok(Mail { from: name("from", from)?, to: name("to", to)?, message })
+}
+
 /// A host of the tree, for who looks at it.
 #[derive(Serialize)]
 struct Shown {
@@ -62,24 +67,32 @@ impl TreeDispatchers {
     fn new(policy: &str, token: &str, source: &str, seed: u64, now: u64) -> PyResult<TreeDispatchers> {
         let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
         let source: Join = parse("source", source)?;
-        Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now))))
+        Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now)).in_part()))
     }
 
-    /// From what `take_changed` gave to be stored. Raises ValueError if it is not that.
+    /// None of a tree's yet, whose root's cluster has that name.
     #[staticmethod]
-    fn resume(
-        stored: Vec<String>,
-        policy: &str,
-        token: &str,
-        seed: u64,
-        now: u64,
-    ) -> PyResult<TreeDispatchers> {
-        let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
-        let stored = parsed.collect::<PyResult<Vec<_>>>()?;
-        let (policy, token) = (parse("policy", policy)?, name("token", token)?);
-        let resumed = Dispatchers::resume(stored, policy, token, seed, Nanos(now));
-        let none = || PyValueError::new_err("stored: the root's dispatcher is not among them");
-        resumed.map(TreeDispatchers).ok_or_else(none)
+    fn part(root: &str, policy: &str, token: &str, seed: u64) -> PyResult<TreeDispatchers> {
+        let (root, policy, token) = (name("root", root)?, parse("policy", policy)?, name("token", token)?);
+        Ok(TreeDispatchers(Dispatchers::part(root, policy, token, seed)))
+    }
+
+    /// One is run here from now on, from what `take_changed` gave to be stored. Raises ValueError if it is not that.
+    fn adopt(&mut self, now: u64, stored: &str) -> PyResult<()> {
+        self.0.adopt(Nanos(now), parse::<Dispatcher>("stored", stored)?);
+        Ok(())
+    }
+
+    /// One is run elsewhere from now on, from what was stored of it.
+    fn let_go_of(&mut self, cluster: &str) -> PyResult<()> {
+        self.0.let_go_of(name("cluster", cluster)?);
+        Ok(())
+    }
+
+    /// Whose dispatchers are here.
+    #[getter]
+    fn clusters(&self) -> PyResult<Vec<String>> {
+        self.0.iter().map(|dispatcher| digits(&dispatcher.id())).collect()
     }
 
     /// The root's cluster.
@@ -94,12 +107,11 @@ impl TreeDispatchers {
         self.0.has_ended()
     }
 
-    /// Hosts that have a parent.
+    /// Hosts of clusters here that have a parent, and the source.
     #[getter]
     fn attached(&self) -> usize {
         let members = self.0.iter().flat_map(|dispatcher| dispatcher.tree().iter());
-        // The source has none.
-        members.filter(|(_, member)| member.attached).count().saturating_sub(1)
+        members.filter(|(_, member)| member.attached).count()
     }
 
     /// What a host says to a cluster's dispatcher. Raises ValueError that names what makes no sense.
@@ -131,10 +143,28 @@ impl TreeDispatchers {
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
     }
 
-    /// All hosts, as a JSON list.
-    fn hosts(&self) -> PyResult<String> {
+    /// What dispatchers here tell others, as (from, to, message), to be stored together with what has changed.
+    fn take_mail(&mut self) -> PyResult<Messages> {
+        let mail = self.0.take_mail().into_iter();
+        mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
+    }
+
+    /// Mail that has come for a dispatcher here. Raises ValueError that names what makes no sense.
+    fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
+        messages(self.0.on_mail(Nanos(now), mail(from, to, message)?))
+    }
+
+    /// Mail of a dispatcher here that was for one that is no more.
+    fn on_returned(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
+        messages(self.0.on_returned(Nanos(now), mail(from, to, message)?))
+    }
+
+    /// All hosts of what is stored of dispatchers, as a JSON list.
+    #[staticmethod]
+    fn hosts(stored: Vec<String>) -> PyResult<String> {
+        let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
         let mut shown = Vec::new();
-        for dispatcher in self.0.iter() {
+        for dispatcher in parsed.collect::<PyResult<Vec<_>>>()? {
             let tree = dispatcher.tree();
             for (host, member) in tree.iter() {
                 let parent = match member.up {

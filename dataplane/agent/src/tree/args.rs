@@ -43,9 +43,9 @@ pub struct TreeArgs {
     /// This host's name, in events
     #[arg(long, default_value = "host")]
     pub name: String,
-    /// Where the tree's dispatchers are (groupflow tree serve)
-    #[arg(long, value_name = "IP:PORT")]
-    pub to: SocketAddrV4,
+    /// Where the tree's dispatchers are (groupflow tree serve); of several processes one is enough, or some with commas between
+    #[arg(long, value_name = "IP:PORT", value_delimiter = ',', required = true)]
+    pub to: Vec<SocketAddrV4>,
     /// How they are known
     #[command(flatten)]
     pub secure: SecureSend,
@@ -105,6 +105,7 @@ impl TreeArgs {
 
     /// What does not go together is said in one line.
     pub fn check(&self) -> Result<(), AgentError> {
+        self.first()?;
         if self.edges != EdgesArg::Datagrams {
             return Ok(());
         }
@@ -124,6 +125,12 @@ impl TreeArgs {
             return Err(AgentError::usage(cause, cure));
         }
         Ok(())
+    }
+
+    /// Where dispatchers are looked for first.
+    pub fn first(&self) -> Result<SocketAddrV4, AgentError> {
+        let none = || AgentError::usage("--to names no dispatchers", "write IP:PORT");
+        self.to.first().copied().ok_or_else(none)
     }
 
     /// The node's part of it.

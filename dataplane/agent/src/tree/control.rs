@@ -1,7 +1,8 @@
-//! The connection to the dispatchers: a JSON object a line, both ways. When it is lost, it is made again.
+//! The connection to the dispatchers: a JSON object a line, both ways. When it is lost, it is made again, to another process of
+//! theirs if one is known.
 
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use rustls::Connection;
@@ -22,15 +23,31 @@ const LINE: usize = 1 << 20;
 const WAITING: usize = 1 << 20;
 /// Between attempts, the first and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// Before it goes again where it was sent just now.
+const AGAIN: Duration = Duration::from_millis(200);
+/// Addresses that dispatchers tell, at most.
+const ADDRESSES: usize = 64;
 /// A connection on which nothing that was sent is acknowledged.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// A connection, or the next attempt.
 pub struct Control {
-    to: SocketAddrV4,
+    /// Where they were said to be when it began.
+    first: Vec<SocketAddrV4>,
+    /// Those, and where they say that they are.
+    to: Vec<SocketAddrV4>,
+    /// Which of them is tried.
+    at: usize,
+    /// Those that were lost or not reached since the last welcome.
+    failed: Vec<SocketAddrV4>,
+    /// Where it was sent last, and when.
+    sent: Option<(SocketAddrV4, Instant)>,
     trust: Option<Trust>,
     patience: Duration,
     open: Option<Open>,
+    /// When they were heard last, and for how long at most they say nothing, if they said so.
+    heard: Instant,
+    silence: Option<Duration>,
     /// Since when there is none.
     lost: Instant,
     next: Instant,
@@ -60,38 +77,105 @@ pub enum Said {
 }
 
 impl Control {
-    /// To these dispatchers; without `trust`, nothing is encrypted.
-    pub fn new(to: SocketAddrV4, trust: Option<Trust>, patience: Duration, now: Instant) -> Control {
-        let trouble = "no answer".to_owned();
-        Control { to, trust, patience, open: None, lost: now, next: now, pause: PAUSE.0, trouble }
+    /// To dispatchers that are at one of these; without `trust`, nothing is encrypted.
+    pub fn new(to: &[SocketAddrV4], trust: Option<Trust>, patience: Duration, now: Instant) -> Control {
+        let (first, to, trouble) = (to.to_vec(), to.to_vec(), "no answer".to_owned());
+        let pause = PAUSE.0;
+        Control {
+            first,
+            to,
+            at: 0,
+            failed: Vec::new(),
+            sent: None,
+            trust,
+            patience,
+            open: None,
+            heard: now,
+            silence: None,
+            lost: now,
+            next: now,
+            pause,
+            trouble,
+        }
+    }
+
+    /// They say that they are there, at the IP address that they were reached at where they say none.
+    pub fn know(&mut self, told: &[SocketAddrV4]) {
+        let now_at = self.to.get(self.at).copied();
+        let told: Vec<_> = told.iter().take(ADDRESSES).map(|&address| self.reached(address)).collect();
+        self.to.clone_from(&self.first);
+        for address in told.into_iter().chain(now_at) {
+            if !self.to.contains(&address) {
+                self.to.push(address);
+            }
+        }
+        self.at = self.to.iter().position(|&address| Some(address) == now_at).unwrap_or(0);
+    }
+
+    /// Who is to be asked is there.
+    pub fn go_to<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, address: SocketAddrV4) {
+        let address = self.reached(address);
+        self.lose(poller);
+        self.at = self.to.iter().position(|&known| known == address).unwrap_or_else(|| {
+            self.to.push(address);
+            self.to.len() - 1
+        });
+        // Should nobody be there, it comes back, and is sent there again: not all the time.
+        let again =
+            self.sent.replace((address, now)).is_some_and(|(to, then)| to == address && now < then + PAUSE.1);
+        self.next = if again { now + AGAIN } else { now };
+    }
+
+    fn reached(&self, address: SocketAddrV4) -> SocketAddrV4 {
+        let peer = self.open.as_ref().and_then(|open| open.channel.socket().peer_addr().ok());
+        match peer {
+            Some(SocketAddr::V4(peer)) if address.ip().is_unspecified() => {
+                SocketAddrV4::new(*peer.ip(), address.port())
+            }
+            _ => address,
+        }
     }
 
     /// The own address that they are reached from.
     pub fn own_address(&self) -> Option<Ipv4Addr> {
         match self.open.as_ref()?.channel.socket().local_addr().ok()? {
-            std::net::SocketAddr::V4(address) => Some(*address.ip()),
-            std::net::SocketAddr::V6(_) => None,
+            SocketAddr::V4(address) => Some(*address.ip()),
+            SocketAddr::V6(_) => None,
         }
+    }
+
+    /// From now on they are there only as long as they say so, at least this often.
+    pub fn expect_signs(&mut self, silence: Option<Duration>) {
+        self.silence = silence;
     }
 
     /// When [`Control::keep`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.open.is_none().then_some(self.next)
+        match self.open {
+            None => Some(self.next),
+            Some(_) => self.silence.map(|silence| self.heard + silence),
+        }
     }
 
-    /// Connects, if there is no connection. An error: nobody was found for too long.
+    /// Gives up a connection over which nothing comes, and connects if there is none. An error: nobody was found for too long.
     pub fn keep<T: Copy>(
         &mut self,
         now: Instant,
         poller: &mut Poller<T>,
         target: T,
     ) -> Result<(), AgentError> {
+        if self.open.is_some() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
+            self.trouble = "they are silent".to_owned();
+            self.lose(poller);
+            self.try_another();
+        }
         if self.open.is_some() || now < self.next {
             return Ok(());
         }
         if now >= self.lost + self.patience {
-            let cause =
-                format!("no dispatchers at {} for {} s: {}", self.to, self.patience.as_secs(), self.trouble);
+            let tried: Vec<String> = self.to.iter().map(SocketAddrV4::to_string).collect();
+            let (tried, seconds) = (tried.join(", "), self.patience.as_secs());
+            let cause = format!("no dispatchers at {tried} for {seconds} s: {}", self.trouble);
             return Err(AgentError::new(
                 "dispatchers_gone",
                 cause,
@@ -101,25 +185,44 @@ impl Control {
         (self.next, self.pause) = (now + self.pause, (2 * self.pause).min(PAUSE.1));
         if let Err(error) = self.connect(poller, target) {
             self.trouble = plain(&error);
+            self.try_another();
         }
         Ok(())
     }
 
+    /// Dispatchers that it does not reach are not where others should send it.
+    pub fn failed(&self) -> &[SocketAddrV4] {
+        &self.failed
+    }
+
+    /// It is where it was to be.
+    pub fn is_welcome(&mut self) {
+        self.failed.clear();
+    }
+
+    fn try_another(&mut self) {
+        let at = self.to.get(self.at).filter(|at| !self.failed.contains(at));
+        self.failed.extend(at.copied());
+        self.at = (self.at + 1) % self.to.len().max(1);
+    }
+
     fn connect<T: Copy>(&mut self, poller: &mut Poller<T>, target: T) -> io::Result<()> {
-        let socket = link::connect(self.to, None, SILENCE)?;
+        let to = self.to.get(self.at).copied().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let socket = link::connect(to, None, SILENCE)?;
         let token = poller.add(&socket, target)?;
         let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
         let channel = Channel::begun(socket, tls.map(Connection::Client));
         let (came, out) = (Vec::new(), Vec::new());
+        self.silence = None;
         self.open =
             Some(Open { channel, token, connected: false, readable: false, writable: false, came, out });
         Ok(())
     }
 
-    /// A line goes out; without a connection it is lost.
+    /// A line goes out; without a connection it is lost. The first over each says who this is.
     pub fn say(&mut self, line: &Value) {
         if let Some(open) = &mut self.open {
-            if open.out.len() < WAITING {
+            if open.connected && open.out.len() < WAITING {
                 open.out.extend(format!("{line}\n").bytes());
             }
         }
@@ -140,18 +243,20 @@ impl Control {
         match open.work(&mut said) {
             Ok(()) => {
                 if said.iter().any(|said| matches!(said, Said::Line(_))) {
-                    self.pause = PAUSE.0;
+                    (self.pause, self.heard) = (PAUSE.0, now);
                 }
                 if open.connected {
                     self.lost = now;
                 }
             }
             Err(error) => {
-                if let Some(error) = trust::hopeless(&error, self.to) {
+                let to = self.to.get(self.at);
+                if let Some(error) = to.and_then(|&to| trust::hopeless(&error, to)) {
                     return Err(error);
                 }
                 self.trouble = plain(&error);
                 self.lose(poller);
+                self.try_another();
                 said.push(Said::Lost);
             }
         }

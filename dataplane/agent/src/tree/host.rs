@@ -112,8 +112,8 @@ impl<'a> Host<'a> {
         let pipes =
             (args.edges == EdgesArg::Group && !source).then(|| open_pipes(args, &mut poller)).transpose()?;
         let now = Instant::now();
-        let control =
-            Control::new(args.to, args.secure.trust(args.to)?, Duration::from_secs(args.patience), now);
+        let trust = args.secure.trust(args.first()?)?;
+        let control = Control::new(&args.to, trust, Duration::from_secs(args.patience), now);
         Ok(Host {
             args,
             node,

@@ -88,7 +88,7 @@ impl Options {
     /// What can be known to be wrong is said at once.
     fn checked(self) -> Result<Options, AgentError> {
         self.host.check()?;
-        self.host.secure.trust(self.host.to)?;
+        self.host.secure.trust(self.host.first()?)?;
         Ok(self)
     }
 }

@@ -203,7 +203,7 @@ impl State {
         }
         let root = self.tree.as_ref()?.root();
         self.hosts.insert(host, Known { lines: lines.clone(), cluster: root, joins: 0 });
-        self.say(host, json!({"welcome": {"root": root, "identity": self.identity, "patience_ms": 10_000}}));
+        self.say(host, json!({"welcome": {"root": root, "identity": self.identity}}));
         Some(host)
     }
 

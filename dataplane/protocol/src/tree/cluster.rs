@@ -239,10 +239,8 @@ impl Cluster {
         member || ghost.is_some_and(|ghost| ghost.ups.contains(&parent) || ghost.left.contains(&parent))
     }
 
-    /// A host serves the head of another cluster.
+    /// A host serves the head of another cluster, which may not take that ticket, and count on an earlier one.
     pub(super) fn hold(&mut self, hold: Hold) {
-        let same = |h: &Hold| (h.cluster, h.head, h.parent) == (hold.cluster, hold.head, hold.parent);
-        self.holds.retain(|held| !same(held));
         self.holds.push(hold);
     }
 

@@ -1,5 +1,5 @@
-//! All dispatchers of a tree in one process: what they tell each other is carried at once, and what is to be stored is
-//! known.
+//! The dispatchers of a tree that one process runs, all of them or some: what they tell each other is carried at once, what
+//! they tell those of other processes is mail, and what is to be stored is known.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,6 +24,17 @@ pub struct Told {
     pub message: ToHost,
 }
 
+/// What a dispatcher here tells one that is not. Each pair's is to come in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail {
+    /// Whose it is.
+    pub from: ClusterId,
+    /// Whom.
+    pub to: ClusterId,
+    /// What.
+    pub message: Between,
+}
+
 /// The dispatchers of one tree. Between two calls nothing is under way among them: what is stored then fits together.
 #[derive(Debug, Clone)]
 pub struct Dispatchers {
@@ -34,6 +45,9 @@ pub struct Dispatchers {
     changed: BTreeSet<ClusterId>,
     /// Of seeds, which hosts must not be able to guess from the names of clusters.
     seeds: ChaCha8Rng,
+    /// What is for others, if this may not be all.
+    mail: Option<Vec<Mail>>,
+    ended: bool,
 }
 
 impl Dispatchers {
@@ -42,8 +56,29 @@ impl Dispatchers {
         let mut seeds = ChaCha8Rng::seed_from_u64(seed);
         let root = ClusterId(seeds.next_u64());
         let first = Dispatcher::root(root, policy, token.clone(), source, seeds.next_u64(), now);
-        let clusters = BTreeMap::from([(root, first)]);
-        Dispatchers { clusters, root, policy, token, changed: BTreeSet::from([root]), seeds }
+        let mut all = Dispatchers::none(root, policy, token, seeds);
+        all.insert(first);
+        all
+    }
+
+    /// A part of a tree, of which nothing is here yet: with [`Dispatchers::adopt`] there is.
+    pub fn part(root: ClusterId, policy: Policy, token: Token, seed: u64) -> Dispatchers {
+        Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed)).in_part()
+    }
+
+    /// The same, while others may run dispatchers of this tree: what is for one that is not here is mail.
+    pub fn in_part(self) -> Dispatchers {
+        Dispatchers { mail: Some(Vec::new()), ..self }
+    }
+
+    fn none(root: ClusterId, policy: Policy, token: Token, seeds: ChaCha8Rng) -> Dispatchers {
+        let (clusters, changed) = (BTreeMap::new(), BTreeSet::new());
+        Dispatchers { clusters, root, policy, token, changed, seeds, mail: None, ended: false }
+    }
+
+    fn insert(&mut self, dispatcher: Dispatcher) {
+        self.changed.insert(dispatcher.id());
+        self.clusters.insert(dispatcher.id(), dispatcher);
     }
 
     /// As they were stored. `None`: the root's is not among them.
@@ -55,11 +90,21 @@ impl Dispatchers {
         now: Nanos,
     ) -> Option<Dispatchers> {
         let root = stored.iter().find(|dispatcher| dispatcher.parent().is_none())?.id();
-        let mut clusters: BTreeMap<_, _> = stored.into_iter().map(|each| (each.id(), each)).collect();
-        clusters.values_mut().for_each(|dispatcher| dispatcher.resume(now));
-        let changed = clusters.keys().copied().collect();
-        let seeds = ChaCha8Rng::seed_from_u64(seed);
-        Some(Dispatchers { clusters, root, policy, token, changed, seeds })
+        let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed));
+        stored.into_iter().for_each(|each| all.adopt(now, each));
+        Some(all)
+    }
+
+    /// One as it was stored, that is run here from now on.
+    pub fn adopt(&mut self, now: Nanos, mut stored: Dispatcher) {
+        stored.resume(now);
+        self.insert(stored);
+    }
+
+    /// One is run elsewhere from now on, from what was stored of it.
+    pub fn let_go_of(&mut self, cluster: ClusterId) {
+        self.clusters.remove(&cluster);
+        self.changed.remove(&cluster);
     }
 
     /// Where hosts come first.
@@ -72,9 +117,9 @@ impl Dispatchers {
         self.clusters.values()
     }
 
-    /// Whether the source has left: there is no tree any more.
+    /// Whether the source has left, as the root's dispatcher here said: there is no tree any more.
     pub fn has_ended(&self) -> bool {
-        !self.clusters.contains_key(&self.root)
+        self.ended
     }
 
     /// Clusters that are not as they were when this was asked last, each with its dispatcher (`None`: it is no more). What
@@ -112,6 +157,29 @@ impl Dispatchers {
         self.carry(now, [cluster])
     }
 
+    /// What is to be carried to those of other processes, stored together with [`Dispatchers::take_changed`].
+    pub fn take_mail(&mut self) -> Vec<Mail> {
+        self.mail.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Mail has come for one that is here.
+    pub fn on_mail(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<Told> {
+        if let Some(dispatcher) = self.clusters.get_mut(&to) {
+            dispatcher.on_cluster(now, from, message);
+            self.changed.insert(to);
+        }
+        self.carry(now, [to])
+    }
+
+    /// Mail of one that is here was for one that is no more.
+    pub fn on_returned(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<Told> {
+        if let Some(dispatcher) = self.clusters.get_mut(&from) {
+            dispatcher.on_undelivered(now, to, message);
+            self.changed.insert(from);
+        }
+        self.carry(now, [from])
+    }
+
     /// When [`Dispatchers::on_time`] is to be called.
     pub fn deadline(&self) -> Nanos {
         self.clusters.values().map(Dispatcher::deadline).min().unwrap_or(Nanos::MAX)
@@ -141,12 +209,15 @@ impl Dispatchers {
                     dispatcher.on_cluster(now, from, message);
                     self.changed.insert(to);
                 }
-                None => {
-                    if let Some(sender) = self.clusters.get_mut(&from) {
-                        sender.on_undelivered(now, to, message);
+                None => match &mut self.mail {
+                    Some(mail) => mail.push(Mail { from, to, message }),
+                    None => {
+                        if let Some(sender) = self.clusters.get_mut(&from) {
+                            sender.on_undelivered(now, to, message);
+                        }
+                        self.collect(now, from, &mut told, &mut queue);
                     }
-                    self.collect(now, from, &mut told, &mut queue);
-                }
+                },
             }
             self.collect(now, to, &mut told, &mut queue);
         }
@@ -166,12 +237,14 @@ impl Dispatchers {
                 Output::Host(host, message) => told.push(Told { cluster: id, host, message }),
                 Output::Cluster(to, message) => queue.push_back((id, to, message)),
                 Output::Found(founding) => {
-                    let (new, seed) = (founding.cluster, self.seeds.next_u64());
+                    let seed = self.seeds.next_u64();
                     let dispatcher = Dispatcher::found(&founding, self.policy, self.token.clone(), seed, now);
-                    self.clusters.insert(new, dispatcher);
-                    self.changed.insert(new);
+                    self.insert(dispatcher);
                 }
-                Output::Ended => drop(self.clusters.remove(&id)),
+                Output::Ended => {
+                    self.clusters.remove(&id);
+                    self.ended |= id == self.root;
+                }
             }
         }
     }

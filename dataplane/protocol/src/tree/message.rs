@@ -53,7 +53,7 @@ pub enum FromHost {
     /// It is there.
     Alive,
     /// Its dispatcher could not be reached for a while, and may have been replaced from what was stored: this is the last order
-    /// that it got, and whether it is carried out. Who is connected to nobody and has no order under way says that it is lost, too.
+    /// that it got, and whether it is carried out. The source has none, and says so whenever it comes. Who is connected to nobody and has no order under way says that it is lost, too.
     Back {
         /// The order's number.
         order: u32,

@@ -3,7 +3,7 @@
 //! | here | is |
 //! |---|---|
 //! | [`Dispatcher`] | the machine that keeps one cluster: who joins, who is below whom, who is moved |
-//! | [`Dispatchers`] | those of a whole tree in one process |
+//! | [`Dispatchers`] | those that one process runs, of a whole tree or a part of it |
 //! | [`Node`] | the machine of a host: takes a stream from its parent, hands it to its children |
 //! | [`policy`] | what the controller decides: thresholds, bounds, who is moved down |
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
@@ -52,7 +52,7 @@ pub mod policy;
 pub use cluster::{Cluster, Member, Up};
 pub use datagram::{Carries, Door};
 pub use dispatcher::{Below, Dispatcher};
-pub use dispatchers::{Dispatchers, Told};
+pub use dispatchers::{Dispatchers, Mail, Told};
 pub use frame::{Begin, Frame, Reason};
 pub use message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};

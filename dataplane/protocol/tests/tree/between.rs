@@ -198,3 +198,28 @@ fn who_is_given_up_for_its_silence_is_told_and_the_last_word_is_that_the_cluster
     let told = outputs(&mut cluster);
     assert!(ended(&told) && told.contains(&Output::Host(FOUNDER, ToHost::Released)), "{told:?}");
 }
+
+/// A cluster that has ended when it is told where its head belongs does not say later that it needs nothing of it.
+#[test]
+fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
+    let mut root = root(2);
+    root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
+    let told = across(&mut root);
+    let (parent, ticket) = attach(&told).expect("an Attach");
+    let message = Between::Attach { to: peer(parent), ticket };
+    root.on_cluster(Nanos::ZERO, PARENT, Between::Returned(Box::new(message)));
+    let forget = Output::Host(parent, ToHost::Forget { child: FOUNDER });
+    assert!(outputs(&mut root).contains(&forget));
+}
+
+/// So the other knows which of its tickets counts, whether or not another of them was taken.
+#[test]
+fn an_earlier_ticket_for_the_same_parent_is_given_back() {
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    let again = Between::Attach { to: peer(HostId(5)), ticket: AGAIN };
+    cluster.on_cluster(Nanos::ZERO, PARENT, again.clone());
+    assert!(outputs(&mut cluster).contains(&free(PARENT, FOUNDED)));
+    cluster.on_cluster(Nanos::ZERO, PARENT, again);
+    assert!(!outputs(&mut cluster).contains(&free(PARENT, AGAIN)), "it counts");
+}

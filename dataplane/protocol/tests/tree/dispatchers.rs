@@ -250,12 +250,37 @@ fn a_dispatcher_that_is_made_again_goes_on_with_its_hosts() {
     assert_eq!(outputs(&mut again), [], "nobody was silent for it");
     let back = |order, attached| FromHost::Back { order, attached };
     again.on_host(later, upper, back(1, true));
-    assert_eq!(outputs(&mut again), []);
+    assert_eq!(places(&mut again), [(lower, upper)], "who may not be expected any more");
     again.on_host(later, lower, back(0, false));
     assert_eq!(places(&mut again), [(lower, upper)], "it never got its order");
     again.on_host(later, HostId(77), back(3, true));
     let told = outputs(&mut again);
     assert!(matches!(&told[..], [Output::Host(HostId(77), ToHost::Refused { .. })]), "{told:?}");
+}
+
+/// What it was told may be lost: whom it is to expect, it would refuse.
+#[test]
+fn who_is_on_the_way_to_a_host_that_comes_back_is_sent_again() {
+    let (mut root, upper, lower) = (root(1), HostId(1), HostId(2));
+    for (host, parents) in [(upper, vec![SOURCE]), (lower, vec![SOURCE, upper])] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
+        for parent in parents {
+            root.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(parent, Nanos::from_millis(1))]));
+        }
+    }
+    outputs(&mut root);
+    let back = |order| FromHost::Back { order, attached: true };
+    root.on_host(Nanos::ZERO, SOURCE, back(0));
+    assert_eq!(places(&mut root), [(upper, SOURCE)], "and the source expects it");
+    attached(&mut root, upper, 2);
+    outputs(&mut root);
+    root.on_host(Nanos::ZERO, upper, back(2));
+    let told = outputs(&mut root);
+    let expect = |output: &Output| matches!(output, Output::Host(host, ToHost::Expect { child, .. }) if (*host, *child) == (upper, lower));
+    assert!(told.iter().any(expect), "{told:?}");
+    attached(&mut root, lower, 2);
+    root.on_host(Nanos::ZERO, upper, back(2));
+    assert_eq!(outputs(&mut root), [], "all are there");
 }
 
 #[test]

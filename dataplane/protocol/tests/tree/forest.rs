@@ -150,7 +150,7 @@ impl Forest {
         self.queues.retain(|pair, _| !with_host(pair));
         for (host, (order, done)) in self.hosts_of(id) {
             match order {
-                0 if host == SOURCE => {}
+                0 if host == SOURCE => self.say(host, FromHost::Back { order: 0, attached: true }),
                 0 => self.ask(host),
                 order => {
                     self.say(host, FromHost::Back { order, attached: done });

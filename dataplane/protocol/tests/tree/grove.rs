@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use groupflow_protocol::tree::{
-    Action, Begin, Carries, ClusterId, ConnId, Dispatcher, Dispatchers, Door, FromHost, HostId, Join, Node,
-    NodeConfig, Peer, Policy, Read, RefusalCode, ToHost, Told,
+    Action, Begin, Carries, ClusterId, ConnId, Door, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy,
+    Read, RefusalCode, ToHost, Told,
 };
 use groupflow_protocol::Nanos;
 
 use super::forest::{token, SOURCE};
+use super::parts::Parts;
 
 /// What a connection's sockets hold.
 const SOCKET: usize = 3000;
@@ -77,7 +78,7 @@ pub struct Grove {
     pub now: Nanos,
     pub nodes: BTreeMap<HostId, Reader>,
     pub written: u64,
-    pub dispatchers: Dispatchers,
+    pub dispatchers: Parts,
     /// Hosts that were sent from one cluster to another.
     pub redirected: usize,
     /// How often the dispatchers were replaced.
@@ -126,9 +127,14 @@ fn reader(node: Node, cluster: ClusterId, place: u64, capacity: u16) -> Reader {
 
 impl Grove {
     pub fn new(config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
+        Grove::in_parts(1, config, policy, capacity)
+    }
+
+    /// Its dispatchers are run by so many processes.
+    pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
         let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
         let source = Node::source(NodeConfig { host: SOURCE, ..config });
-        let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
+        let dispatchers = Parts::new(count, policy, &join);
         let source = reader(source, dispatchers.root(), MIDDLE, capacity);
         Grove {
             now: Nanos::ZERO,
@@ -206,7 +212,12 @@ impl Grove {
         for down in self.orders.drain(..orders).collect::<Vec<_>>() {
             self.obey(down);
         }
-        told + orders > 0
+        let mut mail = 0;
+        while let Some(told) = (mail < most).then(|| self.dispatchers.on_mail(self.now)).flatten() {
+            self.collect(told);
+            mail += 1;
+        }
+        told + orders + mail > 0
     }
 
     /// What one host was told or tells next is there before all else.
@@ -258,17 +269,13 @@ impl Grove {
     /// The dispatchers die, and are made again from what was stored of them: what they and the hosts said to each other is lost.
     pub fn replace(&mut self) {
         self.replaced += 1;
-        let stored = self.dispatchers.iter().map(|each| serde_json::to_string(each).expect("JSON"));
-        let stored: Vec<Dispatcher> =
-            stored.map(|text| serde_json::from_str(&text).expect("the same")).collect();
         // Else there would be two of each name.
-        let seed = 1 + self.replaced as u64;
-        let again = Dispatchers::resume(stored, self.policy, token(), seed, self.now);
-        self.dispatchers = again.expect("the root's");
+        self.dispatchers.replace(self.now, 100 * self.replaced as u64);
         let lost: Vec<Up> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
         self.told.extend(lost);
         self.orders.clear();
         let root = self.dispatchers.root();
+        self.tell(SOURCE, FromHost::Back { order: 0, attached: true });
         for host in self.nodes.keys().copied().filter(|&host| host != SOURCE).collect::<Vec<_>>() {
             let Reader { order, attached, ref node, .. } = self.nodes[&host];
             let parent = node.parent();
@@ -528,8 +535,7 @@ impl Grove {
                 self.act(host);
             }
         }
-        let told =
-            if self.dispatchers.deadline() <= now { self.dispatchers.on_time(now) } else { Vec::new() };
+        let told = self.dispatchers.on_time(now);
         self.collect(told);
         let root = self.dispatchers.root();
         let due = |found: &Reader| found.again.is_some_and(|again| again <= now);

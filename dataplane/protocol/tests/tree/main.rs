@@ -8,5 +8,6 @@ mod edges;
 mod forest;
 mod grove;
 mod hostile;
+mod parts;
 mod placing;
 mod streaming;

@@ -15,6 +15,8 @@ use crate::tree::shared::Shared;
 /// Who was refused tries again after so long, so often.
 const AGAIN: Duration = Duration::from_millis(300);
 const ATTEMPTS: u32 = 40;
+/// Dispatchers that say nothing for so many of their signs of life are not there.
+const SIGNS_MISSED: u32 = 4;
 
 impl Host<'_> {
     pub(super) fn on_refusal(&mut self, code: RefusalCode, text: &str) -> Result<(), AgentError> {
@@ -67,7 +69,8 @@ impl Host<'_> {
         for said in self.control.work(self.now, &mut self.poller)? {
             match said {
                 Said::Connected => {
-                    let hello = json!({"join": self.card(), "key": format!("{:032x}", self.key), "source": self.source});
+                    let (key, lost) = (format!("{:032x}", self.key), self.control.failed());
+                    let hello = json!({"join": self.card(), "key": key, "source": self.source, "lost": lost});
                     self.control.say(&json!({"hello": hello}));
                     self.control.work(self.now, &mut self.poller)?;
                 }
@@ -81,6 +84,12 @@ impl Host<'_> {
     fn on_line(&mut self, mut line: Value) -> Result<(), AgentError> {
         if let Some(welcome) = line.get_mut("welcome") {
             return self.on_welcome(welcome.take());
+        }
+        if let Some(elsewhere) = line.get("elsewhere") {
+            if let Ok(address) = serde_json::from_value(elsewhere["at"].clone()) {
+                self.control.go_to(self.now, &mut self.poller, address);
+            }
+            return Ok(());
         }
         if let Some(refusal) = line.get("refused") {
             let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
@@ -119,6 +128,12 @@ impl Host<'_> {
         if !self.args.secure.plain {
             self.shared = Some(Shared::parse(&welcome["identity"])?);
         }
+        if let Ok(others) = serde_json::from_value::<Vec<SocketAddrV4>>(welcome["dispatchers"].take()) {
+            self.control.know(&others);
+        }
+        self.control.is_welcome();
+        let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
+        self.control.expect_signs(signs.map(|every| SIGNS_MISSED * every));
         let before = self.root.replace(root);
         if before.is_some_and(|before| before != root) {
             let cure = "start it again to be in the new tree";
@@ -126,10 +141,13 @@ impl Host<'_> {
         }
         if self.source {
             self.cluster = Some(root);
+            self.tell(&FromHost::Back { order: 0, attached: true });
         } else if self.node.is_leaving() {
             self.tell(&FromHost::Leave);
         } else if self.order == 0 {
-            self.join(Some(root));
+            // It may have been sent to a cluster, and then here, where that cluster's dispatcher is.
+            self.again = None;
+            self.join(self.cluster.or(self.root));
         } else {
             self.tell(&FromHost::Back { order: self.order, attached: self.attached });
             let under_way = self.edges.values().any(|edge| !edge.connected);

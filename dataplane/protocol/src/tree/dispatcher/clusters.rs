@@ -329,6 +329,14 @@ impl Dispatcher {
         }
     }
 
+    /// Heads that were sent to this host, and have not said that they are there, are sent again.
+    pub(super) fn attach_again(&mut self, host: HostId) {
+        let under_way = |cluster: &ClusterId| self.below.get(cluster).is_some_and(|b| b.awaited.is_some());
+        for cluster in self.below_of(Some(host)).into_iter().filter(under_way).collect::<Vec<_>>() {
+            self.attach_to(cluster, host);
+        }
+    }
+
     /// Heads for which there was nobody may find one now.
     pub(super) fn attach_waiting(&mut self, now: Nanos) {
         for cluster in self.below_of(None) {

@@ -25,8 +25,14 @@ impl Dispatcher {
         if let Above::Attached(by, peer, ticket) = self.above {
             let new = Outside { by, ticket, parent: peer.host, head };
             let same = |old: &Outside| (old.by, old.parent, old.head) == (by, new.parent, head);
-            self.outside.retain(|old| !same(old));
+            let (old, others): (Vec<Outside>, Vec<Outside>) =
+                self.outside.iter().partition(|outside| same(outside));
+            self.outside = others;
             self.outside.push(new);
+            // The new one stands for them.
+            for Outside { ticket, .. } in old.into_iter().filter(|old| old.ticket != ticket) {
+                self.out.push_back(Output::Cluster(by, Between::Free(ticket)));
+            }
         }
     }
 

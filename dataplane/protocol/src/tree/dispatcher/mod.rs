@@ -302,6 +302,9 @@ impl Dispatcher {
     }
 
     fn on_returned(&mut self, now: Nanos, to: ClusterId, message: Between) {
+        if let Between::Attach { ticket, .. } = message {
+            self.on_free(to, Some(ticket));
+        }
         if self.ended {
             return self.hand_over_again(to, message);
         }

@@ -53,7 +53,9 @@ impl Dispatcher {
             return self.refuse(host, RefusalCode::Ended, format!("{host} is not in {} any more", self.id));
         };
         let (up, latency, knows) = (member.up, member.latency, member.order == order);
-        if self.is_source(member) {
+        let is_source = self.is_source(member);
+        self.expect_again(host);
+        if is_source {
             return;
         }
         match (knows, attached) {
@@ -63,6 +65,16 @@ impl Dispatcher {
             _ => {}
         }
         self.retry(now);
+    }
+
+    /// A host may not know who was sent to it.
+    fn expect_again(&mut self, host: HostId) {
+        let under_way = |child: &HostId| self.tree.get(*child).is_some_and(|member| !member.attached);
+        for child in self.tree.children(host).filter(under_way).collect::<Vec<_>>() {
+            let latency = self.tree.get(child).map_or(self.policy.threshold, |member| member.latency);
+            self.order(child, Up::Host(host), latency);
+        }
+        self.attach_again(host);
     }
 
     /// A host is connected to nobody: it is put elsewhere.

@@ -1,0 +1,72 @@
+"""A connection of a host, or of a program that asks, to the dispatchers: a JSON object a line."""
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+log = logging.getLogger(__name__)
+
+LINE = 64 << 10
+"""bytes of a line at most"""
+_UNREAD = 1 << 20
+"""bytes that a host has not read: with more, it is let go"""
+_LAST_SECONDS = 1.0
+
+
+@dataclass(eq=False)
+class Connection:
+    """A connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    name: str = ""
+    cluster: str = ""
+    """whose dispatcher it spoke to last"""
+    joins: int = 0
+    """as it said last"""
+    lost: frozenset[str] = frozenset()
+    """processes that it does not reach"""
+    held: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    """what it said for one of those, until another goes on for that: cluster, joins, message"""
+    waits_until: float = 0.0
+    welcome: bool = False
+    """it was told that it is; the first that it hears"""
+    over: bool = False
+    dropped: bool = False
+    """it is not gone: it comes back, here or to another process"""
+    counted: int | None = None
+    """hosts in the tree, as it was told"""
+
+    @property
+    def address(self) -> str:
+        """It comes from there."""
+        return str(self.writer.get_extra_info("peername")[0])
+
+    def say(self, line: dict[str, Any]) -> None:
+        if self.writer.transport.get_write_buffer_size() > _UNREAD:
+            log.warning("host=%s reads nothing: it is let go", self.name)
+            self.writer.transport.abort()
+        elif not self.writer.is_closing():
+            self.writer.write(json.dumps(line).encode() + b"\n")
+
+    def refuse(self, code: str, text: str) -> None:
+        """The last word; what it says besides is not heard. It is given time to read that and to close."""
+        if not self.over:
+            self.over = True
+            self.say({"refused": {"code": code, "text": text}})
+            asyncio.get_running_loop().call_later(_LAST_SECONDS, self.writer.close)
+
+    async def line(self) -> dict[str, Any] | None:
+        """The next; None: there is none. Raises ValueError."""
+        try:
+            line = await self.reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError:
+            return None
+        except asyncio.LimitOverrunError:
+            raise ValueError(f"longer than {LINE} bytes") from None
+        form = json.loads(line)
+        if not isinstance(form, dict):
+            raise ValueError("no object")
+        return cast("dict[str, Any]", form)

@@ -1,0 +1,179 @@
+"""Which process runs which cluster's dispatcher, as a tree's processes tell each other through the store.
+
+| key, below `trees/NAME/` | value |
+|---|---|
+| `run/source` | `{"host": …, "root": …}`, once there is a source |
+| `run/processes/ID` | a process: `{"address": …, "attached": …, "beat": …}`; the last goes up |
+| `run/owners/CLUSTER` | the process that runs its dispatcher |
+| `run/mail/TO/NUMBER/FROM` | what a dispatcher tells one of another process, until that has taken it |
+| `clusters/CLUSTER` | the dispatcher as it was when it last told anybody anything |
+| `hosts/HOST` | what a host proves its name by |
+| `identity` | the tree's certificate and key |
+
+A process whose beat stands still for the lease is taken for dead, and another takes over its clusters. It may
+live: whatever it wants to store expects that its clusters are its own, and nobody is told what is not stored.
+"""
+
+import json
+import secrets
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from groupflow.store.interface import Store, Transaction, Writes
+
+
+class SupersededError(Exception):
+    """Another process runs what this one did, or will: nothing was stored."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """As it says of itself."""
+
+    address: str
+    """where hosts connect to, IP:PORT; 0.0.0.0: the address that they are connected to already"""
+    attached: int
+    """hosts of its clusters that have a parent, and the source if that is one of them"""
+    beat: int
+
+    def to_json(self) -> str:
+        return json.dumps({"address": self.address, "attached": self.attached, "beat": self.beat})
+
+    @staticmethod
+    def from_json(text: str) -> "Process":
+        form: dict[str, Any] = json.loads(text)
+        return Process(str(form["address"]), int(form["attached"]), int(form["beat"]))
+
+
+class Shares:
+    """One process's view. What is written here is seen in the view at once, by `wrote`."""
+
+    def __init__(self, store: Store, prefix: str, lease: float) -> None:
+        """`lease`: seconds."""
+        self._store = store
+        self._prefix = prefix + "run/"
+        self._lease = lease
+        self._version: int | None = None
+        self._told: dict[str, tuple[str, float]] = {}
+        """what processes said last, and since when"""
+        self._number = 0
+        self._beaten = 0.0
+        self.me = ""
+        self.own = Process("", 0, 0)
+        self.source: dict[str, str] | None = None
+        self.processes: dict[str, Process] = {}
+        self.owners: dict[str, str] = {}
+        self.mail: dict[str, str] = {}
+        """by key, in order"""
+
+    def key(self, *parts: str) -> str:
+        return self._prefix + "/".join(parts)
+
+    async def enter(self, address: str) -> None:
+        """Is one of the processes from now on, a new one. Raises StoreError."""
+        self.me, self._version = secrets.token_hex(8), None
+        self.own = Process(address, 0, 0)
+        await self._store.commit(Transaction({self.key("processes", self.me): self.own.to_json()}))
+        self._beaten = time.monotonic()
+
+    async def look(self) -> bool:
+        """Whether anything may have changed. Raises StoreError, and ValueError for what is no tree."""
+        version, dead = await self._store.version(), self.dead
+        if version != self._version:
+            self._version = version
+            stored = await self._store.items(self._prefix)
+            self.source, self.processes, self.owners, self.mail = None, {}, {}, {}
+            for key, value in stored.items():
+                self._read(key.removeprefix(self._prefix), value)
+            now = time.monotonic()
+            told = {process: said.to_json() for process, said in self.processes.items()}
+            before = self._told
+            self._told = {
+                process: before[process] if before.get(process, ("",))[0] == text else (text, now)
+                for process, text in told.items()
+            }
+            return True
+        return bool(dead)
+
+    def _read(self, key: str, value: str) -> None:
+        kind, _, name = key.partition("/")
+        match kind:
+            case "source":
+                self.source = json.loads(value)
+            case "processes":
+                self.processes[name] = Process.from_json(value)
+            case "owners":
+                self.owners[name] = value
+            case "mail":
+                self.mail[key] = value
+                self._number = max(self._number, int(name.split("/")[1]))
+            case _:
+                raise ValueError(f"stored: {key}: this version knows no such key")
+
+    @property
+    def dead(self) -> set[str]:
+        """Processes of which nothing is heard any more, or that were where this one is now."""
+        late = time.monotonic() - self._lease
+        return {
+            process
+            for process, said in self.processes.items()
+            if process != self.me and (self._told[process][1] < late or said.address == self.own.address)
+        }
+
+    @property
+    def living(self) -> dict[str, Process]:
+        """Of all processes; this one is one of them."""
+        dead = self.dead
+        return {name: process for name, process in self.processes.items() if name not in dead}
+
+    def orphans(self) -> dict[str, str]:
+        """Clusters whose process is dead or no more, with that process."""
+        living = self.living
+        return {cluster: owner for cluster, owner in self.owners.items() if owner not in living}
+
+    def least(self) -> str:
+        """The process that has fewest clusters; this one rather than another that has as few."""
+        counts = dict.fromkeys(self.living, 0) | {self.me: 0}
+        for owner in self.owners.values():
+            if owner in counts:
+                counts[owner] += 1
+        return min(counts, key=lambda name: (counts[name], name != self.me, name))
+
+    def mail_key(self, sender: str, to: str) -> str:
+        """Of the next: behind all that there was when the sender's dispatcher came here."""
+        self._number += 1
+        return self.key("mail", to, f"{self._number:020}", sender)
+
+    def beat(self, attached: int) -> Writes:
+        """What is to be written to be taken for alive; nothing, if that was done just now."""
+        now = time.monotonic()
+        if attached == self.own.attached and now < self._beaten + self._lease / 4:
+            return {}
+        self._beaten = now
+        said = replace(self.own, attached=attached, beat=self.own.beat + 1)
+        return {self.key("processes", self.me): said.to_json()}
+
+    def alive(self) -> Writes:
+        """What is expected to be stored by who was not taken for dead."""
+        return {self.key("processes", self.me): self.own.to_json()}
+
+    async def write(self, writes: Writes, expect: Writes) -> None:
+        """Raises SupersededError, StoreError."""
+        if not await self._store.commit(Transaction(writes, {**expect, **self.alive()})):
+            raise SupersededError
+        for key, value in writes.items():
+            kind, _, name = key.removeprefix(self._prefix).partition("/")
+            match kind, value:
+                case "owners", None:
+                    self.owners.pop(name, None)
+                case "owners", str():
+                    self.owners[name] = value
+                case "processes", None:
+                    self.processes.pop(name, None)
+                case "processes", str():
+                    self.processes[name] = Process.from_json(value)
+                    self._told[name] = value, time.monotonic()
+                    self.own = self.processes[name] if name == self.me else self.own
+                case _:
+                    pass
