@@ -170,8 +170,8 @@ pub enum Between {
         /// What is known of it; the latency is from your head to its.
         below: Below,
     },
-    /// To a parent: I am below another.
-    Left,
+    /// To a parent: I am below another, by the move with this number. It may have me again by a later one.
+    Left(u32),
     /// To the parent: nobody of my cluster can serve that one or has what it needs next, or there are too many. It is kept, also beyond
     /// `Policy::max_clusters`: who passed it on again might get it back for ever.
     GiveBack {

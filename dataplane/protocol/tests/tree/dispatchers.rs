@@ -159,11 +159,25 @@ fn of_two_clusters_that_say_they_have_one_the_later_has_it() {
     outputs(&mut cluster);
     let adopted = |moves| Between::Adopted { head: peer(FOUNDER), moves };
     cluster.on_cluster(Nanos::ZERO, second, adopted(2));
-    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(PARENT, Between::Left)]));
+    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(PARENT, Between::Left(2))]));
     cluster.on_cluster(Nanos::ZERO, first, adopted(1));
-    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(first, Between::Left)]));
+    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(first, Between::Left(2))]));
     cluster.on_undelivered(Nanos::ZERO, second, head(FOUNDER, 2));
     assert_eq!(across(&mut cluster), [(ROOT, head(FOUNDER, 2))]);
+}
+
+/// What it said when it was given away may come after it was given back.
+#[test]
+fn a_cluster_that_came_back_is_not_lost_by_an_earlier_farewell() {
+    let mut root = root(8);
+    let back = Between::Vanished(vec![(ClusterId(11), moved(11, 2))]);
+    root.on_cluster(Nanos::ZERO, ClusterId(99), back);
+    let has = |root: &Dispatcher| root.below().any(|(id, _)| id == ClusterId(11));
+    assert!(has(&root));
+    root.on_cluster(Nanos::ZERO, ClusterId(11), Between::Left(1));
+    assert!(has(&root));
+    root.on_cluster(Nanos::ZERO, ClusterId(11), Between::Left(2));
+    assert!(!has(&root));
 }
 
 /// Until then the other's hosts may be connected to hosts of the one that would be put below it.

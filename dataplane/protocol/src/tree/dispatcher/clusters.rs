@@ -149,7 +149,8 @@ impl Dispatcher {
     pub(super) fn on_adopted(&mut self, now: Nanos, from: ClusterId, believed: Peer, moves: u32) {
         if let Some(before) = self.parent().filter(|&before| before != from) {
             let late = moves <= self.moves;
-            self.out.push_back(Output::Cluster(if late { from } else { before }, Between::Left));
+            let left = Between::Left(moves.max(self.moves));
+            self.out.push_back(Output::Cluster(if late { from } else { before }, left));
             if late {
                 return;
             }
@@ -400,6 +401,13 @@ impl Dispatcher {
         self.lose_cluster(now, from);
         for (cluster, below) in clusters {
             self.on_adopt(now, cluster, Below { latency: latency + below.latency, ..below }, true);
+        }
+    }
+
+    /// A cluster that was below this one is elsewhere, if it did not come back since.
+    pub(super) fn on_left(&mut self, now: Nanos, from: ClusterId, moves: u32) {
+        if !self.below.get(&from).is_some_and(|below| below.moves > moves) {
+            self.lose_cluster(now, from);
         }
     }
 

@@ -263,7 +263,7 @@ impl Dispatcher {
                 let message = Between::Returned(Box::new(message));
                 self.out.push_back(Output::Cluster(from, message));
             }
-            (Between::Left, false) => self.lose_cluster(now, from),
+            (Between::Left(moves), false) => self.on_left(now, from, moves),
             (message, false) => self.on_known(now, from, message),
         }
     }
@@ -285,7 +285,7 @@ impl Dispatcher {
             Between::Lower(_) => self.on_lower(now, from),
             Between::Adopted { head, moves } => self.on_adopted(now, from, head, moves),
             Between::Adopt { cluster, below } => self.on_adopt(now, cluster, below, true),
-            Between::Left | Between::Free(_) | Between::Returned(_) => {}
+            Between::Left(_) | Between::Free(_) | Between::Returned(_) => {}
             Between::Dissolve => self.on_dissolve(from),
             Between::GiveBack { cluster, below } => self.on_adopt(now, cluster, below, false),
             Between::Vanished(clusters) => self.on_vanished(now, from, clusters),
