@@ -219,9 +219,13 @@ mod tests {
         rig.kept = None;
         rig.until(|told| told > 10_000);
         rig.kept = Some(8_000);
+        // A window may be told that is small for what was not read yet, and says nothing of the clamp.
+        let until = Instant::now() + Duration::from_secs(10);
+        while option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known") != 8_000 {
+            rig.until(|_| true);
+            assert!(Instant::now() < until, "the clamp stays where it was moved to");
+        }
         rig.until(|told| told < 10_000);
-        let clamp = option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
-        assert_eq!(clamp, 8_000);
     }
 
     #[test]
