@@ -39,7 +39,7 @@ class Host:
         self.lost: list[str] = []
         """addresses of processes that it did not reach"""
         self.expected: set[str] = set()
-        self.join = {
+        self.join: dict[str, Any] = {
             "peer": {"host": self.name, "address": f"127.0.0.1:{4000 + number}"},
             "router": None,
             "capacity": 2,
@@ -239,6 +239,10 @@ async def test_who_may_not_be_there_is_refused(host: Host, code: str) -> None:
         b'{"cluster": "zz", "joins": 1, "say": "alive"}\n',
         b'{"cluster": "1", "joins": 1, "say": "rubbish"}\n',
         b'{"cluster": "1", "joins": "x", "say": "alive"}\n',
+        b'{"cluster": "1", "joins": 1e999, "say": "alive"}\n',
+        b"[" * 60_000 + b"\n",
+        b'{"cluster": "1", "joins": 1, "say": "leave", "what": "\\ud800"}\n',
+        b'{"cluster": "\\ud800", "joins": 1, "say": "alive"}\n',
         b"x" * 70_000 + b"\n",
     ],
 )
@@ -255,6 +259,29 @@ async def test_what_makes_no_sense_costs_its_host_the_connection_and_nobody_else
             good.told.clear()
             good.say("lost", {"order": good.order, "gone": False})
             await until(lambda: any(line.get("say") == "place" for line in good.told))
+
+
+@pytest.mark.parametrize("name", ["zzz", "0a", "\ud800", "A", "", "12345678901234567", 5, None])
+async def test_a_host_has_one_name_and_it_is_a_number(name: Any) -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        source, good = await grove(service, 1)
+        async with running(source, good):
+            bad = Host(9)
+            bad.join = bad.join | {"peer": {"host": name, "address": "127.0.0.1:4009"}}
+            assert (await bad.connect(service.port))["refused"]["code"] == "bad_message"
+            await until(lambda: settled(service, 2))
+
+
+@pytest.mark.parametrize("line", [b"[" * 60_000 + b"\n", b'{"hello": []}\n', b'{"hello": {"join": 1}}\n'])
+async def test_what_a_stranger_says_costs_nobody_else_anything(line: bytes) -> None:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        source, good = await grove(service, 1)
+        async with running(source, good):
+            reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
+            writer.write(line)
+            assert b"bad_message" in await reader.readline()
+            writer.close()
+            await until(lambda: settled(service, 2))
 
 
 async def test_hosts_know_the_service_by_its_certificate_and_are_given_it() -> None:

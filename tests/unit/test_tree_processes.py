@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 
 from groupflow.store.interface import StoreError, Transaction
 from groupflow.store.memory import MemoryStore
+from groupflow.tree.forest import Forest
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 from tests.unit.test_tree_dispatch import OPTIONS, Host, until
 
+PREFIX = "trees/tree/run/"
 APART = replace(OPTIONS, threshold_ms=0, patience_ms=3000, lease=0.4)
 """each host founds a cluster, and a process that says nothing for a moment is replaced"""
 
@@ -177,7 +180,7 @@ class Lab:
             task.cancel()
 
     async def stored(self, what: str) -> dict[str, str]:
-        prefix = f"trees/tree/run/{what}/"
+        prefix = f"{PREFIX}{what}/"
         stored = await self.store.items(prefix)
         return {key.removeprefix(prefix): value for key, value in stored.items()}
 
@@ -289,7 +292,7 @@ async def test_one_that_is_forgotten_goes_on_with_its_own_hosts() -> None:
         await subject.grow(4)
         orders = [host.order for host in subject.hosts]
         (name,) = await subject.stored("processes")
-        await subject.store.commit(Transaction({f"trees/tree/run/processes/{name}": None}))
+        await subject.store.commit(Transaction({f"{PREFIX}processes/{name}": None}))
         (process,) = subject.processes
         await until(lambda: "superseded" in process.events)
         await until(lambda: process.service.connected == 5)
@@ -297,3 +300,54 @@ async def test_one_that_is_forgotten_goes_on_with_its_own_hosts() -> None:
         await until(subject.attached)
         assert [host.order for host in subject.hosts[:-1]] == orders
         assert "ended" not in process.events
+
+
+async def test_many_that_come_at_once_are_told_apart() -> None:
+    async with lab(2) as subject:
+        await subject.host(source=True)
+        await asyncio.gather(*(subject.host() for _ in range(16)))
+        await until(subject.attached)
+        assert [process.events.count("superseded") for process in subject.processes] == [0, 0]
+
+
+async def test_a_tree_that_was_not_cleared_away_does_not_hold_up_the_next() -> None:
+    async with lab(1) as subject:
+        source = await subject.grow(3)
+        (process,) = subject.processes
+        commit = process.store.commit
+
+        async def breaks(transaction: Transaction) -> bool:
+            done = await commit(transaction)
+            if done and f"{PREFIX}source" in transaction.writes:
+                process.kill()  # the end is stored, and nothing after it
+            return done
+
+        process.store.commit = breaks
+        source.say("leave")
+        await until(lambda: not process.store.alive)
+        subject.processes.clear()
+        for host in subject.hosts:
+            host.ended = True
+        subject.hosts.clear()
+        await subject.serve()
+        await subject.grow(3)
+        assert len(await subject.stored("owners")) == 4
+
+
+async def test_what_is_not_stored_yet_is_not_undone_by_what_is() -> None:
+    store, options = MemoryStore(), replace(APART, max_members=1)
+    forest = await Forest.open(store, options, time.monotonic_ns)
+    await forest.enter("127.0.0.1:1")
+    source, host = Host(1, source=True), Host(2)
+    await forest.begin(source.join)
+    assert forest.root
+    join = json.dumps({"say": "join", "what": host.join})
+    ((cluster, name, probe),) = forest.hear(forest.root, host.name, join)
+    far = [[peer["host"], 1_000_000] for peer in json.loads(probe)["what"]]
+    told = forest.hear(cluster, name, json.dumps({"say": "measured", "what": far}))
+    assert any("redirect" in message for _, _, message in told), "it founds a cluster"
+    # Another process stores something, which is looked at.
+    assert await store.commit(Transaction({"another": "1"}))
+    await forest.look()
+    await forest.save()
+    assert len(await store.items(f"{PREFIX}owners/")) == 2

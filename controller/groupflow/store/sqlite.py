@@ -29,12 +29,13 @@ _Result = TypeVar("_Result")
 class _Job(NamedTuple):
     work: Callable[[sqlite3.Connection], object]
     future: "asyncio.Future[Any]"
+    writes: bool
 
 
 class _Done(NamedTuple):
     future: "asyncio.Future[Any]"
     result: object
-    error: sqlite3.Error | None
+    error: sqlite3.Error | ValueError | None
 
 
 class SqliteStore:
@@ -77,7 +78,7 @@ class SqliteStore:
         return await self._do(work)
 
     async def commit(self, transaction: Transaction) -> bool:
-        done = await self._do(lambda database: _commit(database, transaction))
+        done = await self._do(lambda database: _commit(database, transaction), writes=True)
         if done:
             self._watchers.tell(transaction.writes)
         return done
@@ -97,10 +98,10 @@ class SqliteStore:
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+    async def _do(self, work: Callable[[sqlite3.Connection], _Result], *, writes: bool = False) -> _Result:
         done: asyncio.Future[object] = self._loop.create_future()
         try:
-            self._jobs.put_nowait(_Job(work, done))
+            self._jobs.put_nowait(_Job(work, done, writes))
         except queue.Full:
             raise StoreError(f"{self._path}: {_BACKLOG} writes wait already; the disk is too slow") from None
         try:
@@ -135,7 +136,8 @@ class SqliteStore:
         """Carries out jobs in one commit. False: it was told to end."""
         todo = [job for job in jobs if job is not None]
         try:
-            database.execute("BEGIN IMMEDIATE")
+            # Who only reads waits for nobody.
+            database.execute("BEGIN IMMEDIATE" if any(job.writes for job in todo) else "BEGIN")
             done = [_attempt(database, job) for job in todo]
             database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -166,7 +168,7 @@ def _attempt(database: sqlite3.Connection, job: _Job) -> _Done:
     database.execute("SAVEPOINT job")
     try:
         result = job.work(database)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, ValueError) as error:  # ValueError: text that is no Unicode
         database.execute("ROLLBACK TO job")
         return _Done(job.future, None, error)
     finally:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -13,6 +14,14 @@ LINE = 64 << 10
 _UNREAD = 1 << 20
 """bytes that a host has not read: with more, it is let go"""
 _LAST_SECONDS = 1.0
+_NAME = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
+
+
+def host_name(name: object) -> str:
+    """A host has one name, and no other is the same. Raises ValueError."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise ValueError("a host's name is 1 to 16 hexadecimal digits, not 0 first")
+    return name
 
 
 @dataclass(eq=False)

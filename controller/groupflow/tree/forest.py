@@ -145,22 +145,28 @@ class Forest:
         policy, token = self._options.policy(), self._options.token
         made = TreeDispatchers(policy, token, json.dumps(join), secrets.randbits(64), self._clock())
         shares, source = self._shares, {"host": join["peer"]["host"], "root": made.root}
-        writes = {shares.key("source"): json.dumps(source), shares.key("owners", made.root): shares.me}
+        old = (self._prefix + "clusters/", shares.key("owners/"), shares.key("mail/"))
+        stored = await self._store.items(self._prefix)
+        writes: dict[str, str | None] = {key: None for key in stored if key.startswith(old)}
+        writes |= {shares.key("source"): json.dumps(source), shares.key("owners", made.root): shares.me}
         for cluster, state in made.take_changed().items():
-            writes[f"{self._prefix}clusters/{cluster}"] = state or ""
+            writes[f"{self._prefix}clusters/{cluster}"] = state
         if await self._store.commit(Transaction(writes, {shares.key("source"): None})):
-            shares.source, shares.owners[made.root] = source, shares.me
+            shares.source, shares.owners = source, {made.root: shares.me}
+            shares.mail.clear()
             self._dispatchers, self.source, self.root = made, source["host"], source["root"]
 
     async def look(self) -> Told:
         """What other processes have done, and what comes of it."""
+        # What is stored is older than what is not: it would be done twice, or undone.
+        told = await self.save() if self._shares.me else []
         if not await self._shares.look():
-            return []
+            return told
         self._follow()
         if self._dispatchers is None:
-            return []
+            return told
         await self._adopt(self._dispatchers)
-        return self._take_mail(self._dispatchers)
+        return told + self._take_mail(self._dispatchers)
 
     def _follow(self) -> None:
         """Another process may have had the source, or its end."""
@@ -195,7 +201,8 @@ class Forest:
         for cluster, owner in shares.owners.items():
             if owner == shares.me and cluster not in present:
                 stored = await self._store.get(f"{self._prefix}clusters/{cluster}")
-                here.adopt(self._clock(), stored or "")
+                if stored is not None:  # else the tree has ended meanwhile
+                    here.adopt(self._clock(), stored)
 
     def _take_mail(self, here: TreeDispatchers) -> Told:
         told: Told = []
@@ -260,6 +267,8 @@ class Forest:
                 given += [cluster] if shares.owners[cluster] != shares.me else []
             elif state is None:
                 self._writes[where] = None
+            if state is None and cluster == self.root:
+                self._writes[shares.key("source")] = None
             self._writes[f"{self._prefix}clusters/{cluster}"] = state
         return told, expect, given
 

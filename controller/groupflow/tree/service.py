@@ -20,14 +20,16 @@ import logging
 import os
 import secrets
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from socket import AF_INET
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from groupflow.store.interface import Store
 from groupflow.tree.answers import Answers
-from groupflow.tree.connection import LINE, Connection
+from groupflow.tree.connection import LINE, Connection, host_name
 from groupflow.tree.errors import TreeError
 from groupflow.tree.forest import Forest, Told
 from groupflow.tree.options import DispatchOptions
@@ -37,8 +39,12 @@ log = logging.getLogger(__name__)
 
 _HELLO_SECONDS = 10.0
 _EVENTS = 1024
+_MOST_HELD = 30.0
 _HELD = 16
 """lines of a host that wait for another process"""
+
+_NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""what comes of lines that make none"""
 
 _Event: TypeAlias = Callable[[], Awaitable[Told]]
 
@@ -134,7 +140,7 @@ class Dispatch:
             await self._serve(host)
         except (OSError, asyncio.IncompleteReadError) as error:
             log.debug("host=%s lost: %s", host.name, error)
-        except (ValueError, KeyError, TypeError) as error:
+        except _NONSENSE as error:
             text = f"a line makes no sense: {error}".replace("\n", " ")
             self._on_event("refused", {"host": host.name, "text": text})
             host.refuse("bad_message", text)
@@ -177,7 +183,7 @@ class Dispatch:
     async def _greet(self, host: Connection, hello: dict[str, Any]) -> bool:
         """Whether the host may be here."""
         join, key = hello["join"], str(hello["key"])
-        name = str(join["peer"]["host"])
+        name = host_name(join["peer"]["host"])
         if not self._is_token(join["token"]):
             host.refuse("wrong_token", "the token is another one")
         elif not await self.forest.knows(name, key):
@@ -252,6 +258,7 @@ class Dispatch:
                     host.held.append((cluster, joins, message))
             else:
                 host.say({"elsewhere": {"at": address}})
+                host.dropped = True  # what else it says it says there
             return told
         try:
             told += self.forest.hear(cluster, host.name, message)
@@ -263,7 +270,7 @@ class Dispatch:
     def _may_wait(self, host: Connection) -> bool:
         """A host comes from a process that is dead, as it seems. It waits here for who goes on for that."""
         now = time.monotonic()
-        host.waits_until = host.waits_until or now + 2 * self.options.lease
+        host.waits_until = host.waits_until or now + min(2 * self.options.lease, _MOST_HELD)
         return now < host.waits_until
 
     async def _hear_held(self) -> Told:
@@ -287,20 +294,34 @@ class Dispatch:
 
     async def _work(self) -> None:
         """Carries out what happened, in order."""
+        batch: deque[_Event] = deque()
         while True:
             try:
-                await self._carry_out(await self._next_events())
+                # What was not carried out before is: somebody may wait for it.
+                if not batch:
+                    batch += await self._next_events()
+                await self._carry_out(batch)
             except SupersededError:
-                self._begun.clear()
-                self._on_event("superseded", {})
-                for host in tuple(self._open):
-                    host.dropped = True
-                    host.writer.transport.abort()
-                await self._enter()
+                await self._begin_again()
+
+    async def _begin_again(self) -> None:
+        """As a new process. The tree may have ended meanwhile, or be another one."""
+        self._on_event("superseded", {})
+        self._begun.clear()
+        before = self.forest.root
+        await self._enter()
+        if before is not None and self.forest.root != before:
+            self._end()
+        else:
+            for host in tuple(self._open):
+                host.dropped = True
+                host.writer.transport.abort()
 
     async def _enter(self) -> None:
         """No host is told anything: none is here."""
-        await self.forest.enter(f"{self.options.listen[0]}:{self.port}")
+        listening = [each.getsockname()[:2] for each in self._server.sockets if each.family == AF_INET]
+        address, port = listening[0] if listening else self.options.listen
+        await self.forest.enter(f"{address}:{port}")
         if self.forest.root:
             self._begun.set()
 
@@ -313,11 +334,11 @@ class Dispatch:
             events.append(self._events.get_nowait())
         return events
 
-    async def _carry_out(self, events: list[_Event]) -> None:
+    async def _carry_out(self, batch: deque[_Event]) -> None:
         """What comes of it is stored, and then told."""
         lines: list[tuple[Connection, dict[str, Any]]] = []
-        for event in events:
-            lines += self._addressed(await event())
+        while batch:
+            lines += self._addressed(await batch.popleft()())
         lines += self._addressed(self.forest.tick())
         lines += self._addressed(await self.forest.save())
         for host, line in lines:
@@ -349,14 +370,13 @@ class Dispatch:
     @property
     def _sign_every(self) -> float:
         """Seconds between two signs of life."""
-        return self.options.patience / 4
+        return min(self.options.patience / 4, 1.0)
 
     async def _say_alive(self) -> None:
         while True:
             await asyncio.sleep(self._sign_every)
-            for host in self._hosts.values():
-                if host.welcome:
-                    host.say({"alive": True})
+            for host in tuple(self._hosts.values()):
+                host.say({"alive": True})
 
     def _watch_source(self) -> Told:
         """A source that does not come back in time is gone."""

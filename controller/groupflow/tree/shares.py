@@ -171,6 +171,8 @@ class Shares:
                     self.owners[name] = value
                 case "processes", None:
                     self.processes.pop(name, None)
+                case "source", None:
+                    self.source = None
                 case "processes", str():
                     self.processes[name] = Process.from_json(value)
                     self._told[name] = value, time.monotonic()

@@ -23,6 +23,8 @@ const LINE: usize = 1 << 20;
 const WAITING: usize = 1 << 20;
 /// Between attempts, the first and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// Who says nothing for so long after a connection was begun is not there; they say so every second at least.
+const FIRST_SIGN: Duration = Duration::from_secs(5);
 /// Before it goes again where it was sent just now.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Addresses that dispatchers tell, at most.
@@ -144,6 +146,11 @@ impl Control {
         }
     }
 
+    /// Whether there is a connection, or one is being made.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// From now on they are there only as long as they say so, at least this often.
     pub fn expect_signs(&mut self, silence: Option<Duration>) {
         self.silence = silence;
@@ -183,7 +190,7 @@ impl Control {
             ));
         }
         (self.next, self.pause) = (now + self.pause, (2 * self.pause).min(PAUSE.1));
-        if let Err(error) = self.connect(poller, target) {
+        if let Err(error) = self.connect(now, poller, target) {
             self.trouble = plain(&error);
             self.try_another();
         }
@@ -206,14 +213,14 @@ impl Control {
         self.at = (self.at + 1) % self.to.len().max(1);
     }
 
-    fn connect<T: Copy>(&mut self, poller: &mut Poller<T>, target: T) -> io::Result<()> {
+    fn connect<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         let to = self.to.get(self.at).copied().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let socket = link::connect(to, None, SILENCE)?;
         let token = poller.add(&socket, target)?;
         let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
         let channel = Channel::begun(socket, tls.map(Connection::Client));
         let (came, out) = (Vec::new(), Vec::new());
-        self.silence = None;
+        (self.heard, self.silence) = (now, Some(FIRST_SIGN));
         self.open =
             Some(Open { channel, token, connected: false, readable: false, writable: false, came, out });
         Ok(())

@@ -117,6 +117,23 @@ fn a_cluster_whose_parent_ends_with_its_question_asks_again_and_comes_to_the_roo
     assert_eq!(across(&mut cluster), [(ROOT, asks)]);
 }
 
+/// Else it would ask for ever, and at once.
+#[test]
+fn a_cluster_whose_root_is_gone_asks_again_after_a_while() {
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    let asks = head(FOUNDER, 0);
+    cluster.on_undelivered(Nanos::ZERO, PARENT, asks.clone());
+    assert_eq!(across(&mut cluster), [(ROOT, asks.clone())]);
+    cluster.on_undelivered(Nanos::ZERO, ROOT, asks.clone());
+    assert_eq!(across(&mut cluster), []);
+    let later = cluster.deadline();
+    assert_eq!(later, policy().patience);
+    cluster.on_host(later, FOUNDER, FromHost::Alive);
+    cluster.on_time(later);
+    assert_eq!(across(&mut cluster), [(ROOT, asks)]);
+}
+
 #[test]
 fn clusters_that_come_back_are_at_most_twice_as_many_as_may_be_founded() {
     let mut root = root(8);

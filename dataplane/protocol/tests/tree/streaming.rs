@@ -136,9 +136,9 @@ fn session(
     }
     // What does not fit now fits when what was before is read.
     grove.settle();
-    // Until then something may be kept for who was sent elsewhere, and a founder waited for; and what dispatchers said last may be
-    // lost with them.
-    if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() {
+    // Until then something may be kept for who was sent elsewhere, and a founder waited for; what dispatchers said last may be
+    // lost with them, and a question be on its way to one that ends.
+    if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() || parts > 1 {
         grove.outlast_patience();
     }
     assert_eq!(grove.write(10_000), 10_000, "the source can not go on {}", grove.show());

@@ -77,6 +77,10 @@ impl Host<'_> {
                 Said::Lost => {}
                 Said::Line(line) => self.on_line(line)?,
             }
+            // What they said besides is not for who was sent elsewhere.
+            if !self.control.is_open() {
+                break;
+            }
         }
         Ok(())
     }

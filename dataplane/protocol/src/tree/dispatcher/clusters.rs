@@ -140,8 +140,10 @@ impl Dispatcher {
 
     /// The parent's dispatcher is no more. Most often another has taken over, or will; if not, the root does.
     pub(super) fn on_parent_lost(&mut self) {
+        let was_root = self.parent() == Some(self.root);
         (self.above, self.asked) = (Above::Asked(self.root), self.now);
-        if let Some(head) = self.tree.head() {
+        // Who asked the root asks again after a while, should this not be the end.
+        if let Some(head) = self.tree.head().filter(|_| !was_root) {
             self.ask_above(head);
         }
     }
