@@ -17,6 +17,7 @@ mod at {
     pub const TOTAL_RETRANS: usize = 8 + 23 * 4;
     pub const BYTES_ACKED: usize = 120;
     pub const NOTSENT: usize = 144;
+    pub const MIN_RTT: usize = 148;
     pub const DATA_SEGS_OUT: usize = 156;
     /// Since Linux 5.4.
     pub const SND_WND: usize = 228;
@@ -32,6 +33,8 @@ pub struct TcpInfo {
     pub rto_us: u32,
     /// Smoothed round-trip time, µs; 0: not known yet.
     pub rtt_us: u32,
+    /// The shortest of the last minutes, µs: what waits on the way does not count; 0: not known yet.
+    pub least_rtt_us: u32,
     /// The segments that come, bytes of payload; a guess before any came.
     pub own_segment: u32,
     /// Segments that are sent and not acknowledged.
@@ -68,6 +71,7 @@ impl TcpInfo {
         Ok(TcpInfo {
             rto_us: number(at::RTO),
             rtt_us: number(at::RTT),
+            least_rtt_us: Some(number(at::MIN_RTT)).filter(|&rtt| rtt != u32::MAX).unwrap_or(0),
             own_segment: number(at::RCV_MSS),
             unacknowledged: number(at::UNACKED),
             unsent: number(at::NOTSENT),
@@ -106,6 +110,7 @@ mod tests {
         }
         let (near, far) = (TcpInfo::of(&stream).expect("known"), TcpInfo::of(&peer).expect("known"));
         assert!((1..1_000_000).contains(&near.rtt_us) && near.rto_us >= 1000, "{near:?}");
+        assert!((1..=near.rtt_us + 1).contains(&near.least_rtt_us), "{near:?}");
         assert_eq!((near.sent, near.resent, near.unsent, far.sent), (5, 0, 0, 0));
         // The SYN counts.
         assert!((401..=501).contains(&near.acknowledged) && near.unacknowledged <= 1, "{near:?}");

@@ -4,9 +4,12 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use groupflow_protocol::Nanos;
+
 use crate::gather::came::Came;
 use crate::gather::channel::Channel;
 use crate::gather::link::bound_unsent;
+use crate::gather::tcp_info::TcpInfo;
 use crate::split::poller::Token;
 use crate::split::tcp::is_later;
 
@@ -102,6 +105,11 @@ impl Edge {
         // Who is gone need not be told.
         let _ = self.channel.end();
     }
+}
+
+/// How long it takes there and back at least, without what waits on the way; zero: the kernel does not know it yet.
+pub fn round_trip(socket: &TcpStream) -> Nanos {
+    TcpInfo::of(socket).map_or(Nanos::ZERO, |info| Nanos(1000 * u64::from(info.least_rtt_us)))
 }
 
 /// Of what was accepted or begun.

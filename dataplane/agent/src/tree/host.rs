@@ -240,6 +240,9 @@ impl<'a> Host<'a> {
             }
         }
         if self.node.deadline() <= self.nanos() {
+            for (&conn, edge) in self.edges.iter().filter(|(_, edge)| edge.connected) {
+                self.node.on_round_trip(conn, edge::round_trip(edge.socket()));
+            }
             self.node.on_time(self.nanos());
         }
         Ok(())

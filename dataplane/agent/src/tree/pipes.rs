@@ -18,9 +18,9 @@ use super::datagrams::{bind, Counts, Seal, Way, MOST, TURN};
 use crate::gather::channel::Channel;
 use crate::split::tcp::is_later;
 
-/// A child that says nothing in a pipe for so long: no way there, or back.
+/// A child that says nothing in a pipe for so long and two round trips: no way there, or back.
 const UNHEARD: Nanos = Nanos::from_millis(1000);
-/// One that is closed after so long without a word was given up by the child, which heard nothing either.
+/// One that is lost after so long, and two round trips, without a word was given up by the child, which heard nothing either.
 const GIVEN_UP: Nanos = Nanos::from_millis(200);
 /// Such a child has no pipe for so long; it may have been busy.
 const DEAF_FOR: Nanos = Nanos::from_millis(600_000);
@@ -43,7 +43,7 @@ impl Seals {
 
 enum End {
     /// To a child, which spoke here or has until then.
-    Outlet { outlet: Outlet, child: HostId, opened: Nanos, heard: bool },
+    Outlet { outlet: Outlet, child: HostId, opened: Nanos, round_trip: Nanos, heard: bool },
     /// From a parent.
     Inlet(Inlet),
 }
@@ -74,7 +74,9 @@ impl Pipe {
             End::Inlet(inlet) => inlet.next_deadline(),
         };
         let unheard = match self.end {
-            End::Outlet { opened, heard: false, .. } => Some(opened + UNHEARD),
+            End::Outlet { opened, round_trip, heard: false, .. } => {
+                Some(spoken_by(opened, round_trip, UNHEARD))
+            }
             _ => None,
         };
         own.into_iter().chain(self.ends).chain(unheard).min()
@@ -89,7 +91,12 @@ impl Pipe {
 
     /// Whether a child had so long to say something, and did not.
     fn is_unheard(&self, now: Nanos, after: Nanos) -> bool {
-        matches!(self.end, End::Outlet { opened, heard: false, .. } if opened + after <= now)
+        match self.end {
+            End::Outlet { opened, round_trip, heard: false, .. } => {
+                spoken_by(opened, round_trip, after) <= now
+            }
+            _ => false,
+        }
     }
 
     fn repeated(&self) -> u64 {
@@ -98,6 +105,11 @@ impl Pipe {
             End::Inlet(_) => 0,
         }
     }
+}
+
+/// When a child that hears what is said to it has answered.
+fn spoken_by(opened: Nanos, round_trip: Nanos, after: Nanos) -> Nanos {
+    opened + after + Nanos(2 * round_trip.0)
 }
 
 /// A host's edges over the group transport.
@@ -151,11 +163,12 @@ impl Pipes {
         Door { carries: Carries::Stream, port: self.port, tag }
     }
 
-    /// What is said to a child goes there from now on; false: it does not, and is said over its connection.
+    /// What is said to a child, so far away there and back, goes there from now on; false: it does not, and is said over its
+    /// connection.
     pub fn serve(
         &mut self,
         now: Nanos,
-        (conn, child): (ConnId, HostId),
+        (conn, child, round_trip): (ConnId, HostId, Nanos),
         to: SocketAddrV4,
         tag: u64,
         seals: Seals,
@@ -165,7 +178,8 @@ impl Pipes {
         if self.tags.contains_key(&tag) || self.deaf.contains_key(&child) {
             return false;
         }
-        let end = End::Outlet { outlet: Outlet::new(now, MAX_BODY), child, opened: now, heard: false };
+        let end =
+            End::Outlet { outlet: Outlet::new(now, MAX_BODY), child, opened: now, round_trip, heard: false };
         self.insert(now, conn, tag, Some(to), Some(seals), end);
         true
     }
@@ -179,18 +193,18 @@ impl Pipes {
         seals: Option<Seals>,
         end: End,
     ) {
-        self.forget(now, conn);
+        self.forget(now, conn, false);
         self.tags.insert(tag, conn);
         let pipe = Pipe { end, tag, to, number: 0, window: Window::default(), seals, ends: None };
         self.pipes.insert(conn, pipe);
     }
 
-    /// A connection is closed.
-    pub fn forget(&mut self, now: Nanos, conn: ConnId) {
+    /// A connection is closed; `lost`: and the child at its other end did not say that another serves it, nor was it told to go.
+    pub fn forget(&mut self, now: Nanos, conn: ConnId, lost: bool) {
         let Some(pipe) = self.pipes.remove(&conn) else { return };
         self.tags.remove(&pipe.tag);
         self.repeated += pipe.repeated();
-        if let (End::Outlet { child, .. }, true) = (&pipe.end, pipe.is_unheard(now, GIVEN_UP)) {
+        if let (End::Outlet { child, .. }, true) = (&pipe.end, lost && pipe.is_unheard(now, GIVEN_UP)) {
             if self.deaf.len() < MAX_DEAF {
                 self.deaf.insert(*child, now + DEAF_FOR);
             }

@@ -10,8 +10,10 @@ use crate::gather::link;
 use crate::split::poller::{Poller, Token};
 use crate::split::tcp;
 
-/// Who has not answered by then is not there.
+/// Who has not answered by then is not there, if another has.
 const PATIENCE: Duration = Duration::from_millis(1000);
+/// If nobody has, all may be far away. Dispatchers wait longer than that.
+const LONGEST: Duration = Duration::from_millis(2000);
 
 /// One host that is measured.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ struct Probe {
 pub struct Probes {
     open: Vec<Probe>,
     measured: Vec<(HostId, Nanos)>,
-    until: Option<Instant>,
+    began: Option<Instant>,
 }
 
 impl Probes {
@@ -41,10 +43,10 @@ impl Probes {
     ) {
         self.end(poller);
         self.measured.clear();
-        self.until = Some(now + PATIENCE);
+        self.began = Some(now);
         for peer in peers {
             let SocketAddr::V4(to) = peer.address else { continue };
-            let Ok(socket) = link::connect(to, None, PATIENCE) else { continue };
+            let Ok(socket) = link::connect(to, None, LONGEST) else { continue };
             if let Ok(token) = poller.add(&socket, target(peer.host)) {
                 self.open.push(Probe { host: peer.host, socket, token, began: Instant::now() });
             }
@@ -66,16 +68,19 @@ impl Probes {
 
     /// What was measured, once all have answered or had time to.
     pub fn take<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Option<Vec<(HostId, Nanos)>> {
-        let until = self.until.filter(|&until| self.open.is_empty() || until <= now)?;
-        debug_assert!(until <= now || self.open.is_empty());
-        self.until = None;
+        let due = self.deadline()?;
+        if !self.open.is_empty() && now < due {
+            return None;
+        }
+        self.began = None;
         self.end(poller);
         Some(std::mem::take(&mut self.measured))
     }
 
     /// When [`Probes::take`] has something at the latest.
     pub fn deadline(&self) -> Option<Instant> {
-        self.until
+        let patience = if self.measured.is_empty() { LONGEST } else { PATIENCE };
+        self.began.map(|began| began + patience)
     }
 
     fn end<T: Copy>(&mut self, poller: &mut Poller<T>) {

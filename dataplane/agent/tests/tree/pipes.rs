@@ -95,7 +95,7 @@ impl Path {
         let SocketAddr::V4(at) = between.local_addr().expect("bound") else { unreachable!() };
         let door = child.expect(Nanos::ZERO, CONN);
         let seals = Seals::of(channel, door.tag, Way::Down).expect("keys");
-        assert!(parent.serve(Nanos::ZERO, (CONN, CHILD), at, door.tag, seals));
+        assert!(parent.serve(Nanos::ZERO, (CONN, CHILD, Nanos::ZERO), at, door.tag, seals));
         assert!(parent.carries(CONN) && !child.carries(CONN));
         Path {
             began: Instant::now(),
@@ -177,7 +177,7 @@ fn what_is_lost_goes_again() {
     path.carry(&child, &data(2_000_000), lose);
     assert!(path.parent.repeated() > 100, "{} were sent again", path.parent.repeated());
     let before = path.parent.repeated();
-    path.parent.forget(path.now(), CONN);
+    path.parent.forget(path.now(), CONN, true);
     assert_eq!(path.parent.repeated(), before, "the count outlives the edge");
 }
 
@@ -269,22 +269,42 @@ fn a_child_that_was_never_heard_has_no_pipe_for_a_while() {
     let (mut pipes, door) = (Pipes::open(HOME).expect("a socket"), SocketAddrV4::new(HOME, 9));
     let at = Nanos::from_millis;
     let mut tag = 0;
-    let mut serve = |pipes: &mut Pipes, now, child| {
+    let mut serve = |pipes: &mut Pipes, now, child, round_trip| {
         tag += 1;
         let seals = Seals::of(&parent, tag, Way::Down).expect("keys");
-        pipes.serve(now, (CONN, child), door, tag, seals)
+        pipes.serve(now, (CONN, child, round_trip), door, tag, seals)
     };
-    assert!(serve(&mut pipes, at(0), CHILD));
-    pipes.forget(at(50), CONN);
-    assert!(serve(&mut pipes, at(50), CHILD), "so short a time says nothing");
-    pipes.forget(at(650), CONN);
-    assert!(!serve(&mut pipes, at(650), CHILD));
+    assert!(serve(&mut pipes, at(0), CHILD, at(0)));
+    pipes.forget(at(50), CONN, true);
+    assert!(serve(&mut pipes, at(50), CHILD, at(0)), "so short a time says nothing");
+    pipes.forget(at(650), CONN, true);
+    assert!(!serve(&mut pipes, at(650), CHILD, at(0)));
     assert!(!pipes.carries(CONN));
-    assert!(serve(&mut pipes, at(650), HostId(8)), "another");
+    assert!(serve(&mut pipes, at(650), HostId(8), at(0)), "another");
     assert!(pipes.failed(at(1600)).is_empty());
     assert!(pipes.deadline().is_some_and(|due| due <= at(1650)));
     assert_eq!(pipes.failed(at(1650)), [CONN], "it hears, and is not heard");
-    assert!(serve(&mut pipes, at(700_000), CHILD), "it may have been busy");
+    assert!(serve(&mut pipes, at(700_000), CHILD, at(0)), "it may have been busy");
+}
+
+/// One that is far away, or has another parent before it could answer, is not deaf.
+#[test]
+fn a_child_that_could_not_be_heard_yet_keeps_its_pipe() {
+    let (parent, _child) = ends();
+    let (mut pipes, door) = (Pipes::open(HOME).expect("a socket"), SocketAddrV4::new(HOME, 9));
+    let at = Nanos::from_millis;
+    let serve = |pipes: &mut Pipes, now, round_trip| {
+        let seals = Seals::of(&parent, now, Way::Down).expect("keys");
+        pipes.serve(at(now), (CONN, CHILD, at(round_trip)), door, now, seals)
+    };
+    assert!(serve(&mut pipes, 0, 1200));
+    assert!(pipes.failed(at(3399)).is_empty() && pipes.failed(at(3400)) == [CONN]);
+    pipes.forget(at(2599), CONN, true);
+    assert!(serve(&mut pipes, 2599, 0));
+    pipes.forget(at(3000), CONN, false);
+    assert!(serve(&mut pipes, 3000, 0), "it said that another serves it");
+    pipes.forget(at(3400), CONN, true);
+    assert!(!serve(&mut pipes, 3400, 0));
 }
 
 /// The longest datagram fits a link of 1,280 bytes, headers and seal and all.

@@ -141,6 +141,48 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
 }
 
+/// The first word of who is far away takes two round trips, and one that is lost is sent again after more than one.
+#[test]
+fn who_is_far_away_may_be_silent_longer() {
+    let silence = config().silence;
+    let round_trip = Nanos(2 * silence.0);
+    let long = silence + Nanos(2 * round_trip.0);
+    let silent = |known: bool| {
+        let mut node = source(Slow::Wait, 0);
+        let conn = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::Now));
+        if known {
+            node.on_round_trip(conn, round_trip);
+        }
+        node
+    };
+    for (mut node, given_up) in [(silent(false), silence), (silent(true), long)] {
+        while node.deadline() < given_up {
+            let now = node.deadline();
+            node.on_time(now);
+            assert_eq!(node.children().count(), 1, "{now:?}");
+        }
+        node.on_time(given_up);
+        assert_eq!(node.children().count(), 0);
+    }
+    // How far a parent is that is not connected yet: as far as the dispatchers.
+    for (far, given_up) in
+        [(Nanos::ZERO, silence), (round_trip, long), (Nanos(u64::MAX), Nanos::from_millis(4600))]
+    {
+        let mut node = Node::new(config(), Begin::Now);
+        node.on_dispatchers(far);
+        let parent = Peer { host: GOOD, address: SocketAddr::from(([10, 0, 0, 1], 5)) };
+        node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
+        assert!(matches!(actions(&mut node)[..], [.., Action::Connect { .. }]));
+        let lost = |node: &mut Node| {
+            actions(node).into_iter().any(|action| matches!(action, Action::Tell(FromHost::Lost { .. })))
+        };
+        node.on_time(Nanos(given_up.0 - 1));
+        assert!(!lost(&mut node), "{far:?}");
+        node.on_time(given_up);
+        assert!(lost(&mut node), "{far:?}");
+    }
+}
+
 /// It says that it is there, and takes nothing: its sibling gets what the cache holds, and goes on when it is cut off.
 #[test]
 fn a_child_that_reads_nothing_is_cut_off_after_a_while() {

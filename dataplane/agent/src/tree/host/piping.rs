@@ -4,6 +4,7 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 
 use groupflow_protocol::tree::{ConnId, Door};
+use groupflow_protocol::Nanos;
 
 use super::{Host, Target};
 use crate::error::AgentError;
@@ -11,7 +12,7 @@ use crate::input::plain;
 use crate::split::poller::Poller;
 use crate::tree::args::TreeArgs;
 use crate::tree::datagrams::Way;
-use crate::tree::edge::BATCH;
+use crate::tree::edge::{self, BATCH};
 use crate::tree::pipes::{Pipes, Seals};
 
 impl Host<'_> {
@@ -70,11 +71,12 @@ impl Host<'_> {
         let seals = edge.and_then(|edge| Seals::of(edge.channel(), door.tag, Way::Down));
         let address = edge.and_then(|edge| edge.socket().peer_addr().ok());
         let child = self.node.child_at(conn);
+        let round_trip = edge.map_or(Nanos::ZERO, |edge| edge::round_trip(edge.socket()));
         if let (Some(seals), Some(SocketAddr::V4(at)), Some(child), Some(pipes)) =
             (seals, address, child, &mut self.pipes)
         {
             let to = SocketAddrV4::new(*at.ip(), door.port);
-            pipes.serve(now, (conn, child), to, door.tag, seals);
+            pipes.serve(now, (conn, child, round_trip), to, door.tag, seals);
         }
     }
 

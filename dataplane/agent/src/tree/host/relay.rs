@@ -69,7 +69,8 @@ impl Host<'_> {
     pub(super) fn forget_doors(&mut self, conn: ConnId) {
         self.datagrams.iter_mut().for_each(|datagrams| datagrams.forget(conn));
         let now = self.nanos();
-        self.pipes.iter_mut().for_each(|pipes| pipes.forget(now, conn));
+        let lost = self.node.child_at(conn).is_some();
+        self.pipes.iter_mut().for_each(|pipes| pipes.forget(now, conn, lost));
     }
 }
 

@@ -48,7 +48,7 @@ pub struct NodeConfig {
     pub max_sockets: u16,
     /// Children.
     pub max_children: usize,
-    /// Who says nothing for so long is gone; a third of it is between two signs of life.
+    /// Who says nothing for so long and two round trips is gone; a third of it is between two signs of life.
     pub silence: Nanos,
     /// Between two signs of life to the dispatcher: a host that a child could not reach gets no other before the next one.
     pub alive: Nanos,

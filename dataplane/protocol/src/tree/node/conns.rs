@@ -5,6 +5,9 @@ use super::*;
 /// Connections that did not say who they are: so many more than children may have.
 const STRANGERS: usize = 16;
 
+/// A round trip counts so much at most: more is a queue, or something that was sent again.
+const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
+
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -34,6 +37,8 @@ pub(super) struct Conn {
     out: Vec<u8>,
     heard: Nanos,
     said: Nanos,
+    /// There and back, as far as it is known.
+    round_trip: Nanos,
 }
 
 impl Node {
@@ -49,6 +54,25 @@ impl Node {
             (found.connected, found.heard, found.said) = (true, now, now);
         }
         self.say_hello(conn);
+    }
+
+    /// How long it takes there and back over a connection that is there. Who is far away begins to speak so much later, and what
+    /// is lost on the way comes so much later: that is no silence.
+    pub fn on_round_trip(&mut self, conn: ConnId, round_trip: Nanos) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.round_trip = round_trip.min(LONGEST_WAY);
+        }
+    }
+
+    /// How long it takes to the dispatchers and back: so far are others as long as it is not known better.
+    pub fn on_dispatchers(&mut self, round_trip: Nanos) {
+        self.far = round_trip.min(LONGEST_WAY);
+    }
+
+    /// Who says nothing for so long is gone.
+    fn silence(&self, conn: &Conn) -> Nanos {
+        let way = if conn.connected { conn.round_trip } else { self.far };
+        self.config.silence + Nanos(2 * way.0)
     }
 
     /// A connection is lost, could not be made, or was closed.
@@ -122,8 +146,7 @@ impl Node {
 
     /// When [`Node::on_time`] is to be called.
     pub fn deadline(&self) -> Nanos {
-        let silence = self.config.silence;
-        let heard = self.conns.values().map(|conn| conn.heard + silence);
+        let heard = self.conns.values().map(|conn| conn.heard + self.silence(conn));
         let said = self.conns.values().filter(|conn| conn.connected && conn.out.is_empty());
         let signs = said.map(|conn| conn.said + self.sign_after()).chain(self.sign);
         let again = [&self.upstream, &self.next].into_iter().flatten().filter_map(|edge| edge.again);
@@ -136,8 +159,8 @@ impl Node {
 
     /// Says that it is there, gives up who does not, tries again.
     pub fn on_time(&mut self, now: Nanos) {
-        let (silence, after) = (self.config.silence, self.sign_after());
-        let silent = self.conns.iter().filter(|(_, conn)| conn.heard + silence <= now);
+        let after = self.sign_after();
+        let silent = self.conns.iter().filter(|(_, conn)| conn.heard + self.silence(conn) <= now);
         for conn in silent.map(|(&id, _)| id).collect::<Vec<_>>() {
             // One may have gone with another.
             if self.conns.contains_key(&conn) {
@@ -179,6 +202,7 @@ impl Node {
             out: Vec::new(),
             heard: now,
             said: now,
+            round_trip: Nanos::ZERO,
         };
         self.conns.insert(id, conn);
         id
