@@ -27,6 +27,7 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
     depth = _of(outcomes, "tree", lambda shape: shape.depth_mean)
     joins = means(outcomes, lambda outcome: outcome.join_mean_ms, _hosts)
     messages = means(outcomes, lambda outcome: outcome.messages_a_join + outcome.probes_a_join, _hosts)
+    overloaded = sum(outcome.overloaded for outcome in outcomes)
     listed = ", ".join(f"{size}: {copies['tree'][size] / multicast[size]:.2f}" for size in sizes)
     return [
         Claim("stress-chain", "Fig. 1", "fewer copies on links between routers than a naive chain of hosts",
@@ -45,6 +46,9 @@ def by_size(outcomes: Outcomes) -> list[Claim]:
         _slowly("depth", "3.1.2", "large numbers of hosts within a delay constraint: depth", depth, decades),
         _slowly("join-time", "3.1.2", "dispatchers scale: time of a join", joins, decades),
         _slowly("join-messages", "3.1.2", "dispatchers scale: messages and probes a join", messages, decades),
+        Claim("bandwidth", "3.1.2", "hosts of mixed bandwidth: none is to send more than its link carries", 0,
+              overloaded, "hosts", overloaded == 0,
+              "a stream of 4 Mbit/s; links of 2, 4, 8, 16 and 32 Mbit/s up; in all runs"),
         *_churn([outcome for outcome in outcomes if outcome.run.hosts == most]),
     ]  # fmt: skip
 

@@ -64,6 +64,8 @@ class Outcome:
     join_p95_ms: float
     messages_a_join: float
     probes_a_join: float
+    overloaded: int
+    """hosts that are to send more than their link carries"""
     ways: Mapping[str, Shape]
     """tree, chain, unicast, multicast"""
     churn: Churn | None
@@ -83,6 +85,7 @@ OF_RUN = (
     "join_p95_ms",
     "messages_a_join",
     "probes_a_join",
+    "overloaded",
     "simulated_s",
 )
 WAYS = ("tree", "chain", "unicast", "multicast")
@@ -130,6 +133,7 @@ def _rows(outcome: Outcome) -> list[dict[str, Any]]:
         "join_p95_ms": outcome.join_p95_ms,
         "messages_a_join": outcome.messages_a_join,
         "probes_a_join": outcome.probes_a_join,
+        "overloaded": outcome.overloaded,
     }
     churn = outcome.churn
     lasting = {

@@ -1,7 +1,9 @@
 //! What is run: hosts join, the tree is measured, then hosts come and go.
 
+use std::collections::BTreeMap;
+
 use groupflow_pipeline::units::Nanos;
-use groupflow_protocol::tree::{Demotion, Policy};
+use groupflow_protocol::tree::{Demotion, HostId, Policy};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,8 +13,12 @@ use super::measure::{chain, multicast, tree, unicast, Shape};
 use super::routers::Routers;
 use super::world::World;
 
-/// Offered children, and how many of a hundred hosts offer so many: mixed bandwidth.
-const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)];
+/// The stream, bit/s.
+const STREAM: u64 = 4_000_000;
+/// What a host's link carries up, bit/s, and how many of a hundred hosts have such a link. A host offers to serve as many children
+/// as it can send the stream to.
+const UPLINKS: [(u64, u32); 5] =
+    [(2_000_000, 20), (4_000_000, 20), (8_000_000, 30), (16_000_000, 20), (32_000_000, 10)];
 /// After the last join, and after the churn: all that is under way ends.
 const REST: Nanos = Nanos::from_secs(20);
 
@@ -78,6 +84,8 @@ pub struct Outcome {
     pub refused: u64,
     /// Hosts that find no room, when all have had time to.
     pub waiting: usize,
+    /// Hosts that are to send more than their link carries.
+    pub overloaded: usize,
     /// Seconds that passed.
     pub simulated_s: f64,
     /// Of the churn.
@@ -147,6 +155,7 @@ pub fn run(spec: &Spec) -> Outcome {
         probes_a_join: world.counts.probes as f64 / count,
         refused: world.counts.refused,
         waiting: world.hosts.len() - 1 - world.members().len(),
+        overloaded: overloaded(&world),
         simulated_s: 0.0,
         churn: None,
     };
@@ -157,16 +166,28 @@ pub fn run(spec: &Spec) -> Outcome {
     outcome
 }
 
+fn overloaded(world: &World<'_>) -> usize {
+    let mut served = BTreeMap::new();
+    for parent in world.hosts.values().filter_map(|host| host.parent) {
+        *served.entry(parent).or_insert(0) += 1;
+    }
+    let too_many = |(host, served): &(HostId, usize)| {
+        world.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
+    };
+    served.into_iter().filter(too_many).count()
+}
+
 fn join(world: &mut World<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
     let router = routers.stubs()[rng.gen_range(0..routers.stubs().len())];
     let access = Nanos::from_micros(rng.gen_range(100..1000));
     let mut drawn = rng.gen_range(0..100);
-    let capacity = CAPACITIES.iter().find(|(_, share)| {
+    let uplink = UPLINKS.iter().find(|(_, share)| {
         let found = drawn < *share;
         drawn = drawn.saturating_sub(*share);
         found
     });
-    world.join(when, router, access, capacity.map_or(0, |&(children, _)| children));
+    let children = uplink.map_or(0, |&(rate, _)| rate / STREAM);
+    world.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
 }
 
 /// Second by second, some go and as many come.

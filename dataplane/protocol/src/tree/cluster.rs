@@ -276,6 +276,11 @@ impl Cluster {
         self.sent_away.values().min().copied()
     }
 
+    /// Nobody that was sent away is waited for longer.
+    pub(super) fn wait_at_most(&mut self, until: Nanos) {
+        self.sent_away.values_mut().for_each(|due| *due = (*due).min(until));
+    }
+
     /// Those that were sent away have a place by now, or are gone.
     pub(super) fn wait_no_longer(&mut self, over: impl Fn(HostId, Nanos) -> bool) {
         self.sent_away.retain(|&host, until| !over(host, *until));
@@ -296,6 +301,11 @@ impl Cluster {
             }
             _ => 0,
         }
+    }
+
+    /// Whether a host is behind that router. Where none is known nobody is.
+    pub fn is_behind(&self, host: HostId, router: Option<RouterId>) -> bool {
+        router.is_some() && self.get(host).is_some_and(|member| member.router == router)
     }
 
     /// Whether a host above it is slow: what comes to it comes late.

@@ -57,7 +57,7 @@ impl Dispatcher {
             return self.tell(from, ToHost::Redirect(cluster));
         }
         let (stage, asked) = match shares {
-            true => (Stage::Parent, self.candidates(now)),
+            true => (Stage::Parent, self.candidates(now, join.router)),
             false => (Stage::Cluster, self.heads()),
         };
         self.joins.insert(from, Joining { join, since: now, measured: Vec::new(), stage });
@@ -89,7 +89,7 @@ impl Dispatcher {
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
         if fits && self.has_place(now, joining.join.capacity) {
-            let others = self.candidates(now);
+            let others = self.candidates(now, joining.join.router);
             let known = |peer: &Peer| joining.measured.iter().any(|(host, _)| *host == peer.host);
             if others.iter().all(known) {
                 return self.take_in(now, joining);
@@ -114,14 +114,16 @@ impl Dispatcher {
         }
     }
 
-    /// Below the host over which the source is nearest.
+    /// Below a host that shares its router, if one has room: so the stream comes to that router once. Of those, the one over which
+    /// the source is nearest.
     fn take_in(&mut self, now: Nanos, joining: Joining) {
         let Joining { join, measured, .. } = joining;
         let host = join.peer.host;
         let place = |(parent, latency): &(HostId, Nanos)| {
             let total = self.tree.total(*parent).filter(|_| self.tree.room(*parent, now) > 0)?;
             let late = self.tree.is_behind_slow(*parent, now);
-            Some((late, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
+            let apart = !self.tree.is_behind(*parent, join.router);
+            Some((late, apart, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
         };
         let best = measured.iter().filter_map(place).min();
         let mut member = Member::new(join.peer, join.router, join.capacity, now);
@@ -130,7 +132,7 @@ impl Dispatcher {
             return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
         }
         let full = best.is_none() && !self.has_room(now);
-        let above = self.replaceable().filter(|_| full && member.capacity > 0);
+        let above = self.replaceable(join.router).filter(|_| full && member.capacity > 0);
         self.tree.add(member);
         match (best, above) {
             (Some((.., latency, parent)), _) => self.order(host, Up::Host(parent), latency),
@@ -158,10 +160,12 @@ impl Dispatcher {
         }
     }
 
-    /// Of those that serve nobody, the highest.
-    fn replaceable(&self) -> Option<HostId> {
+    /// Of those that serve nobody, one behind that router if there is one, and the highest.
+    fn replaceable(&self, router: Option<RouterId>) -> Option<HostId> {
         let leaves = self.tree.iter().filter(|&(_, m)| m.capacity == 0 && m.attached && !self.is_source(m));
-        leaves.filter_map(|(host, _)| Some((self.tree.depth(host)?, host))).min().map(|(_, host)| host)
+        let rated =
+            leaves.filter_map(|(h, _)| Some((!self.tree.is_behind(h, router), self.tree.depth(h)?, h)));
+        rated.min().map(|(.., host)| host)
     }
 
     /// The first host of a cluster.
@@ -175,24 +179,26 @@ impl Dispatcher {
     }
 
     fn shares_router(&self, join: &Join) -> bool {
-        join.router.is_some() && self.tree.iter().any(|(_, member)| member.router == join.router)
+        self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
     }
 
     /// Whether a host that offers to serve so many is taken in.
     fn has_place(&self, now: Nanos, capacity: u16) -> bool {
         let full = self.tree.len() >= self.policy.max_members;
-        !full && (self.has_room(now) || (capacity > 0 && self.replaceable().is_some()))
+        !full && (self.has_room(now) || (capacity > 0 && self.replaceable(None).is_some()))
     }
 
     fn has_room(&self, now: Nanos) -> bool {
         self.tree.iter().any(|(host, _)| self.tree.room(host, now) > 0)
     }
 
-    /// Those with room: who is not behind a slow host before others, and of them the highest.
-    fn candidates(&self, now: Nanos) -> Vec<Peer> {
+    /// Those with room: who is not behind a slow host before others, of them who is behind that router, and of them the highest.
+    fn candidates(&self, now: Nanos, router: Option<RouterId>) -> Vec<Peer> {
         let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, now) > 0);
         let mut open: Vec<_> = open.filter_map(|(h, m)| Some((self.tree.depth(h)?, h, m.peer))).collect();
-        open.sort_by_key(|&(depth, host, _)| (self.tree.is_behind_slow(host, now), depth, host));
+        open.sort_by_key(|&(depth, host, _)| {
+            (self.tree.is_behind_slow(host, now), !self.tree.is_behind(host, router), depth, host)
+        });
         open.into_iter().take(self.policy.probes).map(|(_, _, peer)| peer).collect()
     }
 

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster::{Cluster, Hold, Member, Up};
 use super::message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
-use super::names::{ClusterId, HostId, Peer, Ticket};
+use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
 use crate::gather::Token;
 use crate::ids::Nanos;
@@ -237,6 +237,8 @@ impl Dispatcher {
                 (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
             }
         }
+        // The clock may be another one.
+        self.tree.wait_at_most(now + self.policy.patience);
         self.joins.clear();
         self.settling.clear();
         self.founder = self.founder.map(|(host, _)| (host, now + self.policy.patience));

@@ -208,14 +208,15 @@ impl Dispatcher {
         }
     }
 
-    /// Of those with room that may: the one over which the head is nearest, and one behind a slow host only where there is no
-    /// other. Latency to it, and who.
+    /// Of those with room that may: one that shares its router, if there is one, and the one over which the head is nearest; one
+    /// behind a slow host only where there is no other. Latency to it, and who.
     fn best_parent(
         &self,
         now: Nanos,
         host: HostId,
         may: impl Fn(HostId, usize) -> bool,
     ) -> Option<(Nanos, HostId)> {
+        let router = self.tree.get(host).and_then(|member| member.router);
         let open = self.tree.iter().map(|(parent, _)| parent);
         let open = open.filter(|&p| self.tree.room(p, now) > 0 && !self.tree.is_below(p, host));
         let rated = open.filter_map(|parent| {
@@ -225,7 +226,8 @@ impl Dispatcher {
             // Where it need not wait for others, if there is such a place.
             let waits = self.tree.would_cycle(host, parent);
             let late = self.tree.is_behind_slow(parent, now);
-            may(parent, depth).then_some((late, waits, total + latency, depth, latency, parent))
+            let apart = !self.tree.is_behind(parent, router);
+            may(parent, depth).then_some((late, waits, apart, total + latency, depth, latency, parent))
         });
         rated.min().map(|(.., latency, parent)| (latency, parent))
     }
