@@ -38,6 +38,8 @@ class Host:
         self.told: list[dict[str, Any]] = []
         self.lost: list[str] = []
         """addresses of processes that it did not reach"""
+        self.root: str | None = None
+        """the tree that it says to be in"""
         self.expected: set[str] = set()
         self.join: dict[str, Any] = {
             "peer": {"host": self.name, "address": f"127.0.0.1:{4000 + number}"},
@@ -49,7 +51,8 @@ class Host:
     async def connect(self, port: int, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
         """The first answer."""
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
-        hello = {"join": self.join, "key": self.key, "source": self.source, "lost": self.lost}
+        who = {"join": self.join, "key": self.key, "source": self.source}
+        hello = who | {"root": self.root, "lost": self.lost}
         self.writer.write(json.dumps({"hello": hello}).encode() + b"\n")
         return await self.next()
 

@@ -96,6 +96,7 @@ class Mortal(MemoryStore):
         super().__init__()
         self.shared = shared
         self.alive = True
+        self.own = 0
         self.awake = asyncio.Event()
         self.awake.set()
 
@@ -112,10 +113,13 @@ class Mortal(MemoryStore):
         return await (await self._reach()).items(prefix)
 
     async def commit(self, transaction: Transaction) -> bool:
-        return await (await self._reach()).commit(transaction)
+        done = await (await self._reach()).commit(transaction)
+        self.own += done
+        return done
 
     async def version(self) -> int:
-        return await (await self._reach()).version()
+        """As SQLite has it: what others have stored changes it."""
+        return await (await self._reach()).version() - self.own
 
 
 class Process:

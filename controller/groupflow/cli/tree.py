@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -72,9 +73,10 @@ def _serve_arguments(commands: Subparsers) -> None:
     )
     add("--patience-ms", type=float, metavar="MS", help="who is silent for so long is gone (default: 3000)")
     add(
-        "--lease-ms", type=float, default=1000.0, metavar="MS",
+        "--lease-ms", type=float, default=700.0, metavar="MS",
         help="who writes nothing to the store for so long is replaced (default: %(default)g)",
     )  # fmt: skip
+    add("--max-hosts", type=int, default=4096, metavar="N", help="connections at once (default: %(default)s)")
     add(
         "--measure-seconds", type=float, default=6.0, metavar="S",
         help="for measuring the way to a host with --parallel auto; 0: never (default: %(default)g)",
@@ -239,6 +241,7 @@ def run_serve(args: argparse.Namespace) -> int:
             demotion=args.demotion,
             patience_ms=args.patience_ms,
             lease=args.lease_ms / 1000,
+            max_hosts=args.max_hosts,
             measure_s=args.measure_seconds,
         )
     except ValueError as error:
@@ -268,6 +271,9 @@ async def _serve(options: "DispatchOptions", path: Path | None, *, json_lines: b
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    # Each host is a connection.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     store = MemoryStore() if path is None else await SqliteStore.open(path)
     try:
         async with Dispatch(options, store, on_event=show):
@@ -288,6 +294,8 @@ def _line(name: str, fields: dict[str, Any]) -> str:
             return f"host {fields['host']}: gone"
         case "superseded":
             return "others took this process for dead, and run its dispatchers: it begins again"
+        case "stood_still":
+            return "this process stood still: it gives hosts time to come back"
         case "refused":
             return f"refused host {fields['host'] or '(unknown)'}: {fields['text']}"
         case _:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from groupflow.probe.client import measure
 from groupflow.probe.errors import ProbeError
 from groupflow.probe.model import Cell, ProbeOptions
+from groupflow.tree.connection import host_name
 from groupflow.tree.forest import Forest
 from groupflow.tree.options import DispatchOptions
 
@@ -44,8 +45,9 @@ class Answers:
         self._slow: OrderedDict[str, tuple[int, float]] = OrderedDict()
         """hosts that their parents reported: how often, and when last"""
 
-    def report(self, child: str) -> None:
-        """Its parent said that data wait for it."""
+    def report(self, child: object) -> None:
+        """Its parent said that data wait for it. Raises ValueError for what is no name."""
+        child = host_name(child)
         count, _ = self._slow.pop(child, (0, 0.0))
         self._slow[child] = count + 1, time.monotonic()
         if len(self._slow) > self._options.max_hosts:

@@ -3,9 +3,15 @@
 import asyncio
 import json
 import logging
+import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from socket import AF_INET
+from ssl import SSLContext
+from typing import Any, TypeAlias, cast
+
+from groupflow.tree.errors import TreeError
 
 log = logging.getLogger(__name__)
 
@@ -14,6 +20,8 @@ LINE = 64 << 10
 _UNREAD = 1 << 20
 """bytes that a host has not read: with more, it is let go"""
 _LAST_SECONDS = 1.0
+NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""what comes of lines that make none"""
 _NAME = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
 
 
@@ -22,6 +30,18 @@ def host_name(name: object) -> str:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise ValueError("a host's name is 1 to 16 hexadecimal digits, not 0 first")
     return name
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a host says to a cluster's dispatcher."""
+
+    cluster: str
+    joins: int
+    only_alive: bool
+    """nothing but that it is there"""
+    message: str
+    """JSON"""
 
 
 @dataclass(eq=False)
@@ -37,8 +57,8 @@ class Connection:
     """as it said last"""
     lost: frozenset[str] = frozenset()
     """processes that it does not reach"""
-    held: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
-    """what it said for one of those, until another goes on for that: cluster, joins, message"""
+    held: list[Line] = field(default_factory=list[Line])
+    """what it said for one of those, until another goes on for that"""
     waits_until: float = 0.0
     welcome: bool = False
     """it was told that it is; the first that it hears"""
@@ -79,3 +99,27 @@ class Connection:
         if not isinstance(form, dict):
             raise ValueError("no object")
         return cast("dict[str, Any]", form)
+
+
+Accept: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
+
+
+async def listen(at: tuple[str, int], accept: Accept, tls: SSLContext | None) -> asyncio.Server:
+    """For hosts. Raises TreeError."""
+    host, port = at
+    cure = "choose another with --listen"
+    try:
+        server = await asyncio.start_server(accept, host, port, limit=LINE, ssl=tls)
+    except OSError as error:
+        # asyncio's own text names the address again.
+        reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+        raise TreeError(f"cannot listen at {host}:{port}: {reason}; {cure}") from None
+    if not any(each.family == AF_INET for each in server.sockets):
+        server.close()
+        raise TreeError(f"cannot listen at {host}:{port}: hosts connect to IPv4 addresses; {cure}")
+    return server
+
+
+def address_of(server: asyncio.Server) -> tuple[str, int]:
+    """Where hosts connect to."""
+    return next(each.getsockname()[:2] for each in server.sockets if each.family == AF_INET)

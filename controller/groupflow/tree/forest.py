@@ -84,6 +84,11 @@ class Forest:
             await self._store.commit(Transaction(writes, expect))
 
     @property
+    def process(self) -> str:
+        """This one's name, until it begins again."""
+        return self._shares.me
+
+    @property
     def pause_between_looks(self) -> float:
         """Seconds."""
         return _TOGETHER if len(self._shares.processes) > 1 else min(_ALONE, self._options.lease / 4)
@@ -113,7 +118,8 @@ class Forest:
 
     def runs(self, cluster: str) -> bool:
         """Whether its dispatcher is here."""
-        return self._dispatchers is not None and self._shares.owners.get(cluster) == self._shares.me
+        here, shares = self._dispatchers, self._shares
+        return here is not None and shares.owners.get(cluster) == shares.me and here.has(cluster)
 
     def elsewhere(self, cluster: str) -> tuple[str, str] | None:
         """The process that runs its dispatcher, if that is another one, and its address."""
@@ -190,11 +196,11 @@ class Forest:
             expect = {shares.key("owners", cluster): owner for cluster, owner in orphans.items()}
             expect |= {shares.key("processes", name): shares.processes[name].to_json() for name in dead}
             gone = dict.fromkeys((shares.key("processes", name) for name in dead), None)
-            if not await self._store.commit(Transaction(writes | gone, expect | dict(shares.alive()))):
-                return  # another one was faster, which is seen when it is looked at again
-            shares.owners |= dict.fromkeys(orphans, shares.me)
-            for name in dead:
-                del shares.processes[name]
+            # Should another one be faster, that is seen when it is looked at again.
+            if await self._store.commit(Transaction(writes | gone, expect | dict(shares.alive()))):
+                shares.owners |= dict.fromkeys(orphans, shares.me)
+                for name in dead:
+                    del shares.processes[name]
         present = set(here.clusters)
         if any(shares.owners.get(cluster) != shares.me for cluster in present):
             raise SupersededError
@@ -286,12 +292,23 @@ class Forest:
         """The tree is over: nothing is kept of it but its certificate, and who its processes are."""
         keys = await self._store.items(self._prefix)
         kept = (self._prefix + "identity", self._shares.key("processes"))
-        await self._store.commit(Transaction({key: None for key in keys if not key.startswith(kept)}))
+        gone = {key: None for key in keys if not key.startswith(kept)}
+        # Another process may have begun the next one.
+        await self._store.commit(Transaction(gone, {self._shares.key("source"): None}))
         self._writes.clear()
         self.over = True
         self._shares.source = self._dispatchers = self.source = self.root = None
         self._shares.owners.clear()
         self._shares.mail.clear()
+
+    async def forget_hosts(self) -> None:
+        """Names of hosts that are nowhere are free again: else the store would grow as long as hosts come."""
+        prefix = self._prefix + "hosts/"
+        there = {host["host"] for host in await self.hosts()}
+        stored = await self._store.items(prefix)
+        gone = {key: None for key in stored if key.removeprefix(prefix) not in there}
+        if gone:
+            await self._store.commit(Transaction(dict(gone), dict(self._shares.alive())))
 
     async def hosts(self) -> list[dict[str, Any]]:
         """Who is where, and below whom, of all processes."""

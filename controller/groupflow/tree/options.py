@@ -31,7 +31,7 @@ class DispatchOptions:
     demotion: str | None = None
     """never, slowest or largest_latency"""
     patience_ms: float | None = None
-    lease: float = 1.0
+    lease: float = 0.7
     """seconds after which another process that has the store open goes on for one that says nothing there"""
     max_hosts: int = 4096
     """connections at once"""
@@ -51,6 +51,7 @@ class DispatchOptions:
         for option, value in (
             ("--max-members", self.max_members),
             ("--max-children", self.max_children),
+            ("--max-hosts", self.max_hosts),
             ("--patience-ms", self.patience_ms),
         ):
             if value is not None and not 1 <= value <= _MOST:

@@ -1,11 +1,11 @@
 """The dispatchers' service: hosts connect, and are told where they belong.
 
 A line is a JSON object. The first of a host is
-`{"hello": {"join": …, "key": …, "source": bool, "lost": [IP:PORT, …]}}`; the last are processes that it
-did not reach. As soon as there is a source it is answered
-`{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`; the last are the
-addresses of all processes of the service. Every `alive_ms` it is told `{"alive": true}`, so that it does
-not wait for a process that has stopped. Then both say
+`{"hello": {"join": …, "key": …, "source": bool, "root": …, "lost": [IP:PORT, …]}}`; `root` is the tree that
+it is in, if it is in one, and the last are processes that it did not reach. As soon as there is a source it
+is answered `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`; the last
+are the addresses of all processes of the service. Every `alive_ms` it is told `{"alive": true}`, so that it
+does not wait for a process that has stopped. Then both say
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/protocol/src/tree/message.rs). `joins` is how often the host has joined a cluster: what it is told
 after another number counts no more. Who is to speak to another process is told
@@ -17,36 +17,28 @@ after another number counts no more. Who is to speak to another process is told
 import asyncio
 import json
 import logging
-import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
-from socket import AF_INET
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from groupflow.store.interface import Store
 from groupflow.tree.answers import Answers
-from groupflow.tree.connection import LINE, Connection, host_name
-from groupflow.tree.errors import TreeError
+from groupflow.tree.connection import NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.shares import SupersededError
+from groupflow.tree.turns import Event, Turns
 
 log = logging.getLogger(__name__)
 
 _HELLO_SECONDS = 10.0
-_EVENTS = 1024
 _MOST_HELD = 30.0
+_FORGETS_EVERY = 600.0
 _HELD = 16
 """lines of a host that wait for another process"""
-
-_NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""what comes of lines that make none"""
-
-_Event: TypeAlias = Callable[[], Awaitable[Told]]
 
 
 class Dispatch:
@@ -67,7 +59,7 @@ class Dispatch:
         self._on_event = on_event
         self._hosts: dict[str, Connection] = {}
         self._open: set[Connection] = set()
-        self._events: asyncio.Queue[_Event] = asyncio.Queue(_EVENTS)
+        self._turns = Turns()
         self._answers = Answers(options, lambda: self.forest)
         self._begun = asyncio.Event()
         self._without_source: float | None = None
@@ -80,25 +72,21 @@ class Dispatch:
     async def __aenter__(self) -> Self:
         self.forest = await Forest.open(self._store, self.options, time.monotonic_ns)
         identity = self.forest.identity
-        host, port = self.options.listen
-        try:
-            self._server = await asyncio.start_server(
-                self._accept, host, port, limit=LINE, ssl=identity.context() if identity else None
-            )
-        except OSError as error:
-            # asyncio's own text names the address again.
-            reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
-            raise TreeError(
-                f"cannot listen at {host}:{port}: {reason}; choose another with --listen"
-            ) from None
+        self._server = await listen(self.options.listen, self._accept, identity and identity.context())
         self._tasks = asyncio.TaskGroup()
         await self._tasks.__aenter__()
         await self._enter()
         self._run(self._work())
         self._run(self._look_again())
         self._run(self._say_alive())
+        self._run(self._forget_hosts())
         self._on_event(
-            "ready", {"addr": host, "port": self.port, "tls_pin": identity.pin if identity else None}
+            "ready",
+            {
+                "addr": self.options.listen[0],
+                "port": self.port,
+                "tls_pin": identity.pin if identity else None,
+            },
         )
         return self
 
@@ -122,7 +110,7 @@ class Dispatch:
     @property
     def port(self) -> int:
         """Where it listens."""
-        return self._server.sockets[0].getsockname()[1]
+        return address_of(self._server)[1]
 
     @property
     def connected(self) -> int:
@@ -130,7 +118,10 @@ class Dispatch:
         return len(self._hosts)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._run(self._connected(Connection(reader, writer)))
+        if self._closing:
+            writer.transport.abort()
+        else:
+            self._run(self._connected(Connection(reader, writer)))
 
     async def _connected(self, host: Connection) -> None:
         if len(self._open) >= self.options.max_hosts:
@@ -140,7 +131,7 @@ class Dispatch:
             await self._serve(host)
         except (OSError, asyncio.IncompleteReadError) as error:
             log.debug("host=%s lost: %s", host.name, error)
-        except _NONSENSE as error:
+        except NONSENSE as error:
             text = f"a line makes no sense: {error}".replace("\n", " ")
             self._on_event("refused", {"host": host.name, "text": text})
             host.refuse("bad_message", text)
@@ -167,9 +158,9 @@ class Dispatch:
             if host.over:
                 continue
             if form.get("say") == "backlog":
-                self._answers.report(str(form["what"]["child"]))
+                self._answers.report(form["what"]["child"])
             cluster, joins = str(form.pop("cluster")), int(form.pop("joins"))
-            await self._tell(host, cluster, joins, json.dumps(form))
+            await self._tell(host, Line(cluster, joins, form.get("say") == "alive", json.dumps(form)))
 
     async def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
         if self._is_token(ask["token"]):
@@ -188,6 +179,9 @@ class Dispatch:
             host.refuse("wrong_token", "the token is another one")
         elif not await self.forest.knows(name, key):
             host.refuse("wrong_key", f"another has the name {name}")
+        elif not await self._is_in_tree(hello.get("root")):
+            code = "no_tree" if hello["source"] else "ended"
+            host.refuse(code, "the tree that it was in has ended")
         elif hello["source"] and (source := await self._begin(join)) != name:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
@@ -202,25 +196,27 @@ class Dispatch:
         self._on_event("refused", {"host": name, "text": "not let in"})
         return False
 
+    async def _is_in_tree(self, root: object) -> bool:
+        """Whether a host that was in the tree of that root before, if in any, still is."""
+
+        async def work() -> tuple[bool, Told]:
+            told = [] if root == self.forest.root else await self.forest.look()
+            return root == self.forest.root, told
+
+        return root is None or await self._turns.result(work)
+
     async def _begin(self, join: dict[str, Any]) -> str | None:
         """The tree's source: who joins, if there was none."""
-        done: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
-        async def event() -> Told:
-            try:
-                told = await self.forest.look()
-                if self.forest.source is None:
-                    await self.forest.begin(join)
-                done.set_result(self.forest.source)
-                return told
-            except ValueError as error:
-                done.set_exception(error)
-                return []
-            finally:
-                done.cancel()
+        async def work() -> tuple[str | None, Told]:
+            told = await self.forest.look()
+            if self.forest.source is None:
+                await self.forest.begin(join)
+            if self.forest.source is None:
+                told += await self.forest.look()  # another process was faster
+            return self.forest.source, told
 
-        await self._events.put(event)
-        return await done
+        return await self._turns.result(work)
 
     def _welcome(self, host: Connection) -> None:
         forest = self.forest
@@ -238,15 +234,16 @@ class Dispatch:
         host.welcome = True
         self._tell_source()
 
-    async def _tell(self, host: Connection, cluster: str, joins: int, message: str) -> None:
+    async def _tell(self, host: Connection, line: Line) -> None:
         async def event() -> Told:
-            return await self._hear(host, cluster, joins, message)
+            return await self._hear(host, line)
 
-        await self._events.put(event)
+        await self._turns.put(event)
 
-    async def _hear(self, host: Connection, cluster: str, joins: int, message: str) -> Told:
+    async def _hear(self, host: Connection, line: Line) -> Told:
         if host.dropped:
             return []
+        cluster = line.cluster
         # It may have been founded, or given to this process, just now.
         told = [] if self.forest.runs(cluster) else await self.forest.look()
         elsewhere = self.forest.elsewhere(cluster)
@@ -254,15 +251,15 @@ class Dispatch:
             host.cluster = ""
             process, address = elsewhere
             if process in host.lost and self._may_wait(host):
-                if len(host.held) < _HELD and json.loads(message).get("say") != "alive":
-                    host.held.append((cluster, joins, message))
+                if len(host.held) < _HELD and not line.only_alive:
+                    host.held.append(line)
             else:
                 host.say({"elsewhere": {"at": address}})
                 host.dropped = True  # what else it says it says there
             return told
         try:
-            told += self.forest.hear(cluster, host.name, message)
-            host.cluster, host.joins = cluster, joins
+            told += self.forest.hear(cluster, host.name, line.message)
+            host.cluster, host.joins = cluster, line.joins
         except ValueError as error:
             host.refuse("bad_message", f"a line makes no sense: {error}")
         return told
@@ -277,40 +274,46 @@ class Dispatch:
         told: Told = []
         for host in [host for host in self._hosts.values() if host.held]:
             held, host.held = host.held, []
-            for cluster, joins, message in held:
-                told += await self._hear(host, cluster, joins, message)
+            for line in held:
+                told += await self._hear(host, line)
         return told
 
     async def _part(self, host: Connection) -> None:
         """A host's connection is lost. The source is given time to come back: without it there is no tree."""
         self._on_event("gone", {"host": host.name})
         if host.cluster and not host.dropped:
+            process = self.forest.process
 
             async def event() -> Told:
-                is_source = host.name == self.forest.source
-                return [] if is_source else self.forest.lose(host.cluster, host.name)
+                # A process that has begun again gives all hosts time to come back.
+                counts = host.name != self.forest.source and process == self.forest.process
+                return self.forest.lose(host.cluster, host.name) if counts else []
 
-            await self._events.put(event)
+            await self._turns.put(event)
 
     async def _work(self) -> None:
         """Carries out what happened, in order."""
-        batch: deque[_Event] = deque()
+        batch: deque[Event] = deque()
         while True:
             try:
                 # What was not carried out before is: somebody may wait for it.
                 if not batch:
-                    batch += await self._next_events()
+                    batch += await self._turns.next(self.forest.pause())
+                # So long that hosts look for another process: that they were not heard says nothing of them.
+                if self._turns.stood_still(4 * self._sign_every):
+                    self._on_event("stood_still", {})
+                    await self._begin_again()
                 await self._carry_out(batch)
             except SupersededError:
+                self._on_event("superseded", {})
                 await self._begin_again()
 
     async def _begin_again(self) -> None:
         """As a new process. The tree may have ended meanwhile, or be another one."""
-        self._on_event("superseded", {})
         self._begun.clear()
         before = self.forest.root
         await self._enter()
-        if before is not None and self.forest.root != before:
+        if self.forest.over or (before is not None and self.forest.root != before):
             self._end()
         else:
             for host in tuple(self._open):
@@ -319,22 +322,13 @@ class Dispatch:
 
     async def _enter(self) -> None:
         """No host is told anything: none is here."""
-        listening = [each.getsockname()[:2] for each in self._server.sockets if each.family == AF_INET]
-        address, port = listening[0] if listening else self.options.listen
+        address, port = address_of(self._server)
         await self.forest.enter(f"{address}:{port}")
+        self._turns.begin()
         if self.forest.root:
             self._begun.set()
 
-    async def _next_events(self) -> list[_Event]:
-        events: list[_Event] = []
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.forest.pause()):
-                events.append(await self._events.get())
-        while not self._events.empty():
-            events.append(self._events.get_nowait())
-        return events
-
-    async def _carry_out(self, batch: deque[_Event]) -> None:
+    async def _carry_out(self, batch: deque[Event]) -> None:
         """What comes of it is stored, and then told."""
         lines: list[tuple[Connection, dict[str, Any]]] = []
         while batch:
@@ -364,13 +358,23 @@ class Dispatch:
         while True:
             await asyncio.sleep(self.forest.pause_between_looks)
             looked.clear()
-            await self._events.put(event)
+            await self._turns.put(event)
             await looked.wait()
 
     @property
     def _sign_every(self) -> float:
-        """Seconds between two signs of life."""
-        return min(self.options.patience / 4, 1.0)
+        """Seconds between two signs of life. Hosts that miss four come back before their patience is over."""
+        return max(0.001, min(self.options.patience / 6, 1.0))
+
+    async def _forget_hosts(self) -> None:
+        async def event() -> Told:
+            if self.forest.has_root:
+                await self.forest.forget_hosts()
+            return []
+
+        while True:
+            await asyncio.sleep(_FORGETS_EVERY)
+            await self._turns.put(event)
 
     async def _say_alive(self) -> None:
         while True:

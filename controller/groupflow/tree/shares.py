@@ -3,21 +3,23 @@
 | key, below `trees/NAME/` | value |
 |---|---|
 | `run/source` | `{"host": …, "root": …}`, once there is a source |
-| `run/processes/ID` | a process: `{"address": …, "attached": …, "beat": …}`; the last goes up |
+| `run/processes/ID` | a process: `{"address": …, "place": …, "lease": …, "attached": …, "beat": …}` |
 | `run/owners/CLUSTER` | the process that runs its dispatcher |
 | `run/mail/TO/NUMBER/FROM` | what a dispatcher tells one of another process, until that has taken it |
 | `clusters/CLUSTER` | the dispatcher as it was when it last told anybody anything |
 | `hosts/HOST` | what a host proves its name by |
 | `identity` | the tree's certificate and key |
 
-A process whose beat stands still for the lease is taken for dead, and another takes over its clusters. It may
-live: whatever it wants to store expects that its clusters are its own, and nobody is told what is not stored.
+A process's beat goes up. When it stands still for its lease, and for that of who looks, the process is taken
+for dead, and another takes over its clusters. It may live: whatever it wants to store expects that its
+clusters are its own, and nobody is told what is not stored.
 """
 
 import json
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from groupflow.store.interface import Store, Transaction, Writes
@@ -33,17 +35,33 @@ class Process:
 
     address: str
     """where hosts connect to, IP:PORT; 0.0.0.0: the address that they are connected to already"""
+    place: str
+    """no other can listen there as long as it lives; empty: that is not known"""
+    lease: float
+    """seconds: it is not dead before, even for who waits less long"""
     attached: int
     """hosts of its clusters that have a parent, and the source if that is one of them"""
     beat: int
 
     def to_json(self) -> str:
-        return json.dumps({"address": self.address, "attached": self.attached, "beat": self.beat})
+        return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str) -> "Process":
         form: dict[str, Any] = json.loads(text)
-        return Process(str(form["address"]), int(form["attached"]), int(form["beat"]))
+        place, lease = str(form["place"]), float(form["lease"])
+        return Process(str(form["address"]), place, lease, int(form["attached"]), int(form["beat"]))
+
+
+def place_of(address: str) -> str:
+    """What tells who listens at IP:PORT from all others: the kernel that runs now, the network namespace and
+    the address. Empty where the system does not tell."""
+    try:
+        kernel = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        network = Path("/proc/self/ns/net").stat().st_ino
+    except OSError:
+        return ""
+    return f"{kernel}/{network}/{address}"
 
 
 class Shares:
@@ -58,9 +76,9 @@ class Shares:
         self._told: dict[str, tuple[str, float]] = {}
         """what processes said last, and since when"""
         self._number = 0
-        self._beaten = 0.0
+        self._beaten = self._looked = 0.0
         self.me = ""
-        self.own = Process("", 0, 0)
+        self.own = Process("", "", lease, 0, 0)
         self.source: dict[str, str] | None = None
         self.processes: dict[str, Process] = {}
         self.owners: dict[str, str] = {}
@@ -73,20 +91,24 @@ class Shares:
     async def enter(self, address: str) -> None:
         """Is one of the processes from now on, a new one. Raises StoreError."""
         self.me, self._version = secrets.token_hex(8), None
-        self.own = Process(address, 0, 0)
+        self.own = Process(address, place_of(address), float(self._lease), 0, 0)
         await self._store.commit(Transaction({self.key("processes", self.me): self.own.to_json()}))
         self._beaten = time.monotonic()
 
     async def look(self) -> bool:
         """Whether anything may have changed. Raises StoreError, and ValueError for what is no tree."""
-        version, dead = await self._store.version(), self.dead
-        if version != self._version:
+        version, now = await self._store.version(), time.monotonic()
+        if now > self._looked + self._lease / 2:
+            # Who did not look heard nobody: that says nothing of the others.
+            self._told = {process: (text, now) for process, (text, _) in self._told.items()}
+        self._looked = now
+        # What this process wrote itself does not change the version for it: whose share it may take over now.
+        if version != self._version or self.dead:
             self._version = version
             stored = await self._store.items(self._prefix)
             self.source, self.processes, self.owners, self.mail = None, {}, {}, {}
             for key, value in stored.items():
                 self._read(key.removeprefix(self._prefix), value)
-            now = time.monotonic()
             told = {process: said.to_json() for process, said in self.processes.items()}
             before = self._told
             self._told = {
@@ -94,7 +116,7 @@ class Shares:
                 for process, text in told.items()
             }
             return True
-        return bool(dead)
+        return False
 
     def _read(self, key: str, value: str) -> None:
         kind, _, name = key.partition("/")
@@ -114,12 +136,16 @@ class Shares:
     @property
     def dead(self) -> set[str]:
         """Processes of which nothing is heard any more, or that were where this one is now."""
-        late = time.monotonic() - self._lease
+        now = time.monotonic()
         return {
             process
             for process, said in self.processes.items()
-            if process != self.me and (self._told[process][1] < late or said.address == self.own.address)
+            if process != self.me
+            and (self._told[process][1] + max(said.lease, self._lease) < now or self._is_in_place_of(said))
         }
+
+    def _is_in_place_of(self, said: Process) -> bool:
+        return said.place != "" and said.place == self.own.place
 
     @property
     def living(self) -> dict[str, Process]:

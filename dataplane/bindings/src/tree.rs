@@ -89,6 +89,11 @@ impl TreeDispatchers {
         Ok(())
     }
 
+    /// Whether that cluster's dispatcher is here.
+    fn has(&self, cluster: &str) -> PyResult<bool> {
+        Ok(self.0.has(name("cluster", cluster)?))
+    }
+
     /// Whose dispatchers are here.
     #[getter]
     fn clusters(&self) -> PyResult<Vec<String>> {

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,24 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         await SqliteStore.open(tmp_path / "s.db")
     with pytest.raises(StoreError, match="unable to open database file"):
         await SqliteStore.open(tmp_path / "no" / "folder" / "s.db")
+
+
+async def test_who_reads_waits_for_nobody(tmp_path: Path) -> None:
+    """Another process is in the middle of a transaction."""
+    path = tmp_path / "s.db"
+    store = await SqliteStore.open(path)
+    assert await store.commit(Transaction({"k": "v"}))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        async with asyncio.timeout(2):
+            await store.version()
+            assert await store.get("k") == "v"
+            assert await store.items("") == {"k": "v"}
+        writing = asyncio.create_task(store.commit(Transaction({"k": "w"})))
+        await asyncio.sleep(0)
+        other.execute("ROLLBACK")
+        assert await writing
+    await store.close()
 
 
 async def test_a_disk_that_fails_is_told(tmp_path: Path) -> None:

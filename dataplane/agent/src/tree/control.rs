@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
+use groupflow_protocol::Nanos;
 use rustls::Connection;
 use serde_json::Value;
 
+use super::edge;
 use crate::error::AgentError;
 use crate::gather::came::Came;
 use crate::gather::channel::Channel;
@@ -42,8 +44,12 @@ pub struct Control {
     at: usize,
     /// Those that were lost or not reached since the last welcome.
     failed: Vec<SocketAddrV4>,
-    /// Where it was sent last, and when.
-    sent: Option<(SocketAddrV4, Instant)>,
+    /// Where it was sent last, when, and since when again and again without a welcome there.
+    sent: Option<(SocketAddrV4, Instant, Instant)>,
+    /// The address that it reached last.
+    reached: Option<Ipv4Addr>,
+    /// They knew it, some time.
+    welcome: bool,
     trust: Option<Trust>,
     patience: Duration,
     open: Option<Open>,
@@ -89,6 +95,8 @@ impl Control {
             at: 0,
             failed: Vec::new(),
             sent: None,
+            reached: None,
+            welcome: false,
             trust,
             patience,
             open: None,
@@ -114,8 +122,13 @@ impl Control {
         self.at = self.to.iter().position(|&address| Some(address) == now_at).unwrap_or(0);
     }
 
-    /// Who is to be asked is there.
-    pub fn go_to<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, address: SocketAddrV4) {
+    /// Who is to be asked is there. An error: it was sent there for too long, and did not reach anybody.
+    pub fn go_to<T: Copy>(
+        &mut self,
+        now: Instant,
+        poller: &mut Poller<T>,
+        address: SocketAddrV4,
+    ) -> Result<(), AgentError> {
         let address = self.reached(address);
         self.lose(poller);
         self.at = self.to.iter().position(|&known| known == address).unwrap_or_else(|| {
@@ -123,19 +136,38 @@ impl Control {
             self.to.len() - 1
         });
         // Should nobody be there, it comes back, and is sent there again: not all the time.
-        let again =
-            self.sent.replace((address, now)).is_some_and(|(to, then)| to == address && now < then + PAUSE.1);
+        let before = self.sent.filter(|&(to, then, _)| to == address && now < then + self.patience);
+        let since = before.map_or(now, |(.., since)| since);
+        self.sent = Some((address, now, since));
+        let again = before.is_some_and(|(_, then, _)| now < then + PAUSE.1);
         self.next = if again { now + AGAIN } else { now };
+        if now >= since + self.patience {
+            self.trouble = format!("they send it to {address}, which it does not reach");
+            return Err(self.gone());
+        }
+        Ok(())
+    }
+
+    /// Who is there is of no use now: another is tried after a while.
+    pub fn leave<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, why: &str) {
+        self.trouble = why.to_owned();
+        self.lose(poller);
+        self.try_another();
+        self.next = now + PAUSE.1;
     }
 
     fn reached(&self, address: SocketAddrV4) -> SocketAddrV4 {
-        let peer = self.open.as_ref().and_then(|open| open.channel.socket().peer_addr().ok());
-        match peer {
-            Some(SocketAddr::V4(peer)) if address.ip().is_unspecified() => {
-                SocketAddrV4::new(*peer.ip(), address.port())
-            }
+        match self.reached {
+            Some(ip) if address.ip().is_unspecified() => SocketAddrV4::new(ip, address.port()),
             _ => address,
         }
+    }
+
+    fn gone(&self) -> AgentError {
+        let tried: Vec<String> = self.to.iter().map(SocketAddrV4::to_string).collect();
+        let (tried, seconds) = (tried.join(", "), self.patience.as_secs());
+        let cause = format!("no dispatchers at {tried} for {seconds} s: {}", self.trouble);
+        AgentError::new("dispatchers_gone", cause, "check --to, and that groupflow tree serve runs")
     }
 
     /// The own address that they are reached from.
@@ -144,6 +176,11 @@ impl Control {
             SocketAddr::V4(address) => Some(*address.ip()),
             SocketAddr::V6(_) => None,
         }
+    }
+
+    /// How long it takes there and back.
+    pub fn round_trip(&self) -> Nanos {
+        self.open.as_ref().map_or(Nanos::ZERO, |open| edge::round_trip(open.channel.socket()))
     }
 
     /// Whether there is a connection, or one is being made.
@@ -180,14 +217,7 @@ impl Control {
             return Ok(());
         }
         if now >= self.lost + self.patience {
-            let tried: Vec<String> = self.to.iter().map(SocketAddrV4::to_string).collect();
-            let (tried, seconds) = (tried.join(", "), self.patience.as_secs());
-            let cause = format!("no dispatchers at {tried} for {seconds} s: {}", self.trouble);
-            return Err(AgentError::new(
-                "dispatchers_gone",
-                cause,
-                "check --to, and that groupflow tree serve runs",
-            ));
+            return Err(self.gone());
         }
         (self.next, self.pause) = (now + self.pause, (2 * self.pause).min(PAUSE.1));
         if let Err(error) = self.connect(now, poller, target) {
@@ -205,6 +235,9 @@ impl Control {
     /// It is where it was to be.
     pub fn is_welcome(&mut self) {
         self.failed.clear();
+        self.welcome = true;
+        let at = self.to.get(self.at);
+        self.sent = self.sent.filter(|(to, ..)| Some(to) != at);
     }
 
     fn try_another(&mut self) {
@@ -215,6 +248,7 @@ impl Control {
 
     fn connect<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         let to = self.to.get(self.at).copied().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        self.reached = Some(*to.ip());
         let socket = link::connect(to, None, SILENCE)?;
         let token = poller.add(&socket, target)?;
         let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
@@ -252,13 +286,17 @@ impl Control {
                 if said.iter().any(|said| matches!(said, Said::Line(_))) {
                     (self.pause, self.heard) = (PAUSE.0, now);
                 }
-                if open.connected {
+                // Somebody may accept connections there, and say nothing, or that it is of no use.
+                let of_use = |said: &Said| matches!(said, Said::Line(line) if line.get("refused").is_none());
+                if said.iter().any(of_use) {
                     self.lost = now;
                 }
             }
             Err(error) => {
                 let to = self.to.get(self.at);
-                if let Some(error) = to.and_then(|&to| trust::hopeless(&error, to)) {
+                // Somebody else may be at an address that they told, by now.
+                if let Some(error) = to.and_then(|&to| trust::hopeless(&error, to)).filter(|_| !self.welcome)
+                {
                     return Err(error);
                 }
                 self.trouble = plain(&error);

@@ -97,15 +97,20 @@ impl Dispatch {
 
     /// Of a host of this tree.
     pub fn options(&self) -> Options {
-        let known = match &self.pin {
-            Some(pin) => SecureSend::pinned(pin).expect("a fingerprint"),
-            None => SecureSend::plain(),
-        };
-        let mut options = Options::new(self.address, TOKEN, known).expect("options");
-        options.host.listen = "127.0.0.1:0".parse().expect("an address");
-        options.host.patience = 5;
-        options
+        options(self.address, self.pin.as_deref())
     }
+}
+
+/// Of a host whose dispatchers are there.
+pub fn options(to: SocketAddrV4, pin: Option<&str>) -> Options {
+    let known = match pin {
+        Some(pin) => SecureSend::pinned(pin).expect("a fingerprint"),
+        None => SecureSend::plain(),
+    };
+    let mut options = Options::new(to, TOKEN, known).expect("options");
+    options.host.listen = "127.0.0.1:0".parse().expect("an address");
+    options.host.patience = 5;
+    options
 }
 
 impl Drop for Dispatch {

@@ -107,6 +107,11 @@ impl Dispatchers {
         self.changed.remove(&cluster);
     }
 
+    /// Whether that cluster's is here.
+    pub fn has(&self, cluster: ClusterId) -> bool {
+        self.clusters.contains_key(&cluster)
+    }
+
     /// Where hosts come first.
     pub fn root(&self) -> ClusterId {
         self.root

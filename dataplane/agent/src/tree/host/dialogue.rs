@@ -70,43 +70,52 @@ impl Host<'_> {
             match said {
                 Said::Connected => {
                     let (key, lost) = (format!("{:032x}", self.key), self.control.failed());
-                    let hello = json!({"join": self.card(), "key": key, "source": self.source, "lost": lost});
+                    let hello = json!({
+                        "join": self.card(), "key": key, "source": self.source, "root": self.root, "lost": lost,
+                    });
                     self.control.say(&json!({"hello": hello}));
                     self.control.work(self.now, &mut self.poller)?;
                 }
                 Said::Lost => {}
-                Said::Line(line) => self.on_line(line)?,
-            }
-            // What they said besides is not for who was sent elsewhere.
-            if !self.control.is_open() {
-                break;
+                Said::Line(line) => {
+                    if !self.on_line(line)? {
+                        // What they said besides is not for who goes elsewhere.
+                        break;
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    fn on_line(&mut self, mut line: Value) -> Result<(), AgentError> {
+    /// False: it goes elsewhere.
+    fn on_line(&mut self, mut line: Value) -> Result<bool, AgentError> {
         if let Some(welcome) = line.get_mut("welcome") {
-            return self.on_welcome(welcome.take());
+            return self.on_welcome(welcome.take()).map(|()| true);
         }
         if let Some(elsewhere) = line.get("elsewhere") {
-            if let Ok(address) = serde_json::from_value(elsewhere["at"].clone()) {
-                self.control.go_to(self.now, &mut self.poller, address);
+            match serde_json::from_value(elsewhere["at"].clone()) {
+                Ok(address) => self.control.go_to(self.now, &mut self.poller, address)?,
+                Err(_) => self.control.leave(self.now, &mut self.poller, "they sent it to no address"),
             }
-            return Ok(());
+            return Ok(false);
         }
         if let Some(refusal) = line.get("refused") {
             let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
-            if refusal["code"] == "ended" {
-                self.ended = true;
-                self.control.lose(&mut self.poller);
-                return Ok(());
+            match refusal["code"].as_str() {
+                Some("ended") => {
+                    self.ended = true;
+                    self.control.lose(&mut self.poller);
+                }
+                // Others may have room, or they when some have gone.
+                Some("full") => self.control.leave(self.now, &mut self.poller, &text),
+                _ => return Err(refused(&text)),
             }
-            return Err(refused(&text));
+            return Ok(false);
         }
         if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
             self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
-            return Ok(());
+            return Ok(true);
         }
         let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
         // What is not known is of a later version, and not for this host.
@@ -117,7 +126,7 @@ impl Host<'_> {
             self.node.on_order(self.nanos(), order);
             self.act()?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn on_welcome(&mut self, mut welcome: Value) -> Result<(), AgentError> {
@@ -132,10 +141,11 @@ impl Host<'_> {
         if !self.args.secure.plain {
             self.shared = Some(Shared::parse(&welcome["identity"])?);
         }
-        if let Ok(others) = serde_json::from_value::<Vec<SocketAddrV4>>(welcome["dispatchers"].take()) {
-            self.control.know(&others);
-        }
+        let others = welcome["dispatchers"].as_array().into_iter().flatten();
+        let others = others.filter_map(|at| at.as_str()?.parse().ok());
+        self.control.know(&others.collect::<Vec<SocketAddrV4>>());
         self.control.is_welcome();
+        self.node.on_dispatchers(self.control.round_trip());
         let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
         self.control.expect_signs(signs.map(|every| SIGNS_MISSED * every));
         let before = self.root.replace(root);
@@ -146,6 +156,9 @@ impl Host<'_> {
         if self.source {
             self.cluster = Some(root);
             self.tell(&FromHost::Back { order: 0, attached: true });
+            if self.node.is_leaving() {
+                self.tell(&FromHost::Leave);
+            }
         } else if self.node.is_leaving() {
             self.tell(&FromHost::Leave);
         } else if self.order == 0 {
