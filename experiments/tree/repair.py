@@ -1,5 +1,5 @@
-"""Hosts that serve others are killed, one after the other, while the stream runs: for how long those below
-them have no new byte, and whether any is lost or doubled."""
+"""Hosts that serve others die, one after the other, while the stream runs: for how long those below them have
+no new byte, and whether any is lost or doubled."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal, TypeAlias
 
 from experiments.common.waiting import until
 from experiments.tree.service import Processes, RunError, address, processes
@@ -23,19 +24,24 @@ SUBSCRIBERS = ("h2", "h3", "h4", "h2", "h3", "h4", "h2", "h3", "h4")
 """hosts of the star; several in each, which take children at ports of their own"""
 CHILDREN = 2
 RATE_BPS = 4_000_000
+LIMIT_S = 1.0
+"""a repair is to take less"""
+Death: TypeAlias = Literal["killed", "silent", "with_dispatcher"]
+"""`killed`: the kernel closes its connections at once. `silent`: as when its machine has lost its power; it
+is stopped, and others notice that it says nothing. `with_dispatcher`: killed, and with it the process that
+runs the dispatcher of its cluster."""
 _PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True)
 class Repair:
-    """One host was killed."""
+    """One host died."""
 
     orphans: int
     seconds: float
     """the longest that one of those below it had no new byte"""
     encrypted: bool
-    with_dispatcher: bool
-    """the process that ran the dispatcher was killed at the same time"""
+    death: Death
 
 
 async def measure(
@@ -44,12 +50,12 @@ async def measure(
     *,
     plain: bool,
     edges: Edges = "stream",
-    with_dispatcher: bool = False,
+    death: Death = "killed",
 ) -> list[Repair]:
     """Raises RunError, StreamError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
-        count = kills + 1 if with_dispatcher else 1
+        count = kills + 1 if death == "with_dispatcher" else 1
         service = await stack.enter_async_context(
             processes(network.hosts[SOURCE].launcher(), token, count, plain=plain)
         )
@@ -76,15 +82,19 @@ async def measure(
             )
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))
-        doomed = service if with_dispatcher else None
-        return await _kill(source, subscribers, kills, doomed, encrypted=not plain)
+        repairs = await _kill(source, subscribers, kills, service, death, encrypted=not plain)
+        over_tcp = [each.options.name for each in subscribers if each.datagrams == 0]
+        if edges == "group" and over_tcp:
+            raise RunError(f"{', '.join(over_tcp)}: nothing came over the group transport")
+        return repairs
 
 
 async def _kill(
     source: AgentProcess,
     subscribers: list[Subscriber],
     kills: int,
-    doomed: Processes | None,
+    service: Processes,
+    death: Death,
     *,
     encrypted: bool,
 ) -> list[Repair]:
@@ -101,13 +111,14 @@ async def _kill(
             if not orphans:
                 raise RunError("nobody serves others: there is nothing to repair")
             task = reading.pop(victim)
-            if doomed is not None:
-                await doomed.kill_owner()
+            if death == "with_dispatcher":
+                await service.kill_owner()
             at = time.monotonic()
+            victim.signal(signal.SIGSTOP if death == "silent" else signal.SIGKILL)
+            seconds = await _served_again(orphans, at)
+            repairs.append(Repair(len(orphans), seconds, encrypted, death))
             victim.signal(signal.SIGKILL)
             await task
-            seconds = await _served_again(orphans, at)
-            repairs.append(Repair(len(orphans), seconds, encrypted, doomed is not None))
         stop.set()
         await asyncio.wait_for(source.finish(), _PATIENCE_S)
         await writing

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import AgentError
@@ -66,6 +67,13 @@ class Subscriber(AgentProcess):
         """Who it said to serve."""
         progress = self.latest.get("progress")
         return list(progress.texts("children")) if progress else []
+
+    @property
+    def datagrams(self) -> int:
+        """Of the group transport, that came, as it said last."""
+        progress = self.latest.get("progress")
+        group = cast("dict[str, int]", progress.fields.get("group") or {}) if progress else {}
+        return group.get("came", 0)
 
     @property
     def host(self) -> str:

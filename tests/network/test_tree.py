@@ -1,4 +1,4 @@
-"""A clustered tree of hosts around a P4 switch: hosts that serve others are killed while the stream runs."""
+"""A clustered tree of hosts around a P4 switch: hosts that serve others die while the stream runs."""
 
 import shutil
 from dataclasses import replace
@@ -10,21 +10,32 @@ from experiments.tree import repair
 from groupflow.topology import Topology, parse
 from groupflow.tree.members import Edges
 from tests.network.conftest import MakeLab
+from tests.network.harness import undisturbed
 from topologies import variants
 
 
 @pytest.mark.parametrize(
-    ("plain", "edges", "loss"),
-    [(False, "stream", 0), (True, "stream", 0), (False, "group", 10_000_000)],
-    ids=["tls", "plain", "group"],
+    ("death", "plain", "edges", "loss"),
+    [
+        ("killed", False, "stream", 0),
+        ("killed", True, "stream", 0),
+        ("killed", False, "group", 10_000_000),
+        ("silent", False, "stream", 0),
+        ("with_dispatcher", False, "stream", 0),
+    ],
+    ids=["tls", "plain", "group", "silent", "with its dispatcher"],
 )
-async def test_hosts_whose_parent_is_killed_miss_and_double_no_byte(
-    make_lab: MakeLab, plain: bool, edges: Edges, loss: int
+async def test_hosts_whose_parent_dies_go_on_within_a_second_and_miss_no_byte(
+    make_lab: MakeLab, death: repair.Death, plain: bool, edges: Edges, loss: int
 ) -> None:
-    with make_lab(variants.with_loss(variants.named("star"), loss)) as lab:
+    async def measure() -> list[repair.Repair]:
         # Every byte is checked as it comes, and all of them are counted in the end.
-        repairs = await repair.measure(lab.network, 2, plain=plain, edges=edges)
+        return await repair.measure(lab.network, 2, plain=plain, edges=edges, death=death)
+
+    with make_lab(variants.with_loss(variants.named("star"), loss)) as lab:
+        repairs = await undisturbed(lab, measure)
     assert [found.orphans > 0 for found in repairs] == [True, True]
+    assert max(found.seconds for found in repairs) < repair.LIMIT_S
 
 
 def few(count: int) -> Topology:
