@@ -37,7 +37,8 @@ procps
 curl
 iperf3
 netcat-openbsd
-rsync"
+rsync
+graphviz"
     rust_is_recent || rust_packages
 }
 

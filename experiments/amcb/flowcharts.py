@@ -1,90 +1,76 @@
-"""The flowcharts of hub and rim, drawn from the machines' own tables."""
-
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
+"""The flowcharts of hub and rim, drawn by Graphviz from the machines' own tables."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-
-from experiments.common.drawing import COLOURS, PALE, save
+from experiments.common.drawing import COLOURS, PALE
 from groupflow._native import bone_steps
+from groupflow.cli.command import CommandError
 
-HUB: Mapping[str, tuple[str, float, float]] = {
-    "Idle": ("wait for a file", 0.0, 0.0),
-    "Joining": ("multicast IPM_SEND,\ngather JOIN_MESSAGEs", 0.0, -1.0),
-    "Describing": ("send control parameters", 0.0, -2.0),
-    "Announcing": ("announce packet size", 0.0, -3.0),
-    "Sending": ("send the round's packets;\nthe file's last is numbered 0", 0.0, -4.0),
-    "Gathering": ("gather reception results", 0.0, -5.0),
-    "Sizing": ("go back; next packet size", -1.7, -4.6),
-    "Asking": ("ask those that are silent", 1.6, -3.5),
+HUB: Mapping[str, str] = {
+    "Idle": "wait for a file",
+    "Joining": "multicast IPM_SEND,\ngather JOIN_MESSAGEs",
+    "Describing": "send control parameters",
+    "Announcing": "announce packet size",
+    "Sending": "send the round's packets;\nthe file's last is numbered 0",
+    "Gathering": "gather reception results",
+    "Sizing": "go back; next packet size",
+    "Asking": "ask those that are silent",
 }
-RIM: Mapping[str, tuple[str, float, float]] = {
-    "Waiting": ("wait for IPM_SEND", 0.0, 0.0),
-    "Joining": ("wait for its turn,\nthen JOIN_MESSAGE", 0.0, -1.1),
-    "Joined": ("wait for control parameters", -1.6, -1.8),
-    "Receiving": ("receive a round", 0.0, -2.8),
-    "Reporting": ("report the reception result", -1.6, -4.0),
-    "Complete": ("the whole file is there", 1.6, -4.0),
+RIM: Mapping[str, str] = {
+    "Waiting": "wait for IPM_SEND",
+    "Joining": "wait for its turn,\nthen JOIN_MESSAGE",
+    "Joined": "wait for control parameters",
+    "Receiving": "receive a round",
+    "Reporting": "report the reception result",
+    "Complete": "the whole file is there",
 }
 Steps = Sequence[tuple[str, str, str]]
 
+_DPI = 110
+_STYLE = f"""
+    graph [dpi={_DPI}, nodesep=0.55, ranksep=0.5, splines=spline, fontname="DejaVu Sans", labelloc=t]
+    node [shape=box, style="rounded,filled", fillcolor="{PALE}", color="{COLOURS[0]}"]
+    node [fontname="DejaVu Sans", fontsize=11]
+    edge [fontname="DejaVu Sans", fontsize=9, arrowsize=0.7]
+"""
+
 
 def draw(hub: Path, rim: Path) -> None:
-    """Both, each into its file."""
+    """Both, each into its file. Raises CommandError where Graphviz is not installed."""
     steps = bone_steps()
-    _chart(hub, "Hub", HUB, steps[0])
-    _chart(rim, "Rim", RIM, steps[1])
+    _render(hub, chart("Hub", HUB, steps[0]))
+    _render(rim, chart("Rim", RIM, steps[1]))
 
 
-def _chart(path: Path, title: str, places: Mapping[str, tuple[str, float, float]], steps: Steps) -> None:
-    drawing, axis = plt.subplots(figsize=(11.5, 8.0), layout="constrained")
+def chart(title: str, states: Mapping[str, str], steps: Steps) -> str:
+    """In Graphviz' language. A step that leaves for the next multicast, or for the beginning, is grey."""
+    lines = [f"label={_quoted(title)}"]
+    lines += [f"{name} [label={_quoted(says)}]" for name, says in states.items()]
     merged: dict[tuple[str, str], list[str]] = {}
     for start, when, to in steps:
-        merged.setdefault((start, to), []).append(when or "always")
-    legend: list[str] = []
-    for number, ((start, to), when) in enumerate(merged.items(), 1):
-        _arrow(axis, places[start][1:], places[to][1:], number)
-        legend.append(f"{number:2}  {'; or '.join(when)}")
-    for says, x, y in places.values():
-        style = {"boxstyle": "round,pad=0.5", "facecolor": PALE, "edgecolor": COLOURS[0]}
-        axis.text(x, y, says, ha="center", va="center", fontsize=9, bbox=style, zorder=3)
-    lowest = min(y for _, _, y in places.values())
-    axis.text(2.5, 0.3, "\n".join(legend), fontsize=8, va="top", linespacing=1.6)
-    axis.set(xlim=(-2.5, 5.2), ylim=(lowest - 0.4, 0.4), title=title)
-    axis.axis("off")
-    save(drawing, path)
+        merged.setdefault((start, to), []).append(when)
+    for number, ((start, to), whens) in enumerate(merged.items()):
+        aside = all("next" in when or when.startswith("END") for when in whens)
+        colour = "gray55" if aside else COLOURS[number % len(COLOURS)]
+        look = {"label": "\n".join(f" {when} " for when in whens), "color": colour, "fontcolor": colour}
+        fields = ", ".join(f"{key}={_quoted(value)}" for key, value in look.items())
+        lines.append(f"{start} -> {to} [{fields}]")
+    return "digraph {" + _STYLE + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
-def _arrow(axis: Axes, start: tuple[float, float], end: tuple[float, float], number: int) -> None:
-    """An arc with the step's number near its beginning, where few arcs meet."""
-    colour = COLOURS[number % len(COLOURS)]
-    style = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colour}
-    text: dict[str, Any] = {
-        "fontsize": 8,
-        "color": colour,
-        "ha": "center",
-        "va": "center",
-        "bbox": style,
-        "zorder": 4,
-    }
-    if start == end:
-        axis.text(start[0] + 0.9, start[1], f"\u21bb {number}", **text)
-        return
-    (x0, y0), (x1, y1) = start, end
-    # Steps that go back, or pass a state, bend further.
-    bend = 0.0 if abs(y1 - y0) <= 1.2 and abs(x1 - x0) < 0.1 and y1 < y0 else 0.4
-    arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 16, "shrinkB": 16}
-    arrow |= {"connectionstyle": f"arc3,rad={bend}"}
-    axis.annotate("", xy=end, xytext=start, arrowprops=arrow)
-    # arc3 is a quadratic Bezier curve; this far along it.
-    t, corner_x, corner_y = 0.35, (x0 + x1) / 2 + bend * (y1 - y0), (y0 + y1) / 2 - bend * (x1 - x0)
-    x = (1 - t) ** 2 * x0 + 2 * t * (1 - t) * corner_x + t**2 * x1
-    y = (1 - t) ** 2 * y0 + 2 * t * (1 - t) * corner_y + t**2 * y1
-    axis.text(x, y, f"{number}", **text)
+def _quoted(text: str) -> str:
+    return json.dumps(text)
+
+
+def _render(path: Path, text: str) -> None:
+    try:
+        subprocess.run(["dot", "-Tpng", "-o", path], input=text, text=True, check=True)
+    except FileNotFoundError:
+        raise CommandError(
+            "Graphviz' dot, which draws the flowcharts, is missing; run 'sudo make setup'"
+        ) from None

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from experiments.amcb import flowcharts
 from experiments.amcb.execute import run_one
 from experiments.amcb.infer import SIZE, inferred, loss, through
 from experiments.amcb.paper import METHODS, QUICK_SIZES, Case, Run
 from experiments.amcb.studies import STUDIES
+from groupflow._native import bone_steps
+from groupflow.cli.command import CommandError
 from groupflow.cli.main import main
 
 COMMAND = ["reproduce", "amcb"]
@@ -40,6 +43,22 @@ def test_a_study(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert {claim["figure"] for claim in claims} == {f"study {name}"}
     assert (tmp_path / f"study-{name}.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("states", "number"), [(flowcharts.HUB, 0), (flowcharts.RIM, 1)])
+def test_a_flowchart_has_every_state_and_step(states: dict[str, str], number: int) -> None:
+    steps = bone_steps()[number]
+    assert {state for start, _, to in steps for state in (start, to)} == set(states)
+    arrows = [line for line in flowcharts.chart("", states, steps).splitlines() if " -> " in line]
+    for start, when, to in steps:
+        assert any(arrow.strip().startswith(f"{start} -> {to} ") and when in arrow for arrow in arrows)
+    assert len(arrows) == len({(start, to) for start, _, to in steps})
+
+
+def test_without_graphviz_its_lack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CommandError, match="make setup"):
+        flowcharts.draw(tmp_path / "hub.png", tmp_path / "rim.png")
 
 
 def test_the_link_follows_from_the_table() -> None:
