@@ -20,6 +20,8 @@ from groupflow.topology import parse
 SECOND = 10**9
 QUEUE = 50
 """packets: 5 s of the link; more than the sender ever lets wait on the inferred link"""
+APART = {"clean": 4.0, "noisy": 0.25}
+"""bytes between two errors, of those on the inferred link"""
 RIVAL_SHARE = 0.6
 """of the link's rate, that other traffic takes while it is on"""
 FEW = 16
@@ -32,8 +34,10 @@ def scenario(run: Run) -> sim.Scenario:
     """The network, the file, and how it is sent."""
     case, link = run.case, inferred()
     hosts = [f"r{n}" for n in range(case.rims)]
-    extras = {1: sim.LinkExtra(error_bytes=link.shared_error_bytes)}
-    extras |= {3 + n: sim.LinkExtra(error_bytes=link.own_error_bytes) for n in range(case.rims)}
+    apart = APART.get(case.link, 1.0)
+    shared, own = round(apart * link.shared_error_bytes), round(apart * link.own_error_bytes)
+    extras = {1: sim.LinkExtra(error_bytes=shared)}
+    extras |= {3 + n: sim.LinkExtra(error_bytes=own) for n in range(case.rims)}
     packets = (64, 1344) if case.fixed is None else (case.fixed, case.fixed)
     bone = sim.Bone(
         "hub",

@@ -141,6 +141,20 @@ def test_coding_makes_up_for_a_connection_that_stands_still(tmp_path: Path) -> N
         assert found[True, True][quantile] < found[True, False][quantile] / 2, quantile
 
 
+def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
+    done = undisturbed_experiment("tree", tmp_path)
+    repairs = json.loads(done.stdout)
+    assert repairs == json.loads((tmp_path / "repairs.json").read_text())
+    kinds = [(repair["encrypted"], repair["death"]) for repair in repairs]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        (True, "killed"): 3, (False, "killed"): 3, (True, "silent"): 3, (True, "with_dispatcher"): 3,
+    }  # fmt: skip
+    # What is silent is noticed after 0.6 s; who is killed is missed at once.
+    silent = [repair["seconds"] for repair in repairs if repair["death"] == "silent"]
+    killed = [repair["seconds"] for repair in repairs if repair["death"] == "killed"]
+    assert min(silent) > 0.5 and min(killed) < 0.5 and max(silent + killed) < 1
+
+
 def test_losses_do_not_slow_down_an_edge_over_the_group_transport(tmp_path: Path) -> None:
     done = undisturbed_experiment("edges", tmp_path)
     outcomes = json.loads(done.stdout)

@@ -62,6 +62,8 @@ class HubOptions(BoneOptions):
     join_ms: int | None = None
     result_ms: int | None = None
     grace_ms: int | None = None
+    patience: int | None = None
+    """rounds that a rim may leave unanswered"""
     poll_ms: int | None = None
     port: int | None = None
 
@@ -78,6 +80,7 @@ class HubOptions(BoneOptions):
             ("--join-ms", self.join_ms),
             ("--result-ms", self.result_ms),
             ("--grace-ms", self.grace_ms),
+            ("--patience", self.patience),
             ("--poll-ms", self.poll_ms),
             ("--port", self.port),
         )

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupflow.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
-from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import (
+    FAILURE,
+    OK,
+    REFUSED,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    of_agent,
+)
 from groupflow.cli.transfer import rate
 
 if TYPE_CHECKING:
@@ -54,6 +63,11 @@ def _hub_arguments(commands: Subparsers) -> None:
     add("--rim", action="append", default=[], metavar="IP:PORT", help="of unicast; may be repeated")
     add("--rate", type=rate, metavar="RATE", help="of packets with all headers (default: 1mbit)")
     add("--packet", type=int, metavar="BYTES", help="of a file in a packet, at first (default: 1000)")
+    add("--per-round", type=int, metavar="N", help="packets of a round (default: 64)")
+    add("--join-ms", type=int, metavar="MS", help="in which rims join (default: 2000)")
+    add("--result-ms", type=int, metavar="MS", help="in which rims answer a round (default: 2000)")
+    add("--grace-ms", type=int, metavar="MS", help="that a packet may come late (default: 500)")
+    add("--patience", type=int, metavar="N", help="rounds that a rim may leave unanswered (default: 20)")
     _common_arguments(hub, HUB_HTTP, "where to take orders")
     hub.set_defaults(run=run_hub)
 
@@ -140,6 +154,11 @@ def run_hub(args: argparse.Namespace) -> int:
         rims=tuple(args.rim),
         rate=args.rate,
         packet=args.packet,
+        per_round=args.per_round,
+        join_ms=args.join_ms,
+        result_ms=args.result_ms,
+        grace_ms=args.grace_ms,
+        patience=args.patience,
     )
     return _run_agent(options, json_lines=args.json)
 
@@ -167,7 +186,7 @@ def _run_agent(options: HubOptions | RimOptions, *, json_lines: bool) -> int:
     try:
         asyncio.run(_stay(options, json_lines=json_lines))
     except AgentError as error:
-        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else FAILURE) from None
+        raise CommandError(str(error), of_agent(error.exit_code)) from None
     except ClientError as error:
         raise CommandError(str(error)) from None
     return OK

@@ -16,6 +16,12 @@ Run: TypeAlias = Callable[[argparse.Namespace], int]
 """What a subcommand does; returns its exit code."""
 
 
+def of_agent(code: int) -> int:
+    """The command's exit code where an agent failed with this one: what makes no sense, and what was refused,
+    is told apart."""
+    return code if code in (USAGE, REFUSED) else FAILURE
+
+
 class CommandError(Exception):
     """Ends the command with one line on stderr and the exit code."""
 

@@ -9,7 +9,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.cli.command import INTERRUPTED, OK, REFUSED, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import (
+    FAILURE,
+    INTERRUPTED,
+    OK,
+    REFUSED,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    of_agent,
+)
 
 if TYPE_CHECKING:
     from groupflow.client.events import Event
@@ -107,7 +117,7 @@ def run_serve(args: argparse.Namespace) -> int:
         raise CommandError(str(errors.exceptions[0]), REFUSED) from None
     except* AgentError as errors:
         error = errors.exceptions[0]
-        code = REFUSED if isinstance(error, AgentError) and error.exit_code == REFUSED else 1
+        code = of_agent(error.exit_code) if isinstance(error, AgentError) else FAILURE
         raise CommandError(str(error), code) from None
     except* (ApiError, ClientError) as errors:
         raise CommandError(str(errors.exceptions[0])) from None
@@ -209,7 +219,7 @@ def run_send(args: argparse.Namespace) -> int:
     except InterruptedSessionError:
         return INTERRUPTED
     except AgentError as error:
-        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else 1) from None
+        raise CommandError(str(error), of_agent(error.exit_code)) from None
     except ClientError as error:
         raise CommandError(str(error)) from None
     return OK

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import signal
 
-from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
+from groupflow.cli.command import OK, CommandError, Subparsers, add_command, of_agent
 from groupflow.cli.transfer import add_member_arguments
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import AgentError, ClientError
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return asyncio.run(_stay(options, json_lines=args.json))
     except AgentError as error:
-        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else 1) from None
+        raise CommandError(str(error), of_agent(error.exit_code)) from None
     except ClientError as error:
         raise CommandError(str(error)) from None
 

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from groupflow import units
-from groupflow.cli.command import INTERRUPTED, REFUSED, CommandError
+from groupflow.cli.command import INTERRUPTED, CommandError, of_agent
 from groupflow.client.agent_process import MEMBERS_LOST, AgentProcess, RoleOptions
 from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
 from groupflow.client.events import Event
@@ -59,7 +59,7 @@ def ended(transfer: Coroutine[Any, Any, int]) -> int:
     except InterruptedSessionError:
         return INTERRUPTED
     except AgentError as error:
-        raise CommandError(str(error), REFUSED if error.exit_code == REFUSED else 1) from None
+        raise CommandError(str(error), of_agent(error.exit_code)) from None
     except ClientError as error:
         raise CommandError(str(error)) from None
 

@@ -141,4 +141,5 @@ async def test_the_commands(tmp_path: Path) -> None:
     nobody = groupflow("list", "--at", hub.http)
     assert nobody.returncode == 1 and nobody.stderr.startswith(f"groupflow: no answer from {hub.http}: ")
     usage = groupflow("hub", "--dir", str(tmp_path / "x"), "--method", "unicast", "--http", f"{HERE}:0")
+    assert usage.returncode == 2
     assert usage.stderr == "groupflow: --method unicast needs rims; name each with --rim IP:PORT\n"
