@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,26 @@ async def test_what_is_dropped_into_the_folder_is_at_every_rim(
             assert (rim.folder / "empty").read_bytes() == b""
         sent = await hub.heard("sent", 2)
         assert sent.text("outcome") == "done" and sent.integer("lost") == 0
+
+
+async def test_who_comes_late_has_it_too_and_who_leaves_is_not_waited_for(tmp_path: Path) -> None:
+    size = 500_000
+    async with bench(tmp_path) as (made, _):
+        first, leaver = await made.rim("first"), await made.rim("leaver")
+        hub = await made.hub(rate=3_000_000, patience=2)
+        (hub.folder / "a.bin").write_bytes(content(size))
+        await first.heard("began")
+        await leaver.heard("began")
+        leaver.agent.signal(signal.SIGTERM)
+        late = await made.rim("late")
+        assert not first.said("stored"), "it came late"
+        for rim in (first, late):
+            await rim.heard("stored")
+            assert (rim.folder / "a.bin").read_bytes() == content(size)
+        sent = await hub.heard("sent")
+        assert (sent.text("outcome"), sent.integer("complete")) == ("done", 2)
+        assert not (leaver.folder / "a.bin").exists()
+        assert len(hub.said("sent")) == 1, "in one transfer"
 
 
 async def test_unicast_goes_to_each_rim_and_leaves_out_who_has_the_file(tmp_path: Path) -> None:
