@@ -1,0 +1,143 @@
+"""How many hosts a second join a clustered tree: the dispatchers in one process and in several, with a store.
+
+`make bench` runs it; `python -m experiments.bench.dispatchers` runs it alone. Hosts are connections of this
+process, which say what hosts say and carry no data; the dispatchers are processes of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import statistics
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+from rich.console import Console
+
+from experiments.bench.figure import Figure
+from experiments.tree.service import PORT, processes
+
+HOSTS = 500
+AT_ONCE = 32
+"""that join at one time"""
+_TURNS = 3
+_PROCESSES = (1, 3)
+_ONE_WAY = 1_000_000
+"""ns that a host measures to any other: all are in the root's cluster until it is full, and then below it"""
+
+
+class Joiner:
+    """A host that joins, and then only says that it is there."""
+
+    def __init__(self, number: int, token: str, *, source: bool = False) -> None:
+        self._name, self._token, self._source = f"{number:x}", token, source
+        self._cluster, self._joins = "", 0
+        self.attached = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        port = PORT
+        while True:
+            with suppress(OSError):
+                port = await self._stay(port)
+
+    async def _stay(self, port: int) -> int:
+        """The port that it is sent to."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        peer = {"host": self._name, "address": f"127.0.0.1:{1 + int(self._name, 16)}"}
+        join = {"peer": peer, "router": None, "capacity": 4, "token": self._token}
+        hello = {"join": join, "key": self._name, "source": self._source, "lost": []}
+
+        def say(line: dict[str, Any]) -> None:
+            writer.write(json.dumps(line).encode() + b"\n")
+
+        def tell(what: str, fields: Any) -> None:
+            say({"cluster": self._cluster, "joins": self._joins, "say": what, "what": fields})
+
+        def begin(cluster: str) -> None:
+            self._cluster, self._joins = cluster, self._joins + 1
+            tell("join", join)
+
+        say({"hello": hello})
+        try:
+            while line := await reader.readline():
+                told = json.loads(line)
+                match told:
+                    case {"elsewhere": {"at": str(at)}}:
+                        return int(at.rpartition(":")[2])
+                    case {"welcome": {"root": str(root)}} if self._source:
+                        self._cluster = root
+                        self.attached.set()
+                    case {"welcome": {"root": str(root)}}:
+                        begin(self._cluster or root)
+                    case {"alive": True} if self._cluster:
+                        say({"cluster": self._cluster, "joins": self._joins, "say": "alive"})
+                    case {"say": "probe", "what": list(peers), "joins": self._joins}:
+                        tell("measured", [[peer["host"], _ONE_WAY] for peer in peers])
+                    case {"say": "redirect", "what": str(cluster), "joins": self._joins}:
+                        begin(cluster)
+                    case {"say": "place", "what": {"order": int(order)}, "joins": self._joins}:
+                        tell("attached", {"order": order, "latency": _ONE_WAY})
+                        self.attached.set()
+                    case {"say": "refused", "joins": self._joins}:
+                        await asyncio.sleep(0.05)
+                        begin(self._cluster)
+                    case _:
+                        pass
+            raise ConnectionResetError
+        finally:
+            writer.transport.abort()
+
+
+async def joins_a_second(count: int) -> float:
+    """With the dispatchers in so many processes."""
+    token = secrets.token_hex(16)
+    gate = asyncio.Semaphore(AT_ONCE)
+    async with processes([], token, count, plain=True), asyncio.TaskGroup() as tasks:
+        running: list[asyncio.Task[None]] = []
+
+        async def join(number: int) -> None:
+            async with gate:
+                joiner = Joiner(number, token, source=number == 1)
+                running.append(tasks.create_task(joiner.run()))
+                await joiner.attached.wait()
+
+        await join(1)
+        began = time.perf_counter()
+        async with asyncio.TaskGroup() as joining:
+            for number in range(2, 2 + HOSTS):
+                joining.create_task(join(number))
+        seconds = time.perf_counter() - began
+        for task in running:
+            task.cancel()
+    return HOSTS / seconds
+
+
+def figures() -> list[Figure]:
+    """Medians."""
+
+    async def measure() -> list[Figure]:
+        found: list[Figure] = []
+        for count in _PROCESSES:
+            rates = [await joins_a_second(count) for _ in range(_TURNS)]
+            note = f"{HOSTS} hosts, {AT_ONCE} at a time; {min(rates):.0f} to {max(rates):.0f}"
+            name = f"tree, joins with dispatchers in {count} process{'es' if count > 1 else ''}"
+            found.append(Figure(name, round(statistics.median(rates)), "/s", note))
+        return found
+
+    return asyncio.run(measure())
+
+
+def main() -> int:
+    """Prints the figures."""
+    console = Console()
+    for figure in figures():
+        console.print(f"{figure.name}: {figure.value} {figure.unit} ({figure.note})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
