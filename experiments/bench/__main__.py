@@ -10,7 +10,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench import gather, line, pipeline, sessions, split, transfer, tree, tuning, veth
+from experiments.bench import (
+    dispatchers,
+    gather,
+    line,
+    pipeline,
+    sessions,
+    split,
+    transfer,
+    tree,
+    tuning,
+    veth,
+)
 from experiments.bench.figure import Figure
 
 _OUT = Path("out/bench")
@@ -32,6 +43,7 @@ def main() -> int:
     figures += gather.figures()
     console.print("a clustered tree ...")
     figures += tree.figures()
+    figures += dispatchers.figures()
     console.print("session agents ...")
     figures += split.figures()
     if root := os.geteuid() == 0:

@@ -49,7 +49,7 @@ class Joiner:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         peer = {"host": self._name, "address": f"127.0.0.1:{1 + int(self._name, 16)}"}
         join = {"peer": peer, "router": None, "capacity": 4, "token": self._token}
-        hello = {"join": join, "key": self._name, "source": self._source, "lost": []}
+        hello: dict[str, Any] = {"join": join, "key": self._name, "source": self._source, "lost": []}
 
         def say(line: dict[str, Any]) -> None:
             writer.write(json.dumps(line).encode() + b"\n")
@@ -64,25 +64,28 @@ class Joiner:
         say({"hello": hello})
         try:
             while line := await reader.readline():
-                told = json.loads(line)
+                told: dict[str, Any] = json.loads(line)
+                if told.get("joins", self._joins) != self._joins:
+                    continue
+                what: Any = told.get("what")
                 match told:
-                    case {"elsewhere": {"at": str(at)}}:
-                        return int(at.rpartition(":")[2])
-                    case {"welcome": {"root": str(root)}} if self._source:
-                        self._cluster = root
+                    case {"elsewhere": _}:
+                        return int(told["elsewhere"]["at"].rpartition(":")[2])
+                    case {"welcome": _} if self._source:
+                        self._cluster = told["welcome"]["root"]
                         self.attached.set()
-                    case {"welcome": {"root": str(root)}}:
-                        begin(self._cluster or root)
+                    case {"welcome": _}:
+                        begin(self._cluster or told["welcome"]["root"])
                     case {"alive": True} if self._cluster:
                         say({"cluster": self._cluster, "joins": self._joins, "say": "alive"})
-                    case {"say": "probe", "what": list(peers), "joins": self._joins}:
-                        tell("measured", [[peer["host"], _ONE_WAY] for peer in peers])
-                    case {"say": "redirect", "what": str(cluster), "joins": self._joins}:
-                        begin(cluster)
-                    case {"say": "place", "what": {"order": int(order)}, "joins": self._joins}:
-                        tell("attached", {"order": order, "latency": _ONE_WAY})
+                    case {"say": "probe"}:
+                        tell("measured", [[peer["host"], _ONE_WAY] for peer in what])
+                    case {"say": "redirect"}:
+                        begin(what)
+                    case {"say": "place"}:
+                        tell("attached", {"order": what["order"], "latency": _ONE_WAY})
                         self.attached.set()
-                    case {"say": "refused", "joins": self._joins}:
+                    case {"say": "refused"}:
                         await asyncio.sleep(0.05)
                         begin(self._cluster)
                     case _:

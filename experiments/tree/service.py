@@ -17,7 +17,8 @@ from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.shares import Shares
 from topologies.network import Network
 
-_PORT = 26495
+PORT = 26495
+"""of the first process"""
 _PATIENCE_S = 30.0
 
 
@@ -27,7 +28,7 @@ class RunError(Exception):
 
 def address(network: Network, host: str) -> str:
     """Where dispatchers in that host are, IP:PORT."""
-    return f"{network.topology.hosts[host].ip}:{_PORT}"
+    return f"{network.topology.hosts[host].ip}:{PORT}"
 
 
 class Processes:
@@ -42,7 +43,7 @@ class Processes:
 
     async def start(self, launcher: Sequence[str], token: str, stack: AsyncExitStack, *, plain: bool) -> None:
         """One more. Raises RunError."""
-        port = _PORT + len(self._running)
+        port = PORT + len(self._running)
         words = ["tree", "serve", "--token", token, "--listen", f"0.0.0.0:{port}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else [])]
         command = [sys.executable, "-m", "groupflow.cli.main", *words]

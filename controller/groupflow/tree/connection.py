@@ -62,6 +62,8 @@ class Connection:
     waits_until: float = 0.0
     welcome: bool = False
     """it was told that it is; the first that it hears"""
+    root: str = ""
+    """of the tree, as it was told then"""
     over: bool = False
     dropped: bool = False
     """it is not gone: it comes back, here or to another process"""

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 _HELLO_SECONDS = 10.0
 _MOST_HELD = 30.0
 _FORGETS_EVERY = 600.0
+_ENDED = "the tree that it was in has ended"
 _HELD = 16
 """lines of a host that wait for another process"""
 
@@ -64,6 +65,10 @@ class Dispatch:
         self._begun = asyncio.Event()
         self._without_source: float | None = None
         """since when the root's dispatcher is here, and the source not"""
+        self._signed = 0.0
+        """when hosts were told last that this process is there"""
+        self._missed = False
+        """they were not, for long"""
         self._closing = False
         self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
@@ -153,6 +158,9 @@ class Dispatch:
         if form is None or not await self._greet(host, form["hello"]):
             return
         await self._begun.wait()
+        if form["hello"].get("root") not in (None, self.forest.root):
+            host.refuse("ended", _ENDED)  # since it was greeted
+            return
         self._welcome(host)
         while (form := await host.line()) is not None:
             if host.over:
@@ -180,8 +188,7 @@ class Dispatch:
         elif not await self.forest.knows(name, key):
             host.refuse("wrong_key", f"another has the name {name}")
         elif not await self._is_in_tree(hello.get("root")):
-            code = "no_tree" if hello["source"] else "ended"
-            host.refuse(code, "the tree that it was in has ended")
+            host.refuse("no_tree" if hello["source"] else "ended", _ENDED)
         elif hello["source"] and (source := await self._begin(join)) != name:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
@@ -231,7 +238,7 @@ class Dispatch:
                 }
             }
         )
-        host.welcome = True
+        host.welcome, host.root = True, forest.root or ""
         self._tell_source()
 
     async def _tell(self, host: Connection, line: Line) -> None:
@@ -299,14 +306,25 @@ class Dispatch:
                 # What was not carried out before is: somebody may wait for it.
                 if not batch:
                     batch += await self._turns.next(self.forest.pause())
-                # So long that hosts look for another process: that they were not heard says nothing of them.
-                if self._turns.stood_still(4 * self._sign_every):
+                if self._stood_still():
                     self._on_event("stood_still", {})
                     await self._begin_again()
                 await self._carry_out(batch)
             except SupersededError:
                 self._on_event("superseded", {})
                 await self._begin_again()
+
+    def _stood_still(self) -> bool:
+        """Whether hosts were told nothing for so long that they look for another process: that they were not
+        heard meanwhile says nothing of them."""
+        missed = self._missed or self._signs_missed()
+        self._missed = False
+        return missed
+
+    def _signs_missed(self) -> bool:
+        now, before = time.monotonic(), self._signed
+        self._signed = now if now > before + max(4 * self._sign_every, 1.0) else before
+        return self._signed == now
 
     async def _begin_again(self) -> None:
         """As a new process. The tree may have ended meanwhile, or be another one."""
@@ -324,7 +342,7 @@ class Dispatch:
         """No host is told anything: none is here."""
         address, port = address_of(self._server)
         await self.forest.enter(f"{address}:{port}")
-        self._turns.begin()
+        self._signed = time.monotonic()
         if self.forest.root:
             self._begun.set()
 
@@ -379,6 +397,8 @@ class Dispatch:
     async def _say_alive(self) -> None:
         while True:
             await asyncio.sleep(self._sign_every)
+            self._missed |= self._signs_missed()
+            self._signed = time.monotonic()
             for host in tuple(self._hosts.values()):
                 host.say({"alive": True})
 
@@ -415,4 +435,6 @@ class Dispatch:
         self._on_event("ended", {})
         self._begun.clear()
         for host in tuple(self._hosts.values()):
-            host.refuse("ended", "the source has left")
+            # Another tree may have begun, with hosts of its own.
+            if host.welcome and host.root != self.forest.root:
+                host.refuse("ended", "the source has left")

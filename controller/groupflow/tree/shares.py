@@ -49,7 +49,7 @@ class Process:
     @staticmethod
     def from_json(text: str) -> "Process":
         form: dict[str, Any] = json.loads(text)
-        place, lease = str(form["place"]), float(form["lease"])
+        place, lease = str(form.get("place", "")), float(form.get("lease", 1.0))
         return Process(str(form["address"]), place, lease, int(form["attached"]), int(form["beat"]))
 
 

@@ -1,7 +1,6 @@
 """What happens at a service, one after the other."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeAlias, TypeVar
@@ -21,7 +20,6 @@ class Turns:
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
-        self._last = 0.0
 
     async def put(self, event: Event) -> None:
         await self._events.put(event)
@@ -56,13 +54,3 @@ class Turns:
         while not self._events.empty():
             events.append(self._events.get_nowait())
         return events
-
-    def begin(self) -> None:
-        """From now on there is a turn at least as often as `stood_still` is asked for."""
-        self._last = time.monotonic()
-
-    def stood_still(self, limit: float) -> bool:
-        """Whether there was no turn for so many seconds before this one."""
-        now, before = time.monotonic(), self._last
-        self._last = now
-        return now > before + limit

@@ -240,6 +240,11 @@ impl Control {
         self.sent = self.sent.filter(|(to, ..)| Some(to) != at);
     }
 
+    /// It is served where it is.
+    pub fn is_served(&mut self) {
+        self.sent = None;
+    }
+
     fn try_another(&mut self) {
         let at = self.to.get(self.at).filter(|at| !self.failed.contains(at));
         self.failed.extend(at.copied());

@@ -195,6 +195,7 @@ impl<'a> Host<'a> {
         self.send_datagrams();
         self.send_pipes();
         if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
+            self.node.on_measured(&measured);
             self.tell(&FromHost::Measured(measured));
         }
         if self.again.is_some_and(|again| again <= self.now) {

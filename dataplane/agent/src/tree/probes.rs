@@ -12,7 +12,7 @@ use crate::split::tcp;
 
 /// Who has not answered by then is not there, if another has.
 const PATIENCE: Duration = Duration::from_millis(1000);
-/// If nobody has, all may be far away. Dispatchers wait longer than that.
+/// If nobody has, all may be far away. By default dispatchers wait longer than that.
 const LONGEST: Duration = Duration::from_millis(2000);
 
 /// One host that is measured.

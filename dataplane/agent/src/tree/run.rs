@@ -115,6 +115,10 @@ pub fn source(
         if finished && host.node.is_complete() {
             break;
         }
+        if host.ended && !finished {
+            let cure = "start it again to be in a new tree";
+            return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
+        }
         if host.stopped {
             leave(&mut host)?;
             return Err(host.interrupted());

@@ -430,6 +430,14 @@ impl Cluster {
         self.forget_ghosts();
     }
 
+    /// Whether one of two members has reached the other.
+    pub fn have_met(&self, a: HostId, b: HostId) -> bool {
+        let to = |from: HostId, to: HostId| {
+            self.get(from).is_some_and(|member| member.measured.iter().any(|&(host, _)| host == to))
+        };
+        to(a, b) || to(b, a)
+    }
+
     /// What is known of the latency between two members, one way: measured, or over the head, or `else_`.
     pub fn latency(&self, a: HostId, b: HostId, else_: Nanos) -> Nanos {
         let measured = |from: HostId, to: HostId| {

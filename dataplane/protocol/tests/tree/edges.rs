@@ -164,12 +164,16 @@ fn who_is_far_away_may_be_silent_longer() {
         node.on_time(given_up);
         assert_eq!(node.children().count(), 0);
     }
-    // How far a parent is that is not connected yet: as far as the dispatchers.
+    // How far a parent is that is not connected yet: as far as the dispatchers, or as hosts that were measured.
     for (far, given_up) in
         [(Nanos::ZERO, silence), (round_trip, long), (Nanos(u64::MAX), Nanos::from_millis(4600))]
     {
         let mut node = Node::new(config(), Begin::Now);
-        node.on_dispatchers(far);
+        if far == round_trip {
+            node.on_measured(&[(BAD, Nanos::ZERO), (GOOD, silence)]);
+        } else {
+            node.on_dispatchers(far);
+        }
         let parent = Peer { host: GOOD, address: SocketAddr::from(([10, 0, 0, 1], 5)) };
         node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
         assert!(matches!(actions(&mut node)[..], [.., Action::Connect { .. }]));

@@ -108,6 +108,7 @@ impl Host<'_> {
                     self.control.lose(&mut self.poller);
                 }
                 // Others may have room, or they when some have gone.
+                Some("no_tree") => return Err(another_tree()),
                 Some("full") => self.control.leave(self.now, &mut self.poller, &text),
                 _ => return Err(refused(&text)),
             }
@@ -120,6 +121,7 @@ impl Host<'_> {
         let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
         // What is not known is of a later version, and not for this host.
         if let (true, Ok(order)) = (now_here, serde_json::from_value::<ToHost>(line)) {
+            self.control.is_served();
             if let ToHost::Place { order, .. } = &order {
                 (self.order, self.attached) = (*order, false);
             }
@@ -150,8 +152,7 @@ impl Host<'_> {
         self.control.expect_signs(signs.map(|every| SIGNS_MISSED * every));
         let before = self.root.replace(root);
         if before.is_some_and(|before| before != root) {
-            let cure = "start it again to be in the new tree";
-            return Err(AgentError::new("ended", "the tree has ended, and another has begun", cure));
+            return Err(another_tree());
         }
         if self.source {
             self.cluster = Some(root);
@@ -174,6 +175,11 @@ impl Host<'_> {
         }
         Ok(())
     }
+}
+
+fn another_tree() -> AgentError {
+    let cure = "start it again to be in the new tree";
+    AgentError::new("ended", "the tree has ended, and another has begun, or will", cure)
 }
 
 fn refused(text: &str) -> AgentError {

@@ -226,7 +226,8 @@ impl Dispatcher {
             // Where it need not wait for others, if there is such a place.
             let waits = self.tree.would_cycle(host, parent);
             let late = self.tree.is_behind_slow(parent, now);
-            let apart = !self.tree.is_behind(parent, router);
+            // Hosts behind one router may not reach each other: only where it was tried that is preferred.
+            let apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
             may(parent, depth).then_some((late, waits, apart, total + latency, depth, latency, parent))
         });
         rated.min().map(|(.., latency, parent)| (latency, parent))

@@ -64,14 +64,20 @@ impl Node {
         }
     }
 
-    /// How long it takes to the dispatchers and back: so far are others as long as it is not known better.
+    /// How long it takes to the dispatchers and back: so far are others at least, as long as it is not known better.
     pub fn on_dispatchers(&mut self, round_trip: Nanos) {
-        self.far = round_trip.min(LONGEST_WAY);
+        self.far.0 = round_trip.min(LONGEST_WAY);
+    }
+
+    /// How far the hosts were that were measured last, one way: the next parent may be one of them.
+    pub fn on_measured(&mut self, measured: &[(HostId, Nanos)]) {
+        let farthest = measured.iter().map(|&(_, way)| way).max().unwrap_or(Nanos::ZERO);
+        self.far.1 = Nanos(farthest.0.saturating_mul(2)).min(LONGEST_WAY);
     }
 
     /// Who says nothing for so long is gone.
     fn silence(&self, conn: &Conn) -> Nanos {
-        let way = if conn.connected { conn.round_trip } else { self.far };
+        let way = if conn.connected { conn.round_trip } else { self.far.0.max(self.far.1) };
         self.config.silence + Nanos(2 * way.0)
     }
 

@@ -175,8 +175,8 @@ pub struct Node {
     next_conn: u64,
     /// When the dispatcher is to get a sign of life; `None`: the node has no place.
     sign: Option<Nanos>,
-    /// The round trip to the dispatchers.
-    far: Nanos,
+    /// The round trips to the dispatchers, and to the farthest host that was measured last.
+    far: (Nanos, Nanos),
     leaves: orders::Leaves,
     datagrams: Datagrams,
     actions: VecDeque<Action>,
@@ -224,7 +224,7 @@ impl Node {
             conns: BTreeMap::new(),
             next_conn: 0,
             sign: None,
-            far: Nanos::ZERO,
+            far: (Nanos::ZERO, Nanos::ZERO),
             leaves: orders::Leaves::No,
             datagrams: Datagrams::at(&config, false, begin),
             actions: VecDeque::new(),
