@@ -9,15 +9,15 @@ use groupflow_protocol::Nanos;
 use rustls::Connection;
 use serde_json::Value;
 
+use super::dial::Dial;
 use super::edge;
 use crate::error::AgentError;
 use crate::gather::came::Came;
 use crate::gather::channel::Channel;
-use crate::gather::link;
 use crate::gather::trust::{self, Trust};
 use crate::input::plain;
 use crate::split::poller::{Poller, Ready, Token};
-use crate::split::tcp::{failure, is_later};
+use crate::split::tcp::is_later;
 
 /// The longest line.
 const LINE: usize = 1 << 20;
@@ -52,6 +52,7 @@ pub struct Control {
     welcome: bool,
     trust: Option<Trust>,
     patience: Duration,
+    dial: Option<Dial>,
     open: Option<Open>,
     /// When they were heard last, and for how long at most they say nothing, if they said so.
     heard: Instant,
@@ -66,7 +67,6 @@ pub struct Control {
 struct Open {
     channel: Channel,
     token: Token,
-    connected: bool,
     readable: bool,
     writable: bool,
     came: Vec<u8>,
@@ -99,6 +99,7 @@ impl Control {
             welcome: false,
             trust,
             patience,
+            dial: None,
             open: None,
             heard: now,
             silence: None,
@@ -185,7 +186,7 @@ impl Control {
 
     /// Whether there is a connection, or one is being made.
     pub fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.open.is_some() || self.dial.is_some()
     }
 
     /// From now on they are there only as long as they say so, at least this often.
@@ -195,10 +196,11 @@ impl Control {
 
     /// When [`Control::keep`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        match self.open {
-            None => Some(self.next),
-            Some(_) => self.silence.map(|silence| self.heard + silence),
+        if !self.is_open() {
+            return Some(self.next);
         }
+        let silent = self.silence.map(|silence| self.heard + silence);
+        self.dial.as_ref().and_then(Dial::deadline).into_iter().chain(silent).min()
     }
 
     /// Gives up a connection over which nothing comes, and connects if there is none. An error: nobody was found for too long.
@@ -208,12 +210,15 @@ impl Control {
         poller: &mut Poller<T>,
         target: T,
     ) -> Result<(), AgentError> {
-        if self.open.is_some() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
+        if let Some(dial) = &mut self.dial {
+            dial.keep(now, poller, target);
+        }
+        if self.is_open() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
             self.trouble = "they are silent".to_owned();
             self.lose(poller);
             self.try_another();
         }
-        if self.open.is_some() || now < self.next {
+        if self.is_open() || now < self.next {
             return Ok(());
         }
         if now >= self.lost + self.patience {
@@ -254,21 +259,29 @@ impl Control {
     fn connect<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         let to = self.to.get(self.at).copied().ok_or(io::ErrorKind::AddrNotAvailable)?;
         self.reached = Some(*to.ip());
-        let socket = link::connect(to, None, SILENCE)?;
-        let token = poller.add(&socket, target)?;
-        let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
-        let channel = Channel::begun(socket, tls.map(Connection::Client));
-        let (came, out) = (Vec::new(), Vec::new());
+        self.dial = Some(Dial::begin(now, to, SILENCE, poller, target)?);
         (self.heard, self.silence) = (now, Some(FIRST_SIGN));
-        self.open =
-            Some(Open { channel, token, connected: false, readable: false, writable: false, came, out });
         Ok(())
+    }
+
+    /// Whether a connection that was being made is there by now.
+    fn is_connected<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> io::Result<bool> {
+        let Some(answer) = self.dial.as_mut().and_then(|dial| dial.answered(now, poller)) else {
+            return Ok(false);
+        };
+        self.dial = None;
+        let made = answer?;
+        let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
+        let channel = Channel::begun(made.socket, tls.map(Connection::Client));
+        let (came, out) = (Vec::new(), Vec::new());
+        self.open = Some(Open { channel, token: made.token, readable: true, writable: true, came, out });
+        Ok(true)
     }
 
     /// A line goes out; without a connection it is lost. The first over each says who this is.
     pub fn say(&mut self, line: &Value) {
         if let Some(open) = &mut self.open {
-            if open.connected && open.out.len() < WAITING {
+            if open.out.len() < WAITING {
                 open.out.extend(format!("{line}\n").bytes());
             }
         }
@@ -285,8 +298,7 @@ impl Control {
     /// Writes and reads what goes. An error: there is no use in trying again.
     pub fn work<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Result<Vec<Said>, AgentError> {
         let mut said = Vec::new();
-        let Some(open) = &mut self.open else { return Ok(said) };
-        match open.work(&mut said) {
+        match self.converse(now, poller, &mut said) {
             Ok(()) => {
                 if said.iter().any(|said| matches!(said, Said::Line(_))) {
                     (self.pause, self.heard) = (PAUSE.0, now);
@@ -313,8 +325,23 @@ impl Control {
         Ok(said)
     }
 
+    fn converse<T: Copy>(
+        &mut self,
+        now: Instant,
+        poller: &mut Poller<T>,
+        said: &mut Vec<Said>,
+    ) -> io::Result<()> {
+        if self.is_connected(now, poller)? {
+            said.push(Said::Connected);
+        }
+        self.open.as_mut().map_or(Ok(()), |open| open.work(said))
+    }
+
     /// The connection is of no use.
     pub fn lose<T: Copy>(&mut self, poller: &mut Poller<T>) {
+        if let Some(mut dial) = self.dial.take() {
+            dial.end(poller);
+        }
         if let Some(open) = self.open.take() {
             poller.remove(open.channel.socket(), open.token);
         }
@@ -328,16 +355,9 @@ impl Control {
 
 impl Open {
     fn work(&mut self, said: &mut Vec<Said>) -> io::Result<()> {
-        if !self.connected && (self.writable || self.readable) {
-            if let Some(error) = failure(self.channel.socket()) {
-                return Err(error);
-            }
-            self.connected = true;
-            said.push(Said::Connected);
-        }
         self.flush()?;
         let mut chunk = vec![0; 16 << 10];
-        while self.connected && self.readable {
+        while self.readable {
             match Came::read(&mut self.channel, &mut self.readable, &mut chunk)? {
                 Came::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
                 Came::Nothing => break,
@@ -366,7 +386,7 @@ impl Open {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        while self.connected && self.writable && !self.out.is_empty() {
+        while self.writable && !self.out.is_empty() {
             match self.channel.write(&self.out) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => drop(self.out.drain(..count)),
@@ -375,7 +395,7 @@ impl Open {
                 Err(error) => return Err(error),
             }
         }
-        if self.connected && self.writable {
+        if self.writable {
             self.writable = !self.channel.push()?;
         }
         Ok(())

@@ -24,8 +24,6 @@ pub struct Edge {
     channel: Channel,
     /// Its registration.
     pub token: Token,
-    /// It is there, or was accepted.
-    pub connected: bool,
     /// There may be something to read.
     pub readable: bool,
     /// It may take something.
@@ -37,18 +35,10 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// A connection that was accepted or begun.
-    pub fn new(channel: Channel, token: Token, connected: bool) -> Edge {
-        Edge {
-            channel,
-            token,
-            connected,
-            readable: false,
-            writable: false,
-            closing: false,
-            out: Vec::new(),
-            sent: 0,
-        }
+    /// A connection that is there; what happened to it before may not be told again.
+    pub fn new(channel: Channel, token: Token) -> Edge {
+        let (out, sent) = (Vec::new(), 0);
+        Edge { channel, token, readable: true, writable: true, closing: false, out, sent }
     }
 
     /// What its bytes go through.
@@ -68,7 +58,7 @@ impl Edge {
 
     /// Whether it takes another batch.
     pub fn takes(&self) -> bool {
-        self.connected && self.writable && self.sent == self.out.len()
+        self.writable && self.sent == self.out.len()
     }
 
     /// Where the next batch goes, when [`Edge::takes`].
@@ -85,7 +75,7 @@ impl Edge {
 
     /// Writes what goes.
     pub fn flush(&mut self) -> io::Result<()> {
-        while self.connected && self.writable && self.sent < self.out.len() {
+        while self.writable && self.sent < self.out.len() {
             match self.channel.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.sent += count,
@@ -94,7 +84,7 @@ impl Edge {
                 Err(error) => return Err(error),
             }
         }
-        if self.connected && self.writable {
+        if self.writable {
             self.writable = !self.channel.push()?;
         }
         Ok(())

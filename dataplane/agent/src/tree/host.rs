@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use groupflow_protocol::tree::{Action, Carries, ClusterId, ConnId, FromHost, HostId, Node, Peer};
+use groupflow_protocol::tree::{Action, Carries, ClusterId, ConnId, FromHost, HostId, Node};
 use groupflow_protocol::Nanos;
 use nix::errno::Errno;
 
@@ -21,7 +21,6 @@ use super::stop::Stop;
 use crate::error::AgentError;
 use crate::gather::came::Came;
 use crate::gather::channel::Channel;
-use crate::gather::link;
 use crate::input::plain;
 use crate::split::poller::Poller;
 use crate::split::{system, tcp};
@@ -33,9 +32,11 @@ const TURNS: usize = 4;
 /// What a child is told last is waited for so long.
 const LAST_WORD: Nanos = Nanos::from_millis(1000);
 
+mod dialling;
 mod dialogue;
 mod piping;
 mod relay;
+use dialling::Dialling;
 use piping::open_pipes;
 use relay::open_datagrams;
 
@@ -78,6 +79,7 @@ pub struct Host<'a> {
     pub stopped: bool,
     stop: Stop,
     edges: BTreeMap<ConnId, Edge>,
+    dials: BTreeMap<ConnId, Dialling>,
     /// Once they are wanted, by this host or a child.
     pub datagrams: Option<Datagrams>,
     /// As those.
@@ -135,6 +137,7 @@ impl<'a> Host<'a> {
             stopped: false,
             stop,
             edges: BTreeMap::new(),
+            dials: BTreeMap::new(),
             datagrams,
             pipes,
             probes: Probes::default(),
@@ -187,6 +190,7 @@ impl<'a> Host<'a> {
         }
         self.take_datagrams();
         self.take_pipes();
+        self.keep_dials();
         self.each_edge(Host::take_in);
         // Where what is said is to go is known before it is said.
         self.act()?;
@@ -194,6 +198,7 @@ impl<'a> Host<'a> {
         self.act()?;
         self.send_datagrams();
         self.send_pipes();
+        self.probes.keep(self.now, &mut self.poller, Target::Probe);
         if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
             self.node.on_measured(&measured);
             self.tell(&FromHost::Measured(measured));
@@ -211,9 +216,9 @@ impl<'a> Host<'a> {
         let pipes = self.pipes.as_ref().and_then(Pipes::deadline);
         let pipes = pipes.map(|due| self.began + Duration::from_nanos(due.0.min(u64::MAX / 4)));
         let control = self.control.deadline().filter(|_| !self.ended);
-        let others = [until, control, self.probes.deadline(), self.again, pipes];
+        let others = [until, control, self.probes.deadline(), self.again, pipes, self.dials_deadline()];
         let next = others.into_iter().flatten().fold(due, Instant::min);
-        let busy = self.edges.values().any(|edge| edge.connected && edge.readable)
+        let busy = self.edges.values().any(|edge| edge.readable)
             || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.readable)
             || self.pipes.as_ref().is_some_and(|pipes| pipes.readable);
         let timeout = if busy { Duration::ZERO } else { next.saturating_duration_since(Instant::now()) };
@@ -236,12 +241,14 @@ impl<'a> Host<'a> {
                     if let Some(edge) = self.edges.get_mut(&conn) {
                         edge.readable |= ready.readable;
                         edge.writable |= ready.writable;
+                    } else {
+                        self.on_dial(conn);
                     }
                 }
             }
         }
         if self.node.deadline() <= self.nanos() {
-            for (&conn, edge) in self.edges.iter().filter(|(_, edge)| edge.connected) {
+            for (&conn, edge) in &self.edges {
                 self.node.on_round_trip(conn, edge::round_trip(edge.socket()));
             }
             self.node.on_time(self.nanos());
@@ -271,41 +278,11 @@ impl<'a> Host<'a> {
             return Ok(());
         }
         let Some(conn) = self.node.on_accepted(self.nanos()) else { return Ok(()) };
-        self.register(conn, socket, true, |socket| Channel::accepted(socket, tls));
-        Ok(())
-    }
-
-    fn connect(&mut self, conn: ConnId, to: Peer) -> Result<(), AgentError> {
-        let SocketAddr::V4(address) = to.address else {
-            self.node.on_closed(self.nanos(), conn);
-            return Ok(());
-        };
-        let tls = self.shared.as_ref().map(|shared| shared.connect(address)).transpose()?;
-        self.offer(conn);
-        match link::connect(address, None, SILENCE).and_then(|s| edge::prepare(&s, SILENCE).map(|()| s)) {
-            Ok(socket) => self.register(conn, socket, false, |socket| Channel::begun(socket, tls)),
-            Err(_) => {
-                self.forget_doors(conn);
-                self.node.on_closed(self.nanos(), conn);
-            }
-        }
-        Ok(())
-    }
-
-    fn register(
-        &mut self,
-        conn: ConnId,
-        socket: TcpStream,
-        connected: bool,
-        channel: impl FnOnce(TcpStream) -> Channel,
-    ) {
         match self.poller.add(&socket, Target::Edge(conn)) {
-            Ok(token) => drop(self.edges.insert(conn, Edge::new(channel(socket), token, connected))),
-            Err(_) => {
-                self.forget_doors(conn);
-                self.node.on_closed(self.nanos(), conn);
-            }
+            Ok(token) => drop(self.edges.insert(conn, Edge::new(Channel::accepted(socket, tls), token))),
+            Err(_) => self.node.on_closed(self.nanos(), conn),
         }
+        Ok(())
     }
 
     fn each_edge(&mut self, work: fn(&mut Self, ConnId) -> io::Result<()>) {
@@ -320,16 +297,9 @@ impl<'a> Host<'a> {
     fn take_in(&mut self, conn: ConnId) -> io::Result<()> {
         let now = self.nanos();
         let Some(edge) = self.edges.get_mut(&conn) else { return Ok(()) };
-        if !edge.connected && (edge.writable || edge.readable) {
-            if let Some(error) = tcp::failure(edge.socket()) {
-                return Err(error);
-            }
-            edge.connected = true;
-            self.node.on_connected(now, conn);
-        }
         edge.flush()?;
         for _ in 0..TURNS {
-            let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.connected && edge.readable) else {
+            let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.readable) else {
                 break;
             };
             match edge.read(&mut self.scratch)? {
@@ -365,8 +335,11 @@ impl<'a> Host<'a> {
 
     fn close(&mut self, conn: ConnId) {
         self.forget_doors(conn);
-        if let Some(edge) = self.edges.remove(&conn) {
-            self.poller.remove(edge.socket(), edge.token);
+        let edge = self.edges.remove(&conn);
+        let dial = self.dials.remove(&conn);
+        if edge.is_some() || dial.is_some() {
+            edge.into_iter().for_each(|edge| self.poller.remove(edge.socket(), edge.token));
+            dial.into_iter().for_each(|mut dial| dial.end(&mut self.poller));
             self.node.on_closed(self.nanos(), conn);
         }
     }
@@ -375,7 +348,7 @@ impl<'a> Host<'a> {
     fn end(&mut self, conn: ConnId) {
         let by = self.nanos() + LAST_WORD;
         match self.edges.get_mut(&conn) {
-            Some(edge) if edge.connected => {
+            Some(edge) => {
                 edge.closing = true;
                 self.pipes.iter_mut().for_each(|pipes| pipes.end(conn, by));
                 if self.give_out(conn).is_err() {

@@ -13,6 +13,7 @@
 //! | [`host`] | the loop |
 //! | [`control`] | the connection to the dispatchers: lines of JSON |
 //! | [`edge`] | a connection to the parent or a child |
+//! | [`dial`] | a connection that is being made |
 //! | [`datagrams`] | edges whose data are datagrams: the socket, seals |
 //! | [`pipes`] | edges over the group transport: a stream in datagrams |
 //! | [`probes`] | how far others are |
@@ -22,6 +23,7 @@
 pub mod args;
 pub mod control;
 pub mod datagrams;
+pub mod dial;
 pub mod edge;
 pub mod host;
 pub mod pipes;

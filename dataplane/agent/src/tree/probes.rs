@@ -1,14 +1,13 @@
 //! How far other hosts are: half of the time that it takes to connect to them.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use groupflow_protocol::tree::{HostId, Peer};
 use groupflow_protocol::Nanos;
 
-use crate::gather::link;
-use crate::split::poller::{Poller, Token};
-use crate::split::tcp;
+use super::dial::Dial;
+use crate::split::poller::Poller;
 
 /// Who has not answered by then is not there, if another has.
 const PATIENCE: Duration = Duration::from_millis(1000);
@@ -19,9 +18,7 @@ const LONGEST: Duration = Duration::from_millis(2000);
 #[derive(Debug)]
 struct Probe {
     host: HostId,
-    socket: TcpStream,
-    token: Token,
-    began: Instant,
+    dial: Dial,
 }
 
 /// Those that were asked for last.
@@ -46,9 +43,8 @@ impl Probes {
         self.began = Some(now);
         for peer in peers {
             let SocketAddr::V4(to) = peer.address else { continue };
-            let Ok(socket) = link::connect(to, None, LONGEST) else { continue };
-            if let Ok(token) = poller.add(&socket, target(peer.host)) {
-                self.open.push(Probe { host: peer.host, socket, token, began: Instant::now() });
+            if let Ok(dial) = Dial::begin(Instant::now(), to, LONGEST, poller, target(peer.host)) {
+                self.open.push(Probe { host: peer.host, dial });
             }
         }
     }
@@ -56,19 +52,25 @@ impl Probes {
     /// A connection is there, or failed.
     pub fn on_ready<T: Copy>(&mut self, now: Instant, host: HostId, poller: &mut Poller<T>) {
         let Some(at) = self.open.iter().position(|probe| probe.host == host) else { return };
-        let probe = self.open.swap_remove(at);
-        poller.remove(&probe.socket, probe.token);
-        let failed = tcp::failure(&probe.socket).is_some() || probe.socket.peer_addr().is_err();
-        if !failed {
-            let there_and_back = now.saturating_duration_since(probe.began);
-            let one_way = u64::try_from(there_and_back.as_nanos() / 2).unwrap_or(u64::MAX);
+        let Some(answer) = self.open[at].dial.answered(now, poller) else { return };
+        self.open.swap_remove(at);
+        if let Ok(made) = answer {
+            poller.remove(&made.socket, made.token);
+            let one_way = u64::try_from(made.took.as_nanos() / 2).unwrap_or(u64::MAX);
             self.measured.push((host, Nanos(one_way)));
+        }
+    }
+
+    /// Whom no answer came from is asked again.
+    pub fn keep<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: impl Fn(HostId) -> T) {
+        for probe in &mut self.open {
+            probe.dial.keep(now, poller, target(probe.host));
         }
     }
 
     /// What was measured, once all have answered or had time to.
     pub fn take<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Option<Vec<(HostId, Nanos)>> {
-        let due = self.deadline()?;
+        let due = self.due()?;
         if !self.open.is_empty() && now < due {
             return None;
         }
@@ -77,15 +79,20 @@ impl Probes {
         Some(std::mem::take(&mut self.measured))
     }
 
-    /// When [`Probes::take`] has something at the latest.
+    /// When [`Probes::keep`] or [`Probes::take`] has something to do at the latest.
     pub fn deadline(&self) -> Option<Instant> {
+        let dials = self.open.iter().filter_map(|probe| probe.dial.deadline());
+        dials.chain(self.due()).min()
+    }
+
+    fn due(&self) -> Option<Instant> {
         let patience = if self.measured.is_empty() { LONGEST } else { PATIENCE };
         self.began.map(|began| began + patience)
     }
 
     fn end<T: Copy>(&mut self, poller: &mut Poller<T>) {
-        for probe in self.open.drain(..) {
-            poller.remove(&probe.socket, probe.token);
+        for mut probe in self.open.drain(..) {
+            probe.dial.end(poller);
         }
     }
 }

@@ -168,8 +168,7 @@ impl Host<'_> {
             self.join(self.cluster.or(self.root));
         } else {
             self.tell(&FromHost::Back { order: self.order, attached: self.attached });
-            let under_way = self.edges.values().any(|edge| !edge.connected);
-            if self.node.parent().is_none() && !under_way {
+            if self.node.parent().is_none() && self.dials.is_empty() {
                 self.tell(&FromHost::Lost { order: self.order, gone: false });
             }
         }
