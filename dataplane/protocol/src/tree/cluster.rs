@@ -303,6 +303,12 @@ impl Cluster {
         }
     }
 
+    /// Whether a host serves more than it offered to: there was nobody else.
+    pub(super) fn is_overloaded(&self, host: HostId) -> bool {
+        let serves = |member: &Member| self.children(host).count() + usize::from(member.foreign);
+        self.get(host).is_some_and(|member| serves(member) > usize::from(member.capacity))
+    }
+
     /// Whether a host is behind that router. Where none is known nobody is.
     pub fn is_behind(&self, host: HostId, router: Option<RouterId>) -> bool {
         router.is_some() && self.get(host).is_some_and(|member| member.router == router)

@@ -2,14 +2,14 @@
 //! any more.
 
 use groupflow_protocol::tree::{
-    Between, ClusterId, Dispatcher, FromHost, HostId, Output, RefusalCode, Ticket, ToHost,
+    Between, ClusterId, Dispatcher, FromHost, HostId, Output, Policy, RefusalCode, Ticket, ToHost,
 };
 use groupflow_protocol::Nanos;
 
 use super::dispatchers::{
     across, attached, founded, free, head, join, outputs, peer, policy, root, FOUNDED, FOUNDER, PARENT,
 };
-use super::forest::SOURCE;
+use super::forest::{token, ROOT, SOURCE};
 
 const SECOND: HostId = HostId(11);
 const AGAIN: Ticket = Ticket([2; Ticket::BYTES]);
@@ -222,4 +222,35 @@ fn an_earlier_ticket_for_the_same_parent_is_given_back() {
     assert!(outputs(&mut cluster).contains(&free(PARENT, FOUNDED)));
     cluster.on_cluster(Nanos::ZERO, PARENT, again);
     assert!(!outputs(&mut cluster).contains(&free(PARENT, AGAIN)), "it counts");
+}
+
+/// Where nobody has room for it. As long as that one has not settled the source serves both.
+#[test]
+fn a_cluster_goes_below_another_rather_than_that_a_host_serves_more_than_it_offered() {
+    let policy = Policy { max_clusters: 16, ..policy() };
+    let [first, second] = [ClusterId(5), ClusterId(6)];
+    for settles_first in [true, false] {
+        let mut root = Dispatcher::root(ROOT, policy, token(), &join(SOURCE, 1), 1, Nanos::ZERO);
+        let comes = |root: &mut Dispatcher, cluster: ClusterId| {
+            let head = peer(HostId(cluster.0));
+            let message = Between::Head { head, moves: 0, behind: false, tried: None };
+            root.on_cluster(Nanos::ZERO, cluster, message);
+        };
+        comes(&mut root, first);
+        let (host, ticket) = attach(&across(&mut root)).expect("it has a place");
+        assert_eq!(host, SOURCE);
+        if settles_first {
+            root.on_cluster(Nanos::ZERO, first, Between::Settled(ticket));
+            comes(&mut root, second);
+        } else {
+            comes(&mut root, second);
+            assert_eq!(attach(&across(&mut root)).map(|(host, _)| host), Some(SOURCE));
+            root.on_cluster(Nanos::ZERO, first, Between::Settled(ticket));
+            root.on_host(Nanos::ZERO, SOURCE, FromHost::Backlog { child: HostId(second.0) });
+        }
+        let told = across(&mut root);
+        let adopts =
+            |message: &Between| matches!(message, Between::Adopt { cluster, .. } if *cluster == second);
+        assert!(told.iter().any(|(to, message)| *to == first && adopts(message)), "{told:?}");
+    }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use groupflow_protocol::tree::{
     Below, Between, ClusterId, Demotion, Dispatcher, Founding, FromHost, HostId, Join, Output, Peer, Policy,
-    Ticket, ToHost,
+    RefusalCode, Ticket, ToHost,
 };
 use groupflow_protocol::Nanos;
 
@@ -362,6 +362,32 @@ fn nobody_is_sent_to_a_host_that_could_not_be_reached_before_it_is_heard_of() {
     assert_eq!(places(&mut root), [], "both are suspect");
     root.on_host(Nanos::ZERO, gone, FromHost::Alive);
     assert_eq!(places(&mut root), [(other, gone)]);
+}
+
+/// Both measure how far the one is that has room for one of them.
+#[test]
+fn of_two_that_come_at_once_for_one_place_one_is_refused() {
+    let (mut root, only, first, second) = (root(1), HostId(1), HostId(2), HostId(3));
+    let near = |host| FromHost::Measured(vec![(host, Nanos::from_millis(1))]);
+    root.on_host(Nanos::ZERO, only, FromHost::Join(join(only, 1)));
+    root.on_host(Nanos::ZERO, only, near(SOURCE));
+    attached(&mut root, only, 1);
+    for host in [first, second] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 0)));
+        root.on_host(Nanos::ZERO, host, near(SOURCE));
+    }
+    outputs(&mut root);
+    for host in [first, second] {
+        root.on_host(Nanos::ZERO, host, near(only));
+    }
+    let told = outputs(&mut root);
+    let place = |output: &Output| matches!(output, Output::Host(_, ToHost::Place { .. }));
+    let busy = |output: &Output| {
+        let refused = |message: &ToHost| matches!(message, ToHost::Refused { code: RefusalCode::Busy, .. });
+        matches!(output, Output::Host(host, message) if *host == second && refused(message))
+    };
+    assert_eq!(told.iter().filter(|output| place(output)).count(), 1, "{told:?}");
+    assert!(told.iter().any(busy), "{told:?}");
 }
 
 /// The source serves one host; of two in a chain the upper is slow, and they change places.

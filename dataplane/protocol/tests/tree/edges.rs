@@ -448,6 +448,34 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
     assert_eq!(reports, [11, 21, 31]);
 }
 
+/// It came from a slow parent, with what that held up.
+#[test]
+fn a_child_that_catches_up_is_not_reported() {
+    // Of each 100 ms: what it takes, and when it is reported.
+    for (takes, expected) in [(20, vec![]), (10, vec![110, 120, 130, 140]), (5, vec![110, 120, 130, 140])] {
+        let mut node = source(Slow::Wait, 0);
+        let good = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::Now));
+        let (mut late, mut reports) = (None, Vec::new());
+        for step in 1..=140_u64 {
+            let now = Nanos::from_millis(100 * step);
+            node.write(now, &[1; 10]);
+            hear(&mut node, now, good);
+            say(&mut node, now, good, &Frame::Taken { taken: 10 * step, needed: 0 });
+            if step == 100 {
+                late = Some(connect(&mut node, now, &hello(BAD, 1, Begin::At(0))));
+            }
+            if let Some(late) = late {
+                hear(&mut node, now, late);
+                let taken = (takes * (step - 99)).min(10 * step);
+                say(&mut node, now, late, &Frame::Taken { taken, needed: 0 });
+            }
+            let slow = Action::Tell(FromHost::Backlog { child: BAD });
+            reports.extend(actions(&mut node).contains(&slow).then_some(step));
+        }
+        assert_eq!(reports, expected, "{takes}");
+    }
+}
+
 /// To the node its connections are like any others: their owner is told of each where what it says is to go.
 #[test]
 fn a_child_that_takes_a_stream_in_datagrams_is_served_like_others() {

@@ -255,6 +255,50 @@ fn no_cluster_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
     assert_eq!(forest.hosts[&far].parent, Some(other), "the head is nearer over who is behind the slow one");
 }
 
+/// A slow host whose children take all the room there is below stays where it is, instead of making another host slow.
+#[test]
+fn who_is_moved_down_takes_no_place_that_is_taken() {
+    let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
+    let mut joins = |place, capacity| {
+        let host = forest.join(place, None, capacity);
+        forest.settle();
+        host
+    };
+    let [slow, other] = [(510, 2), (520, 1)].map(|(place, capacity)| joins(place, capacity));
+    let below = [511, 512].map(|place| joins(place, 0));
+    assert_eq!(forest.children(slow), below);
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.settle();
+    assert_eq!(forest.children(other), below[..1]);
+    assert_eq!(forest.hosts[&slow].parent, Some(SOURCE));
+}
+
+/// It is no child's fault.
+#[test]
+fn who_serves_more_than_it_offered_has_a_child_less_when_there_is_room() {
+    let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
+    let mut joins = |place, capacity| {
+        let host = forest.join(place, None, capacity);
+        forest.settle();
+        host
+    };
+    let [left, right, dies] = [(510, 1), (490, 1), (512, 3)].map(|(place, capacity)| joins(place, capacity));
+    let _orphans = [512, 513, 514].map(|place| joins(place, 0));
+    let goes = joins(491, 0);
+    let parents = [left, right, dies, goes].map(|host| forest.hosts[&host].parent);
+    assert_eq!(parents, [SOURCE, SOURCE, left, right].map(Some));
+    forest.kill(dies);
+    forest.settle();
+    // The source has one more than it offered, and so has the left one.
+    assert_eq!([SOURCE, left].map(|host| forest.children(host).len()), [3, 2]);
+    forest.kill(goes);
+    forest.settle();
+    let child = forest.children(left)[1];
+    forest.say(left, FromHost::Backlog { child });
+    forest.settle();
+    assert_eq!(forest.hosts[&child].parent, Some(right));
+}
+
 #[test]
 fn who_has_another_token_or_finds_no_room_is_refused() {
     let mut forest = Forest::new(policy(64, Demotion::Never), 1);

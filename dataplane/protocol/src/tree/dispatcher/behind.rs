@@ -72,7 +72,7 @@ impl Dispatcher {
         if let Some(below) = self.below.get_mut(&cluster) {
             below.behind = false;
         }
-        self.attach(now, cluster, None);
+        self.attach(now, cluster, None, true);
     }
 
     /// Nor does the source.

@@ -125,17 +125,21 @@ impl Dispatcher {
         let Below { head, latency, moves, .. } = below;
         self.below.insert(cluster, Below { from: None, awaited: None, ..below });
         self.count_foreign();
-        let others = self.below.iter().filter(|(&id, other)| id != cluster && other.has_settled());
-        let nearest = others.map(|(&id, other)| (other.latency, id)).min();
         let many = may_pass_on && self.below.len() > self.policy.max_clusters;
-        if let Some((_, other)) = nearest.filter(|_| many) {
+        if let Some(other) = self.nearest_settled(cluster).filter(|_| many) {
             return self.pass_on(cluster, other, latency);
         }
         if self.below.len() > 2 * self.policy.max_clusters {
             return self.pass_up(cluster);
         }
         self.out.push_back(Output::Cluster(cluster, Between::Adopted { head, moves }));
-        self.attach(now, cluster, None);
+        self.attach(now, cluster, None, may_pass_on);
+    }
+
+    /// Of the clusters beside that one, under which it may be put.
+    fn nearest_settled(&self, cluster: ClusterId) -> Option<ClusterId> {
+        let others = self.below.iter().filter(|(&id, other)| id != cluster && other.has_settled());
+        others.map(|(&id, other)| (other.latency, id)).min().map(|(_, id)| id)
     }
 
     /// The parent's dispatcher is no more. Most often another has taken over, or will; if not, the root does.
@@ -218,7 +222,7 @@ impl Dispatcher {
             Some(ticket) => self.raise_cluster(now, from, ticket),
             None => {
                 not.filter(|_| !behind).into_iter().for_each(|host| self.suspect(host));
-                self.attach(now, from, not);
+                self.attach(now, from, not, true);
             }
         }
     }
@@ -253,20 +257,26 @@ impl Dispatcher {
         }
     }
 
-    /// Gives the head of a cluster a parent here, not this one if there is another.
-    pub(super) fn attach(&mut self, now: Nanos, cluster: ClusterId, not: Option<HostId>) {
+    /// Gives the head of a cluster a parent here, not this one if there is another. Where nobody has room the cluster may be passed on
+    /// to one beside it; else somebody serves more than it offered.
+    pub(super) fn attach(&mut self, now: Nanos, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
         let Some(below) = self.below.get_mut(&cluster) else {
             return;
         };
         below.from = None;
-        let behind = below.behind;
+        let (behind, latency) = (below.behind, below.latency);
         self.count_foreign();
         // What any host of the cluster may need, its head keeps.
         if let Some(head) = self.tree.head().filter(|&head| behind && !self.is_suspect(head)) {
             return self.attach_to(cluster, head);
         }
-        let open = self.attach_point(now, not).or_else(|| self.attach_point(now, None));
-        match open.or_else(|| self.overloaded_parent(now, None)) {
+        if let Some(host) = self.attach_point(now, not).or_else(|| self.attach_point(now, None)) {
+            return self.attach_to(cluster, host);
+        }
+        if let Some(other) = self.nearest_settled(cluster).filter(|_| may_pass_on) {
+            return self.pass_on(cluster, other, latency);
+        }
+        match self.overloaded_parent(now, None) {
             Some(host) => self.attach_to(cluster, host),
             None if self.may_serve(None) => {}
             None => self.give_back(cluster),
@@ -328,7 +338,7 @@ impl Dispatcher {
     /// Heads that are connected to this host go to others.
     pub(super) fn attach_elsewhere(&mut self, now: Nanos, host: HostId) {
         for cluster in self.below_of(Some(host)) {
-            self.attach(now, cluster, Some(host));
+            self.attach(now, cluster, Some(host), true);
         }
     }
 
@@ -343,7 +353,7 @@ impl Dispatcher {
     /// Heads for which there was nobody may find one now.
     pub(super) fn attach_waiting(&mut self, now: Nanos) {
         for cluster in self.below_of(None) {
-            self.attach(now, cluster, None);
+            self.attach(now, cluster, None, false);
         }
     }
 
@@ -351,12 +361,27 @@ impl Dispatcher {
         self.below.iter().filter(|(_, below)| below.from == host).map(|(&cluster, _)| cluster).collect()
     }
 
+    /// The cluster below whose head is connected to that host.
+    fn served(&self, head: HostId, parent: HostId) -> Option<ClusterId> {
+        let mut below = self.below.iter();
+        let found = below.find(|(_, b)| b.head.host == head && b.from == Some(parent));
+        found.map(|(&cluster, _)| cluster)
+    }
+
+    /// A host that serves more than it offered does not serve that head any more, if there is room elsewhere, or a cluster that may take
+    /// the head's.
+    pub(super) fn relieve_of_head(&mut self, now: Nanos, parent: HostId, head: HostId) -> bool {
+        let Some(cluster) = self.served(head, parent) else { return false };
+        let goes = self.attach_point(now, Some(parent)).is_some() || self.nearest_settled(cluster).is_some();
+        if goes {
+            self.attach(now, cluster, Some(parent), true);
+        }
+        goes
+    }
+
     /// The head of a cluster below holds others up: its dispatcher is to deal with it.
     pub(super) fn demote_head(&mut self, head: HostId, parent: HostId) -> bool {
-        let found = self.below.iter().find(|(_, b)| b.head.host == head && b.from == Some(parent));
-        let Some((&cluster, _)) = found else {
-            return false;
-        };
+        let Some(cluster) = self.served(head, parent) else { return false };
         self.out.push_back(Output::Cluster(cluster, Between::HeadSlow));
         true
     }
@@ -368,8 +393,12 @@ impl Dispatcher {
         };
         let children: Vec<HostId> = self.tree.children(slow).collect();
         let serving = children.iter().filter(|&&host| self.tree.get(host).is_some_and(|m| m.capacity > 0));
-        let near = |host: &&HostId| self.tree.get(**host).map_or(Nanos::MAX, |member| member.latency);
-        let Some(&head) = serving.min_by_key(near) else {
+        // One that can serve another besides before one that cannot, as where a head is gone.
+        let rated = |host: &&HostId| {
+            let member = self.tree.get(**host);
+            member.map(|member| (std::cmp::Reverse(member.capacity.min(2)), member.latency))
+        };
+        let Some(&head) = serving.min_by_key(rated) else {
             let peer = self.tree.get(slow).map(|member| member.peer);
             return self.out.extend(peer.map(|peer| Output::Cluster(from, Between::Lower(peer))));
         };

@@ -133,6 +133,10 @@ impl Dispatcher {
         }
         let full = best.is_none() && !self.has_room(now);
         let above = self.replaceable(join.router).filter(|_| full && member.capacity > 0);
+        if full && above.is_none() {
+            // Others came while it measured. Who has a place in spite of it would take theirs from those that are here.
+            return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
+        }
         self.tree.add(member);
         match (best, above) {
             (Some((.., latency, parent)), _) => self.order(host, Up::Host(parent), latency),

@@ -248,8 +248,12 @@ impl Dispatcher {
         rated.min().map(|(.., parent)| parent)
     }
 
-    /// What waits for a child of this host grows: nobody is put below it, and one of the children is moved down.
+    /// What waits for a child of this host grows: nobody is put below it, and one of the children is moved down. Where the host serves
+    /// more than it offered, that may be why: the child goes elsewhere first.
     pub(super) fn on_backlog(&mut self, now: Nanos, host: HostId, child: HostId) {
+        if self.policy.demotion != Demotion::Never && self.relieve(now, host, child) {
+            return;
+        }
         if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == Up::Host(host)) {
             slow.slow_until = slow.slow_until.max(now + self.policy.slow_for);
         }
@@ -271,6 +275,24 @@ impl Dispatcher {
         }
     }
 
+    /// A host has a child less, if it has too many and there is a place elsewhere.
+    fn relieve(&mut self, now: Nanos, host: HostId, child: HostId) -> bool {
+        if !self.tree.is_overloaded(host) {
+            return false;
+        }
+        match self.tree.get(child) {
+            Some(member) if member.up == Up::Host(host) => {
+                let other = self.best_parent(now, child, |_, _| true);
+                if let Some((latency, other)) = other {
+                    self.order(child, Up::Host(other), latency);
+                }
+                other.is_some()
+            }
+            Some(_) => false,
+            None => self.relieve_of_head(now, host, child),
+        }
+    }
+
     fn farthest_child(&self, host: HostId) -> Option<HostId> {
         let total = |child: &HostId| (self.tree.total(*child).unwrap_or(Nanos::ZERO), *child);
         self.tree.children(host).max_by_key(total)
@@ -285,26 +307,28 @@ impl Dispatcher {
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = member.slow_until.max(now + self.policy.settling);
         }
-        let low_enough = |p: HostId, depth: usize| depth >= level && self.tree.is_below(p, parent);
-        let target = self.best_parent(now, slow, low_enough).or_else(|| {
-            // One of its children's takes its place.
-            self.tree
-                .children(slow)
-                .find(|&child| self.tree.get(child).is_some_and(|m| m.capacity > 0))
-                .map(|child| (self.tree.latency(slow, child, self.policy.threshold), child))
-        });
+        let lower = |this: &Dispatcher| {
+            let low_enough = |p: HostId, depth: usize| depth >= level && this.tree.is_below(p, parent);
+            this.best_parent(now, slow, low_enough)
+        };
+        // One of its children takes its place, with room for it if there is such a one.
+        let serving = self.tree.children(slow).filter(|&c| self.tree.get(c).is_some_and(|m| m.capacity > 0));
+        let heir = serving.max_by_key(|&child| self.tree.room(child, now)).filter(|_| lower(self).is_none());
         let children: Vec<HostId> = self.tree.children(slow).collect();
         for child in children {
             // Its own place at its parent is free when it is gone.
             let latency = self.tree.latency(child, parent, self.policy.threshold);
             match self.best_parent(now, child, |p, _| !self.tree.is_below(p, slow)) {
                 Some((latency, other)) => self.order(child, Up::Host(other), latency),
-                None if target.is_some_and(|(_, other)| other == child) => {
-                    self.order(child, Up::Host(parent), latency)
-                }
+                None if heir == Some(child) => self.order(child, Up::Host(parent), latency),
                 None => {}
             }
         }
+        // One of the others may have got the room.
+        let target = match heir {
+            Some(heir) => Some((self.tree.latency(slow, heir, self.policy.threshold), heir)),
+            None => lower(self),
+        };
         if target.is_some() || self.attach_point(now, Some(slow)).is_some() {
             self.attach_elsewhere(now, slow);
         }

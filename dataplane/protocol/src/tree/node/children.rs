@@ -33,6 +33,9 @@ pub(super) struct Child {
     pub(super) reported: Option<Nanos>,
     /// What it did not have, and when: it has had all since that there was before.
     pub(super) mark: (u64, Nanos),
+    /// How many bytes it did not have at two times, the later one at most [`NodeConfig::late_after`] ago and the earlier one longer,
+    /// unless it has come since.
+    pub(super) missed: [(Nanos, u64); 2],
     /// Since when something waits and it takes nothing.
     pub(super) stuck: Option<Nanos>,
 }
@@ -161,6 +164,7 @@ impl Node {
             knows_end: false,
             reported: None,
             mark: (received, now),
+            missed: [(now, received.saturating_sub(has)); 2],
             stuck: None,
         };
         self.children.insert(child, new);

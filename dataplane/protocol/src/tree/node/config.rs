@@ -40,7 +40,8 @@ pub struct NodeConfig {
     /// A child for which so many bytes wait, and more than half of them longer than for the fastest, is reported.
     pub slow_after: u64,
     /// So is one that does not have after so long what there was then, and lags by more than half of it behind the fastest:
-    /// a stream of a low rate takes long to fill `slow_after`. It is reported again after as long.
+    /// a stream of a low rate takes long to fill `slow_after`. It is reported again after as long. None is reported that has come
+    /// less than so long ago, or lacks less than so long ago.
     pub late_after: Nanos,
     /// Connections to the parent.
     pub sockets: u16,

@@ -74,10 +74,14 @@ impl Node {
         children.chain(self.reader.stuck.map(|since| since + stall)).filter(|_| waits).min()
     }
 
-    /// A child for which much waits, or for long, and more than for others, is reported, again and again until it is not so.
+    /// A child for which much waits, or for long, and more than for others, is reported, again and again until it is not so. One that
+    /// is about to catch up is not slow: it may have come from a parent that was.
     fn report(&mut self, now: Nanos) {
         let received = self.stream.received();
         let (after, late) = (self.config.slow_after, self.config.late_after);
+        for child in self.children.values_mut() {
+            child.look(now, late, received);
+        }
         let waits = |child: &Child| received - self.stream.sent(child.branch).unwrap_or(received);
         let lags = |child: &Child| now - child.mark.1;
         let (mut least, mut soonest) = (u64::MAX, Nanos(u64::MAX));
@@ -89,7 +93,7 @@ impl Node {
             let much = waits(child) >= after && waits(child) - least > after / 2;
             let long = lags(child) >= late && lags(child) - soonest > Nanos(late.0 / 2);
             let due = child.reported.map_or(true, |last| last + late <= now);
-            if (much || long) && due {
+            if (much || long) && due && !child.catches_up(now, late, received) {
                 slow.push(id);
             }
         }
@@ -99,5 +103,20 @@ impl Node {
             }
             self.actions.push_back(Action::Tell(FromHost::Backlog { child: id }));
         }
+    }
+}
+
+impl Child {
+    fn look(&mut self, now: Nanos, every: Nanos, received: u64) {
+        let [_, last] = self.missed;
+        if last.0 + every <= now {
+            self.missed = [last, (now, received.saturating_sub(self.has))];
+        }
+    }
+
+    /// Whether it lacks less than a while ago, or has come since.
+    fn catches_up(&self, now: Nanos, while_ago: Nanos, received: u64) -> bool {
+        let [(then, missed), _] = self.missed;
+        then + while_ago > now || received.saturating_sub(self.has) < missed
     }
 }
