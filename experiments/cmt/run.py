@@ -69,6 +69,6 @@ def _cost(run: Run) -> float:
         case plan.Run():
             return run.hosts
         case slow_plan.Run():
-            return 1
+            return run.hosts
         case paper.Run():
             return 1 / run.case.connections

@@ -31,10 +31,16 @@ LEAST_LAG = 0.02
 
 def slow_host(path: Path, outcomes: Outcomes) -> None:
     """A column a rule, a row a mode; a line a run and kind of host."""
+    modes = [mode for mode in MODES if any(o.run.mode == mode for o in outcomes)]
     drawing, panels = plt.subplots(
-        len(MODES), len(DEMOTIONS), figsize=(9.6, 7.2), sharex=True, sharey=True, layout="constrained"
+        len(modes),
+        len(DEMOTIONS),
+        figsize=(9.6, 0.6 + 2.2 * len(modes)),
+        sharex=True,
+        sharey=True,
+        layout="constrained",
     )
-    for row, mode in enumerate(MODES):
+    for row, mode in enumerate(modes):
         for column, demotion in enumerate(DEMOTIONS):
             panel: Axes = panels[row][column]
             for outcome in of(outcomes, demotion, mode):
@@ -43,7 +49,7 @@ def slow_host(path: Path, outcomes: Outcomes) -> None:
             panel.set(yscale="log", ylim=(LEAST_LAG, 60))
             if row == 0:
                 panel.set_title(TITLES[demotion], fontsize="medium")
-            if row == len(MODES) - 1:
+            if row == len(modes) - 1:
                 panel.set_xlabel("Time in the stream [s]")
             if column == 0:
                 panel.set_ylabel(f"{mode}\nBehind the source, last [s]")

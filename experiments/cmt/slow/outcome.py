@@ -47,6 +47,8 @@ class Look:
 
 GROUPS = ("below", "siblings", "others", "slow")
 OF_RUN = (
+    "clusters",
+    "without",
     "depth",
     "children",
     "moves",
@@ -68,6 +70,9 @@ class Outcome:
     run: Run
     groups: Mapping[str, Group]
     """those that were below the slow host, its siblings, all others (siblings among them), itself"""
+    clusters: int
+    without: int
+    """hosts that found no room, and are in none of the groups"""
     depth: int
     children: int
     moves: int
@@ -119,6 +124,7 @@ def write_table(path: Path, outcomes: Outcomes) -> None:
 
 def _rows(outcome: Outcome) -> list[dict[str, Any]]:
     run = outcome.run
-    common = {"who_is_moved": run.name, "mode": run.mode, "link_mbps": run.link_mbps, "seed": run.seed}
+    common = {"who_is_moved": run.name, "mode": run.mode, "link_mbps": run.link_mbps}
+    common |= {"hosts": run.hosts, "seed": run.seed}
     own = {name: getattr(outcome, name) for name in OF_RUN}
     return [common | own | {"kind": name} | asdict(group) for name, group in outcome.groups.items()]

@@ -18,7 +18,13 @@ def slow_host(*, quick: bool, seed: int) -> Part:
     return part.Part("slow", runs, _as_they_are, claims.slow_host, figures.slow_host, write_table)
 
 
-STUDIES: dict[str, Callable[..., Part]] = {"slow": slow_host}
+def behind_routers(*, quick: bool, seed: int) -> Part:
+    runs = plan.behind_routers(quick=quick, seed=seed)
+    name = "slow-routers"
+    return part.Part(name, runs, _as_they_are, claims.behind_routers, figures.slow_host, write_table)
+
+
+STUDIES: dict[str, Callable[..., Part]] = {"slow": slow_host, "slow-routers": behind_routers}
 
 
 def _as_they_are(outcomes: Sequence[Outcome]) -> Outcomes:

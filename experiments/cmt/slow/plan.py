@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 DEMOTIONS = ("never", "largest_latency", "slowest")
 """who is moved down: nobody, the paper's rule, the default"""
@@ -11,6 +12,10 @@ MODES = ("isolate", "skip", "wait")
 NONE_SLOW = "none slow"
 SEEDS, QUICK_SEEDS = 5, 1
 HOSTS = 30
+"""around the source"""
+NETWORK_HOSTS, QUICK_NETWORK_HOSTS = 200, 60
+NETWORK, QUICK_NETWORK = (4, 3, 4), (2, 2, 3)
+"""transit routers, stub domains of each, routers of a domain: 52 routers, 48 of which hosts are behind"""
 RATE_MBPS = 4.0
 LINK_MBPS = 20.0
 """of each host, up and down: room for the four children that a host serves at most"""
@@ -32,15 +37,20 @@ class Run:
     is_slow: bool = True
     """whether a host becomes slow at all"""
     link_mbps: float = LINK_MBPS
+    hosts: int = HOSTS
+    network: tuple[int, int, int] | None = None
+    """transit routers, stub domains of each, routers of a domain; None: all are near the source"""
 
     @property
     def name(self) -> str:
         return self.demotion if self.is_slow else NONE_SLOW
 
-    def spec(self) -> dict[str, int | str | None]:
+    def spec(self) -> dict[str, int | str | dict[str, int] | None]:
         """As the simulation reads it; times in ns, rates in bit/s."""
+        parts = ("transit", "domains", "routers")
         return {
-            "hosts": HOSTS,
+            "hosts": self.hosts,
+            "network": dict(zip(parts, self.network, strict=True)) if self.network else None,
             "rate_bps": round(RATE_MBPS * 1e6),
             "link_bps": round(self.link_mbps * 1e6),
             "slow_bps": round(SLOW_MBPS * 1e6) if self.is_slow else None,
@@ -54,8 +64,25 @@ class Run:
 
 
 def slow_host(*, quick: bool, seed: int) -> list[Run]:
-    seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
+    """In one cluster."""
+    wide = [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in _seeds(quick, seed)]
+    return _cases(MODES, quick, seed) + wide
+
+
+def behind_routers(*, quick: bool, seed: int) -> list[Run]:
+    """In many clusters, of hosts with links of several rates."""
+    hosts, network = (QUICK_NETWORK_HOSTS, QUICK_NETWORK) if quick else (NETWORK_HOSTS, NETWORK)
+    modes = [mode for mode in MODES if mode != "wait"]
+    return [replace(run, hosts=hosts, network=network) for run in _cases(modes, quick, seed)]
+
+
+def _cases(modes: Sequence[str], quick: bool, seed: int) -> list[Run]:
+    """Nobody is slow; and every rule with these modes."""
+    seeds = _seeds(quick, seed)
     none = [Run("slowest", "isolate", number, is_slow=False) for number in seeds]
-    cases = [(demotion, mode) for mode in MODES for demotion in DEMOTIONS]
-    moved = [Run(demotion, mode, number) for demotion, mode in cases for number in seeds]
-    return none + moved + [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in seeds]
+    cases = [(demotion, mode) for mode in modes for demotion in DEMOTIONS]
+    return none + [Run(demotion, mode, number) for demotion, mode in cases for number in seeds]
+
+
+def _seeds(quick: bool, seed: int) -> range:
+    return range(seed, seed + (QUICK_SEEDS if quick else SEEDS))

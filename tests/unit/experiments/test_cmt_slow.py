@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from experiments.cmt.slow import claims
+from experiments.cmt.slow import claims, figures
 from experiments.cmt.slow.outcome import GROUPS, run_one
 from experiments.cmt.slow.plan import DEMOTIONS, HOSTS, MODES, QUICK_SEEDS, RATE_MBPS, WIDE_MBPS, Run
 from groupflow._native import slow_host_study
@@ -34,6 +34,25 @@ def test_a_run_repeats_and_seeds_differ() -> None:
     assert first == again != other
     assert first.groups["below"].hosts >= first.children >= 2
     assert sum(first.groups[kind].hosts for kind in ("below", "others", "slow")) == HOSTS
+
+
+def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
+    run = Run("slowest", "skip", 1, hosts=40, network=(2, 2, 3))
+    found = run_one(run)
+    assert found.clusters > 2
+    assert found.without + sum(found.groups[kind].hosts for kind in ("below", "others", "slow")) == 40
+    assert (found.groups["others"].skipped, found.groups["others"].cut_off) == (0, 0)
+    none = replace(found, run=replace(run, mode="isolate", is_slow=False))
+    runs = [replace(run, demotion=rule, mode=mode) for rule in DEMOTIONS for mode in ("isolate", "skip")]
+    outcomes = [none, *(replace(found, run=each) for each in runs)]
+    figures.slow_host(tmp_path / "drawn.png", outcomes)
+    assert (tmp_path / "drawn.png").stat().st_size > 10_000
+    below = replace(found.groups["below"], caught_up=claims.SOON_BEHIND_ROUTERS_S + 1)
+    late = [replace(each, groups={**each.groups, "below": below}) for each in outcomes]
+    soon = {claim.id: claim.holds for claim in claims.behind_routers(outcomes)}
+    too_late = {claim.id: claim.holds for claim in claims.behind_routers(late)}
+    assert soon["slowest-skip-below"] and not too_late["slowest-skip-below"]
+    assert soon["none-slow"] and too_late["slowest-skip-others"]
 
 
 def test_claims_can_fail() -> None:

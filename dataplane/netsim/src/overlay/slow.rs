@@ -1,5 +1,5 @@
-//! What one slow host does to the others: a cluster around the source, a stream, and a host that serves others and whose link
-//! becomes slower than the stream.
+//! What one slow host does to the others: a cluster around the source, or many behind the routers of a transit-stub network; a
+//! stream, and a host that serves others and whose link becomes slower than the stream.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::group::{seconds, Group, Kind, END};
+use super::routers::Routers;
 use super::stream::Stream;
+use super::wires::{Place, Wires};
 use super::world::SOURCE;
 
 /// Hosts come so far apart; then there is as much time as this many need before the stream begins.
@@ -20,8 +22,12 @@ const BETWEEN_JOINS: Nanos = Nanos::from_millis(50);
 const REST_JOINS: u64 = 100;
 /// From a host to the network, one way, µs: all are nearer to the source than `Policy::threshold`.
 const ACCESS_US: (u64, u64) = (500, 2500);
-/// Children that hosts offer to serve.
+/// Children that hosts offer to serve where all have the same link, and the source everywhere.
 const CAPACITY: (u16, u16) = (2, 4);
+/// Hosts behind routers: how far from them, µs; how many children they offer to serve, and how many of a hundred do. What such a host's
+/// link carries up is a quarter more than these need.
+const TO_ROUTER_US: (u64, u64) = (100, 1000);
+const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)];
 /// The source writes, and hosts are looked at.
 const TICK: Nanos = Nanos::from_millis(10);
 const LOOK: Nanos = Nanos::from_millis(100);
@@ -40,15 +46,29 @@ pub enum Mode {
     Skip,
 }
 
+/// A transit-stub network, whose stub routers hosts are behind.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransitStub {
+    /// Transit routers.
+    pub transit: usize,
+    /// Stub domains of each.
+    pub domains: usize,
+    /// Routers of a domain.
+    pub routers: usize,
+}
+
 /// A study. Times in ns, rates in bit/s.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Hosts, without the source.
     pub hosts: usize,
+    /// `None`: all are near the source.
+    pub network: Option<TransitStub>,
     /// The stream's.
     pub rate_bps: u64,
-    /// Of each host's link, up and down.
+    /// Of each host's link down; and up, but where there are routers.
     pub link_bps: u64,
     /// Of the slow host's, once it is slow; `None`: it never is.
     pub slow_bps: Option<u64>,
@@ -90,6 +110,10 @@ pub struct Outcome {
     pub others: Group,
     /// The slow host itself.
     pub slow: Group,
+    /// Clusters then.
+    pub clusters: usize,
+    /// Hosts that found no room, and are none of these.
+    pub without: usize,
     /// Edges from the source to it then.
     pub depth: usize,
     /// Its children then.
@@ -135,7 +159,10 @@ pub fn run(spec: &Spec) -> Outcome {
     let slow = study.choose(&mut rng);
     let below: BTreeSet<HostId> = study.all().filter(|&host| study.is_below(host, slow)).collect();
     let parent = study.stream.parent(slow);
-    let others: Vec<HostId> = study.all().filter(|host| *host != slow && !below.contains(host)).collect();
+    let placed = |host: &HostId| study.stream.parent(*host).is_some();
+    let without = study.all().filter(|host| !placed(host)).count();
+    let others = study.all().filter(|host| *host != slow && !below.contains(host));
+    let others: Vec<HostId> = others.filter(placed).collect();
     let siblings = others.iter().copied().filter(|&host| study.stream.parent(host) == parent);
     let kinds = [below.into_iter().collect(), siblings.collect(), others, vec![slow]];
     let mut kinds = kinds.map(|hosts| Kind::begin(hosts, &study.stream));
@@ -143,6 +170,7 @@ pub fn run(spec: &Spec) -> Outcome {
     let depth = std::iter::successors(Some(slow), |&at| study.stream.parent(at)).count() - 1;
     let moves = |study: &Study<'_>| study.all().map(|host| study.stream.hosts[&host].moves).sum::<u32>();
     let (moves_before, reports, behind) = (moves(&study), study.stream.reports.len(), study.stream.behind);
+    let clusters = study.stream.clusters();
     let slow_moves = study.stream.hosts[&slow].moves;
     if let Some(rate) = spec.slow_bps {
         study.stream.wires.set_rate(slow, BitRate(rate));
@@ -156,6 +184,8 @@ pub fn run(spec: &Spec) -> Outcome {
     let [below, siblings, others, own] =
         kinds.map(|kind| kind.end(&study.stream, BitRate(spec.rate_bps), (slow_at, end)));
     Outcome {
+        clusters,
+        without,
         below,
         siblings,
         others,
@@ -194,11 +224,16 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
         ..base
     };
     let policy = Policy { demotion: spec.demotion, ..Policy::default() };
-    let link = |access| (Nanos::from_micros(access), BitRate(spec.link_bps));
-    let mut stream = Stream::new(policy, config, link(ACCESS_US.0), CAPACITY.1, spec.seed);
+    let routers = spec
+        .network
+        .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
+    let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
+    let source = place(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
+    let wires = routers.map_or_else(Wires::default, Wires::over);
+    let mut stream = Stream::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
     for _ in 0..spec.hosts {
-        let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
-        stream.join(link(access), rng.gen_range(CAPACITY.0..=CAPACITY.1));
+        let (at, capacity) = draw(spec, &stubs, rng);
+        stream.join(at, capacity);
         let next = stream.now + BETWEEN_JOINS;
         stream.run_until(next);
     }
@@ -207,6 +242,25 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
         stream.run_until(next);
     }
     stream
+}
+
+/// A host somewhere, and how many children it offers to serve.
+fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Place, u16) {
+    let Some(&router) = stubs.choose(rng) else {
+        let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
+        let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
+        return (place(spec, access, None, capacity), capacity);
+    };
+    let access = rng.gen_range(TO_ROUTER_US.0..=TO_ROUTER_US.1);
+    let capacity = CAPACITIES.choose_weighted(rng, |(_, share)| *share).map_or(0, |&(children, _)| children);
+    (place(spec, access, Some(router), capacity), capacity)
+}
+
+fn place(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Place {
+    let access = Nanos::from_micros(access_us);
+    let down = BitRate(spec.link_bps);
+    let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
+    Place { router, access, up, down }
 }
 
 impl Study<'_> {
@@ -275,6 +329,7 @@ mod tests {
     fn spec(demotion: Demotion, mode: Mode, seed: u64) -> Spec {
         Spec {
             hosts: 16,
+            network: None,
             rate_bps: 4_000_000,
             link_bps: 20_000_000,
             slow_bps: Some(1_000_000),
@@ -315,6 +370,20 @@ mod tests {
         assert!(outcome.others.goodput_least > 3.96e6 && outcome.others.lag_most < 0.2, "{outcome:?}");
         assert!(outcome.slow.goodput_least < 1e6 && outcome.slow.skipped > 0, "{outcome:?}");
         assert!(outcome.moves == 0 && outcome.reported.is_some());
+    }
+
+    /// In one of many clusters.
+    #[test]
+    fn others_do_not_notice_a_slow_host_that_is_moved_behind_routers_either() {
+        let network = Some(TransitStub { transit: 2, domains: 2, routers: 3 });
+        for mode in [Mode::Isolate, Mode::Skip] {
+            let outcome = run(&Spec { hosts: 60, network, ..spec(Demotion::Slowest, mode, 1) });
+            assert!(outcome.clusters > 2 && outcome.without == 0, "{outcome:?}");
+            for group in [&outcome.below, &outcome.others] {
+                assert!(group.hosts > 0 && group.end_least > 3.96e6, "{group:?}");
+                assert_eq!((group.skipped, group.cut_off), (0, 0));
+            }
+        }
     }
 
     #[test]

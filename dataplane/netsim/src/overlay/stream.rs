@@ -5,17 +5,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddr};
 
-use groupflow_protocol::ids::BitRate;
 use groupflow_protocol::tree::{
     Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
-    Policy, Read, RefusalCode, ToHost, Told,
+    Policy, Read, RefusalCode, RouterId, ToHost, Told,
 };
 use groupflow_protocol::Nanos;
 
-use super::wires::{End, Noticed, Wires};
+use super::wires::{End, Noticed, Place, Wires};
 use super::world::{token, SOURCE};
 
-/// Between a host and the dispatchers, one way, beyond the host's link; messages are short and do not wait for data.
+/// Between a host and the dispatchers, one way, beyond the host's link and the way to the source's router, where they are; messages
+/// are short and do not wait for data.
 const TO_DISPATCHERS: Nanos = Nanos::from_millis(1);
 /// Given to a connection at once, as `gfagent` does.
 const BATCH: usize = 64 << 10;
@@ -26,7 +26,6 @@ const AGAIN: Nanos = Nanos::from_millis(300);
 #[derive(Debug)]
 pub struct Host {
     node: Node,
-    access: Nanos,
     /// Children that it offers to serve.
     pub capacity: u16,
     cluster: ClusterId,
@@ -81,28 +80,30 @@ pub struct Stream {
     numbers: u64,
 }
 
-fn card(host: HostId, capacity: u16) -> Join {
+fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
     let number = u32::try_from(host.0).unwrap_or(u32::MAX);
     let address = SocketAddr::from((Ipv4Addr::from(number), 1));
-    Join { peer: Peer { host, address }, router: None, capacity, token: token() }
+    let router = router.map(|router| RouterId(router as u64));
+    Join { peer: Peer { host, address }, router, capacity, token: token() }
 }
 
 impl Stream {
     /// A tree of its source alone.
     pub fn new(
+        wires: Wires,
         policy: Policy,
         config: NodeConfig,
-        (access, rate): (Nanos, BitRate),
-        capacity: u16,
+        (place, capacity): (Place, u16),
         seed: u64,
     ) -> Stream {
+        let source = card(SOURCE, place.router, capacity);
         let mut stream = Stream {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
-            wires: Wires::default(),
+            wires,
             reports: Vec::new(),
             behind: 0,
-            dispatchers: Dispatchers::new(policy, token(), &card(SOURCE, capacity), seed, Nanos::ZERO),
+            dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
             dispatchers_due: Nanos::MAX,
             heard: BTreeMap::new(),
             config,
@@ -111,16 +112,16 @@ impl Stream {
             what: BTreeMap::new(),
             numbers: 0,
         };
-        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), (access, rate), capacity);
+        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), place, capacity);
         stream.act(SOURCE);
         stream
     }
 
     /// A host comes that is to have all of the stream.
-    pub fn join(&mut self, (access, rate): (Nanos, BitRate), capacity: u16) -> HostId {
+    pub fn join(&mut self, place: Place, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
         let node = Node::new(NodeConfig { host, ..self.config }, Begin::At(0));
-        self.add(host, node, (access, rate), capacity);
+        self.add(host, node, place, capacity);
         self.ask(host, self.dispatchers.root());
         host
     }
@@ -136,6 +137,11 @@ impl Stream {
     /// What a host is connected to.
     pub fn parent(&self, host: HostId) -> Option<HostId> {
         self.hosts.get(&host).filter(|found| found.broken.is_none())?.node.parent()
+    }
+
+    /// Clusters.
+    pub fn clusters(&self) -> usize {
+        self.dispatchers.iter().count()
     }
 
     /// Whether every host is connected to the parent that it was told.
@@ -163,12 +169,13 @@ impl Stream {
         self.now = end;
     }
 
-    fn add(&mut self, host: HostId, node: Node, (access, rate): (Nanos, BitRate), capacity: u16) {
-        self.wires.add_host(host, access, rate);
+    fn add(&mut self, host: HostId, mut node: Node, place: Place, capacity: u16) {
+        self.wires.add_host(host, place);
+        let far = self.to_dispatchers(host);
+        node.on_dispatchers(far + far);
         let cluster = self.dispatchers.root();
         let found = Host {
             node,
-            access,
             capacity,
             cluster,
             order: 0,
@@ -198,7 +205,7 @@ impl Stream {
         if let Some(found) = self.hosts.get_mut(&host) {
             (found.cluster, found.order, found.attached) = (cluster, 0, false);
             found.joins += 1;
-            let join = card(host, found.capacity);
+            let join = card(host, self.wires.router(host), found.capacity);
             self.tell(host, Some(FromHost::Join(join)));
         }
     }
@@ -216,9 +223,13 @@ impl Stream {
             Some(FromHost::Backlog { child }) => self.reports.push((now, host, *child)),
             _ => {}
         }
-        let way = found.access + TO_DISPATCHERS;
         let what = What::FromHost(host, found.cluster, found.joins, message);
-        self.at(now + way, what);
+        self.at(now + self.to_dispatchers(host), what);
+    }
+
+    /// One way.
+    fn to_dispatchers(&self, host: HostId) -> Nanos {
+        self.wires.access(host) + self.wires.between(host, SOURCE) + TO_DISPATCHERS
     }
 
     fn happen(&mut self, what: What) {
@@ -265,9 +276,8 @@ impl Stream {
     /// What dispatchers say is on its way.
     fn carry(&mut self, told: Vec<Told>) {
         for told in told {
-            let access = self.hosts.get(&told.host).map_or(Nanos::ZERO, |found| found.access);
             let joins = self.heard.get(&told.host).copied().unwrap_or(0);
-            self.at(self.now + access + TO_DISPATCHERS, What::ToHost(joins, told));
+            self.at(self.now + self.to_dispatchers(told.host), What::ToHost(joins, told));
         }
         let due = self.dispatchers.deadline();
         if due < self.dispatchers_due {
@@ -305,12 +315,16 @@ impl Stream {
         let host = match noticed {
             Noticed::Asked { wire, to } => {
                 match self.node(to).and_then(|node| node.on_accepted(now)) {
-                    Some(conn) => self.wires.accept(now, wire, conn),
+                    Some(conn) => {
+                        self.wires.accept(now, wire, conn);
+                        self.measure((to, conn));
+                    }
                     None => self.wires.refuse(now, wire),
                 }
                 to
             }
             Noticed::Connected((host, conn)) => {
+                self.measure((host, conn));
                 self.node(host).into_iter().for_each(|node| node.on_connected(now, conn));
                 host
             }
@@ -326,6 +340,12 @@ impl Stream {
             Noticed::Room((host, _)) => host,
         };
         self.act(host);
+    }
+
+    /// As the kernel does it.
+    fn measure(&mut self, (host, conn): End) {
+        let round_trip = self.wires.round_trip((host, conn));
+        self.node(host).into_iter().for_each(|node| node.on_round_trip(conn, round_trip));
     }
 
     /// Does what a node wants done, gives its connections what they take, and reads, until there is nothing more.

@@ -1,6 +1,6 @@
 //! Connections between hosts in virtual time: bytes in order, at the rates of the hosts' links, without packets.
 //!
-//! Each host has a link of its own to a network that is never in the way. At a host's link up all its connections take
+//! Each host has a link of its own to a network that is never in the way, but may be long. At a host's link up all its connections take
 //! turns (as with the fair queues of Linux); its link down is one queue. A connection has a bounded send buffer, and no more
 //! than a window on its way: so what waits for a slow host waits where it is sent, and little in the network.
 
@@ -11,11 +11,15 @@ use groupflow_protocol::ids::BitRate;
 use groupflow_protocol::tree::{ConnId, HostId};
 use groupflow_protocol::Nanos;
 
+use super::routers::Routers;
+
 /// What a sender's socket holds before it has sent it: as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT), and a batch.
 const UNSENT: usize = (128 + 64) << 10;
 /// Bytes of a connection on their way. A link of 20 Mbit/s and a round trip of 10 ms have 25,000. With 64 KiB a link of 1 Mbit/s has a
 /// queue of half a second, and a host behind it is taken for dead by some when that builds up.
 const WINDOW: usize = 32 << 10;
+/// Where the way is long, there is as much on it as this brings in a round trip.
+const LONG: BitRate = BitRate(20_000_000);
 /// How long a connection sends when it is its turn, and bytes at most; a segment at least.
 const TURN: Nanos = Nanos::from_millis(2);
 const MOST: u64 = 8 << 10;
@@ -59,11 +63,23 @@ enum Step {
     Acknowledge(Way, usize),
 }
 
+/// Where a host is, and its link.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its router, if there are some.
+    pub router: Option<usize>,
+    /// From it to its router, or to what is between all, one way.
+    pub access: Nanos,
+    /// What its link carries to the network.
+    pub up: BitRate,
+    /// From it.
+    pub down: BitRate,
+}
+
 /// A host's link.
 #[derive(Debug)]
 struct Link {
-    access: Nanos,
-    rate: BitRate,
+    place: Place,
     /// What has something to send, in turns.
     turns: VecDeque<Way>,
     busy: bool,
@@ -74,14 +90,14 @@ struct Link {
 impl Link {
     /// Bytes of a turn.
     fn turn(&self) -> usize {
-        self.rate.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
+        self.place.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
     }
+}
 
-    /// For so many bytes of a connection.
-    fn takes(&self, bytes: usize) -> Nanos {
-        let bytes = bytes as u64;
-        self.rate.time_for(bytes + HEADERS * bytes.div_ceil(SEGMENT).max(1))
-    }
+/// For so many bytes of a connection.
+fn takes(rate: BitRate, bytes: usize) -> Nanos {
+    let bytes = bytes as u64;
+    rate.time_for(bytes + HEADERS * bytes.div_ceil(SEGMENT).max(1))
 }
 
 #[derive(Debug, Default)]
@@ -98,11 +114,13 @@ struct Wire {
     /// `None`: not there yet, or not any more.
     ends: [Option<ConnId>; 2],
     ways: [Sending; 2],
+    window: usize,
 }
 
 /// All connections.
 #[derive(Debug, Default)]
 pub struct Wires {
+    routers: Option<Routers>,
     links: BTreeMap<HostId, Link>,
     wires: BTreeMap<u64, Wire>,
     found: BTreeMap<End, Way>,
@@ -112,22 +130,51 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// A host, so far from the network in between.
-    pub fn add_host(&mut self, host: HostId, access: Nanos, rate: BitRate) {
+    /// Between hosts that are behind routers.
+    pub fn over(routers: Routers) -> Wires {
+        Wires { routers: Some(routers), ..Wires::default() }
+    }
+
+    /// A host.
+    pub fn add_host(&mut self, host: HostId, place: Place) {
         let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
-        self.links.insert(host, Link { access, rate, turns, busy: false, down_until });
+        self.links.insert(host, Link { place, turns, busy: false, down_until });
+    }
+
+    /// Its router, if there are some.
+    pub fn router(&self, host: HostId) -> Option<usize> {
+        self.links.get(&host)?.place.router
     }
 
     /// A host's link has another rate from now on, up and down.
     pub fn set_rate(&mut self, host: HostId, rate: BitRate) {
         if let Some(link) = self.links.get_mut(&host) {
-            link.rate = rate;
+            (link.place.up, link.place.down) = (rate, rate);
         }
     }
 
     /// One way, when nothing waits.
     pub fn latency(&self, a: HostId, b: HostId) -> Nanos {
-        [a, b].iter().filter_map(|host| self.links.get(host)).fold(Nanos::ZERO, |sum, l| sum + l.access)
+        let links = [a, b].into_iter().filter_map(|host| self.links.get(&host));
+        links.fold(self.between(a, b), |sum, link| sum + link.place.access)
+    }
+
+    /// Of a connection, when nothing waits.
+    pub fn round_trip(&self, end: End) -> Nanos {
+        let wire = self.found.get(&end).and_then(|way| self.wires.get(&way.0));
+        let one_way = wire.map_or(Nanos::ZERO, |wire| self.latency(wire.hosts[0], wire.hosts[1]));
+        one_way + one_way
+    }
+
+    /// From a host to its router, or to what is between all.
+    pub fn access(&self, host: HostId) -> Nanos {
+        self.links.get(&host).map_or(Nanos::ZERO, |link| link.place.access)
+    }
+
+    /// Of it, between their routers.
+    pub fn between(&self, a: HostId, b: HostId) -> Nanos {
+        let ends = self.router(a).zip(self.router(b));
+        self.routers.as_ref().zip(ends).map_or(Nanos::ZERO, |(routers, (a, b))| routers.latency(a, b))
     }
 
     /// When [`Wires::step`] is to be called.
@@ -149,7 +196,7 @@ impl Wires {
             Step::Arrive(way, bytes, last) => {
                 let to = self.wires.get(&way.0)?.hosts[1 - way.1];
                 let link = self.links.get_mut(&to)?;
-                link.down_until = now.max(link.down_until) + link.takes(bytes.len());
+                link.down_until = now.max(link.down_until) + takes(link.place.down, bytes.len());
                 let when = link.down_until;
                 self.at(when, Step::Deliver(way, bytes, last));
                 None
@@ -177,9 +224,11 @@ impl Wires {
         self.numbers += 1;
         let wire = self.numbers;
         let (ends, ways) = ([Some(from.1), None], Default::default());
-        self.wires.insert(wire, Wire { hosts: [from.0, to], ends, ways });
+        let latency = self.latency(from.0, to);
+        let window = WINDOW.max(LONG.bytes_in(latency + latency) as usize);
+        self.wires.insert(wire, Wire { hosts: [from.0, to], ends, ways, window });
         self.found.insert(from, (wire, 0));
-        self.at(now + self.latency(from.0, to), Step::Ask(wire));
+        self.at(now + latency, Step::Ask(wire));
     }
 
     /// A host takes who connects.
@@ -257,7 +306,7 @@ impl Wires {
     fn line_up(&mut self, way: Way) {
         let Some(wire) = self.wires.get_mut(&way.0) else { return };
         let sending = &mut wire.ways[way.1];
-        let may = !sending.unsent.is_empty() && sending.flying < WINDOW;
+        let may = !sending.unsent.is_empty() && sending.flying < wire.window;
         let last = sending.unsent.is_empty() && sending.ended;
         if (may || last) && !sending.waits {
             sending.waits = true;
@@ -274,8 +323,8 @@ impl Wires {
         link.busy = true;
         let wire = self.wires.get_mut(&way.0)?;
         let sending = &mut wire.ways[way.1];
-        let count = sending.unsent.len().min(link.turn()).min(WINDOW - sending.flying);
-        let through = now + link.takes(count);
+        let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);
+        let through = now + takes(link.place.up, count);
         let bytes: Vec<u8> = sending.unsent.drain(..count).collect();
         sending.flying += count;
         sending.waits = false;
@@ -301,7 +350,8 @@ mod tests {
     /// Hosts 0 to 2, a millisecond from the network; each of 1 and 2 is connected to 0.
     fn three() -> Wires {
         let mut wires = Wires::default();
-        (0..3).for_each(|host| wires.add_host(HostId(host), Nanos::from_millis(1), RATE));
+        let place = Place { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
+        (0..3).for_each(|host| wires.add_host(HostId(host), place));
         for host in 1..3 {
             wires.connect(Nanos::ZERO, (HostId(host), ConnId(1)), HostId(0));
         }
@@ -360,6 +410,29 @@ mod tests {
         assert!((0.09..=0.1).contains(&shares[0]) && shares[1] > 0.8, "{shares:?}");
         let sent = wires.wires.values().map(|wire| wire.ways[1].flying);
         assert!(sent.clone().all(|flying| flying <= WINDOW), "{:?}", sent.collect::<Vec<_>>());
+    }
+
+    /// However far it is, and whatever its link carries up.
+    #[test]
+    fn a_connection_over_routers_has_the_rate_of_the_links() {
+        let routers = Routers::transit_stub(2, 1, 1, 1);
+        let [a, b] = [routers.stubs()[0], routers.stubs()[1]];
+        let far = routers.latency(a, b);
+        let mut wires = Wires::over(routers);
+        let place = |router, up, down| Place { router: Some(router), access: Nanos::ZERO, up, down };
+        wires.add_host(HostId(0), place(a, BitRate(10_000_000), RATE));
+        wires.add_host(HostId(1), place(b, RATE, BitRate(20_000_000)));
+        assert!(wires.latency(HostId(0), HostId(1)) == far && far > Nanos::from_millis(10));
+        wires.connect(Nanos::ZERO, (HostId(1), ConnId(1)), HostId(0));
+        let asked = wires.deadline();
+        let Some(Noticed::Asked { wire, .. }) = wires.step() else { panic!("it is asked") };
+        wires.accept(asked, wire, ConnId(wire));
+        let answered = wires.deadline();
+        assert_eq!((asked, answered), (far, far + far));
+        let (conns, end) = (wires.of(HostId(0)), Nanos::from_secs(10));
+        let came = pour(&mut wires, &conns, end)[&HostId(1)] as f64;
+        let whole = BitRate(10_000_000).bytes_in(end - far) as f64 * 1448.0 / 1514.0;
+        assert!((0.98..=1.0).contains(&(came / whole)), "{came} of {whole}");
     }
 
     #[test]
