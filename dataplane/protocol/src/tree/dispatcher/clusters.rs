@@ -50,15 +50,6 @@ impl Dispatcher {
         self.passed_on.iter().rev().find(|(passed, _)| *passed == cluster).map(|&(_, to)| to)
     }
 
-    /// The host that serves another head: with room, behind no slow one if there is such a host, and nearest to this cluster's head.
-    pub(super) fn attach_point(&self, now: Nanos, not: Option<HostId>) -> Option<HostId> {
-        let open = self.tree.iter().map(|(host, _)| host);
-        let open = open.filter(|&host| Some(host) != not && self.tree.room(host, now) > 0);
-        let rated =
-            open.filter_map(|host| Some((self.tree.is_behind_slow(host, now), self.tree.total(host)?, host)));
-        rated.min().map(|(.., host)| host)
-    }
-
     /// A host founds a cluster below this one, and may take over clusters that are nearer to it.
     pub(super) fn let_found(
         &mut self,
@@ -106,7 +97,7 @@ impl Dispatcher {
     }
 
     /// A cluster below goes below another.
-    fn pass_on(&mut self, cluster: ClusterId, to: ClusterId, latency: Nanos) {
+    pub(super) fn pass_on(&mut self, cluster: ClusterId, to: ClusterId, latency: Nanos) {
         if let Some(below) = self.below.remove(&cluster) {
             self.passed_on.push_back((cluster, to));
             if self.passed_on.len() > MAX_PASSED_ON {
@@ -137,7 +128,7 @@ impl Dispatcher {
     }
 
     /// Of the clusters beside that one, under which it may be put.
-    fn nearest_settled(&self, cluster: ClusterId) -> Option<ClusterId> {
+    pub(super) fn nearest_settled(&self, cluster: ClusterId) -> Option<ClusterId> {
         let others = self.below.iter().filter(|(&id, other)| id != cluster && other.has_settled());
         others.map(|(&id, other)| (other.latency, id)).min().map(|(_, id)| id)
     }
@@ -257,34 +248,8 @@ impl Dispatcher {
         }
     }
 
-    /// Gives the head of a cluster a parent here, not this one if there is another. Where nobody has room the cluster may be passed on
-    /// to one beside it; else somebody serves more than it offered.
-    pub(super) fn attach(&mut self, now: Nanos, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
-        let Some(below) = self.below.get_mut(&cluster) else {
-            return;
-        };
-        below.from = None;
-        let (behind, latency) = (below.behind, below.latency);
-        self.count_foreign();
-        // What any host of the cluster may need, its head keeps.
-        if let Some(head) = self.tree.head().filter(|&head| behind && !self.is_suspect(head)) {
-            return self.attach_to(cluster, head);
-        }
-        if let Some(host) = self.attach_point(now, not).or_else(|| self.attach_point(now, None)) {
-            return self.attach_to(cluster, host);
-        }
-        if let Some(other) = self.nearest_settled(cluster).filter(|_| may_pass_on) {
-            return self.pass_on(cluster, other, latency);
-        }
-        match self.overloaded_parent(now, None) {
-            Some(host) => self.attach_to(cluster, host),
-            None if self.may_serve(None) => {}
-            None => self.give_back(cluster),
-        }
-    }
-
     /// Nobody here serves: a cluster below goes to this one's parent.
-    fn give_back(&mut self, cluster: ClusterId) {
+    pub(super) fn give_back(&mut self, cluster: ClusterId) {
         if self.parent().is_some() && !self.tree.is_empty() {
             self.pass_up(cluster);
         }
@@ -320,110 +285,6 @@ impl Dispatcher {
             self.tree.remove(host);
         }
         self.end();
-    }
-
-    fn attach_to(&mut self, cluster: ClusterId, host: HostId) {
-        let ticket = self.ticket();
-        let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else {
-            return;
-        };
-        (below.from, below.awaited) = (Some(host), Some(ticket));
-        let (child, to) = (below.head.host, member.peer);
-        self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
-        self.count_foreign();
-        self.tell(host, ToHost::Expect { child, ticket });
-        self.out.push_back(Output::Cluster(cluster, Between::Attach { to, ticket }));
-    }
-
-    /// Heads that are connected to this host go to others.
-    pub(super) fn attach_elsewhere(&mut self, now: Nanos, host: HostId) {
-        for cluster in self.below_of(Some(host)) {
-            self.attach(now, cluster, Some(host), true);
-        }
-    }
-
-    /// Heads that were sent to this host, and have not said that they are there, are sent again.
-    pub(super) fn attach_again(&mut self, host: HostId) {
-        let under_way = |cluster: &ClusterId| self.below.get(cluster).is_some_and(|b| b.awaited.is_some());
-        for cluster in self.below_of(Some(host)).into_iter().filter(under_way).collect::<Vec<_>>() {
-            self.attach_to(cluster, host);
-        }
-    }
-
-    /// Heads for which there was nobody may find one now.
-    pub(super) fn attach_waiting(&mut self, now: Nanos) {
-        for cluster in self.below_of(None) {
-            self.attach(now, cluster, None, false);
-        }
-    }
-
-    fn below_of(&self, host: Option<HostId>) -> Vec<ClusterId> {
-        self.below.iter().filter(|(_, below)| below.from == host).map(|(&cluster, _)| cluster).collect()
-    }
-
-    /// The cluster below whose head is connected to that host.
-    fn served(&self, head: HostId, parent: HostId) -> Option<ClusterId> {
-        let mut below = self.below.iter();
-        let found = below.find(|(_, b)| b.head.host == head && b.from == Some(parent));
-        found.map(|(&cluster, _)| cluster)
-    }
-
-    /// A host that serves more than it offered does not serve that head any more, if there is room elsewhere, or a cluster that may take
-    /// the head's.
-    pub(super) fn relieve_of_head(&mut self, now: Nanos, parent: HostId, head: HostId) -> bool {
-        let Some(cluster) = self.served(head, parent) else { return false };
-        let goes = self.attach_point(now, Some(parent)).is_some() || self.nearest_settled(cluster).is_some();
-        if goes {
-            self.attach(now, cluster, Some(parent), true);
-        }
-        goes
-    }
-
-    /// The head of a cluster below holds others up: its dispatcher is to deal with it.
-    pub(super) fn demote_head(&mut self, head: HostId, parent: HostId) -> bool {
-        let Some(cluster) = self.served(head, parent) else { return false };
-        self.out.push_back(Output::Cluster(cluster, Between::HeadSlow));
-        true
-    }
-
-    /// This cluster's head holds others up: one of its children takes its place, or it is connected to a lower host.
-    pub(super) fn on_head_slow(&mut self, now: Nanos, from: ClusterId) {
-        let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else {
-            return;
-        };
-        let children: Vec<HostId> = self.tree.children(slow).collect();
-        let serving = children.iter().filter(|&&host| self.tree.get(host).is_some_and(|m| m.capacity > 0));
-        // One that can serve another besides before one that cannot, as where a head is gone.
-        let rated = |host: &&HostId| {
-            let member = self.tree.get(**host);
-            member.map(|member| (std::cmp::Reverse(member.capacity.min(2)), member.latency))
-        };
-        let Some(&head) = serving.min_by_key(rated) else {
-            let peer = self.tree.get(slow).map(|member| member.peer);
-            return self.out.extend(peer.map(|peer| Output::Cluster(from, Between::Lower(peer))));
-        };
-        if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = now + self.policy.slow_for;
-        }
-        self.tree.unplace(slow);
-        self.make_head(head);
-        for child in children.into_iter().filter(|&child| child != head) {
-            self.place(now, child);
-        }
-        self.attach_elsewhere(now, slow);
-        self.place(now, slow);
-    }
-
-    /// The head of a cluster below goes to a lower host, if there is one.
-    pub(super) fn on_lower(&mut self, now: Nanos, from: ClusterId) {
-        let before = self.below.get(&from).and_then(|below| below.from);
-        let level = before.and_then(|host| self.tree.depth(host));
-        let open = self.tree.iter().map(|(host, _)| host).filter(|&host| self.tree.room(host, now) > 0);
-        let rated = open.filter_map(|host| Some((self.tree.depth(host)?, self.tree.total(host)?, host)));
-        let lower = rated.filter(|&(depth, ..)| Some(depth) > level).min();
-        if let Some((_, _, host)) = lower {
-            self.attach_to(from, host);
-        }
     }
 
     /// A cluster below is empty; those below it come here.
@@ -470,16 +331,5 @@ impl Dispatcher {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
         self.settle_debts();
-    }
-
-    /// How many heads each host is connected to.
-    fn count_foreign(&mut self) {
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
-            let count = self.below.values().filter(|below| below.from == Some(host)).count();
-            if let Some(member) = self.tree.get_mut(host) {
-                member.foreign = u16::try_from(count).unwrap_or(u16::MAX);
-            }
-        }
     }
 }

@@ -4,13 +4,15 @@
 //! |---|---|
 //! | [`joins`] | a host on its way into a cluster |
 //! | [`moves`] | where hosts are put: orders, failures, demotions |
-//! | [`clusters`] | the clusters above and below |
+//! | [`clusters`] | the clusters above and below, and how they come and go |
+//! | [`heads`] | which host serves the head of a cluster below |
 //! | [`behind`] | who needs what those around it do not have any more |
 //! | [`debts`] | what is kept for hosts of other clusters that are gone, and when it is let go of |
 
 mod behind;
 mod clusters;
 mod debts;
+mod heads;
 mod joins;
 mod moves;
 
