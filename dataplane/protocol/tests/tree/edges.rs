@@ -448,6 +448,30 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
     assert_eq!(reports, [11, 21, 31]);
 }
 
+/// It writes faster than any of them: without this rule all were cut off by a file that was read from a disk.
+#[test]
+fn a_source_that_cuts_off_who_is_slow_waits_for_the_fastest() {
+    let mut now = Nanos::ZERO;
+    let mut node = source(Slow::Isolate, 0);
+    let [good, bad] = [GOOD, BAD].map(|child| connect(&mut node, now, &hello(child, 1, Begin::At(0))));
+    let capacity = config().capacity;
+    assert_eq!(node.write(now, &vec![1; 30_000]) as u64, capacity);
+    assert_eq!(node.write(now, &[1; 10]), 0, "nobody has taken anything");
+    let mut has = 0;
+    while has < 10 * capacity {
+        now = now + Nanos::from_millis(10);
+        hear(&mut node, now, good);
+        has += 1000;
+        say(&mut node, now, good, &Frame::Taken { taken: has, needed: has });
+        let before = node.children().count();
+        let taken = node.write(now, &vec![1; 30_000]) as u64;
+        assert!(taken <= capacity);
+        assert!(before == 2 || taken > 0, "only the fastest is waited for");
+    }
+    assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
+    assert_eq!(hear(&mut node, now, bad).last(), Some(&Frame::Refused(Reason::Overtaken)));
+}
+
 /// It came from a slow parent, with what that held up.
 #[test]
 fn a_child_that_catches_up_is_not_reported() {

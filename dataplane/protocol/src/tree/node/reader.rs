@@ -98,15 +98,28 @@ impl Node {
         Some(Read::Bytes(bytes))
     }
 
-    /// A host that only passes on has read all that came; one that skips what is before.
+    /// A host that only passes on has read all that came; one that skips what is before. A source that would cut off who is slow has read
+    /// what its fastest child has: it writes faster than any of them, and would be left by all.
     pub(super) fn read_nothing(&mut self) {
         if self.reader.reads && !self.source {
             return self.count_as_read(self.reader.from);
         }
-        self.count_as_read(self.stream.received());
+        self.count_as_read(match self.config.slow {
+            Slow::Isolate if self.source => self.fastest(),
+            _ => self.stream.received(),
+        });
         if self.stream.end_due(self.reader.branch) {
             self.end_branch(self.reader.branch);
         }
+    }
+
+    /// What one of the children is known to have, and those below it; those that are gone only if there are no others. All, where there
+    /// is nobody.
+    fn fastest(&self) -> u64 {
+        let acked = |child: &Child| self.stream.acked(child.branch);
+        let here = self.children.values().filter_map(acked).max();
+        let gone = || self.gone.values().filter_map(|gone| acked(&gone.child)).max();
+        here.or_else(gone).unwrap_or(self.stream.received())
     }
 
     /// The reader has all before, as far as it came.

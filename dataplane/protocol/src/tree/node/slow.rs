@@ -7,8 +7,12 @@ impl Node {
     pub(super) fn tend_slow(&mut self, now: Nanos) {
         self.report(now);
         match self.config.slow {
-            Slow::Wait => return self.tend_stalled(now),
-            Slow::Isolate | Slow::Skip { .. } => {}
+            Slow::Wait => {
+                self.tend_reader(now);
+                return self.tend_stalled(now);
+            }
+            Slow::Isolate => self.tend_stalled(now),
+            Slow::Skip { .. } => {}
         }
         for branch in self.stream.laggards() {
             let isolated = self.stream.isolate(branch);
@@ -49,14 +53,19 @@ impl Node {
         }
     }
 
-    /// Who takes nothing at all is not waited for for ever.
-    fn tend_stalled(&mut self, now: Nanos) {
+    /// A reader that takes nothing at all is not waited for for ever.
+    fn tend_reader(&mut self, now: Nanos) {
         let stall = self.config.stall;
         let waits = !self.stream.sendable(self.reader.branch).is_empty();
         self.reader.stuck = waits.then(|| self.reader.stuck.unwrap_or(now));
         if self.reader.stuck.is_some_and(|since| since + stall <= now) {
             self.cut_off_reader();
         }
+    }
+
+    /// Nor is a child.
+    fn tend_stalled(&mut self, now: Nanos) {
+        let stall = self.config.stall;
         let stuck = |child: &Child| child.stuck.is_some_and(|since| since + stall + stall <= now);
         let stalled: Vec<HostId> =
             self.children.iter().filter(|(_, c)| stuck(c)).map(|(&id, _)| id).collect();
@@ -68,9 +77,10 @@ impl Node {
     /// When somebody will have taken nothing for too long.
     pub(super) fn stall_deadline(&self) -> Option<Nanos> {
         let stall = self.config.stall;
-        let waits = matches!(self.config.slow, Slow::Wait);
+        let waits = !matches!(self.config.slow, Slow::Skip { .. });
         let children =
             self.children.values().filter_map(|child| child.stuck).map(|since| since + stall + stall);
+        // Only where all are waited for it is known since when the reader is stuck.
         children.chain(self.reader.stuck.map(|since| since + stall)).filter(|_| waits).min()
     }
 
