@@ -14,6 +14,7 @@ from groupflow.cli.command import (
     INTERRUPTED,
     OK,
     REFUSED,
+    USAGE,
     CommandError,
     Parser,
     Subparsers,
@@ -109,7 +110,7 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.tuning.policies import POLICIES
 
     if args.policy not in POLICIES:
-        raise CommandError(f"--policy {args.policy}: there are {', '.join(POLICIES)}", REFUSED)
+        raise CommandError(f"--policy {args.policy}: there are {', '.join(POLICIES)}", USAGE)
     logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
     try:
         asyncio.run(_serve(args))
@@ -154,10 +155,10 @@ async def _serve(args: argparse.Namespace) -> None:
 def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
     """Where certificate and key are, or will be; None: nothing is to be encrypted."""
     if (args.tls_cert is None) != (args.tls_key is None):
-        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", REFUSED)
+        raise CommandError("--tls-cert and --tls-key go together: name both, or neither", USAGE)
     if args.plain:
         if args.tls_cert is not None:
-            raise CommandError("--plain: with --tls-cert it says two things; leave one out", REFUSED)
+            raise CommandError("--plain: with --tls-cert it says two things; leave one out", USAGE)
         return None
     if args.tls_cert is not None:
         return args.tls_cert, args.tls_key
@@ -198,7 +199,7 @@ def run_send(args: argparse.Namespace) -> int:
         raise CommandError(
             "how is the server known? pass what it tells when it starts with --tls-pin, or --tls-ca,"
             " or --plain to send without encryption",
-            REFUSED,
+            USAGE,
         )
     pin = None if args.plain or args.tls_ca is not None else args.tls_pin
     options = SendOptions(
@@ -245,5 +246,5 @@ async def _send(options: "SendOptions", *, json_lines: bool) -> None:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise CommandError(f"--api {text}: no address; write HOST:PORT like {DEFAULT_API}, or none")
+        raise CommandError(f"--api {text}: no address; write HOST:PORT like {DEFAULT_API}, or none", USAGE)
     return host, int(port)

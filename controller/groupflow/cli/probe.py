@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.probe.errors import ProbeError, RefusedError
 
     if args.serve == (args.host is not None):
-        raise CommandError("name a HOST to measure the way to, or --serve to be measured", REFUSED)
+        raise CommandError("name a HOST to measure the way to, or --serve to be measured", USAGE)
     try:
         return asyncio.run(_serve(args)) if args.serve else _probe(args)
     except ProbeError as error:
@@ -98,7 +98,7 @@ async def _serve(args: argparse.Namespace) -> int:
 def _probe(args: argparse.Namespace) -> int:
     if not args.token:
         raise CommandError(
-            "no token; pass the one that the server told, with --token or GROUPFLOW_TOKEN", REFUSED
+            "no token; pass the one that the server told, with --token or GROUPFLOW_TOKEN", USAGE
         )
     host, port = _address(args.host)
     probe = asyncio.run(_measure(host, port, args.token, _options(args)))
@@ -186,7 +186,7 @@ def _address(text: str) -> tuple[str, int]:
     if not colon:
         host, port = text, str(PORT)
     if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
-        raise CommandError(f"{text}: no address; write HOST, HOST:PORT or [IPV6]:PORT", REFUSED)
+        raise CommandError(f"{text}: no address; write HOST, HOST:PORT or [IPV6]:PORT", USAGE)
     return host.strip("[]"), int(port)
 
 

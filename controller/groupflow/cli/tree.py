@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli.command import OK, REFUSED, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers, add_command
 from groupflow.cli.tcp import size
 
 if TYPE_CHECKING:
@@ -199,12 +199,12 @@ def check_access(args: argparse.Namespace) -> None:
         raise CommandError(
             "how are the dispatchers known? pass what they tell when they start with --tls-pin,"
             " or --plain to go without encryption",
-            REFUSED,
+            USAGE,
         )
     if not is_token(args.token):
-        raise CommandError(f"--token: {TOKEN_RULE}", REFUSED)
+        raise CommandError(f"--token: {TOKEN_RULE}", USAGE)
     if not args.plain and re.fullmatch(r"[0-9A-Fa-f:]{64,95}", args.tls_pin) is None:
-        raise CommandError(f"--tls-pin {args.tls_pin}: it must be 64 hexadecimal digits", REFUSED)
+        raise CommandError(f"--tls-pin {args.tls_pin}: it must be 64 hexadecimal digits", USAGE)
 
 
 def host_options(args: argparse.Namespace) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def host_options(args: argparse.Namespace) -> dict[str, Any]:
         raise CommandError(
             "--edges datagrams needs --slow skip, and --align for whole records:"
             " what is lost is not sent again",
-            REFUSED,
+            USAGE,
         )
     shared = ("to", "token", "name", "listen", "children", "parallel", "slow", "align", "cache")
     names = (*shared, "edges", "reorder_ms")
@@ -228,7 +228,7 @@ def run_serve(args: argparse.Namespace) -> int:
     from groupflow.tree.options import DispatchOptions
 
     if not args.token:
-        raise CommandError("--token: there is none; pass hexadecimal digits, or set GROUPFLOW_TOKEN", REFUSED)
+        raise CommandError("--token: there is none; pass hexadecimal digits, or set GROUPFLOW_TOKEN", USAGE)
     try:
         options = DispatchOptions(
             token=args.token,
@@ -245,7 +245,7 @@ def run_serve(args: argparse.Namespace) -> int:
             measure_s=args.measure_seconds,
         )
     except ValueError as error:
-        raise CommandError(str(error), REFUSED) from None
+        raise CommandError(str(error), USAGE) from None
     logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
     try:
         asyncio.run(_serve(options, args.store, json_lines=args.json))
@@ -305,5 +305,5 @@ def _line(name: str, fields: dict[str, Any]) -> str:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise CommandError(f"--listen {text}: no address; write IP:PORT like {DEFAULT_LISTEN}", REFUSED)
+        raise CommandError(f"--listen {text}: no address; write IP:PORT like {DEFAULT_LISTEN}", USAGE)
     return host, int(port)

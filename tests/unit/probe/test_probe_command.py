@@ -54,11 +54,11 @@ def test_a_given_token_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 4, "name a HOST to measure the way to, or --serve to be measured"),
-        (["h", "--serve"], 4, "name a HOST"),
-        (["127.0.0.1"], 4, "no token; pass the one that the server told"),
-        (["127.0.0.1:port", "--token", "c0"], 4, "no address; write HOST, HOST:PORT or [IPV6]:PORT"),
-        (["127.0.0.1:0", "--token", "c0"], 4, "no address"),
+        ([], 2, "name a HOST to measure the way to, or --serve to be measured"),
+        (["h", "--serve"], 2, "name a HOST"),
+        (["127.0.0.1"], 2, "no token; pass the one that the server told"),
+        (["127.0.0.1:port", "--token", "c0"], 2, "no address; write HOST, HOST:PORT or [IPV6]:PORT"),
+        (["127.0.0.1:0", "--token", "c0"], 2, "no address"),
         (["127.0.0.1:1", "--token", "c0"], 1, "127.0.0.1:1: connection refused; start"),
         (["127.0.0.1", "--token", "c0", "--connections", "99"], 2, "99 connections; choose 1 to 64"),
         (["127.0.0.1", "--token", "c0", "--seconds", "nan"], 2, "for 27 measurements"),
