@@ -74,3 +74,5 @@ def _render(path: Path, text: str) -> None:
         raise CommandError(
             "Graphviz' dot, which draws the flowcharts, is missing; run 'sudo make setup'"
         ) from None
+    except subprocess.CalledProcessError as error:
+        raise CommandError(f"{path}: dot cannot draw it (exit code {error.returncode})") from None

@@ -17,6 +17,12 @@ struct Member {
     late: bool,
 }
 
+impl Member {
+    fn is_awaited(&self) -> bool {
+        !self.answered && !self.complete && !self.late
+    }
+}
+
 /// The rims of a transfer.
 #[derive(Debug, Default)]
 pub struct Group {
@@ -123,11 +129,13 @@ impl Group {
     pub fn await_all(&mut self) {
         self.members.values_mut().for_each(|member| member.answered = false);
         (self.answers, self.need, self.slowest) = (0, 0, None);
+        // What those that came late lacked before was sent meanwhile, for the others: they are not gone back for.
+        self.asked_late.clear();
     }
 
     /// Whether all have answered that are waited for.
     pub fn all_answered(&self) -> bool {
-        self.members.values().all(|member| member.answered || member.complete || member.late)
+        !self.members.values().any(Member::is_awaited)
     }
 
     /// Whether all have everything that go first.
@@ -135,18 +143,16 @@ impl Group {
         self.members.values().all(|member| member.complete || member.late)
     }
 
-    /// Those that did not answer; who was silent so often is let go. Gives whether somebody was silent, and who
+    /// Those that did not answer; who was silent so often is let go. Gives whether somebody is awaited still, and who
     /// is gone.
     pub fn count_silent(&mut self, patience: u8) -> (bool, Vec<RimId>) {
-        let mut silent = false;
-        for member in self.members.values_mut().filter(|m| !m.answered && !m.complete && !m.late) {
+        for member in self.members.values_mut().filter(|member| member.is_awaited()) {
             member.silent = member.silent.saturating_add(1);
-            silent = true;
         }
         let gone: Vec<RimId> =
             self.members.iter().filter(|(_, m)| m.silent >= patience).map(|(&rim, _)| rim).collect();
         self.members.retain(|_, member| member.silent < patience);
-        (silent, gone)
+        (!self.all_answered(), gone)
     }
 
     /// Lets those that came late take part as the others do. Gives what they lack; nothing: they have not said.
@@ -160,9 +166,9 @@ impl Group {
         any.then(|| std::mem::take(&mut self.asked_late))
     }
 
-    /// Who has not said that it has everything, as a POLL names them.
+    /// Who has not answered, nor said that it has everything, as a POLL names them.
     pub fn awaited(&self) -> Vec<RimId> {
-        let open = self.members.iter().filter(|(_, m)| !m.complete && !m.late).map(|(&rim, _)| rim);
+        let open = self.members.iter().filter(|(_, member)| member.is_awaited()).map(|(&rim, _)| rim);
         let awaited: Vec<RimId> = open.take(MAX_AWAITED + 1).collect();
         if awaited.len() > MAX_AWAITED {
             return Vec::new();

@@ -279,8 +279,8 @@ impl Hub {
 
     /// Announces the multicast.
     fn call(&mut self, now: Nanos) {
-        // Answers are on their way for a while: the last quarter is for that.
-        let spread = Nanos(self.config.join_wait.0 / 4 * 3);
+        // The announcement and the answers are on their way for a while: half of the time is for that.
+        let spread = Nanos(self.config.join_wait.0 / 2);
         self.send(Body::IpmSend { spread_ms: millis(spread) });
         self.deadline = now + self.config.join_wait;
     }
@@ -326,7 +326,9 @@ impl Hub {
     /// A rim takes part, or has not heard the control parameters.
     fn on_join(&mut self, rim: RimId) {
         if self.config.method == Method::Scheduled {
-            self.group.join(rim, self.state != HubState::Joining);
+            // Who says so within the first round has heard the announcement, or soon after: the others need not go first.
+            let late = self.job.as_ref().is_some_and(|job| job.round > 1);
+            self.group.join(rim, late);
         }
         let Some(job) = &mut self.job else { return };
         if self.state != HubState::Joining && !std::mem::replace(&mut job.describe, true) {

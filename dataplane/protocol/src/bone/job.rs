@@ -161,7 +161,7 @@ impl Job {
         Ok(Some(Data { round: self.round, number, shard, offset, bytes }))
     }
 
-    /// A round is over, and this was asked for; `silent`: of somebody nothing is known.
+    /// A round is over, and this was asked for; `silent`: what somebody lacks is not known yet.
     pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
         let sent = std::mem::take(&mut self.sent);
         let Some(end) = sent.iter().map(|range| range.end).max() else {
@@ -172,16 +172,10 @@ impl Job {
         self.join(asked);
         let total: u64 = sent.iter().map(|range| range.end - range.start).sum();
         let useful: u64 = sent.iter().map(|range| self.lacks.missing(range)).sum();
-        if silent {
-            for range in sent {
-                self.lacks.insert(range);
-            }
-        } else {
+        if !silent {
             self.sizes.on_round(useful, total, slowest);
         }
-        // A rim that is silent may lack anything; an eighth of a block more is tried first.
-        let guess = self.block.as_ref().filter(|_| silent).map_or(0, |block| block.packets() / 8 + 1);
-        self.need = need.max(guess);
+        self.need = need;
         if self.opened && !silent {
             let needed = u32::from(need + self.spare) * 256;
             self.spare_mean = match need {

@@ -28,8 +28,8 @@
 //! | packets numbered zero | the file's last one; with selective repeat and erasure coding the round's: rounds are short there |
 //! | the round's last packet is lost | a rim reports when it should have come, and some grace is over |
 //! | no rim joins | the hub announces again, a few times |
-//! | a rim that joined does not answer | the round is sent again; after a few such rounds it is let go |
-//! | IPM_SEND or the control parameters are lost | a rim that hears of an unknown multicast joins then ("late") |
+//! | a rim that joined does not answer | it is asked, and nothing is sent again on a guess; with selective repeat the next round goes on, and its answer tells; after a few times it is let go |
+//! | IPM_SEND or the control parameters are lost | a rim that hears of an unknown multicast joins then ("late", after the first round) |
 //! | a late rim | stores what it can; what it lacks of before is sent when all others are complete (scheduled) |
 //! | a rim leaves | it says so, and is not waited for |
 //! | a report that says "complete" is lost | the hub asks (POLL) before it ends; scheduled and unicast |

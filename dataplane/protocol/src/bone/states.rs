@@ -73,7 +73,7 @@ pub const HUB: &[Step<HubState>] = &[
     step(H::Sending, "the round's packets are sent", H::Gathering),
     step(H::Sending, "the file cannot be read", H::Idle),
     step(H::Gathering, "all answered, or timeout", H::Sizing),
-    step(H::Gathering, "all is sent, some are silent", H::Asking),
+    step(H::Gathering, "some are silent", H::Asking),
     step(H::Gathering, "all complete; unscheduled: silence", H::Idle),
     step(H::Gathering, "unicast: the next rim", H::Describing),
     step(H::Sizing, "scheduled", H::Announcing),

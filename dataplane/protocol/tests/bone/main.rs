@@ -15,6 +15,8 @@ use world::{config, file, rim_address, Medium, World, GROUP, HUB};
 const DAY: Nanos = Nanos::from_millis(86_400_000);
 const METHODS: [Method; 3] = [Method::Scheduled, Method::Unscheduled, Method::Unicast];
 const REPAIRS: [Repair; 3] = [Repair::GoBackN, Repair::Selective, Repair::Erasure];
+/// The number of that message.
+const POLL: u8 = 8;
 /// Without losses: as fast as it goes, nothing twice.
 const CLEAN: Medium = Medium { lost_down: 0, lost_up: 0, doubled: 0, jitter_ms: 0 };
 
@@ -45,6 +47,66 @@ fn on_a_short_way_answers_count_as_soon_as_all_is_sent() {
         world.run(1, DAY);
         let copies = if method == Method::Unicast { 3 } else { 1 };
         assert_eq!((world.reports[0].sent, world.reports[0].lost), (copies * 50_000, 0), "{method:?}");
+    }
+}
+
+/// What a rim has got is not in doubt because its answer was lost.
+#[test]
+fn answers_that_are_lost_cost_questions_and_no_packets() {
+    let medium = Medium { lost_up: 200, ..CLEAN };
+    for (method, copies) in [(Method::Scheduled, 1), (Method::Unicast, 3)] {
+        for repair in REPAIRS {
+            let mut questions = 0;
+            for seed in 0..10 {
+                let mut world = World::new(config(method, repair, 3), 3, medium, seed);
+                world.offer("a", file(50_000));
+                world.run(1, DAY);
+                let report = &world.reports[0];
+                assert_eq!((report.sent, report.lost), (copies * 50_000, 0), "{method:?} {repair:?} {seed}");
+                assert!(world.rims.iter().all(|host| host.stored == file(50_000)));
+                questions += world.kinds.get(&POLL).copied().unwrap_or(0);
+            }
+            assert!(questions > 0, "{method:?} {repair:?}");
+        }
+    }
+}
+
+/// It has heard what the others have: only its JOIN was longer on its way than the hub waited.
+#[test]
+fn a_rim_whose_join_comes_in_the_first_round_is_one_of_the_others() {
+    let medium = Medium { lost_down: 20, ..CLEAN };
+    for repair in [Repair::Selective, Repair::Erasure] {
+        for seed in 0..20 {
+            let hub = config(Method::Scheduled, repair, 3);
+            let delay = Nanos(hub.join_wait.0 / 8 * 3);
+            let mut world = World::new(hub, 3, medium, seed);
+            world.delay = delay;
+            world.offer("a", file(100_000));
+            world.run(1, DAY);
+            let sent = world.reports[0].sent;
+            assert!(sent < 130_000, "{repair:?} {seed}: {sent}");
+            assert!(world.rims.iter().all(|host| host.stored == file(100_000)));
+        }
+    }
+}
+
+/// What it lacked once and has got since with the others is not sent again.
+#[test]
+fn a_rim_that_comes_later_is_sent_what_it_lacks_in_the_end() {
+    for seed in 0..10 {
+        let medium = Medium { lost_down: 20, ..CLEAN };
+        let mut world = World::new(config(Method::Scheduled, Repair::Selective, 2), 2, medium, seed);
+        world.deaf[1] = true;
+        world.offer("a", file(100_000));
+        while world.hub.sent() < 30_000 {
+            world.run(1, world.now + Nanos::from_millis(100));
+        }
+        let missed = world.hub.sent();
+        world.deaf[1] = false;
+        world.run(1, DAY);
+        let sent = world.reports[0].sent;
+        assert!(sent > 100_000 + missed * 9 / 10 && sent < 120_000 + missed, "{seed}: {missed} {sent}");
+        assert!(world.rims.iter().all(|host| host.stored == file(100_000)));
     }
 }
 

@@ -459,7 +459,7 @@ fn a_source_that_cuts_off_who_is_slow_waits_for_the_fastest() {
     assert_eq!(node.write(now, &[1; 10]), 0, "nobody has taken anything");
     let mut has = 0;
     while has < 10 * capacity {
-        now = now + Nanos::from_millis(10);
+        now += Nanos::from_millis(10);
         hear(&mut node, now, good);
         has += 1000;
         say(&mut node, now, good, &Frame::Taken { taken: has, needed: has });

@@ -88,16 +88,22 @@ impl Hub {
         let HubConfig { method, patience, .. } = self.config;
         let asking = self.state == HubState::Asking;
         let Some(job) = &mut self.job else { return };
-        let exact = method == Method::Scheduled && (job.window == Nanos::ZERO || asking);
+        let all_answer = job.window == Nanos::ZERO;
         let (mut silent, mut gone) = (false, Vec::new());
-        if exact {
+        if method == Method::Scheduled && (all_answer || asking) {
             (silent, gone) = self.group.count_silent(patience);
-        } else if method == Method::Unicast {
-            silent = self.group.answers() == 0;
-            job.silent = if silent { job.silent + 1 } else { 0 };
+        } else if method == Method::Unicast && !job.left {
+            job.silent = if self.group.answers() == 0 { job.silent + 1 } else { 0 };
+            silent = (1..patience).contains(&job.silent);
         }
         job.lost += gone.len();
         self.events.extend(gone.into_iter().map(HubEvent::Lost));
+        // Answers are lost as packets are, and say nothing of them: who is silent is asked, and nothing is sent on a guess. With
+        // selective repeat the next answer tells what this one would have.
+        let can_wait = self.config.repair == Repair::Selective && self.group.answers() > 0;
+        if silent && all_answer && !can_wait {
+            return self.ask_silent(now);
+        }
         let (need, slowest) = (self.group.need(), self.group.slowest());
         job.conclude(self.group.take_asked(), silent, need, slowest);
         match method {
@@ -129,6 +135,12 @@ impl Hub {
 
     /// Asks who has not said that it has everything.
     pub(super) fn ask(&mut self, now: Nanos) {
+        self.group.await_all();
+        self.ask_silent(now);
+    }
+
+    /// Asks who has not answered; what the others said counts.
+    fn ask_silent(&mut self, now: Nanos) {
         self.go(HubState::Asking);
         if self.job.as_ref().is_some_and(|job| job.describe) {
             self.describe();
@@ -136,7 +148,6 @@ impl Hub {
         let Some(job) = &self.job else { return };
         self.deadline = now + self.config.result_wait + job.window;
         let (round, awaited) = (job.round, self.group.awaited());
-        self.group.await_all();
         self.send(Body::Poll { round, awaited });
     }
 
