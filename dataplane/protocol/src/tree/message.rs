@@ -139,12 +139,14 @@ pub enum Between {
         /// The last [`Between::Attach`] that could not be carried out for that reason.
         tried: Option<Ticket>,
     },
-    /// To a child: your head is to be connected to this host.
+    /// To a child: this head of yours is to be connected to this host.
     Attach {
         /// Of the parent's cluster.
         to: Peer,
         /// What it knows your head by.
         ticket: Ticket,
+        /// The head that was known when this was said.
+        head: HostId,
     },
     /// To a child: the source does not have what comes next for your head any more; this was tried last.
     Gone(Ticket),

@@ -38,9 +38,13 @@ fn of_two(capacity: u16) -> Dispatcher {
 /// Which host the cluster is told to be connected to, and by which ticket.
 fn attach(told: &[(ClusterId, Between)]) -> Option<(HostId, Ticket)> {
     told.iter().find_map(|(_, message)| match message {
-        Between::Attach { to, ticket } => Some((to.host, *ticket)),
+        Between::Attach { to, ticket, .. } => Some((to.host, *ticket)),
         _ => None,
     })
+}
+
+fn attach_to(parent: HostId, ticket: Ticket, head: HostId) -> Between {
+    Between::Attach { to: peer(parent), ticket, head }
 }
 
 fn behind(host: HostId, tried: Option<Ticket>) -> Between {
@@ -52,7 +56,7 @@ fn a_parent_outside_lets_go_when_those_below_a_dead_head_have_others() {
     let mut cluster = of_two(4);
     cluster.on_gone(Nanos::ZERO, FOUNDER);
     assert_eq!(across(&mut cluster), [(PARENT, head(SECOND, 0))]);
-    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to: peer(HostId(6)), ticket: AGAIN });
+    cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(6), AGAIN, SECOND));
     assert_eq!(across(&mut cluster), [], "it may still need what the dead one did not pass on");
     let order = cluster.tree().get(SECOND).expect("a member").order;
     attached(&mut cluster, SECOND, order);
@@ -141,7 +145,7 @@ fn a_host_that_needs_more_than_the_head_of_its_cluster_has_becomes_the_head() {
     let mut cluster = of_two(4);
     cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
     assert_eq!(across(&mut cluster), [(PARENT, behind(SECOND, None))]);
-    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to: peer(HostId(6)), ticket: AGAIN });
+    cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(6), AGAIN, SECOND));
     let order = cluster.tree().get(SECOND).expect("a member").order;
     attached(&mut cluster, SECOND, order);
     assert_eq!(cluster.tree().head(), Some(SECOND));
@@ -199,6 +203,19 @@ fn who_is_given_up_for_its_silence_is_told_and_the_last_word_is_that_the_cluster
     assert!(ended(&told) && told.contains(&Output::Host(FOUNDER, ToHost::Released)), "{told:?}");
 }
 
+/// A head that was relieved, and is the head again, is still connected to what it was: a place that was meant for the other does not stand
+/// for its own, which would be let go of.
+#[test]
+fn a_place_for_a_head_that_is_gone_is_given_back() {
+    let mut cluster = of_two(4);
+    cluster.on_cluster(Nanos::ZERO, PARENT, Between::HeadSlow);
+    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND, 0))]);
+    cluster.on_gone(Nanos::ZERO, SECOND);
+    assert_eq!(across(&mut cluster), [(PARENT, head(FOUNDER, 0))]);
+    cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(5), AGAIN, SECOND));
+    assert_eq!(across(&mut cluster), [(PARENT, Between::Free(AGAIN))]);
+}
+
 /// A cluster that has ended when it is told where its head belongs does not say later that it needs nothing of it.
 #[test]
 fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
@@ -206,7 +223,7 @@ fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
     root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
     let told = across(&mut root);
     let (parent, ticket) = attach(&told).expect("an Attach");
-    let message = Between::Attach { to: peer(parent), ticket };
+    let message = attach_to(parent, ticket, FOUNDER);
     root.on_cluster(Nanos::ZERO, PARENT, Between::Returned(Box::new(message)));
     let forget = Output::Host(parent, ToHost::Forget { child: FOUNDER });
     assert!(outputs(&mut root).contains(&forget));
@@ -217,7 +234,7 @@ fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
 fn an_earlier_ticket_for_the_same_parent_is_given_back() {
     let mut cluster = founded();
     outputs(&mut cluster);
-    let again = Between::Attach { to: peer(HostId(5)), ticket: AGAIN };
+    let again = attach_to(HostId(5), AGAIN, FOUNDER);
     cluster.on_cluster(Nanos::ZERO, PARENT, again.clone());
     assert!(outputs(&mut cluster).contains(&free(PARENT, FOUNDED)));
     cluster.on_cluster(Nanos::ZERO, PARENT, again);

@@ -230,7 +230,7 @@ fn a_cluster_has_settled_when_all_its_hosts_have_carried_out_their_orders() {
     cluster.on_host(Nanos::ZERO, second, FromHost::Join(join(second, 4)));
     cluster.on_host(Nanos::ZERO, second, FromHost::Measured(vec![(FOUNDER, Nanos::from_millis(1))]));
     let ticket = Ticket([2; Ticket::BYTES]);
-    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to: peer(HostId(6)), ticket });
+    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to: peer(HostId(6)), ticket, head: FOUNDER });
     attached(&mut cluster, FOUNDER, 2);
     assert_eq!(across(&mut cluster), [(PARENT, Between::Free(FOUNDED))], "the second is on its way");
     attached(&mut cluster, second, 1);

@@ -113,6 +113,17 @@ impl Forest {
         host
     }
 
+    /// Those that are to try again do.
+    pub fn retry(&mut self) {
+        let busy = |host: &Host| host.refused == Some(RefusalCode::Busy);
+        let busy: Vec<HostId> = self.hosts.iter().filter(|(_, h)| busy(h)).map(|(&host, _)| host).collect();
+        for host in busy {
+            let found = self.hosts.get_mut(&host).expect("a host");
+            (found.refused, found.cluster) = (None, ROOT);
+            self.ask(host);
+        }
+    }
+
     fn ask(&mut self, host: HostId) {
         let joining = self.hosts.get_mut(&host).expect("a host");
         joining.joins += 1;

@@ -1,9 +1,11 @@
 //! Where dispatchers put hosts.
 
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use groupflow_protocol::tree::{Demotion, FromHost, HostId, Policy, RefusalCode};
+use groupflow_protocol::tree::{ClusterId, Demotion, FromHost, HostId, Policy, RefusalCode};
 use groupflow_protocol::Nanos;
 
 use super::forest::{Forest, ROOT, SOURCE};
@@ -105,6 +107,23 @@ fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
     assert_ne!(cluster(far), ROOT);
     assert_eq!(cluster(beside_far), cluster(far));
     assert_eq!(cluster(on_its_router), cluster(far), "200 ms away, on the same router");
+}
+
+/// Who has measured before another has founded a cluster does not know of it, and who is sent there may come before its founder.
+#[test]
+fn hosts_that_join_at_once_do_not_each_found_a_cluster() {
+    for router in [None, Some(1)] {
+        let mut forest = Forest::new(policy(4, Demotion::Never), 2);
+        let hosts: Vec<HostId> = (0..12).map(|_| forest.join(520, router, 2)).collect();
+        for _ in 0..4 {
+            forest.settle();
+            forest.retry();
+        }
+        forest.settle();
+        assert!(hosts.iter().all(|&host| forest.receives(host)), "{router:?}");
+        let clusters: BTreeSet<ClusterId> = hosts.iter().map(|host| forest.hosts[host].cluster).collect();
+        assert!(clusters.len() <= 4, "{router:?}: {} clusters", clusters.len());
+    }
 }
 
 /// Of a chain of islands each is below the one before: a link between two of them carries the stream once.

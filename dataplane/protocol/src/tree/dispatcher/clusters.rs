@@ -181,9 +181,10 @@ impl Dispatcher {
         self.out.push_back(Output::Cluster(parent, message));
     }
 
-    pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket) {
+    pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, given: HostId) {
         let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
-        let Some(head) = head.filter(|_| self.parent() == Some(from)) else {
+        // One for a head before is of no use to this one, which that host does not expect; its own will come.
+        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
             return self.out.push_back(Output::Cluster(from, Between::Free(ticket)));
         };
         self.above = Above::Attached(from, to, ticket);

@@ -48,7 +48,7 @@ impl Dispatcher {
         self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
         self.count_foreign();
         self.tell(host, ToHost::Expect { child, ticket });
-        self.out.push_back(Output::Cluster(cluster, Between::Attach { to, ticket }));
+        self.out.push_back(Output::Cluster(cluster, Between::Attach { to, ticket, head: child }));
     }
 
     /// Heads that are connected to this host go to others.

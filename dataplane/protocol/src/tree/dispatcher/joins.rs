@@ -11,10 +11,25 @@ pub(super) struct Joining {
     pub(super) since: Nanos,
     measured: Vec<(HostId, Nanos)>,
     stage: Stage,
+    /// How often it was asked to measure heads of clusters that were founded meanwhile.
+    #[serde(default)]
+    again: u8,
 }
+
+impl Joining {
+    /// Whether it is its turn to say something.
+    pub(super) fn is_asked(&self) -> bool {
+        self.stage != Stage::Founder
+    }
+}
+
+/// A host that cannot reach a new head, or says nothing of it, is not asked for ever.
+const MEASURED_AGAIN: u8 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
+    /// It waits for the cluster's founder.
+    Founder,
     /// It measures heads: which cluster?
     Cluster,
     /// It measures hosts of this one: which parent?
@@ -44,11 +59,15 @@ impl Dispatcher {
         if self.founder.is_some_and(|(founder, _)| founder == from) {
             self.founder = None;
             self.take_head(now, &join);
-            return self.retry(now);
+            self.retry(now);
+            return self.take_waiting(now);
         }
         if self.joins.len() >= self.policy.max_joins && !self.joins.contains_key(&from) {
             let text = format!("{} hosts are joining, as many as may", self.joins.len());
             return self.refuse(from, RefusalCode::Busy, text);
+        }
+        if self.tree.is_empty() {
+            return self.wait_for_founder(now, join);
         }
         let there = |below: &Below| join.router.is_some() && below.router == join.router;
         let elsewhere = self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster);
@@ -60,8 +79,23 @@ impl Dispatcher {
             true => (Stage::Parent, self.candidates(now, join.router)),
             false => (Stage::Cluster, self.heads()),
         };
-        self.joins.insert(from, Joining { join, since: now, measured: Vec::new(), stage });
+        self.joins.insert(from, Joining { join, since: now, measured: Vec::new(), stage, again: 0 });
         self.tell(from, ToHost::Probe(asked));
+    }
+
+    /// It was sent here by the parent before the founder came, who goes first. If the founder does not come the cluster ends, and all that
+    /// wait are told.
+    fn wait_for_founder(&mut self, now: Nanos, join: Join) {
+        let host = join.peer.host;
+        let waiting = Joining { join, since: now, measured: Vec::new(), stage: Stage::Founder, again: 0 };
+        self.joins.insert(host, waiting);
+    }
+
+    fn take_waiting(&mut self, now: Nanos) {
+        let waiting = self.joins.values().filter(|joining| joining.stage == Stage::Founder);
+        for join in waiting.map(|joining| joining.join.clone()).collect::<Vec<_>>() {
+            self.on_join(now, join.peer.host, join);
+        }
     }
 
     pub(super) fn on_measured(&mut self, now: Nanos, from: HostId, measured: Vec<(HostId, Nanos)>) {
@@ -75,6 +109,8 @@ impl Dispatcher {
         match joining.stage {
             Stage::Cluster => self.choose_cluster(now, from, joining),
             Stage::Parent => self.take_in(now, joining),
+            // It was not asked anything.
+            Stage::Founder => drop(self.joins.insert(from, joining)),
         }
     }
 
@@ -97,6 +133,13 @@ impl Dispatcher {
             joining.stage = Stage::Parent;
             self.joins.insert(from, joining);
             return self.tell(from, ToHost::Probe(others));
+        }
+        let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
+        if !unknown.is_empty() && joining.again < MEASURED_AGAIN {
+            // Founded while it measured: it may be near, or behind the same router.
+            joining.again += 1;
+            self.joins.insert(from, joining);
+            return self.tell(from, ToHost::Probe(unknown));
         }
         let overflow = nearest.filter(|&(latency, _)| fits && latency < self.policy.threshold);
         match (overflow, nearest) {

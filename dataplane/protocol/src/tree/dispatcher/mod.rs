@@ -283,7 +283,7 @@ impl Dispatcher {
                 self.on_head(now, from, (head, moves), behind, tried);
             }
             Between::Gone(tried) => self.on_gone_above(from, tried),
-            Between::Attach { to, ticket } => self.on_attach(from, to, ticket),
+            Between::Attach { to, ticket, head } => self.on_attach(from, to, ticket, head),
             Between::Settled(ticket) => self.on_settled(from, ticket),
             Between::HeadSlow => self.on_head_slow(now, from),
             Between::Lower(_) => self.on_lower(now, from),
@@ -335,7 +335,7 @@ impl Dispatcher {
     /// When [`Dispatcher::on_time`] is to be called.
     pub fn deadline(&self) -> Nanos {
         let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m)).map(|(_, m)| m.heard);
-        let joins = self.joins.values().map(|joining| joining.since);
+        let joins = self.joins.values().filter(|joining| joining.is_asked()).map(|joining| joining.since);
         let patience = silent.chain(joins).min().map_or(Nanos::MAX, |since| since + self.policy.patience);
         let founder = self.founder.map_or(Nanos::MAX, |(_, until)| until);
         let asked = match self.above {
@@ -360,7 +360,7 @@ impl Dispatcher {
         self.ask_again();
         let before = now.saturating_sub(self.policy.patience);
         let late = |since: Nanos| since <= before && now >= self.policy.patience;
-        self.joins.retain(|_, joining| !late(joining.since));
+        self.joins.retain(|_, joining| !(joining.is_asked() && late(joining.since)));
         let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m) && late(m.heard));
         let silent: Vec<HostId> = silent.map(|(host, _)| host).collect();
         for host in silent {

@@ -14,6 +14,8 @@ pub(super) struct Reader {
     pub(super) skipped: Option<u64>,
     /// Since when something waits and it takes nothing.
     pub(super) stuck: Option<Nanos>,
+    /// It has read the end: what the host is told again by another parent is not for it.
+    over: bool,
 }
 
 impl Reader {
@@ -21,7 +23,14 @@ impl Reader {
         // It may always begin with what is cached, or comes next.
         let begin = From::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
-        Reader { branch, reads, from, skipped: None, stuck: None }
+        Reader { branch, reads, from, skipped: None, stuck: None, over: false }
+    }
+}
+
+impl Reader {
+    /// The same reader, where a host begins anew.
+    pub(super) fn moved(&self, stream: &mut Stream, to: u64) -> Reader {
+        Reader { over: self.over, ..Reader::at(stream, to, self.reads) }
     }
 }
 
@@ -52,7 +61,7 @@ impl Node {
 
     /// The next of the stream, at most so many bytes; with datagrams whole records, and one at least. `None`: nothing yet.
     pub fn read(&mut self, now: Nanos, most: usize) -> Option<Read> {
-        if self.source {
+        if self.source || self.reader.over {
             return None;
         }
         if !self.reader.reads {
@@ -66,6 +75,7 @@ impl Node {
         if range.is_empty() {
             if self.stream.end_due(branch) {
                 self.end_branch(branch);
+                self.reader.over = true;
                 self.tend(now);
                 return Some(Read::End);
             }
@@ -136,8 +146,7 @@ impl Node {
     /// The reader goes on later.
     pub(super) fn skip_reader(&mut self, to: u64) {
         self.stream.remove_branch(self.reader.branch);
-        let reader = Reader::at(&mut self.stream, to, self.reader.reads);
-        self.reader = Reader { skipped: Some(to), ..reader };
+        self.reader = Reader { skipped: Some(to), ..self.reader.moved(&mut self.stream, to) };
     }
 
     /// The reader is waited for no longer; the host only passes on from now on.

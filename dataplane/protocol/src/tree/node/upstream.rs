@@ -184,7 +184,7 @@ impl Node {
     /// A node that takes what comes knows where it begins.
     fn begin_at(&mut self, begin: u64) {
         self.stream = stream(&self.config, begin);
-        self.reader = Reader::at(&mut self.stream, begin, self.reader.reads);
+        self.reader = self.reader.moved(&mut self.stream, begin);
         self.cache = Cache::at(begin);
         self.incoming = Some(Incoming::new(begin, self.config.window));
         (self.told, self.promised) = ((begin, begin), begin);
