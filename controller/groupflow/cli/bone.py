@@ -67,7 +67,9 @@ def _hub_arguments(commands: Subparsers) -> None:
     add("--join-ms", type=int, metavar="MS", help="in which rims join (default: 2000)")
     add("--result-ms", type=int, metavar="MS", help="in which rims answer a round (default: 2000)")
     add("--grace-ms", type=int, metavar="MS", help="that a packet may come late (default: 500)")
-    add("--patience", type=int, metavar="N", help="rounds that a rim may leave unanswered (default: 20)")
+    add(
+        "--patience", type=int, metavar="N", help="times in a row that a rim may answer nothing (default: 20)"
+    )
     _common_arguments(hub, HUB_HTTP, "where to take orders")
     hub.set_defaults(run=run_hub)
 

@@ -118,7 +118,7 @@ pub struct BoneHubArgs {
     /// Milliseconds that a packet may come late
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub grace_ms: u64,
-    /// Rounds that a rim may leave unanswered
+    /// Times in a row that a rim may leave unanswered what it is asked
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..))]
     pub patience: u8,
     /// Milliseconds between looks into the folder

@@ -1,6 +1,6 @@
 //! Who takes part in a transfer, and what they asked for after a round.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{Reception, Span, MAX_AWAITED, MAX_SPANS};
 use super::names::RimId;
@@ -28,6 +28,8 @@ impl Member {
 pub struct Group {
     members: BTreeMap<RimId, Member>,
     most: usize,
+    /// Those that were let go, and have not answered since: they are not waited for as long again.
+    let_go: BTreeSet<RimId>,
     /// What those asked for that go first.
     asked: Ranges,
     /// What those asked for that came late.
@@ -49,7 +51,8 @@ impl Group {
         if !self.members.contains_key(&rim) && !room {
             return false;
         }
-        let member = Member { complete: false, answered: false, silent: 0, late };
+        let silent = if self.let_go.contains(&rim) { u8::MAX - 1 } else { 0 };
+        let member = Member { complete: false, answered: false, silent, late };
         self.members.entry(rim).or_insert(member);
         true
     }
@@ -80,6 +83,7 @@ impl Group {
         if let Some(member) = self.members.get_mut(&result.rim) {
             member.answered = true;
             member.silent = 0;
+            self.let_go.remove(&result.rim);
             member.complete |= result.complete;
             late = member.late;
         }
@@ -152,6 +156,8 @@ impl Group {
         let gone: Vec<RimId> =
             self.members.iter().filter(|(_, m)| m.silent >= patience).map(|(&rim, _)| rim).collect();
         self.members.retain(|_, member| member.silent < patience);
+        let room = self.most.saturating_sub(self.let_go.len());
+        self.let_go.extend(gone.iter().copied().take(room));
         (!self.all_answered(), gone)
     }
 

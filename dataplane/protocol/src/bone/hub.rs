@@ -359,6 +359,9 @@ impl Hub {
                 return;
             }
             self.group.join(result.rim, false);
+        } else if self.config.method == Method::Scheduled {
+            // Its JOIN may be lost; it does not know that.
+            self.group.join(result.rim, job.round > 1);
         }
         // One that is complete stays so; what was asked for before is known.
         if !result.complete && (result.round != job.round || !listening) {

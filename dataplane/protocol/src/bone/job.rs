@@ -177,7 +177,7 @@ impl Job {
         }
         self.need = need;
         if self.opened && !silent {
-            let needed = u32::from(need + self.spare) * 256;
+            let needed = (u32::from(need) + u32::from(self.spare)) * 256;
             self.spare_mean = match need {
                 // How many of the spare ones were needed is not told.
                 0 => self.spare_mean - self.spare_mean / (4 * SMOOTH),
@@ -187,7 +187,8 @@ impl Job {
         }
     }
 
-    fn join(&mut self, mut asked: Ranges) {
+    /// More is lacking.
+    pub(super) fn join(&mut self, mut asked: Ranges) {
         while let Some(range) = asked.take_first(u64::MAX) {
             // A rim may ask for what the file does not have.
             self.lacks.insert(range.start.min(self.size)..range.end.min(self.size));

@@ -86,6 +86,12 @@ struct Arriving {
 }
 
 impl Arriving {
+    /// Where the block of that round is; of one of which nothing was heard, the first that it lacks.
+    fn block_offset(&self) -> u64 {
+        let heard = self.heard.filter(|heard| heard.round.round >= self.asked);
+        heard.map_or(self.stored.position(), |heard| heard.round.first)
+    }
+
     /// The latest round that is known of.
     fn round(&self) -> u32 {
         self.heard.map_or(0, |heard| heard.round.round).max(self.asked)
@@ -241,6 +247,12 @@ impl Rim {
             matches!(body, Body::Join { .. } | Body::Leave { .. } | Body::Result(_) | Body::Ask { .. });
         if !of_rims {
             self.last = Some(datagram.from);
+        }
+        if !other && self.state == RimState::Joined && matches!(body, Body::Round(_) | Body::Poll { .. }) {
+            // The control parameters are lost: it can answer nothing before it has them.
+            if let Some(transfer) = &mut self.transfer {
+                transfer.join_at = now;
+            }
         }
         match body {
             Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),

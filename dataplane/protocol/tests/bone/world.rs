@@ -102,6 +102,8 @@ pub struct World {
     pub data: Vec<groupflow_protocol::bone::message::Data>,
     /// Rims that hear and say nothing.
     pub deaf: Vec<bool>,
+    /// Besides: what is lost of what goes up (true) from, or down to, a rim, by the kind of message.
+    pub loses: Box<dyn FnMut(bool, usize, u8) -> bool>,
     flying: BinaryHeap<Arrival>,
     number: u64,
     random: ChaCha8Rng,
@@ -128,6 +130,7 @@ impl World {
             kinds: BTreeMap::new(),
             data: Vec::new(),
             deaf: vec![false; rims],
+            loses: Box::new(|_, _, _| false),
             flying: BinaryHeap::new(),
             number: 0,
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -183,7 +186,8 @@ impl World {
                 }
             }
             for rim in 0..self.rims.len() {
-                if transmit.dest == Dest::Host(GROUP) || transmit.dest == Dest::Host(rim_address(rim)) {
+                let to_it = [GROUP, rim_address(rim)].map(Dest::Host).contains(&transmit.dest);
+                if to_it && !(self.loses)(false, rim, transmit.bytes[1]) {
                     self.carry(rim, HUB, &transmit.bytes, self.medium.lost_down);
                 }
             }
@@ -191,7 +195,7 @@ impl World {
         for rim in 0..self.rims.len() {
             while let Some(transmit) = self.rims[rim].rim.poll_transmit(self.now) {
                 *self.kinds.entry(transmit.bytes[1]).or_default() += 1;
-                if !self.deaf[rim] {
+                if !self.deaf[rim] && !(self.loses)(true, rim, transmit.bytes[1]) {
                     self.carry(usize::MAX, rim_address(rim), &transmit.bytes, self.medium.lost_up);
                 }
             }

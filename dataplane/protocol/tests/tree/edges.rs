@@ -455,7 +455,7 @@ fn a_source_that_cuts_off_who_is_slow_waits_for_the_fastest() {
     let mut node = source(Slow::Isolate, 0);
     let [good, bad] = [GOOD, BAD].map(|child| connect(&mut node, now, &hello(child, 1, Begin::At(0))));
     let capacity = config().capacity;
-    assert_eq!(node.write(now, &vec![1; 30_000]) as u64, capacity);
+    assert_eq!(node.write(now, &vec![1; 30_000]) as u64, capacity / 2);
     assert_eq!(node.write(now, &[1; 10]), 0, "nobody has taken anything");
     let mut has = 0;
     while has < 10 * capacity {
@@ -470,6 +470,50 @@ fn a_source_that_cuts_off_who_is_slow_waits_for_the_fastest() {
     }
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
     assert_eq!(hear(&mut node, now, bad).last(), Some(&Frame::Refused(Reason::Overtaken)));
+}
+
+/// It begins with what the fastest gets next: what the source has beyond it is for both.
+#[test]
+fn who_joins_a_source_that_waits_makes_nobody_slow() {
+    let mut now = Nanos::ZERO;
+    let mut node = source(Slow::Isolate, 0);
+    let good = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
+    for step in 1..=100 {
+        now += Nanos::from_millis(10);
+        while node.write(now, &[1; 30_000]) > 0 {}
+        hear(&mut node, now, good);
+        let has = 1000 * step;
+        say(&mut node, now, good, &Frame::Taken { taken: has, needed: has });
+        if step == 50 {
+            let late = connect(&mut node, now, &hello(BAD, 1, Begin::Now));
+            assert_eq!(hear(&mut node, now, late).first(), Some(&Frame::Welcome { begin: has }));
+        }
+        assert!(node.children().any(|child| child == GOOD), "{step}");
+    }
+}
+
+/// An equal that pauses for a while is behind, and the source holds half of its cache for it.
+#[test]
+fn who_pauses_behind_the_fastest_is_not_cut_off_at_once() {
+    for (pause, kept) in [(5_000, true), (8_000, true), (19_500, false)] {
+        let mut now = Nanos::ZERO;
+        let mut node = source(Slow::Isolate, 0);
+        let [good, bad] = [GOOD, BAD].map(|child| connect(&mut node, now, &hello(child, 1, Begin::At(0))));
+        let mut has = [0, 0];
+        for step in 0..200 {
+            now += Nanos::from_millis(10);
+            while node.write(now, &[1; 30_000]) > 0 {}
+            let pauses = (100..100 + pause / 500).contains(&step);
+            for (n, conn) in [good, bad].into_iter().enumerate() {
+                if node.children().count() == 2 || n == 0 {
+                    hear(&mut node, now, conn);
+                    has[n] += if n == 1 && pauses { 0 } else { 500 };
+                    say(&mut node, now, conn, &Frame::Taken { taken: has[n], needed: has[n] });
+                }
+            }
+        }
+        assert_eq!(node.children().count() == 2, kept, "{pause}");
+    }
 }
 
 /// It came from a slow parent, with what that held up.

@@ -118,10 +118,12 @@ impl Hub {
             Method::Unicast if self.group.complete() > 0 => self.next_target(now),
             Method::Scheduled if self.group.all_complete() => match self.group.admit_late() {
                 None => self.end(now, Outcome::Done),
-                Some(lacks) if lacks.is_empty() => self.ask(now),
                 Some(lacks) => {
-                    job.lacks = lacks;
-                    self.next_round(now);
+                    job.join(lacks);
+                    match job.lacks.is_empty() {
+                        true => self.ask(now),
+                        false => self.next_round(now),
+                    }
                 }
             },
             Method::Scheduled | Method::Unicast => self.ask(now),
@@ -147,7 +149,9 @@ impl Hub {
         }
         let Some(job) = &self.job else { return };
         self.deadline = now + self.config.result_wait + job.window;
-        let (round, awaited) = (job.round, self.group.awaited());
+        // There is one rim at an address; begun again it has another number.
+        let awaited = if self.config.method == Method::Unicast { Vec::new() } else { self.group.awaited() };
+        let round = job.round;
         self.send(Body::Poll { round, awaited });
     }
 

@@ -62,7 +62,7 @@ impl Rim {
             rim,
             round: arriving.round(),
             complete,
-            need: heard.map_or(0, |heard| arriving.stored.need(heard.round.first)),
+            need: arriving.stored.need(arriving.block_offset()),
             rate: rate.unwrap_or(0),
             lacks: arriving.stored.lacks(),
         };

@@ -130,6 +130,11 @@ impl Node {
             // It gets what comes, and nothing that came.
             Begin::Now if door.is_some() => (received, self.frontier(), false),
             Begin::At(offset) if door.is_some() => (received, offset, false),
+            // Else it would be the fastest, and the others late.
+            Begin::Now if self.source && self.config.slow == Slow::Isolate => {
+                let begin = self.fastest().max(base);
+                (begin, begin, false)
+            }
             Begin::Now => (received, self.next_record(received), false),
             Begin::At(offset) => (needed, offset, offset < base),
         };

@@ -58,7 +58,7 @@ pub struct NodeConfig {
     /// What a child that is gone did not say to have is kept for those below it for so long, if the dispatcher does not say
     /// before that they have another parent.
     pub keep: Nanos,
-    /// With [`Slow::Wait`]: a reader that takes nothing for so long, while something waits, is cut off; a child after twice
+    /// A reader that takes nothing for so long ([`Slow::Wait`]), while something waits, is cut off; a child ([`Slow::Isolate`], too) after twice
     /// as long, so that the host itself which is at fault is first.
     pub stall: Nanos,
     /// Whether the host itself reads the stream, or only passes it on.

@@ -187,7 +187,12 @@ impl Node {
     pub fn source(config: NodeConfig) -> Node {
         let datagrams = Datagrams::at(&config, true, Some(0));
         let begun = Node::with(config, Some(0));
-        Node { source: true, incoming: None, sign: Some(Nanos::ZERO), datagrams, ..begun }
+        // A file fills what the fastest leaves of the cache: half of it is for those behind that one.
+        let stream = match config.slow {
+            Slow::Isolate => begun.stream.with_allowance(config.capacity / 2),
+            Slow::Wait | Slow::Skip { .. } => begun.stream,
+        };
+        Node { source: true, incoming: None, sign: Some(Nanos::ZERO), datagrams, stream, ..begun }
     }
 
     /// A host that begins there, once it is told its parent.
