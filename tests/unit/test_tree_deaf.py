@@ -73,7 +73,7 @@ async def test_who_takes_nothing_is_cut_off_and_the_others_have_all(tmp_path: Pa
         for host in (source, *others):
             await asyncio.wait_for(host.finish(), 60)
         deaf.signal(signal.SIGCONT)
-        with pytest.raises(AgentError, match="nobody has the stream|the source has left"):
+        with pytest.raises(AgentError, match=r"nobody has the stream|the source has left"):
             await asyncio.wait_for(deaf.finish(), 60)
     assert all(contents(tmp_path / f"{n}.bin") == CHUNK * 640 for n in range(2))
     assert max(memory.values()) < MEMORY_KIB, memory
