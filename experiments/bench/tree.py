@@ -37,6 +37,8 @@ class _Run:
     seconds: float
     cpu: float
     """seconds of processor time of the three hosts, together"""
+    arrived: int
+    """bytes that the last of them got"""
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,20 @@ class _Kind:
     plain: bool
     edges: Edges
     bytes: int
+    rate_bps: int | None = None
+    """at which the source is given data; None: as it takes them"""
 
 
 _PLAIN = _Kind("plain", True, "stream", 1 << 30)
 _TLS = _Kind("TLS 1.3", False, "stream", 1 << 30)
-_GROUP = _Kind("group transport", False, "group", 1 << 28)
-_KINDS = (_PLAIN, _TLS, _GROUP)
+_GROUP_PLAIN = _Kind("group transport, plain", True, "group", 1 << 28)
+_GROUP = _Kind("group transport, sealed", False, "group", 1 << 28)
+_DATAGRAMS_PLAIN = _Kind("datagrams, plain", True, "datagrams", 1 << 27, 250_000_000)
+_DATAGRAMS = _Kind("datagrams, sealed", False, "datagrams", 1 << 27, 250_000_000)
+_KINDS = (_PLAIN, _TLS, _GROUP_PLAIN, _GROUP, _DATAGRAMS_PLAIN, _DATAGRAMS)
+_RATIOS = ((_TLS, _PLAIN), (_GROUP, _GROUP_PLAIN), (_DATAGRAMS, _DATAGRAMS_PLAIN), (_GROUP, _TLS))
+_RECORD = 1128
+"""bytes of a datagram: of a record that is skipped whole"""
 
 
 def figures() -> list[Figure]:
@@ -71,19 +81,28 @@ async def _figures() -> list[Figure]:
     note = "source and two hosts in a row, on both processors"
     found: list[Figure] = []
     for kind, own in runs.items():
-        goodput = statistics.median(8e-6 * kind.bytes / run.seconds for run in own)
-        cpu = statistics.median(run.cpu for run in own) / (kind.bytes / 1e9)
+        goodput = statistics.median(8e-6 * run.arrived / run.seconds for run in own)
+        cpu = statistics.median(_cost(run) for run in own)
+        share = min(run.arrived for run in own) / kind.bytes
+        paced = (
+            "" if kind.rate_bps is None else f", of {kind.rate_bps / 1e6:.0f}; {share:.2%} or more arrived"
+        )
         found += [
-            Figure(f"tree, {kind.name}", round(goodput), "Mbit/s", note),
+            Figure(f"tree, {kind.name}", round(goodput), "Mbit/s", note + paced),
             Figure(f"tree, processor time, {kind.name}", round(cpu, 2), "s/GB", "of the three hosts"),
         ]
-    return [*found, _ratio(runs, _TLS, _PLAIN), _ratio(runs, _GROUP, _TLS)]
+    return [*found, *(_ratio(runs, one, other) for one, other in _RATIOS)]
+
+
+def _cost(run: _Run) -> float:
+    """Seconds of processor time of the three hosts for 10^9 bytes that came to both."""
+    return run.cpu / (run.arrived / 1e9)
 
 
 def _ratio(runs: dict[_Kind, list[_Run]], one: _Kind, other: _Kind) -> Figure:
     """Of processor time a byte, run by run."""
     pairs = zip(runs[one], runs[other], strict=True)
-    ratios = sorted((a.cpu / one.bytes) / (b.cpu / other.bytes) for a, b in pairs)
+    ratios = sorted(_cost(a) / _cost(b) for a, b in pairs)
     spread = f"of {_TURNS} turns {ratios[0]:.2f} to {ratios[-1]:.2f}"
     name = f"tree, {one.name} over {other.name}"
     return Figure(name, round(statistics.median(ratios), 2), "of processor time", spread)
@@ -110,13 +129,33 @@ async def _run(path: Path, kind: _Kind) -> _Run:
             "tls_pin": identity.pin if identity else None,
             "edges": kind.edges,
         }
+        if kind.edges == "datagrams":
+            common |= {"slow": "skip", "align": _RECORD}
+        hosts: list[AgentProcess] = []
         for name in _HOSTS:
             receiving = TreeRecvOptions(name=name, output=Path("/dev/null"), start="start", **common)
-            await stack.enter_async_context(AgentProcess(receiving))
-        sending = TreeSendOptions(name="source", file=path, members=len(_HOSTS), **common)
-        source = await stack.enter_async_context(AgentProcess(sending))
-        complete = await source.finish()
-    return _Run(complete.number("seconds"), _children() - began_cpu)
+            hosts.append(await stack.enter_async_context(AgentProcess(receiving)))
+        paced = kind.rate_bps is not None
+        sending = TreeSendOptions(name="source", file=None if paced else path, members=len(_HOSTS), **common)
+        source = await stack.enter_async_context(AgentProcess(sending, piped_input=paced))
+        if kind.rate_bps is not None:
+            await source.wait_for("joined")
+            await _give(source.data_in, kind.bytes, kind.rate_bps)
+        seconds = (await source.finish()).number("seconds")
+        arrived = min([(await host.finish()).integer("bytes") for host in hosts])
+    return _Run(seconds, _children() - began_cpu, arrived)
+
+
+async def _give(stdin: asyncio.StreamWriter, count: int, rate_bps: int) -> None:
+    """So many bytes at a rate."""
+    chunk = bytes(32 * _RECORD)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for given in range(0, count, len(chunk)):
+        await asyncio.sleep(began + 8 * given / rate_bps - loop.time())
+        stdin.write(chunk[: count - given])
+        await stdin.drain()
+    stdin.close()
 
 
 def _children() -> float:

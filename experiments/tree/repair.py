@@ -26,10 +26,11 @@ CHILDREN = 2
 RATE_BPS = 4_000_000
 LIMIT_S = 1.0
 """a repair is to take less"""
-Death: TypeAlias = Literal["killed", "silent", "with_dispatcher"]
+Death: TypeAlias = Literal["killed", "silent", "head", "with_dispatcher"]
 """`killed`: the kernel closes its connections at once. `silent`: as when its machine has lost its power; it
-is stopped, and others notice that it says nothing. `with_dispatcher`: killed, and with it the process that
-runs the dispatcher of its cluster."""
+is stopped, and others notice that it says nothing. `head`: the head of one of several clusters is killed.
+`with_dispatcher`: killed, and with it the process that runs the dispatcher of its cluster."""
+_SMALL_CLUSTERS = ("--max-members", "4")
 _PATIENCE_S = 30.0
 
 
@@ -57,7 +58,13 @@ async def measure(
         token = secrets.token_hex(16)
         count = kills + 1 if death == "with_dispatcher" else 1
         service = await stack.enter_async_context(
-            processes(network.hosts[SOURCE].launcher(), token, count, plain=plain)
+            processes(
+                network.hosts[SOURCE].launcher(),
+                token,
+                count,
+                plain=plain,
+                words=_SMALL_CLUSTERS if death == "head" else (),
+            )
         )
         pin = service.pin
         to = address(network, SOURCE)
@@ -82,6 +89,8 @@ async def measure(
             )
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))
+            if death == "head":  # of hosts that join at once a full cluster sends each to one of its own
+                await subscriber.wait_for("joined")
         repairs = await _kill(source, subscribers, kills, service, death, encrypted=not plain)
         over_tcp = [each.options.name for each in subscribers if each.datagrams == 0]
         if edges == "group" and over_tcp:
@@ -106,10 +115,10 @@ async def _kill(
         writing = tasks.create_task(stream.write(RATE_BPS, stop))
         for _ in range(kills):
             await _settled(list(reading))
-            victim = max(reading, key=lambda each: len(each.children))
+            victim = await _victim(list(reading), service, death)
             orphans = [each for each in reading if each.host in victim.children]
             if not orphans:
-                raise RunError("nobody serves others: there is nothing to repair")
+                raise RunError(f"those below {victim.options.name} are gone: there is nothing to repair")
             task = reading.pop(victim)
             if death == "with_dispatcher":
                 await service.kill_owner()
@@ -127,6 +136,15 @@ async def _kill(
             if each.received != stream.sent:
                 raise RunError(f"{each.options.name} has {each.received} of {stream.sent} bytes")
     return repairs
+
+
+async def _victim(subscribers: list[Subscriber], service: Processes, death: Death) -> Subscriber:
+    """The one that serves most; the head of a cluster, if one of those is to die."""
+    heads = await service.heads() if death == "head" else None
+    able = [each for each in subscribers if each.children and (heads is None or each.host in heads)]
+    if not able:
+        raise RunError("nobody serves others: there is nothing to repair")
+    return max(able, key=lambda each: len(each.children))
 
 
 async def _settled(subscribers: list[Subscriber]) -> None:

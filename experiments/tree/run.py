@@ -44,6 +44,7 @@ KINDS: Mapping[str, tuple[bool, Death]] = {
     "killed": (False, "killed"),
     "killed, not encrypted": (True, "killed"),
     "silent": (False, "silent"),
+    "killed, the head of a cluster": (False, "head"),
     "killed, with its dispatcher": (False, "with_dispatcher"),
 }
 """whether edges are plain, and how hosts die"""

@@ -19,6 +19,7 @@ from topologies.network import Network
 
 PORT = 26495
 """of the first process"""
+_TREE = (sys.executable, "-m", "groupflow.cli.main", "tree")
 _PATIENCE_S = 30.0
 
 
@@ -34,20 +35,23 @@ def address(network: Network, host: str) -> str:
 class Processes:
     """`groupflow tree serve`, several times with one store."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, launcher: Sequence[str], token: str, words: Sequence[str]) -> None:
         self.pin: str | None = None
         """of the tree's certificate; None without encryption"""
         self._store = store
+        self._launcher = launcher
+        self._token = token
+        self._words = words
         self._running: dict[int, Process] = {}
         """by port"""
 
-    async def start(self, launcher: Sequence[str], token: str, stack: AsyncExitStack, *, plain: bool) -> None:
+    async def start(self, stack: AsyncExitStack, *, plain: bool) -> None:
         """One more. Raises RunError."""
         port = PORT + len(self._running)
-        words = ["tree", "serve", "--token", token, "--listen", f"0.0.0.0:{port}", "--json"]
-        words += ["--store", str(self._store), *(["--plain"] if plain else [])]
-        command = [sys.executable, "-m", "groupflow.cli.main", *words]
-        process = self._running[port] = await stack.enter_async_context(program(launcher, command))
+        words = ["serve", "--token", self._token, "--listen", f"0.0.0.0:{port}", "--json"]
+        words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
+        command = [*_TREE, *words]
+        process = self._running[port] = await stack.enter_async_context(program(self._launcher, command))
         assert process.stdout
         async with asyncio.timeout(_PATIENCE_S):
             line = (await process.stdout.readline()).decode()
@@ -57,6 +61,20 @@ class Processes:
         drain = asyncio.create_task(process.stdout.read())
         stack.push_async_callback(asyncio.wait, [drain])
         stack.callback(drain.cancel)
+
+    async def heads(self) -> set[str]:
+        """Which hosts are heads of their clusters, but the source. Raises RunError."""
+        known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
+        words = ["show", "--to", f"127.0.0.1:{PORT}", "--token", self._token, *known, "--json"]
+        async with program(self._launcher, [*_TREE, *words]) as process:
+            assert process.stdout
+            async with asyncio.timeout(_PATIENCE_S):
+                text = await process.stdout.read()
+        try:
+            tree = json.loads(text)
+        except json.JSONDecodeError:
+            raise RunError("the dispatchers do not say who is in the tree") from None
+        return {host["host"] for host in tree["hosts"] if host["is_head"]} - {tree["source"]}
 
     async def kill_owner(self) -> None:
         """The process that runs most of the dispatchers. Raises RunError."""
@@ -75,14 +93,14 @@ class Processes:
 
 @asynccontextmanager
 async def processes(
-    launcher: Sequence[str], token: str, count: int, *, plain: bool
+    launcher: Sequence[str], token: str, count: int, *, plain: bool, words: Sequence[str] = ()
 ) -> AsyncGenerator[Processes]:
-    """So many, which share the dispatchers of one tree."""
+    """So many, with these options besides, which share the dispatchers of one tree."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="groupflow-tree-"))
-        found = Processes(Path(folder) / "store")
+        found = Processes(Path(folder) / "store", launcher, token, words)
         for _ in range(count):
-            await found.start(launcher, token, stack, plain=plain)
+            await found.start(stack, plain=plain)
         yield found
 
 
