@@ -39,7 +39,7 @@ def by_size(path: Path, outcomes: Outcomes) -> None:
     joins.set(xscale="log", xlabel="Hosts", ylabel="Time to join [ms]", ylim=(0, 3200))
     messages.set(ylabel="Messages and probes a join", ylim=(0, 320))
     lines = [*joins.get_lines(), *messages.get_lines()]
-    joins.legend(handles=lines, fontsize="small", loc="upper left")
+    joins.legend(handles=lines, fontsize="small", loc="upper left", ncols=2)
     for name, label, colour in (
         ("repair_median_ms", "median", COLOURS[0]),
         ("repair_p95_ms", "one in twenty longer", COLOURS[1]),
