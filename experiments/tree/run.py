@@ -40,6 +40,8 @@ ERRORS = (
 )
 KILLS = 3
 """in one run; then too few are left that serve others"""
+HEADS = 2
+"""that die in one run: there are two clusters besides the source's"""
 KINDS: Mapping[str, tuple[bool, Death]] = {
     "killed": (False, "killed"),
     "killed, not encrypted": (True, "killed"),
@@ -65,7 +67,8 @@ def run(options: ExperimentOptions) -> int:
             for number in range(RUNS[options.quick]):
                 for name, (plain, death) in KINDS.items():
                     health = HealthCheck(network)
-                    found = asyncio.run(repair.measure(network, KILLS, plain=plain, death=death))
+                    kills = HEADS if death == "head" else KILLS
+                    found = asyncio.run(repair.measure(network, kills, plain=plain, death=death))
                     repairs += found
                     shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
                     console.print(f"run {number + 1}, {name}: {shown}")
