@@ -89,8 +89,6 @@ async def measure(
             )
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))
-            if death == "head":  # of hosts that join at once a full cluster sends each to one of its own
-                await subscriber.wait_for("joined")
         repairs = await _kill(source, subscribers, kills, service, death, encrypted=not plain)
         over_tcp = [each.options.name for each in subscribers if each.datagrams == 0]
         if edges == "group" and over_tcp:
