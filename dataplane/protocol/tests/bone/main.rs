@@ -1,12 +1,13 @@
 //! Round multicast between caches: a hub and its rims over a bad medium.
 
+mod members;
 mod messages;
+mod reports;
 mod world;
 
-use groupflow_protocol::bone::message::{Body, Control, Data, Message, Reception, Round, Span};
+use groupflow_protocol::bone::message::Message;
 use groupflow_protocol::bone::{
-    Asked, Asker, FileName, Hub, HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId,
-    TransferId, Verdict,
+    Asked, Asker, FileName, Hub, HubConfig, Method, Outcome, Repair, Rim, RimConfig, RimId, Verdict,
 };
 use groupflow_protocol::{Datagram, Dest, Nanos, Transmit};
 use proptest::prelude::*;
@@ -15,9 +16,7 @@ use world::{config, file, rim_address, Medium, World, GROUP, HUB};
 const DAY: Nanos = Nanos::from_millis(86_400_000);
 const METHODS: [Method; 3] = [Method::Scheduled, Method::Unscheduled, Method::Unicast];
 const REPAIRS: [Repair; 3] = [Repair::GoBackN, Repair::Selective, Repair::Erasure];
-/// The numbers of those messages.
-const JOIN: u8 = 2;
-const CONTROL: u8 = 3;
+/// The number of that message.
 const POLL: u8 = 8;
 /// Without losses: as fast as it goes, nothing twice.
 const CLEAN: Medium = Medium { lost_down: 0, lost_up: 0, doubled: 0, jitter_ms: 0 };
@@ -73,187 +72,6 @@ fn answers_that_are_lost_cost_questions_and_no_packets() {
     }
 }
 
-/// It has heard what the others have: only its JOIN was longer on its way than the hub waited.
-#[test]
-fn a_rim_whose_join_comes_in_the_first_round_is_one_of_the_others() {
-    let medium = Medium { lost_down: 20, ..CLEAN };
-    for repair in [Repair::Selective, Repair::Erasure] {
-        for seed in 0..20 {
-            let hub = config(Method::Scheduled, repair, 3);
-            let delay = Nanos(hub.join_wait.0 / 8 * 3);
-            let mut world = World::new(hub, 3, medium, seed);
-            world.delay = delay;
-            world.offer("a", file(100_000));
-            world.run(1, DAY);
-            let sent = world.reports[0].sent;
-            assert!(sent < 130_000, "{repair:?} {seed}: {sent}");
-            assert!(world.rims.iter().all(|host| host.stored == file(100_000)));
-        }
-    }
-}
-
-/// What it lacked once and has got since with the others is not sent again.
-#[test]
-fn a_rim_that_comes_later_is_sent_what_it_lacks_in_the_end() {
-    for seed in 0..10 {
-        let medium = Medium { lost_down: 20, ..CLEAN };
-        let mut world = World::new(config(Method::Scheduled, Repair::Selective, 2), 2, medium, seed);
-        world.deaf[1] = true;
-        world.offer("a", file(100_000));
-        while world.hub.sent() < 30_000 {
-            world.run(1, world.now + Nanos::from_millis(100));
-        }
-        let missed = world.hub.sent();
-        world.deaf[1] = false;
-        world.run(1, DAY);
-        let sent = world.reports[0].sent;
-        assert!(sent > 100_000 + missed * 9 / 10 && sent < 130_000 + missed, "{seed}: {missed} {sent}");
-        assert!(world.rims.iter().all(|host| host.stored == file(100_000)));
-    }
-}
-
-/// The first message of that kind, from (true) or to the first rim.
-fn first(up: bool, kind: u8) -> Box<dyn FnMut(bool, usize, u8) -> bool> {
-    let mut lost = false;
-    Box::new(move |goes_up, rim, of| {
-        goes_up == up && rim == 0 && of == kind && !std::mem::replace(&mut lost, true)
-    })
-}
-
-/// It hears rounds, and can answer nothing: it says so before the hub has lost its patience.
-#[test]
-fn a_rim_whose_control_parameters_are_lost_is_not_let_go() {
-    for repair in REPAIRS {
-        for result_ms in [400, 1500] {
-            let result_wait = Nanos::from_millis(result_ms);
-            let hub = HubConfig { patience: 20, result_wait, ..config(Method::Scheduled, repair, 3) };
-            let mut world = World::new(hub, 3, CLEAN, 1);
-            world.loses = first(false, CONTROL);
-            world.offer("a", file(200_000));
-            world.run(1, DAY);
-            let report = &world.reports[0];
-            assert_eq!((report.lost, report.complete), (0, 3), "{repair:?} {result_ms}");
-            assert!(world.rims.iter().all(|host| host.stored == file(200_000)));
-        }
-    }
-}
-
-/// It does not know that it is no member.
-#[test]
-fn a_rim_whose_join_is_lost_is_not_left_with_half_of_the_file() {
-    for repair in REPAIRS {
-        for seed in 0..100 {
-            let medium = Medium { lost_down: 50, ..CLEAN };
-            let mut world = World::new(config(Method::Scheduled, repair, 3), 3, medium, seed);
-            world.loses = first(true, JOIN);
-            world.offer("a", file(50_000));
-            world.run(1, DAY);
-            world.run(2, world.now + Nanos::from_secs(1));
-            assert_eq!(world.rims[0].abandoned, 0, "{repair:?} {seed}");
-        }
-    }
-}
-
-#[test]
-fn a_rim_of_unicast_that_begins_again_has_another_number_and_gets_the_file() {
-    for repair in REPAIRS {
-        let hub = HubConfig { patience: 20, ..config(Method::Unicast, repair, 1) };
-        let mut world = World::new(hub, 1, CLEAN, 1);
-        world.offer("a", file(60_000));
-        while world.hub.sent() < 30_000 {
-            world.run(1, world.now + Nanos::from_millis(100));
-        }
-        let anew = RimConfig { id: RimId(999), max_size: 1 << 20, seed: 9, forgets: false };
-        world.rims[0].rim = Rim::new(anew);
-        world.run(1, DAY);
-        assert_eq!((world.reports[0].lost, world.rims[0].completed), (0, 1), "{repair:?}");
-        assert_eq!(world.rims[0].stored, file(60_000));
-    }
-}
-
-/// Nor does one that comes again and again and never answers.
-#[test]
-fn a_rim_that_asks_for_what_the_file_does_not_have_harms_nobody() {
-    for repair in REPAIRS {
-        let mut world = World::new(config(Method::Scheduled, repair, 1), 1, CLEAN, 1);
-        world.offer("a", file(30_000));
-        while world.hub.sent() < 15_000 {
-            world.run(1, world.now + Nanos::from_millis(50));
-        }
-        let say = |world: &mut World, body| {
-            let bytes = Message { transfer: TransferId(7), body }.encode();
-            let datagram = Datagram { from: rim_address(7), bytes: &bytes };
-            world.hub.handle(world.now, datagram).expect("it is a message");
-        };
-        say(&mut world, Body::Join { rim: RimId(5) });
-        for _ in 0..400 {
-            world.run(1, world.now + Nanos::from_millis(5));
-            let round = world.data.last().map_or(0, |data| data.round);
-            let lacks = vec![Span { offset: 3_100_000, length: 10 }];
-            let need = u16::MAX;
-            let asked = Reception { rim: RimId(5), round, complete: false, need, rate: 0, lacks };
-            say(&mut world, Body::Result(asked));
-        }
-        world.run(1, DAY);
-        assert_eq!(world.reports[0].outcome, Outcome::Done, "{repair:?}");
-        assert_eq!(world.rims[0].stored, file(30_000));
-    }
-}
-
-/// A hub on a busy machine sends later than it said.
-#[test]
-fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
-    let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
-    let mut now = Nanos::from_secs(1);
-    let hear = |rim: &mut Rim, now: Nanos, body: Body| {
-        let bytes = Message { transfer: TransferId(1), body }.encode();
-        rim.handle(now, Datagram { from: HUB, bytes: &bytes }).expect("it makes sense");
-    };
-    let results = |rim: &mut Rim, now: Nanos| -> Vec<bool> {
-        let mut found = Vec::new();
-        while let Some(transmit) = rim.poll_transmit(now) {
-            let message = Message::parse(&transmit.bytes).expect("own messages parse");
-            if let Body::Result(result) = message.body {
-                found.push(result.complete);
-            }
-        }
-        found
-    };
-    const NONE: [bool; 0] = [];
-    let name = FileName::parse("a").expect("a name");
-    hear(&mut rim, now, Body::Control(control(name, 3 * 640)));
-    hear(&mut rim, now, Body::Round(Round { round: 1, packet: 640, count: 3, first: 0 }));
-    let data = |number: u16, offset| Data { round: 1, number, shard: 0, offset, bytes: vec![7; 640] };
-    hear(&mut rim, now, Body::Data(data(1, 0)));
-    now += Nanos::from_secs(2);
-    assert_eq!(results(&mut rim, now), [false], "two packets are overdue");
-    now += Nanos::from_secs(2);
-    assert_eq!(results(&mut rim, now), NONE, "once");
-    hear(&mut rim, now, Body::Data(data(2, 640)));
-    assert_eq!(results(&mut rim, now), NONE, "another is to come");
-    hear(&mut rim, now, Body::Data(data(2, 640)));
-    hear(&mut rim, now, Body::Data(data(0, 1280)));
-    assert_eq!(results(&mut rim, now), [true]);
-    hear(&mut rim, now, Body::Data(data(0, 1280)));
-    assert_eq!(results(&mut rim, now), NONE, "nothing new");
-}
-
-fn control(name: FileName, size: u64) -> Control {
-    Control {
-        method: Method::Scheduled,
-        repair: Repair::Selective,
-        size,
-        mode: 0o644,
-        packet: 640,
-        per_round: 16,
-        interval_us: 10_000,
-        grace_ms: 200,
-        window_ms: 0,
-        digest: [0; 32],
-        name,
-    }
-}
-
 #[test]
 fn the_last_packet_is_numbered_zero_and_sizes_are_announced() {
     let mut world = World::new(config(Method::Scheduled, Repair::GoBackN, 1), 1, CLEAN, 1);
@@ -305,69 +123,6 @@ fn rims_that_forget_what_they_had_get_the_file_and_cost_more() {
 }
 
 #[test]
-fn a_rim_that_comes_late_gets_everything_and_holds_nobody_up() {
-    for repair in REPAIRS {
-        let mut world = World::new(config(Method::Scheduled, repair, 2), 2, CLEAN, 1);
-        world.deaf[1] = true;
-        world.offer("a", file(60_000));
-        while world.hub.sent() < 30_000 {
-            world.run(1, world.now + Nanos::from_millis(100));
-        }
-        world.deaf[1] = false;
-        world.run(1, DAY);
-        assert_eq!((world.reports[0].complete, world.reports[0].lost), (2, 0), "{repair:?}");
-        assert!(world.rims.iter().all(|host| host.stored == file(60_000)), "{repair:?}");
-        // What the first one had was sent once before the late one's turn.
-        let mut end = 0;
-        for data in &world.data {
-            if data.offset < end {
-                break;
-            }
-            end = data.offset + data.bytes.len() as u64;
-        }
-        assert_eq!(end, 60_000, "{repair:?}");
-    }
-}
-
-#[test]
-fn a_rim_that_leaves_or_dies_does_not_keep_the_others() {
-    let patient = config(Method::Scheduled, Repair::GoBackN, 3);
-    let mut world = World::new(patient, 3, CLEAN, 1);
-    world.offer("a", file(60_000));
-    world.offer("b", file(10_000));
-    while world.hub.sent() < 20_000 {
-        world.run(1, world.now + Nanos::from_millis(100));
-    }
-    world.rims[0].rim.leave();
-    world.deaf[1] = true;
-    world.run(2, DAY);
-    assert_eq!(world.lost, [RimId(101)]);
-    let complete: Vec<usize> = world.reports.iter().map(|report| report.complete).collect();
-    assert_eq!(complete, [1, 2], "it may take part in the next");
-    assert_eq!(world.rims[2].completed, 2);
-    assert_eq!(world.rims[0].abandoned, 0, "it left");
-}
-
-#[test]
-fn a_rim_that_has_the_file_already_costs_no_more_than_a_round() {
-    for method in [Method::Scheduled, Method::Unicast] {
-        let mut world = World::new(config(method, Repair::Selective, 2), 2, CLEAN, 1);
-        world.offer("a", file(60_000));
-        while world.rims[0].rim.hub().is_none() || world.hub.sent() == 0 {
-            world.run(1, world.now + Nanos::from_millis(10));
-        }
-        world.run(1, world.now + Nanos::from_millis(105));
-        world.rims[0].rim.leave();
-        world.run(1, DAY);
-        assert_eq!((world.reports[0].complete, world.reports[0].lost), (1, 0), "{method:?}");
-        assert_eq!(world.rims[1].stored, file(60_000), "{method:?}");
-        let round = 16 * 640;
-        let more = world.reports[0].sent - 60_000;
-        assert!(more <= if method == Method::Unicast { 2 * round } else { 0 }, "{method:?} {more}");
-    }
-}
-
-#[test]
 fn a_rim_asks_for_a_file_and_the_hub_answers_while_it_sends_another() {
     let mut world = World::new(config(Method::Scheduled, Repair::Selective, 1), 1, CLEAN, 1);
     world.offer("a", file(60_000));
@@ -390,19 +145,6 @@ fn a_rim_asks_for_a_file_and_the_hub_answers_while_it_sends_another() {
     assert_eq!(asker.events().collect::<Vec<_>>(), [Asked::Answered(wanted, Verdict::Unknown)]);
     world.run(1, DAY);
     assert_eq!(world.rims[0].stored, file(60_000));
-}
-
-#[test]
-fn nobody_is_waited_for_forever() {
-    for method in [Method::Scheduled, Method::Unicast] {
-        let mut world = World::new(config(method, Repair::GoBackN, 2), 2, CLEAN, 1);
-        world.deaf = vec![true; 2];
-        world.offer("a", file(1000));
-        world.run(1, DAY);
-        assert_eq!(world.reports.len(), 1, "{method:?}");
-        assert_eq!(world.hub.state(), HubState::Idle);
-        assert_eq!(world.reports[0].complete, 0);
-    }
 }
 
 #[test]
@@ -432,39 +174,6 @@ fn an_empty_file_is_a_file_and_one_that_shrinks_is_given_up() {
     assert!(matches!(&world.reports[0].outcome, Outcome::Unreadable(why) if why.contains("it changed")));
     assert_eq!(world.reports[1].outcome, Outcome::Done);
     assert!(world.rims.iter().all(|host| (host.abandoned, host.completed) == (1, 1)));
-}
-
-/// The medium's delays let the control parameters come after the only round: the rim knows of it by being asked, since
-/// a crowd's silence is not taken for a loss.
-#[test]
-fn a_rim_that_heard_nothing_of_a_round_can_say_what_it_lacks() {
-    let medium = Medium { jitter_ms: 17, ..CLEAN };
-    for seed in 0..40 {
-        let hub = HubConfig { crowd: 0, ..config(Method::Scheduled, Repair::Selective, 3) };
-        let mut world = World::new(hub, 3, medium, seed);
-        world.offer("a", file(1));
-        world.run(1, DAY);
-        assert_eq!((world.reports[0].complete, world.reports[0].lost), (3, 0), "{seed}");
-    }
-}
-
-#[test]
-fn hundreds_of_rims_answer_with_few_results() {
-    let rims = 200;
-    let medium = Medium { lost_down: 20, ..CLEAN };
-    let mut results = Vec::new();
-    for crowd in [16, 1000] {
-        let mut hub = config(Method::Scheduled, Repair::Selective, rims);
-        hub.crowd = crowd;
-        let mut world = World::new(hub, rims, medium, 3);
-        world.offer("a", file(30_000));
-        world.run(1, DAY);
-        let report = &world.reports[0];
-        assert_eq!((report.complete, report.lost), (rims, 0));
-        assert!(world.rims.iter().all(|host| host.stored == file(30_000)));
-        results.push(world.kinds[&6] as f64 / f64::from(report.rounds));
-    }
-    assert!(results[0] < results[1] / 2.0, "results a round, with and without suppression: {results:?}");
 }
 
 proptest! {
