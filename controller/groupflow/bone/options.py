@@ -97,11 +97,18 @@ class RimOptions(BoneOptions):
     """IP:PORT of the only hub that is heard"""
     miss_wait: int | None = None
     """seconds that a client waits for a file to begin to come"""
+    client_wait: int | None = None
+    """seconds until a client is let go that takes nothing of what it is sent"""
 
     def arguments(self) -> list[str]:
         return [
             *("bone-rim", *self.common_arguments()),
-            *optional(("--max-bytes", self.max_bytes), ("--hub", self.hub), ("--miss-wait", self.miss_wait)),
+            *optional(
+                ("--max-bytes", self.max_bytes),
+                ("--hub", self.hub),
+                ("--miss-wait", self.miss_wait),
+                ("--client-wait", self.client_wait),
+            ),
         ]
 
 

@@ -93,6 +93,10 @@ def _rim_arguments(commands: Subparsers) -> None:
         "--miss-wait", type=int, metavar="SECONDS",
         help="how long clients wait for a file to begin to come (default: 120)",
     )  # fmt: skip
+    add(
+        "--client-wait", type=int, metavar="SECONDS",
+        help="until a client is let go that takes nothing of what it is sent (default: 60)",
+    )  # fmt: skip
     _common_arguments(rim, RIM_HTTP, "where clients get files")
     rim.set_defaults(run=run_rim)
 
@@ -178,6 +182,7 @@ def run_rim(args: argparse.Namespace) -> int:
         max_bytes=args.max_bytes,
         hub=args.hub,
         miss_wait=args.miss_wait,
+        client_wait=args.client_wait,
     )
     return _run_agent(options, json_lines=args.json)
 

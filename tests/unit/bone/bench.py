@@ -58,6 +58,11 @@ class Node:
     def url(self, path: str) -> str:
         return f"http://{self.http}/{path}"
 
+    def peak_kb(self) -> int:
+        """The most memory that it had."""
+        status = Path(f"/proc/{self.agent.pid}/status").read_text()
+        return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
+
 
 @dataclass
 class Bench:

@@ -171,12 +171,6 @@ async def test_a_restart_keeps_the_files_and_what_was_touched_is_fetched_again(t
         assert [each["sha256"] for each in index["files"]] == [ETAG.strip('"')]
 
 
-def peak_kb(node: Node) -> int:
-    """The most memory that it had."""
-    status = Path(f"/proc/{node.agent.pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1])
-
-
 async def test_clients_that_read_nothing_harm_nobody(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, client):
         rim = await made.rim()
@@ -190,7 +184,7 @@ async def test_clients_that_read_nothing_harm_nobody(tmp_path: Path) -> None:
             connection.sendall(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
             idle.append(connection)
         assert (await client.get(rim.url("big"))).content == content(8_000_000)
-        assert peak_kb(rim) < 100_000, "bounded by what a client has waiting, not by files"
+        assert rim.peak_kb() < 100_000, "bounded by what a client has waiting, not by files"
         for connection in idle:
             connection.close()
         (hub.folder / "next").write_bytes(DATA)

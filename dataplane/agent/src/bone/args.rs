@@ -9,6 +9,7 @@ use groupflow_protocol::bone::{HubConfig, Method, Repair, TransferId};
 use groupflow_protocol::ids::GROUP_PORT;
 use groupflow_protocol::{Nanos, SessionId};
 
+use super::http::STALLED;
 use crate::cli::{parse_bytes, parse_rate, parse_session, CommonArgs};
 use crate::error::AgentError;
 use crate::socket::{Multicast, SocketConfig};
@@ -208,6 +209,9 @@ pub struct BoneRimArgs {
     /// Seconds that a client waits for a file to begin to come
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..86400))]
     pub miss_wait: u64,
+    /// Seconds until a client is let go that takes nothing of what it is sent
+    #[arg(long, value_name = "SECONDS", default_value_t = STALLED.as_secs(), value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub client_wait: u64,
     /// How the hub reaches it.
     #[command(flatten)]
     pub bone: BoneArgs,

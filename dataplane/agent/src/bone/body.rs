@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, watch};
 
 use super::shelf::{Arriving, Progress};
 
-/// Read at once; a client has two of these waiting at most.
-const CHUNK: u64 = 256 << 10;
+/// Read at once. A client has two of these waiting at most: one here and one that is being sent.
+pub const CHUNK: u64 = 256 << 10;
 
 /// Bytes of a file.
 pub struct FileBody {
@@ -86,6 +86,8 @@ async fn follow(
 async fn send(sender: &mpsc::Sender<io::Result<Bytes>>, file: &Arc<File>, range: Range<u64>) -> bool {
     let mut start = range.start;
     while start < range.end {
+        // Nothing is read that there is no room for.
+        let Ok(room) = sender.reserve().await else { return false };
         let (file, count) = (Arc::clone(file), (range.end - start).min(CHUNK));
         let read = tokio::task::spawn_blocking(move || {
             let mut chunk = vec![0; count as usize];
@@ -93,7 +95,8 @@ async fn send(sender: &mpsc::Sender<io::Result<Bytes>>, file: &Arc<File>, range:
         });
         let chunk = read.await.unwrap_or_else(|_| Err(io::Error::other("reading failed")));
         let failed = chunk.is_err();
-        if sender.send(chunk).await.is_err() || failed {
+        room.send(chunk);
+        if failed {
             return false;
         }
         start += count;

@@ -48,6 +48,8 @@ pub struct Listed {
     mode: u16,
     /// It is new or has changed, and is sent when it has been the same for two looks.
     fresh: bool,
+    /// The look that found it last.
+    seen: u64,
 }
 
 impl Listed {
@@ -64,14 +66,38 @@ impl Listed {
 /// A file to be hashed.
 pub type ToHash = (FileName, PathBuf);
 
+/// What is in the folder and cannot be sent, and why.
+pub type Skipped = (String, &'static str);
+
+/// What a look found: its name, and if it is a regular file what identifies it.
+pub type Found = (OsString, Option<Stamp>);
+
+/// Looks what is there. With many files that takes a while: the folder is not needed for it.
+pub fn scan(path: &Path) -> io::Result<Vec<Found>> {
+    let mut there = Vec::new();
+    for found in fs::read_dir(path)? {
+        let found = found?;
+        if found.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        // What is gone meanwhile was never there.
+        let Ok(about) = found.metadata() else { continue };
+        there.push((found.file_name(), about.is_file().then(|| Stamp::of(&about))));
+    }
+    Ok(there)
+}
+
 /// The folder.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     /// Send what is there at the first look, too.
     all: bool,
-    looked: bool,
+    /// Looks that were taken in.
+    looks: u64,
     files: BTreeMap<FileName, Listed>,
+    /// Files that wait to be sent, or are.
+    waiting: usize,
     skipped: BTreeSet<OsString>,
     ready: VecDeque<Offer>,
     hasher: Sender<ToHash>,
@@ -81,7 +107,7 @@ impl Folder {
     /// Not looked at yet. Who receives from `hasher` calls [`Folder::hashed`].
     pub fn new(path: PathBuf, all: bool, hasher: Sender<ToHash>) -> Folder {
         let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        Folder { path, all, looked: false, files, skipped, ready, hasher }
+        Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, hasher }
     }
 
     /// What is in it.
@@ -89,59 +115,56 @@ impl Folder {
         &self.files
     }
 
-    /// Looks what is there. Gives what is there and cannot be sent, each once, and why.
-    pub fn look(&mut self) -> io::Result<Vec<(String, &'static str)>> {
-        let mut there = BTreeSet::new();
+    /// Takes in a part of what a look found. Gives what cannot be sent, each once.
+    pub fn take_in(&mut self, found: &[Found]) -> Vec<Skipped> {
         let mut news = Vec::new();
-        for found in fs::read_dir(&self.path)? {
-            let found = found?;
-            let file = found.file_name();
-            if file.as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            // What is gone meanwhile was never there.
-            let Ok(about) = found.metadata() else { continue };
+        for (file, stamp) in found {
             let name = file.to_str().ok_or("its name is not UTF-8").and_then(FileName::parse);
-            let name = if about.is_file() { name } else { Err("it is no regular file") };
-            match name {
-                Ok(name) if self.files.len() < MAX_FILES || self.files.contains_key(&name) => {
-                    self.see(&name, Stamp::of(&about));
-                    there.insert(name);
+            let known = name.and_then(|name| Ok((name, stamp.ok_or("it is no regular file")?)));
+            match known {
+                Ok((name, stamp)) if self.files.len() < MAX_FILES || self.files.contains_key(&name) => {
+                    self.see(&name, stamp);
                 }
                 Ok(_) => self.skip(file, "there are too many files", &mut news),
                 Err(why) => self.skip(file, why, &mut news),
             }
         }
-        self.files.retain(|name, file| there.contains(name) || file.waits());
-        self.looked = true;
-        Ok(news)
+        news
     }
 
-    fn skip(&mut self, file: OsString, why: &'static str, news: &mut Vec<(String, &'static str)>) {
-        if self.skipped.len() < MAX_FILES && !self.skipped.contains(&file) {
+    /// All of the look was taken in: what it did not find is gone.
+    pub fn looked(&mut self) {
+        let look = self.looks;
+        self.files.retain(|_, file| file.seen == look || file.waits());
+        self.looks += 1;
+    }
+
+    fn skip(&mut self, file: &OsString, why: &'static str, news: &mut Vec<Skipped>) {
+        if self.skipped.len() < MAX_FILES && !self.skipped.contains(file) {
             news.push((file.to_string_lossy().escape_default().to_string(), why));
-            self.skipped.insert(file);
+            self.skipped.insert(file.clone());
         }
     }
 
     fn see(&mut self, name: &FileName, stamp: Stamp) {
-        let fresh = self.looked || self.all;
+        let (fresh, room) = (self.looks > 0 || self.all, self.waiting < MAX_WAITING);
         let Some(file) = self.files.get_mut(name) else {
-            let listed = Listed { state: State::Idle, digest: None, done: 0, stamp, mode: 0, fresh };
+            let listed = Listed { fresh, ..self.listed(stamp) };
             self.files.insert(name.clone(), listed);
             return;
         };
+        file.seen = self.looks;
         if file.stamp != stamp {
             (file.stamp, file.digest, file.fresh) = (stamp, None, true);
-        } else if file.fresh && !file.waits() {
+        } else if file.fresh && room && !file.waits() {
             file.fresh = false;
-            // With too many waiting it is tried at the next look.
-            if self.want(name) == Verdict::Busy {
-                if let Some(file) = self.files.get_mut(name) {
-                    file.fresh = true;
-                }
-            }
+            self.want(name);
         }
+    }
+
+    fn listed(&self, stamp: Stamp) -> Listed {
+        let (state, digest, seen) = (State::Idle, None, self.looks);
+        Listed { state, digest, done: 0, stamp, mode: 0, fresh: false, seen }
     }
 
     /// Somebody wants a file sent.
@@ -151,30 +174,29 @@ impl Folder {
             return Verdict::Unknown;
         };
         let stamp = Stamp::of(&stamp);
-        let waiting = self.files.values().filter(|file| file.waits()).count();
-        let full = self.files.len() >= MAX_FILES && !self.files.contains_key(name);
-        let new = Listed { state: State::Idle, digest: None, done: 0, stamp, mode: 0, fresh: false };
-        let file = match full {
-            true => return Verdict::Busy,
-            false => self.files.entry(name.clone()).or_insert(new),
-        };
+        if self.files.len() >= MAX_FILES && !self.files.contains_key(name) {
+            return Verdict::Busy;
+        }
+        let new = self.listed(stamp);
+        let file = self.files.entry(name.clone()).or_insert(new);
         if file.waits() {
             return Verdict::Queued;
         }
-        if waiting >= MAX_WAITING {
+        if self.waiting >= MAX_WAITING {
             return Verdict::Busy;
         }
         match file.digest.filter(|_| file.stamp == stamp) {
             Some(digest) => {
-                file.state = State::Queued;
                 self.ready.push_back(offer(name, path, file, digest));
+                self.set(name, State::Queued);
             }
             None => {
-                (file.stamp, file.state) = (stamp, State::Hashing);
+                file.stamp = stamp;
                 if self.hasher.send((name.clone(), path)).is_err() {
-                    file.state = State::Failed("it cannot be hashed".to_owned());
+                    self.set(name, State::Failed("it cannot be hashed".to_owned()));
                     return Verdict::Unreadable;
                 }
+                self.set(name, State::Hashing);
             }
         }
         Verdict::Queued
@@ -186,10 +208,11 @@ impl Folder {
         let Some(file) = self.files.get_mut(name) else { return };
         match result {
             Ok((digest, stamp, mode)) => {
-                (file.digest, file.stamp, file.mode, file.state) = (Some(digest), stamp, mode, State::Queued);
+                (file.digest, file.stamp, file.mode) = (Some(digest), stamp, mode);
                 self.ready.push_back(offer(name, path, file, digest));
+                self.set(name, State::Queued);
             }
-            Err(error) => file.state = State::Failed(plain(&error)),
+            Err(error) => self.set(name, State::Failed(plain(&error))),
         }
     }
 
@@ -207,9 +230,10 @@ impl Folder {
 
     /// It is so far.
     pub fn set(&mut self, name: &FileName, state: State) {
-        if let Some(file) = self.files.get_mut(name) {
-            file.state = state;
-        }
+        let Some(file) = self.files.get_mut(name) else { return };
+        let waited = file.waits();
+        file.state = state;
+        self.waiting = self.waiting + usize::from(file.waits()) - usize::from(waited);
     }
 }
 
@@ -249,9 +273,17 @@ mod tests {
             fs::write(self.path.join(name), text).expect("written");
         }
 
+        fn look_only(&mut self) -> Vec<Skipped> {
+            let found = scan(&self.path).expect("it is there");
+            let (one, other) = found.split_at(found.len() / 2);
+            let news = [self.folder.take_in(one), self.folder.take_in(other)].concat();
+            self.folder.looked();
+            news
+        }
+
         /// Looks, and hashes what is to be; names that are ready.
         fn look(&mut self) -> Vec<String> {
-            self.folder.look().expect("it is there");
+            self.look_only();
             for (name, path) in self.to_hash.try_iter() {
                 self.folder.hashed(&name, hash(&path));
             }
@@ -312,16 +344,42 @@ mod tests {
         bench.put(".hidden", "x");
         bench.put("a\nb", "x");
         bench.put("good", "x");
-        let mut news = bench.folder.look().expect("it is there");
+        let mut news = bench.look_only();
         news.sort();
         let names = ["a\\nb", "link", "sub"].map(str::to_owned);
         assert_eq!(news.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), names);
-        assert!(bench.folder.look().expect("it is there").is_empty());
+        assert!(bench.look_only().is_empty());
         assert_eq!(bench.folder.want(&name("link")), Verdict::Unknown, "it leaves the folder");
         assert_eq!(bench.look(), ["good"]);
         fs::remove_file(bench.path.join("good")).expect("removed");
         bench.folder.set(&name("good"), State::Sent);
         bench.look();
         assert!(bench.folder.files().is_empty());
+    }
+
+    #[test]
+    fn a_thousand_wait_and_the_others_follow_as_these_are_sent() {
+        let mut bench = Bench::new("many", true);
+        for n in 0..MAX_WAITING + 5 {
+            bench.put(&format!("f{n:04}"), "x");
+        }
+        bench.look();
+        let ready = bench.look();
+        assert_eq!(ready.len(), MAX_WAITING);
+        assert!(bench.look().is_empty(), "no room");
+        let left = (0..MAX_WAITING + 5).map(|n| format!("f{n:04}")).find(|name| !ready.contains(name));
+        let left = name(&left.expect("five wait for room"));
+        assert_eq!(bench.folder.want(&left), Verdict::Busy);
+        bench.folder.set(&name(&ready[0]), State::Sent);
+        bench.folder.set(&name(&ready[1]), State::Failed("it is gone".to_owned()));
+        assert_eq!(bench.folder.want(&left), Verdict::Queued, "one has been sent");
+        assert_eq!(bench.folder.want(&name(&ready[0])), Verdict::Queued, "and one was given up");
+        assert_eq!(bench.folder.want(&name(&ready[1])), Verdict::Busy);
+        for name in &ready[2..] {
+            bench.folder.set(&self::name(name), State::Sent);
+        }
+        let others = bench.look();
+        assert_eq!(others.len(), 2 + 4, "those that were asked for, and those that were new");
+        assert_eq!(bench.state("f0001"), State::Sent, "once");
     }
 }

@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::body::FileBody;
+use super::body::{FileBody, CHUNK};
 use crate::error::AgentError;
 use crate::input::plain;
 
@@ -25,6 +25,8 @@ use crate::input::plain;
 const CLIENTS: usize = 512;
 /// Until a client must have sent its request's headers.
 const HEADERS: Duration = Duration::from_secs(30);
+/// Until a client is let go that takes nothing: it has the place of another.
+pub const STALLED: Duration = Duration::from_secs(60);
 /// After an error of `accept`, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -44,8 +46,8 @@ pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentE
     })
 }
 
-/// Answers requests until the process ends.
-pub fn serve<H, F>(listener: TcpListener, handler: H) -> Result<(), AgentError>
+/// Answers requests until the process ends. Who takes nothing of an answer for `stalled` is let go.
+pub fn serve<H, F>(listener: TcpListener, stalled: Duration, handler: H) -> Result<(), AgentError>
 where
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
@@ -57,11 +59,11 @@ where
         let _inside = runtime.enter();
         tokio::net::TcpListener::from_std(listener).map_err(failed)?
     };
-    let run = move || runtime.block_on(accept(listener, Arc::new(handler)));
+    let run = move || runtime.block_on(accept(listener, stalled, Arc::new(handler)));
     std::thread::Builder::new().name("http".to_owned()).spawn(run).map(drop).map_err(failed)
 }
 
-async fn accept<H, F>(listener: tokio::net::TcpListener, handler: Arc<H>)
+async fn accept<H, F>(listener: tokio::net::TcpListener, stalled: Duration, handler: Arc<H>)
 where
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
     F: Future<Output = Answer> + Send + 'static,
@@ -73,6 +75,10 @@ where
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        // Also with a window that stays closed, and for one that has vanished.
+        if socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(stalled)).is_err() {
+            continue;
+        }
         let handler = Arc::clone(&handler);
         tokio::spawn(async move {
             let service = service_fn(move |request| {
@@ -80,7 +86,7 @@ where
                 async move { Ok::<_, Infallible>(answer.await) }
             });
             let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+            server.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(CHUNK as usize);
             // A client that goes away is no error of ours.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
             drop(place);

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use groupflow_protocol::bone::{Outcome, Report, Verdict};
 use groupflow_protocol::control::Role;
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::args::BoneHubArgs;
 use super::carrier::Carrier;
-use super::desk::Desk;
+use super::desk::{Desk, Look};
 use super::sender::{Note, Sender};
 use super::wake::Wake;
 use super::{folder, http, orders};
@@ -39,9 +40,10 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let wake = Wake::new().map_err(|e| system(&e.into()))?;
     let desk = Desk::new(args.dir.clone(), args.all, wake)?;
     // What comes into the folder once we have said that we are ready is new.
-    look(&desk, reporter);
+    tell_look(reporter, desk.look());
+    let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
-    http::serve(listener, move |request| orders::answer(Arc::clone(&shared), request))?;
+    http::serve(listener, http::STALLED, move |request| orders::answer(Arc::clone(&shared), request))?;
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -51,14 +53,11 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     reporter.event("ready", Weight::Lasting, fields, Some(human));
     let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Sender, &args.bone.common);
     let mut sender = Sender::new(config, carrier, Arc::clone(&desk));
-    let (mut look_at, mut progress_at) = (Nanos::ZERO, Nanos::ZERO);
+    let mut progress_at = Nanos::ZERO;
     loop {
         desk.wake.clear();
         let now = shell.clock.now();
-        if look_at <= now {
-            look_at = now + Nanos::from_millis(args.poll_ms);
-            look(&desk, reporter);
-        }
+        looks.try_iter().for_each(|look| tell_look(reporter, look));
         sender.attend();
         shell.exchange(&mut sender)?;
         // What has come is answered now.
@@ -70,9 +69,9 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             progress_at = now + PROGRESS;
             progress(&sender, reporter);
         }
-        let until = if sender.progress().is_some() { progress_at.min(look_at) } else { look_at };
+        let until = sender.progress().is_some().then_some(progress_at);
         let interest = Interest { fd: desk.wake.as_fd(), flags: PollFlags::POLLIN };
-        if shell.wait(&sender, Some(until), Some(interest))?.signal {
+        if shell.wait(&sender, until, Some(interest))?.signal {
             break;
         }
     }
@@ -85,8 +84,8 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     Ok(0)
 }
 
-fn look(desk: &Desk, reporter: &mut Reporter) {
-    match desk.folder().look() {
+fn tell_look(reporter: &mut Reporter, look: Look) {
+    match look {
         Ok(skipped) => {
             for (name, why) in skipped {
                 let human = format!("{name}: is not sent: {why}");

@@ -45,7 +45,8 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let wake = Wake::new().map_err(|e| system(&e.into()))?;
     let shelf = Arc::new(Shelf::new(store, wake));
     let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(args.miss_wait)));
-    http::serve(listener, move |request| Arc::clone(&pages).answer(request))?;
+    let stalled = Duration::from_secs(args.client_wait);
+    http::serve(listener, stalled, move |request| Arc::clone(&pages).answer(request))?;
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
