@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -37,8 +37,6 @@ mod dialogue;
 mod piping;
 mod relay;
 use dialling::Dialling;
-use piping::open_pipes;
-use relay::open_datagrams;
 
 #[derive(Debug, Clone, Copy)]
 enum Target {
@@ -109,10 +107,11 @@ impl<'a> Host<'a> {
             poller.add(fd, target).map_err(|e| system(&e.into()))?;
         }
         let datagrams = (args.edges == EdgesArg::Datagrams && !source)
-            .then(|| open_datagrams(args, &mut poller))
+            .then(|| open_socket(args, &mut poller, Target::Datagrams, Datagrams::open))
             .transpose()?;
-        let pipes =
-            (args.edges == EdgesArg::Group && !source).then(|| open_pipes(args, &mut poller)).transpose()?;
+        let pipes = (args.edges == EdgesArg::Group && !source)
+            .then(|| open_socket(args, &mut poller, Target::Pipes, Pipes::open))
+            .transpose()?;
         let now = Instant::now();
         let trust = args.secure.trust(args.first()?)?;
         let control = Control::new(&args.to, trust, Duration::from_secs(args.patience), now);
@@ -383,4 +382,21 @@ impl<'a> Host<'a> {
 
 fn nanos(began: Instant, now: Instant) -> Nanos {
     Nanos(u64::try_from(now.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// A socket for datagrams, of an edge that is carried by them.
+fn open_socket<S: AsFd>(
+    args: &TreeArgs,
+    poller: &mut Poller<Target>,
+    target: Target,
+    open: impl FnOnce(Ipv4Addr) -> io::Result<S>,
+) -> Result<S, AgentError> {
+    let opened = open(*args.listen.ip()).and_then(|socket| {
+        poller.add(&socket, target)?;
+        Ok(socket)
+    });
+    opened.map_err(|error| {
+        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
+        AgentError::new("listen", cause, "choose another --listen")
+    })
 }

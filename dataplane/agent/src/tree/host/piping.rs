@@ -6,11 +6,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 use groupflow_protocol::tree::{ConnId, Door};
 use groupflow_protocol::Nanos;
 
-use super::{Host, Target};
-use crate::error::AgentError;
-use crate::input::plain;
-use crate::split::poller::Poller;
-use crate::tree::args::TreeArgs;
+use super::{open_socket, Host, Target};
 use crate::tree::datagrams::Way;
 use crate::tree::edge::{self, BATCH};
 use crate::tree::pipes::{Pipes, Seals};
@@ -64,7 +60,7 @@ impl Host<'_> {
     /// A child takes what is said to it in a pipe. Where there can be none, or nothing comes through, it is said over the connection.
     pub(super) fn serve_pipe(&mut self, conn: ConnId, door: Door) {
         if self.pipes.is_none() {
-            self.pipes = open_pipes(self.args, &mut self.poller).ok();
+            self.pipes = open_socket(self.args, &mut self.poller, Target::Pipes, Pipes::open).ok();
         }
         let now = self.nanos();
         let edge = self.edges.get(&conn);
@@ -84,15 +80,4 @@ impl Host<'_> {
     pub fn is_without_pipe(&self) -> bool {
         self.attached && self.pipes.as_ref().is_some_and(Pipes::hears_nobody)
     }
-}
-
-pub(super) fn open_pipes(args: &TreeArgs, poller: &mut Poller<Target>) -> Result<Pipes, AgentError> {
-    let opened = Pipes::open(*args.listen.ip()).and_then(|pipes| {
-        poller.add(&pipes, Target::Pipes)?;
-        Ok(pipes)
-    });
-    opened.map_err(|error| {
-        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
-        AgentError::new("listen", cause, "choose another --listen")
-    })
 }

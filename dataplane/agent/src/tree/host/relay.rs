@@ -4,11 +4,9 @@ use std::net::SocketAddr;
 
 use groupflow_protocol::tree::{ConnId, Door};
 
-use super::{Host, Target};
+use super::{open_socket, Host, Target};
 use crate::error::AgentError;
-use crate::input::plain;
-use crate::split::poller::Poller;
-use crate::tree::args::{EdgesArg, TreeArgs};
+use crate::tree::args::EdgesArg;
 use crate::tree::datagrams::{Datagrams, Seal, Way};
 
 impl Host<'_> {
@@ -43,7 +41,8 @@ impl Host<'_> {
     /// A child takes datagrams.
     pub(super) fn serve_datagrams(&mut self, conn: ConnId, door: Door) -> Result<(), AgentError> {
         if self.datagrams.is_none() {
-            self.datagrams = Some(open_datagrams(self.args, &mut self.poller)?);
+            self.datagrams =
+                Some(open_socket(self.args, &mut self.poller, Target::Datagrams, Datagrams::open)?);
         }
         let edge = self.edges.get(&conn);
         let seal = edge.and_then(|edge| Seal::of(edge.channel(), door.tag, Way::Down));
@@ -72,15 +71,4 @@ impl Host<'_> {
         let lost = self.node.child_at(conn).is_some();
         self.pipes.iter_mut().for_each(|pipes| pipes.forget(now, conn, lost));
     }
-}
-
-pub(super) fn open_datagrams(args: &TreeArgs, poller: &mut Poller<Target>) -> Result<Datagrams, AgentError> {
-    let opened = Datagrams::open(*args.listen.ip()).and_then(|datagrams| {
-        poller.add(&datagrams, Target::Datagrams)?;
-        Ok(datagrams)
-    });
-    opened.map_err(|error| {
-        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
-        AgentError::new("listen", cause, "choose another --listen")
-    })
 }

@@ -1,5 +1,8 @@
 //! A host joins: it measures how far the heads of a cluster and of those below it are, goes on to the nearest, and
 //! so down, until none is nearer. There it is taken in if it is near enough, or founds a cluster below.
+//!
+//! Hosts that join at once would each found one: heads of clusters that were founded while a host measured, it measures
+//! too, and who comes to a cluster whose founder is not there yet waits for it.
 
 use super::*;
 
