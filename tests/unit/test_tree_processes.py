@@ -230,6 +230,18 @@ async def test_each_process_runs_some_of_the_clusters() -> None:
         await until(all_mail_came)
 
 
+async def test_hosts_are_told_where_processes_are_that_come_later() -> None:
+    async with lab(2) as subject:
+        await subject.grow(2)
+        await subject.serve()
+        addresses = sorted(each.address for each in subject.processes)
+
+        def told(host: Roamer) -> bool:
+            return any(line.get("dispatchers") == addresses for line in host.told)
+
+        await until(lambda: all(told(host) for host in subject.hosts))
+
+
 @pytest.mark.parametrize("dies", [True, False], ids=["root", "other"])
 async def test_a_process_that_dies_is_replaced_and_no_host_is_moved(dies: bool) -> None:
     async with lab(3) as subject:

@@ -64,6 +64,8 @@ class Connection:
     """it was told that it is; the first that it hears"""
     root: str = ""
     """of the tree, as it was told then"""
+    addresses: list[str] = field(default_factory=list[str])
+    """where processes are, as it was told last"""
     over: bool = False
     dropped: bool = False
     """it is not gone: it comes back, here or to another process"""

@@ -5,7 +5,8 @@ A line is a JSON object. The first of a host is
 it is in, if it is in one, and the last are processes that it did not reach. As soon as there is a source it
 is answered `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`; the last
 are the addresses of all processes of the service. Every `alive_ms` it is told `{"alive": true}`, so that it
-does not wait for a process that has stopped. Then both say
+does not wait for a process that has stopped; with `"dispatchers"` again when other processes have come or
+gone since. Then both say
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/protocol/src/tree/message.rs). `joins` is how often the host has joined a cluster: what it is told
 after another number counts no more. Who is to speak to another process is told
@@ -227,6 +228,7 @@ class Dispatch:
 
     def _welcome(self, host: Connection) -> None:
         forest = self.forest
+        host.addresses = forest.addresses
         shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
         host.say(
             {
@@ -234,7 +236,7 @@ class Dispatch:
                     "root": forest.root,
                     "identity": shared,
                     "alive_ms": round(self._sign_every * 1000),
-                    "dispatchers": forest.addresses,
+                    "dispatchers": host.addresses,
                 }
             }
         )
@@ -399,8 +401,11 @@ class Dispatch:
             await asyncio.sleep(self._sign_every)
             self._missed |= self._signs_missed()
             self._signed = time.monotonic()
+            addresses = self.forest.addresses
             for host in tuple(self._hosts.values()):
-                host.say({"alive": True})
+                news = host.welcome and host.addresses != addresses
+                host.say({"alive": True, "dispatchers": addresses} if news else {"alive": True})
+                host.addresses = addresses if news else host.addresses
 
     def _watch_source(self) -> Told:
         """A source that does not come back in time is gone."""

@@ -114,6 +114,11 @@ impl Host<'_> {
             }
             return Ok(false);
         }
+        if let Some(dispatchers) = line.get("dispatchers") {
+            // Processes have come or gone: those that it knew may all be replaced before this one is.
+            self.control.know(&addresses(dispatchers));
+            return Ok(true);
+        }
         if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
             self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
             return Ok(true);
@@ -143,9 +148,7 @@ impl Host<'_> {
         if !self.args.secure.plain {
             self.shared = Some(Shared::parse(&welcome["identity"])?);
         }
-        let others = welcome["dispatchers"].as_array().into_iter().flatten();
-        let others = others.filter_map(|at| at.as_str()?.parse().ok());
-        self.control.know(&others.collect::<Vec<SocketAddrV4>>());
+        self.control.know(&addresses(&welcome["dispatchers"]));
         self.control.is_welcome();
         self.node.on_dispatchers(self.control.round_trip());
         let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
@@ -179,6 +182,10 @@ impl Host<'_> {
 fn another_tree() -> AgentError {
     let cure = "start it again to be in the new tree";
     AgentError::new("ended", "the tree has ended, and another has begun, or will", cure)
+}
+
+fn addresses(told: &Value) -> Vec<SocketAddrV4> {
+    told.as_array().into_iter().flatten().filter_map(|at| at.as_str()?.parse().ok()).collect()
 }
 
 fn refused(text: &str) -> AgentError {
