@@ -337,3 +337,25 @@ async def test_hosts_of_a_superseded_process_are_told_that_the_tree_has_ended() 
         still.store.awake.set()
         await until(lambda: all(host.ended for host in mine))
         assert "superseded" in still.events or "ended" in still.events
+
+
+async def test_who_leaves_while_it_waits_for_another_process_ends_none() -> None:
+    async with lab(2) as subject:
+        await subject.grow(3)
+        owners, processes = await subject.stored("owners"), await subject.stored("processes")
+        here = subject.processes[0]
+        mine = here.service.forest.process
+        waits = next(host for host in subject.hosts[1:] if owners[host.cluster] != mine)
+        guest = Host(int(waits.name, 16))
+        guest.lost = [json.loads(processes[owners[waits.cluster]])["address"]]
+        assert "welcome" in await guest.connect(here.service.port)
+        guest.cluster = waits.cluster
+        gone = here.events.count("gone")
+        here.store.awake.clear()
+        guest.say("back", {"order": waits.order, "attached": True})
+        guest.writer.close()
+        # That it is gone is known before what it said is carried out.
+        await until(lambda: here.events.count("gone") > gone)
+        here.store.awake.set()
+        await subject.host()
+        await until(subject.attached)

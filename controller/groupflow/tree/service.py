@@ -290,15 +290,16 @@ class Dispatch:
     async def _part(self, host: Connection) -> None:
         """A host's connection is lost. The source is given time to come back: without it there is no tree."""
         self._on_event("gone", {"host": host.name})
-        if host.cluster and not host.dropped:
-            process = self.forest.process
+        process = self.forest.process
 
-            async def event() -> Told:
-                # A process that has begun again gives all hosts time to come back.
-                counts = host.name != self.forest.source and process == self.forest.process
-                return self.forest.lose(host.cluster, host.name) if counts else []
+        async def event() -> Told:
+            # What it said before may have shown that its cluster's dispatcher is elsewhere.
+            here = host.cluster != "" and not host.dropped
+            # A process that has begun again gives all hosts time to come back.
+            counts = here and host.name != self.forest.source and process == self.forest.process
+            return self.forest.lose(host.cluster, host.name) if counts else []
 
-            await self._turns.put(event)
+        await self._turns.put(event)
 
     async def _work(self) -> None:
         """Carries out what happened, in order."""
