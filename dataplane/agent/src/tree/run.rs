@@ -172,6 +172,11 @@ pub fn receiver(
             leave(&mut host)?;
             return Err(host.interrupted());
         }
+        // Its reader was cut off; until now it passed the stream on.
+        if let Some(at) = host.node.failed().filter(|_| host.node.is_complete()) {
+            leave(&mut host)?;
+            return Err(broken(at));
+        }
         if host.ended && !host.node.has_all() && host.node.parent().is_none() {
             let cure = "ask whoever sends to send it again";
             return Err(AgentError::new(

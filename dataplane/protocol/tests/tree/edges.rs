@@ -337,6 +337,14 @@ fn a_reader_that_takes_nothing_is_cut_off_and_those_below_go_on() {
     assert!(got > 50_000, "{got}");
     assert_eq!((node.failed(), node.read(Nanos::ZERO, 10)), (Some(0), Some(Read::Broken { at: 0 })));
     assert_eq!(node.parent(), Some(HostId(0)));
+    let end = Nanos::from_millis(100 * 200);
+    say(&mut node, end, conn, &Frame::End { length: sent });
+    assert!(!node.is_complete(), "who is below has not all");
+    let frames = hear(&mut node, end, child);
+    assert_eq!(frames.last(), Some(&Frame::End { length: sent }));
+    say(&mut node, end, child, &Frame::Taken { taken: sent, needed: sent });
+    say(&mut node, end, child, &Frame::Complete);
+    assert!(node.is_complete());
 }
 
 /// What one needs is told at once when it is much, and otherwise soon; and a child that moved is not waited for.
