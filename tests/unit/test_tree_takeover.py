@@ -17,7 +17,7 @@ from groupflow.tree import shares
 from groupflow.tree.forest import Forest
 from groupflow.tree.service import Dispatch
 from tests.unit.test_tree_dispatch import OPTIONS, Host, grove, names, running, settled, until
-from tests.unit.test_tree_processes import APART, PREFIX, Mortal, lab
+from tests.unit.test_tree_processes import APART, PREFIX, Lab, Mortal, Process, lab
 
 ORPHAN = f"{PREFIX}owners/ffff"
 BRIEF = replace(OPTIONS, threshold_ms=0, max_members=1, lease=0.1)
@@ -339,23 +339,43 @@ async def test_hosts_of_a_superseded_process_are_told_that_the_tree_has_ended() 
         assert "superseded" in still.events or "ended" in still.events
 
 
+async def one_who_does_not_reach_its_process(subject: Lab) -> tuple[Process, Host, dict[str, Any]]:
+    """A process, a host that is welcome there and says that it does not reach the one that runs its cluster,
+    and what it says when it comes back."""
+    await subject.grow(3)
+    owners, processes = await subject.stored("owners"), await subject.stored("processes")
+    here = subject.processes[0]
+    mine = here.service.forest.process
+    lost = next(host for host in subject.hosts[1:] if owners[host.cluster] != mine)
+    guest = Host(int(lost.name, 16))
+    guest.lost = [json.loads(processes[owners[lost.cluster]])["address"]]
+    assert "welcome" in await guest.connect(here.service.port)
+    guest.cluster = lost.cluster
+    return here, guest, {"order": lost.order, "attached": True}
+
+
 async def test_who_leaves_while_it_waits_for_another_process_ends_none() -> None:
     async with lab(2) as subject:
-        await subject.grow(3)
-        owners, processes = await subject.stored("owners"), await subject.stored("processes")
-        here = subject.processes[0]
-        mine = here.service.forest.process
-        waits = next(host for host in subject.hosts[1:] if owners[host.cluster] != mine)
-        guest = Host(int(waits.name, 16))
-        guest.lost = [json.loads(processes[owners[waits.cluster]])["address"]]
-        assert "welcome" in await guest.connect(here.service.port)
-        guest.cluster = waits.cluster
+        here, guest, back = await one_who_does_not_reach_its_process(subject)
         gone = here.events.count("gone")
         here.store.awake.clear()
-        guest.say("back", {"order": waits.order, "attached": True})
+        guest.say("back", back)
         guest.writer.close()
         # That it is gone is known before what it said is carried out.
         await until(lambda: here.events.count("gone") > gone)
         here.store.awake.set()
         await subject.host()
         await until(subject.attached)
+
+
+async def test_who_does_not_reach_a_process_that_lives_is_sent_there_again() -> None:
+    """Another may have begun in its place."""
+    async with lab(2, replace(APART, lease=8)) as subject:
+        _, guest, back = await one_who_does_not_reach_its_process(subject)
+        guest.say("back", back)
+        # It would wait for twice the lease for who goes on for one that is dead.
+        async with asyncio.timeout(10):
+            while "elsewhere" not in (line := await guest.next()):
+                assert "closed" not in line
+        assert line["elsewhere"]["at"] in guest.lost
+        guest.writer.close()

@@ -60,12 +60,12 @@ class Connection:
     held: list[Line] = field(default_factory=list[Line])
     """what it said for one of those, until another goes on for that"""
     waits_until: float = 0.0
+    greeted: float = 0.0
+    """when it had said who it is"""
     welcome: bool = False
     """it was told that it is; the first that it hears"""
     root: str = ""
     """of the tree, as it was told then"""
-    addresses: list[str] = field(default_factory=list[str])
-    """where processes are, as it was told last"""
     over: bool = False
     dropped: bool = False
     """it is not gone: it comes back, here or to another process"""

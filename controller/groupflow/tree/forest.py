@@ -127,6 +127,10 @@ class Forest:
         process = self._shares.processes.get(owner)
         return (owner, process.address) if process and owner != self._shares.me else None
 
+    def heard_of(self, process: str) -> float:
+        """When it was seen last that it lives; seconds, as time.monotonic."""
+        return self._shares.heard_of(process)
+
     def processes_at(self, addresses: list[str]) -> frozenset[str]:
         """Which processes are at one of those, as hosts see it, by name."""
         places = {(address, port) for address, _, port in (text.rpartition(":") for text in addresses)}

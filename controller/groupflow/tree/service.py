@@ -5,8 +5,8 @@ A line is a JSON object. The first of a host is
 it is in, if it is in one, and the last are processes that it did not reach. As soon as there is a source it
 is answered `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`; the last
 are the addresses of all processes of the service. Every `alive_ms` it is told `{"alive": true}`, so that it
-does not wait for a process that has stopped; with `"dispatchers"` again when other processes have come or
-gone since. Then both say
+does not wait for a process that has stopped; when processes have come or gone
+`{"dispatchers": [IP:PORT, …]}`. Then both say
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/protocol/src/tree/message.rs). `joins` is how often the host has joined a cluster: what it is told
 after another number counts no more. Who is to speak to another process is told
@@ -63,6 +63,8 @@ class Dispatch:
         self._open: set[Connection] = set()
         self._turns = Turns()
         self._answers = Answers(options, lambda: self.forest)
+        self._addresses: list[str] = []
+        """of all processes, as hosts were told last"""
         self._begun = asyncio.Event()
         self._without_source: float | None = None
         """since when the root's dispatcher is here, and the source not"""
@@ -193,6 +195,7 @@ class Dispatch:
         elif hello["source"] and (source := await self._begin(join)) != name:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
+            host.greeted = time.monotonic()
             host.name, host.lost = name, self.forest.processes_at([str(at) for at in hello.get("lost", [])])
             former = self._hosts.pop(name, None)
             if former is not None:
@@ -228,7 +231,6 @@ class Dispatch:
 
     def _welcome(self, host: Connection) -> None:
         forest = self.forest
-        host.addresses = forest.addresses
         shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
         host.say(
             {
@@ -236,7 +238,7 @@ class Dispatch:
                     "root": forest.root,
                     "identity": shared,
                     "alive_ms": round(self._sign_every * 1000),
-                    "dispatchers": host.addresses,
+                    "dispatchers": forest.addresses,
                 }
             }
         )
@@ -259,7 +261,7 @@ class Dispatch:
         if elsewhere is not None:
             host.cluster = ""
             process, address = elsewhere
-            if process in host.lost and self._may_wait(host):
+            if process in host.lost and self._may_wait(host, process):
                 if len(host.held) < _HELD and not line.only_alive:
                     host.held.append(line)
             else:
@@ -273,11 +275,13 @@ class Dispatch:
             host.refuse("bad_message", f"a line makes no sense: {error}")
         return told
 
-    def _may_wait(self, host: Connection) -> bool:
-        """A host comes from a process that is dead, as it seems. It waits here for who goes on for that."""
-        now = time.monotonic()
-        host.waits_until = host.waits_until or now + min(2 * self.options.lease, _MOST_HELD)
-        return now < host.waits_until
+    def _may_wait(self, host: Connection, process: str) -> bool:
+        """A host comes from a process that is dead, as it seems. It waits for who goes on for that; unless
+        that is heard of later: it lives, or another has begun in its place."""
+        now, lease = time.monotonic(), self.options.lease
+        host.waits_until = host.waits_until or now + min(2 * lease, _MOST_HELD)
+        lives = self.forest.heard_of(process) > host.greeted + min(lease / 4, 1.0)
+        return now < host.waits_until and not lives
 
     async def _hear_held(self) -> Told:
         told: Told = []
@@ -359,6 +363,7 @@ class Dispatch:
         for host, line in lines:
             host.say(line)
         self._tell_source()
+        self._tell_addresses()
         if self.forest.has_ended:
             await self.forest.clear()
         if self.forest.over:
@@ -402,11 +407,16 @@ class Dispatch:
             await asyncio.sleep(self._sign_every)
             self._missed |= self._signs_missed()
             self._signed = time.monotonic()
-            addresses = self.forest.addresses
             for host in tuple(self._hosts.values()):
-                news = host.welcome and host.addresses != addresses
-                host.say({"alive": True, "dispatchers": addresses} if news else {"alive": True})
-                host.addresses = addresses if news else host.addresses
+                host.say({"alive": True})
+
+    def _tell_addresses(self) -> None:
+        """Where processes are, when that has changed: all that hosts know may be replaced before this is."""
+        addresses, before = self.forest.addresses, self._addresses
+        self._addresses = addresses
+        for host in tuple(self._hosts.values()) if addresses != before else ():
+            if host.welcome:
+                host.say({"dispatchers": addresses})
 
     def _watch_source(self) -> Told:
         """A source that does not come back in time is gone."""

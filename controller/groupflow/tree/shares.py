@@ -133,6 +133,10 @@ class Shares:
             case _:
                 raise ValueError(f"stored: {key}: this version knows no such key")
 
+    def heard_of(self, process: str) -> float:
+        """When it was seen last that it had said something; seconds, as time.monotonic."""
+        return self._told[process][1] if process in self._told else 0.0
+
     @property
     def dead(self) -> set[str]:
         """Processes of which nothing is heard any more, or that were where this one is now."""

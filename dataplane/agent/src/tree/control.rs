@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::dial::Dial;
 use super::edge;
+use super::known::Known;
 use crate::error::AgentError;
 use crate::gather::came::Came;
 use crate::gather::channel::Channel;
@@ -25,29 +26,22 @@ const LINE: usize = 1 << 20;
 const WAITING: usize = 1 << 20;
 /// Between attempts, the first and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-/// Who says nothing for so long after a connection was begun is not there; they say so every second at least.
+/// Who says nothing for so long after a connection was begun is not there, at most; they say so every second at least.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
+/// Times as long as the last took to answer.
+const FIRST_SIGN_FACTOR: u32 = 4;
 /// Before it goes again where it was sent just now.
 const AGAIN: Duration = Duration::from_millis(200);
-/// Addresses that dispatchers tell, at most.
-const ADDRESSES: usize = 64;
 /// A connection on which nothing that was sent is acknowledged.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// A connection, or the next attempt.
 pub struct Control {
-    /// Where they were said to be when it began.
-    first: Vec<SocketAddrV4>,
-    /// Those, and where they say that they are.
-    to: Vec<SocketAddrV4>,
-    /// Which of them is tried.
-    at: usize,
+    known: Known,
     /// Those that were lost or not reached since the last welcome.
     failed: Vec<SocketAddrV4>,
     /// Where it was sent last, when, and since when again and again without a welcome there.
     sent: Option<(SocketAddrV4, Instant, Instant)>,
-    /// The address that it reached last.
-    reached: Option<Ipv4Addr>,
     /// They knew it, some time.
     welcome: bool,
     trust: Option<Trust>,
@@ -57,6 +51,10 @@ pub struct Control {
     /// When they were heard last, and for how long at most they say nothing, if they said so.
     heard: Instant,
     silence: Option<Duration>,
+    /// When the connection was begun, how long it took until they answered, and for how long the next one is waited for.
+    begun: Instant,
+    took: Duration,
+    first_sign: Duration,
     /// Since when there is none.
     lost: Instant,
     next: Instant,
@@ -87,15 +85,11 @@ pub enum Said {
 impl Control {
     /// To dispatchers that are at one of these; without `trust`, nothing is encrypted.
     pub fn new(to: &[SocketAddrV4], trust: Option<Trust>, patience: Duration, now: Instant) -> Control {
-        let (first, to, trouble) = (to.to_vec(), to.to_vec(), "no answer".to_owned());
-        let pause = PAUSE.0;
+        let (pause, trouble) = (PAUSE.0, "no answer".to_owned());
         Control {
-            first,
-            to,
-            at: 0,
+            known: Known::new(to, patience),
             failed: Vec::new(),
             sent: None,
-            reached: None,
             welcome: false,
             trust,
             patience,
@@ -103,6 +97,9 @@ impl Control {
             open: None,
             heard: now,
             silence: None,
+            begun: now,
+            took: FIRST_SIGN,
+            first_sign: FIRST_SIGN,
             lost: now,
             next: now,
             pause,
@@ -110,17 +107,9 @@ impl Control {
         }
     }
 
-    /// They say that they are there, at the IP address that they were reached at where they say none.
-    pub fn know(&mut self, told: &[SocketAddrV4]) {
-        let now_at = self.to.get(self.at).copied();
-        let told: Vec<_> = told.iter().take(ADDRESSES).map(|&address| self.reached(address)).collect();
-        self.to.clone_from(&self.first);
-        for address in told.into_iter().chain(now_at) {
-            if !self.to.contains(&address) {
-                self.to.push(address);
-            }
-        }
-        self.at = self.to.iter().position(|&address| Some(address) == now_at).unwrap_or(0);
+    /// They say where they are.
+    pub fn know(&mut self, now: Instant, told: &[SocketAddrV4]) {
+        self.known.know(now, told);
     }
 
     /// Who is to be asked is there. An error: it was sent there for too long, and did not reach anybody.
@@ -130,12 +119,8 @@ impl Control {
         poller: &mut Poller<T>,
         address: SocketAddrV4,
     ) -> Result<(), AgentError> {
-        let address = self.reached(address);
         self.lose(poller);
-        self.at = self.to.iter().position(|&known| known == address).unwrap_or_else(|| {
-            self.to.push(address);
-            self.to.len() - 1
-        });
+        let address = self.known.go_to(now, address);
         // Should nobody be there, it comes back, and is sent there again: not all the time.
         let before = self.sent.filter(|&(to, then, _)| to == address && now < then + self.patience);
         let since = before.map_or(now, |(.., since)| since);
@@ -157,15 +142,8 @@ impl Control {
         self.next = now + PAUSE.1;
     }
 
-    fn reached(&self, address: SocketAddrV4) -> SocketAddrV4 {
-        match self.reached {
-            Some(ip) if address.ip().is_unspecified() => SocketAddrV4::new(ip, address.port()),
-            _ => address,
-        }
-    }
-
     fn gone(&self) -> AgentError {
-        let tried: Vec<String> = self.to.iter().map(SocketAddrV4::to_string).collect();
+        let tried: Vec<String> = self.known.all().iter().map(SocketAddrV4::to_string).collect();
         let (tried, seconds) = (tried.join(", "), self.patience.as_secs());
         let cause = format!("no dispatchers at {tried} for {seconds} s: {}", self.trouble);
         AgentError::new("dispatchers_gone", cause, "check --to, and that groupflow tree serve runs")
@@ -189,9 +167,12 @@ impl Control {
         self.open.is_some() || self.dial.is_some()
     }
 
-    /// From now on they are there only as long as they say so, at least this often.
+    /// From now on they are there only as long as they say so, at least this often. Others, too: one that stands still, and
+    /// takes connections as long as its kernel does, is not to cost the time after which they give up a host.
     pub fn expect_signs(&mut self, silence: Option<Duration>) {
         self.silence = silence;
+        let soon = silence.map_or(FIRST_SIGN, |silence| (silence / 2).max(FIRST_SIGN_FACTOR * self.took));
+        self.first_sign = soon.min(FIRST_SIGN);
     }
 
     /// When [`Control::keep`] has something to do.
@@ -215,6 +196,8 @@ impl Control {
         }
         if self.is_open() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
             self.trouble = "they are silent".to_owned();
+            // They may be slow, because many come at once.
+            self.first_sign = (2 * self.first_sign).min(FIRST_SIGN);
             self.lose(poller);
             self.try_another();
         }
@@ -241,8 +224,8 @@ impl Control {
     pub fn is_welcome(&mut self) {
         self.failed.clear();
         self.welcome = true;
-        let at = self.to.get(self.at);
-        self.sent = self.sent.filter(|(to, ..)| Some(to) != at);
+        let at = self.known.at();
+        self.sent = self.sent.filter(|&(to, ..)| Some(to) != at);
     }
 
     /// It is served where it is.
@@ -251,16 +234,14 @@ impl Control {
     }
 
     fn try_another(&mut self) {
-        let at = self.to.get(self.at).filter(|at| !self.failed.contains(at));
-        self.failed.extend(at.copied());
-        self.at = (self.at + 1) % self.to.len().max(1);
+        self.failed.extend(self.known.at().filter(|at| !self.failed.contains(at)));
+        self.known.try_another();
     }
 
     fn connect<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
-        let to = self.to.get(self.at).copied().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        self.reached = Some(*to.ip());
+        let to = self.known.reach().ok_or(io::ErrorKind::AddrNotAvailable)?;
         self.dial = Some(Dial::begin(now, to, SILENCE, poller, target)?);
-        (self.heard, self.silence) = (now, Some(FIRST_SIGN));
+        (self.begun, self.heard, self.silence) = (now, now, Some(self.first_sign));
         Ok(())
     }
 
@@ -301,6 +282,9 @@ impl Control {
         match self.converse(now, poller, &mut said) {
             Ok(()) => {
                 if said.iter().any(|said| matches!(said, Said::Line(_))) {
+                    if self.heard == self.begun {
+                        self.took = now - self.begun;
+                    }
                     (self.pause, self.heard) = (PAUSE.0, now);
                 }
                 // Somebody may accept connections there, and say nothing, or that it is of no use.
@@ -310,10 +294,9 @@ impl Control {
                 }
             }
             Err(error) => {
-                let to = self.to.get(self.at);
+                let to = self.known.at();
                 // Somebody else may be at an address that they told, by now.
-                if let Some(error) = to.and_then(|&to| trust::hopeless(&error, to)).filter(|_| !self.welcome)
-                {
+                if let Some(error) = to.and_then(|to| trust::hopeless(&error, to)).filter(|_| !self.welcome) {
                     return Err(error);
                 }
                 self.trouble = plain(&error);

@@ -12,6 +12,7 @@
 //! | [`stop`] | what ends a host early: a signal, or a program that lets go of it |
 //! | [`host`] | the loop |
 //! | [`control`] | the connection to the dispatchers: lines of JSON |
+//! | [`known`] | where dispatchers are |
 //! | [`edge`] | a connection to the parent or a child |
 //! | [`dial`] | a connection that is being made |
 //! | [`datagrams`] | edges whose data are datagrams: the socket, seals |
@@ -26,6 +27,7 @@ pub mod datagrams;
 pub mod dial;
 pub mod edge;
 pub mod host;
+pub mod known;
 pub mod pipes;
 pub mod probes;
 pub mod router;

@@ -71,6 +71,47 @@ fn who_accepts_and_says_nothing_is_given_up_and_another_is_tried() {
     assert_eq!(line.control.failed(), [first]);
 }
 
+/// As often as they say that they are there; and longer each time, if nobody does.
+#[test]
+fn who_was_told_of_signs_waits_less_long_for_the_first() {
+    let ((silent, first), (other, second)) = (listener(), listener());
+    let mut line = Line::to(&[first, second]);
+    let mut open = line.reach(&silent);
+    line.now += Duration::from_millis(10);
+    open.write_all(b"{\"welcome\": {}}\n").expect("written");
+    assert!(matches!(line.hear(1)[..], [Said::Line(_)]));
+    line.control.expect_signs(Some(Duration::from_secs(2)));
+    drop(open);
+    assert_eq!(line.hear(1), [Said::Lost]);
+    line.now += Duration::from_millis(50);
+    let mut waits = Vec::new();
+    for listener in [&other, &silent, &other, &silent] {
+        let _open = line.reach(listener);
+        let begun = line.now;
+        line.now = line.control.deadline().expect("it waits");
+        waits.push((line.now - begun).as_millis());
+        line.now += Duration::from_secs(1);
+    }
+    assert_eq!(waits, [1000, 2000, 4000, 5000]);
+}
+
+/// Over a long way it takes longer until they answer.
+#[test]
+fn who_was_answered_late_waits_longer_for_the_first_sign() {
+    let (here, at) = listener();
+    let mut line = Line::to(&[at]);
+    let mut open = line.reach(&here);
+    line.now += Duration::from_millis(600);
+    open.write_all(b"{\"welcome\": {}}\n").expect("written");
+    assert!(matches!(line.hear(1)[..], [Said::Line(_)]));
+    line.control.expect_signs(Some(Duration::from_secs(2)));
+    drop(open);
+    assert_eq!(line.hear(1), [Said::Lost]);
+    line.now += Duration::from_millis(50);
+    let _open = line.reach(&here);
+    assert_eq!(line.control.deadline(), Some(line.now + Duration::from_millis(2400)));
+}
+
 /// Somebody may accept connections there who is none of them.
 #[test]
 fn dispatchers_that_are_never_heard_are_gone_in_the_end() {

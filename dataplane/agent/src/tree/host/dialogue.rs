@@ -115,8 +115,8 @@ impl Host<'_> {
             return Ok(false);
         }
         if let Some(dispatchers) = line.get("dispatchers") {
-            // Processes have come or gone: those that it knew may all be replaced before this one is.
-            self.control.know(&addresses(dispatchers));
+            // Processes have come or gone: all that it knew may be replaced before this one is.
+            self.control.know(self.now, &addresses(dispatchers));
             return Ok(true);
         }
         if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
@@ -148,7 +148,7 @@ impl Host<'_> {
         if !self.args.secure.plain {
             self.shared = Some(Shared::parse(&welcome["identity"])?);
         }
-        self.control.know(&addresses(&welcome["dispatchers"]));
+        self.control.know(self.now, &addresses(&welcome["dispatchers"]));
         self.control.is_welcome();
         self.node.on_dispatchers(self.control.round_trip());
         let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
