@@ -14,7 +14,7 @@ from experiments.common.claims import write_json
 from experiments.edges import measure
 from experiments.edges.plan import Outcome, cases
 from experiments.tree.run import ERRORS
-from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.command import FAILURE, OK, failing_with
 from groupflow.cli.experiments import ExperimentOptions
 
 
@@ -24,15 +24,13 @@ def run(options: ExperimentOptions) -> int:
     seconds = 5.0 if options.quick else 12.0
     outcomes: list[Outcome] = []
     options.out.mkdir(parents=True, exist_ok=True)
-    try:
+    with failing_with(*ERRORS):
         for number, case in enumerate(cases(options.quick)):
             folder = options.out / str(number)
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             outcomes.append(measure.run(case, seconds, folder))
             console.print(_line(outcomes[-1]))
-    except* ERRORS as errors:
-        raise CommandError(str(errors.exceptions[0])) from None
     write_json(options.out / "outcomes.json", [asdict(each) for each in outcomes])
     console.print(_table(outcomes))
     if options.json:

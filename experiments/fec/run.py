@@ -14,7 +14,7 @@ from rich.table import Table
 from experiments.common.claims import write_json
 from experiments.fec import latency
 from experiments.fec.plan import Result, cases
-from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.command import FAILURE, OK, failing_with
 from groupflow.cli.experiments import ExperimentOptions
 from groupflow.client.errors import ClientError
 from topologies.controller import ControllerError
@@ -31,14 +31,12 @@ def run(options: ExperimentOptions) -> int:
     seconds = 10.0 if options.quick else 40.0
     console = Console(stderr=options.json)
     results: list[Result] = []
-    try:
+    with failing_with(*ERRORS):
         for number, case in enumerate(cases(options.quick)):
             console.print(f"{case.title}: {seconds:g} s ...")
             folder = options.out / str(number)
             shutil.rmtree(folder, ignore_errors=True)
             results.append(latency.run(case, seconds, folder))
-    except ERRORS as error:
-        raise CommandError(str(error)) from None
     write_json(
         options.out / "summary.json", {"seconds": seconds, "runs": [asdict(result) for result in results]}
     )

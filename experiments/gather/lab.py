@@ -22,6 +22,7 @@ from experiments.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from experiments.sakajiri.outcome import measure
 from experiments.sakajiri.paper import MEGABIT, Method, Run
 from experiments.sakajiri.situations import SITUATIONS
+from groupflow.cli.command import first_of
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import ClientError
 from groupflow.gather.clients import ClientList, Registered
@@ -208,16 +209,8 @@ def main(folder: Path) -> int:
         (folder / OUTCOME).write_bytes(pickle.dumps(outcome))
         code = 0
     except* (LabError, *ERRORS) as errors:
-        (folder / ERROR).write_text(f"{_first(errors)}\n")
+        (folder / ERROR).write_text(f"{first_of(errors)}\n")
     return code
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first, out of nested groups."""
-    first = errors.exceptions[0]
-    if isinstance(first, BaseExceptionGroup):
-        return _first(cast("BaseExceptionGroup[BaseException]", first))
-    return first
 
 
 if __name__ == "__main__":

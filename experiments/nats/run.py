@@ -16,7 +16,7 @@ from experiments.demo.measure import HealthCheck
 from experiments.nats import systems
 from experiments.nats.measure import Outcome, measure
 from experiments.tree.run import ERRORS
-from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.command import FAILURE, OK, failing_with
 from groupflow.cli.experiments import ExperimentOptions
 from topologies import variants
 from topologies.controller import Controller
@@ -36,18 +36,15 @@ def run(options: ExperimentOptions) -> int:
     lagging: list[str] = []
     runs, seconds, rates = (1, 6.0, RATES_BPS[:1]) if options.quick else (3, 30.0, RATES_BPS)
     options.out.mkdir(parents=True, exist_ok=True)
-    try:
-        with running(variants.named("fan"), options.out / "logs") as network:
-            Controller(network, options.out / "logs").start()
-            for rate in rates:
-                for _ in range(runs):
-                    for name in SYSTEMS:
-                        health = HealthCheck(network)
-                        outcomes.append(asyncio.run(one(network, name, rate, seconds)))
-                        console.print(_line(outcomes[-1]))
-                        lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
-    except* ERRORS as errors:
-        raise CommandError(str(errors.exceptions[0])) from None
+    with failing_with(*ERRORS), running(variants.named("fan"), options.out / "logs") as network:
+        Controller(network, options.out / "logs").start()
+        for rate in rates:
+            for _ in range(runs):
+                for name in SYSTEMS:
+                    health = HealthCheck(network)
+                    outcomes.append(asyncio.run(one(network, name, rate, seconds)))
+                    console.print(_line(outcomes[-1]))
+                    lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
     write_json(options.out / "outcomes.json", [asdict(each) for each in outcomes])
     console.print(_table(outcomes))
     if options.json:

@@ -18,7 +18,7 @@ from experiments.tree import repair
 from experiments.tree.repair import LIMIT_S, Death, Repair
 from experiments.tree.service import RunError
 from experiments.tree.stream import StreamError
-from groupflow.cli.command import FAILURE, OK, CommandError
+from groupflow.cli.command import FAILURE, OK, failing_with
 from groupflow.cli.experiments import ExperimentOptions
 from groupflow.client.errors import ClientError
 from topologies import variants
@@ -61,20 +61,17 @@ def run(options: ExperimentOptions) -> int:
     repairs: list[Repair] = []
     lagging: list[str] = []
     options.out.mkdir(parents=True, exist_ok=True)
-    try:
-        with running(variants.named("star"), options.out / "logs") as network:
-            Controller(network, options.out / "logs").start()
-            for number in range(RUNS[options.quick]):
-                for name, (plain, death) in KINDS.items():
-                    health = HealthCheck(network)
-                    kills = HEADS if death == "head" else KILLS
-                    found = asyncio.run(repair.measure(network, kills, plain=plain, death=death))
-                    repairs += found
-                    shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
-                    console.print(f"run {number + 1}, {name}: {shown}")
-                    lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
-    except ERRORS as error:
-        raise CommandError(str(error)) from None
+    with failing_with(*ERRORS), running(variants.named("star"), options.out / "logs") as network:
+        Controller(network, options.out / "logs").start()
+        for number in range(RUNS[options.quick]):
+            for name, (plain, death) in KINDS.items():
+                health = HealthCheck(network)
+                kills = HEADS if death == "head" else KILLS
+                found = asyncio.run(repair.measure(network, kills, plain=plain, death=death))
+                repairs += found
+                shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
+                console.print(f"run {number + 1}, {name}: {shown}")
+                lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
     write_json(options.out / "repairs.json", [asdict(each) for each in repairs])
     report(repairs, console, as_json=options.json)
     for line in lagging:

@@ -5,8 +5,9 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import sys
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,11 @@ class Served:
     address: str
     pin: str
 
-    async def start(self, store: Path) -> "Served":
+    async def start(self, store: Path, *, stderr: int | None = None) -> "Served":
         more = ("--listen", "127.0.0.1:0", "--store", str(store), "--max-members", "1", "--lease-ms", "500")
         more += ("--patience-ms", "1500")
         pipe = asyncio.subprocess.PIPE
-        self.process = await asyncio.create_subprocess_exec(*SERVE, *more, stdout=pipe)
+        self.process = await asyncio.create_subprocess_exec(*SERVE, *more, stdout=pipe, stderr=stderr)
         assert self.process.stdout
         async with asyncio.timeout(30):
             ready: dict[str, Any] = json.loads(await self.process.stdout.readline())
@@ -124,3 +125,19 @@ async def test_a_process_that_dies_costs_no_byte_and_then_a_parent_does_not(
             await asyncio.wait_for(agent.finish(), 60)
         copies = complete_files(tmp_path)
         assert len(copies) == 4 and all(contents(copy) == data for copy in copies)
+
+
+async def test_a_store_that_stays_locked_ends_the_process_with_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "tree.sqlite"
+    with (tmp_path / "errors").open("w+b") as errors:
+        served = await Served().start(path, stderr=errors.fileno())
+        # As a process that is frozen while it writes.
+        with closing(sqlite3.connect(path, isolation_level=None)) as frozen:
+            frozen.execute("BEGIN IMMEDIATE")
+            async with asyncio.timeout(30):
+                code = await served.process.wait()
+        errors.seek(0)
+        said = errors.read().decode().splitlines()
+    assert code == 1
+    cure = "end the process that holds it and stands still"
+    assert said == [f"groupflow: {path}: database is locked; {cure}"]

@@ -1,8 +1,9 @@
 """What every subcommand shares: exit codes, the error of one line, the parser."""
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Never, TypeAlias
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
 OK = 0
 FAILURE = 1
@@ -28,6 +29,30 @@ class CommandError(Exception):
     def __init__(self, message: str, code: int = FAILURE) -> None:
         super().__init__(message)
         self.code = code
+
+
+@contextmanager
+def failing_with(
+    *kinds: type[Exception], code: int | Callable[[Exception], int] = FAILURE
+) -> Generator[None]:
+    """What goes wrong within in one of these ways, in tasks too, is a CommandError of that code.
+
+    (`except*` does not do: what is raised in it leaves it in a group.)
+    """
+    try:
+        yield
+    except Exception as error:
+        known, others = ExceptionGroup("", [error]).split(kinds)
+        if known is None or others is not None:
+            raise
+        cause = first_of(known)
+        raise CommandError(str(cause), code(cause) if callable(code) else code) from None
+
+
+def first_of(errors: ExceptionGroup[Exception]) -> Exception:
+    """What went wrong first, out of nested groups."""
+    first = errors.exceptions[0]
+    return first_of(cast("ExceptionGroup[Exception]", first)) if isinstance(first, ExceptionGroup) else first
 
 
 class Parser(argparse.ArgumentParser):

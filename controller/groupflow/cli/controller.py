@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command, failing_with
 
 if TYPE_CHECKING:
     from groupflow.split.service import SplitOptions
@@ -103,10 +103,8 @@ def run_controller(args: argparse.Namespace) -> int:
     logging.basicConfig(
         level=args.log_level.upper(), format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"
     )
-    try:
+    with failing_with(TopologyError, ProgramError, StoreError, ApiError, SplitError):
         asyncio.run(_serve(args))
-    except* (TopologyError, ProgramError, StoreError, ApiError, SplitError) as errors:
-        raise CommandError(str(_first(errors))) from None
     return OK
 
 
@@ -192,9 +190,3 @@ def _address(text: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) > 65535:
         raise CommandError(f"--api {text!r} is no address; write HOST:PORT like 127.0.0.1:9580")
     return host, int(port)
-
-
-def _first(errors: BaseException) -> BaseException:
-    if isinstance(errors, BaseExceptionGroup):
-        return _first(cast(BaseExceptionGroup[BaseException], errors).exceptions[0])
-    return errors

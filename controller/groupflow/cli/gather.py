@@ -19,6 +19,7 @@ from groupflow.cli.command import (
     Parser,
     Subparsers,
     add_command,
+    failing_with,
     of_agent,
 )
 
@@ -112,16 +113,14 @@ def run_serve(args: argparse.Namespace) -> int:
     if args.policy not in POLICIES:
         raise CommandError(f"--policy {args.policy}: there are {', '.join(POLICIES)}", USAGE)
     logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
-    try:
+
+    def code(error: Exception) -> int:
+        if isinstance(error, AgentError):
+            return of_agent(error.exit_code)
+        return REFUSED if isinstance(error, ClientListError) else FAILURE
+
+    with failing_with(ClientListError, ApiError, ClientError, code=code):
         asyncio.run(_serve(args))
-    except* ClientListError as errors:
-        raise CommandError(str(errors.exceptions[0]), REFUSED) from None
-    except* AgentError as errors:
-        error = errors.exceptions[0]
-        code = of_agent(error.exit_code) if isinstance(error, AgentError) else FAILURE
-        raise CommandError(str(error), code) from None
-    except* (ApiError, ClientError) as errors:
-        raise CommandError(str(errors.exceptions[0])) from None
     return OK
 
 

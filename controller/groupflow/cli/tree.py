@@ -13,7 +13,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers, add_command
+from groupflow.cli.command import (
+    OK,
+    REFUSED,
+    USAGE,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    failing_with,
+)
 from groupflow.cli.tcp import size
 
 if TYPE_CHECKING:
@@ -247,12 +256,8 @@ def run_serve(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error), USAGE) from None
     logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
-    try:
+    with failing_with(TreeError, StoreError), failing_with(ValueError, code=REFUSED):
         asyncio.run(_serve(options, args.store, json_lines=args.json))
-    except* (TreeError, StoreError) as errors:
-        raise CommandError(str(errors.exceptions[0])) from None
-    except* ValueError as errors:
-        raise CommandError(str(errors.exceptions[0]), REFUSED) from None
     return OK
 
 

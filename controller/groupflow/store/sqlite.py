@@ -107,7 +107,7 @@ class SqliteStore:
         try:
             return cast(_Result, await done)
         except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: {error}; see that the disk has room") from None
+            raise StoreError(f"{self._path}: {error}; {_cure(error)}") from None
 
     def _run(self) -> None:
         """The thread. Nothing else touches the database."""
@@ -151,6 +151,11 @@ class SqliteStore:
         """Wakes, once, all who wait."""
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(_resolve, done)
+
+
+def _cure(error: sqlite3.Error) -> str:
+    locked = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+    return "end the process that holds it and stands still" if locked else "see that the disk has room"
 
 
 def _resolve(done: list[_Done]) -> None:
