@@ -16,7 +16,12 @@ OUT ?= out/demo
 demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POLICY) --switch $(SWITCH) --out $(OUT) \
 	$(if $(FILE),--file "$(FILE)") $(if $(RATE),--rate $(RATE)) $(if $(DELAY),--delay $(DELAY))
 
-.PHONY: help setup demo test test-rust test-unit test-network lint sanitize p4 p4-check bench placement validate clean
+# What `make soak` may vary.
+SEEDS ?= 1 2
+soaks = "tree --edges stream" "tree --edges group" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
+DURATION ?= 60
+
+.PHONY: help setup demo test test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +65,11 @@ p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 
 p4-check:  ## fail when p4src/build is older than the sources
 	python3 scripts/p4_artefacts.py check
+
+soak: setup  ## random faults on real processes of a tree and a cache bone, some ten minutes: SEEDS="1 2" DURATION=60
+	@for seed in $(SEEDS); do for soak in $(soaks); do \
+		$(PYTHON) -m tests.soak.$$soak --seed $$seed --seconds $(DURATION) || exit 1; \
+	done; done
 
 bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, session agents, tuning rounds, gathering, a clustered tree
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-pipeline --example throughput
