@@ -78,10 +78,12 @@ class Connection:
         return str(self.writer.get_extra_info("peername")[0])
 
     def say(self, line: dict[str, Any]) -> None:
+        if self.writer.is_closing():  # with TLS it may have no buffer any more
+            return
         if self.writer.transport.get_write_buffer_size() > _UNREAD:
             log.warning("host=%s reads nothing: it is let go", self.name)
             self.writer.transport.abort()
-        elif not self.writer.is_closing():
+        else:
             self.writer.write(json.dumps(line).encode() + b"\n")
 
     def refuse(self, code: str, text: str) -> None:

@@ -1,0 +1,33 @@
+"""A host's connection to the dispatchers."""
+
+import asyncio
+import ssl
+
+import pytest
+
+from groupflow.tree.connection import Connection, address_of, listen
+from groupflow.tree.identity import Identity
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+async def test_who_is_let_go_is_told_nothing_more(encrypted: bool) -> None:
+    accepted: asyncio.Future[Connection] = asyncio.get_running_loop().create_future()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(Connection(reader, writer))
+
+    server = await listen(("127.0.0.1", 0), accept, Identity.make().context() if encrypted else None)
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection(*address_of(server), ssl=trusting if encrypted else None)
+    connection = await accepted
+    connection.say({"alive": True})
+    assert await reader.readline() == b'{"alive": true}\n'
+    connection.writer.transport.abort()
+    connection.say({"alive": True})
+    connection.writer.close()  # as who serves it does in the end
+    connection.say({"alive": True})
+    connection.refuse("ended", "the source has left")
+    assert await reader.read() == b""
+    writer.close()
+    server.close()
