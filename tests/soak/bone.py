@@ -37,6 +37,7 @@ RATE = 20_000_000
 """bit/s"""
 PAUSE_S = (0.2, 4.0)
 BETWEEN_S = (0.05, 0.8)
+SLOW_S = 2.0
 WHOLE_S = 60.0
 """from the last fault until every rim gives out every file"""
 MEMORY_KB = 100_000
@@ -211,7 +212,10 @@ class Soak:
         deadline = time.monotonic() + WHOLE_S
         while wanted and time.monotonic() < deadline:
             for rim, name in sorted(wanted):
+                begun = time.monotonic()
                 answer = await self._client.get(self._rims[rim].url(name))
+                if (took := time.monotonic() - begun) > SLOW_S:
+                    log.info("%s gives %s with %d after %.1f s", rim, name, answer.status_code, took)
                 if answer.headers.get("etag", "").strip('"') == self._versions.now[name]:
                     wanted.discard((rim, name))
                     if fault := self._versions.fault(name, self._versions.now[name], answer.content):

@@ -4,6 +4,7 @@
 //! come together, so its cost follows time, not packets. When nothing flows it sleeps until the
 //! machine's next deadline or the next packet. It never spins.
 
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,10 @@ pub trait Machine {
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), Self::Error>;
     /// The next packet to send.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
+    /// The next packet whose answer is to come to this process, whoever else listens at the socket's port.
+    fn poll_private(&mut self, _now: Nanos) -> Option<Transmit> {
+        None
+    }
     /// When it wants to be asked again.
     fn next_deadline(&self) -> Option<Nanos>;
 }
@@ -106,6 +111,8 @@ pub struct Shell {
     pub clock: Clock,
     /// The socket.
     pub socket: GroupSocket,
+    /// One of its own, where others listen at the first one's port, too.
+    private: Option<GroupSocket>,
     signals: SignalFd,
     busy: bool,
     /// Datagrams that were no group packets of ours.
@@ -122,7 +129,12 @@ impl Shell {
             .thread_block()
             .and_then(|()| SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
             .map_err(|e| AgentError::new("network", format!("cannot take signals: {e}"), "report this"))?;
-        Ok(Shell { clock: Clock::start(), socket, signals, busy: false, refused: 0 })
+        Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false, refused: 0 })
+    }
+
+    /// With a socket for what [`Machine::poll_private`] sends.
+    pub fn with_private(self, private: GroupSocket) -> Shell {
+        Shell { private: Some(private), ..self }
     }
 
     /// Moves packets both ways.
@@ -135,17 +147,19 @@ impl Shell {
 
     fn receive(&mut self, machine: &mut impl Machine) -> Result<usize, AgentError> {
         let mut total = 0;
-        for _ in 0..ROUNDS {
-            let now = self.clock.now();
-            let refused = &mut self.refused;
-            let count = self.socket.receive(|from, bytes| {
-                if machine.handle(now, Datagram { from, bytes }).is_err() {
-                    *refused += 1;
+        for socket in iter::once(&mut self.socket).chain(&mut self.private) {
+            for _ in 0..ROUNDS {
+                let now = self.clock.now();
+                let refused = &mut self.refused;
+                let count = socket.receive(|from, bytes| {
+                    if machine.handle(now, Datagram { from, bytes }).is_err() {
+                        *refused += 1;
+                    }
+                })?;
+                total += count;
+                if count < BATCH {
+                    break;
                 }
-            })?;
-            total += count;
-            if count < BATCH {
-                break;
             }
         }
         Ok(total)
@@ -168,6 +182,12 @@ impl Shell {
                 break;
             }
         }
+        let socket = self.private.as_mut().unwrap_or(&mut self.socket);
+        while let Some(transmit) = machine.poll_private(now) {
+            socket.queue(transmit);
+            total += 1;
+        }
+        socket.flush()?;
         Ok(total)
     }
 
@@ -189,6 +209,7 @@ impl Shell {
             let mut flags = PollFlags::POLLIN;
             flags.set(PollFlags::POLLOUT, self.socket.congested());
             fds.push(PollFd::new(self.socket.as_fd(), flags));
+            fds.extend(self.private.as_ref().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)));
         }
         let application = interest.map(|i| {
             fds.push(PollFd::new(i.fd, i.flags));

@@ -134,6 +134,15 @@ async def test_what_is_no_bytes_of_the_announced_file_is_never_a_whole_answer(tm
         assert not (tmp_path / "b").exists()
 
 
+async def test_each_rim_of_a_host_is_answered_by_the_hub(tmp_path: Path) -> None:
+    async with bench(tmp_path) as (made, client):
+        rims = [await made.rim(f"rim{number}") for number in range(4)]
+        await made.hub()
+        for rim in rims:
+            assert (await client.get(rim.url("none"))).status_code == 404
+            assert (await rim.heard("answered")).text("answer") == "unknown"
+
+
 async def test_a_hub_that_is_silent_or_unknown_is_said_to_be(tmp_path: Path) -> None:
     async with bench(tmp_path) as (made, client):
         alone, deaf = await made.rim("alone"), await made.rim("deaf", hub="127.0.0.1:9", miss_wait=1)

@@ -59,6 +59,13 @@ impl BoneArgs {
             },
         }
     }
+
+    /// Where a rim asks the hub from, and is answered: all rims of a host share the group's port, and of what comes
+    /// to that port for one of them the kernel gives it to any. In a session its socket is its own already.
+    pub fn private_socket(&self) -> Option<SocketConfig> {
+        let multicast = Some(Multicast { listen: None });
+        self.session.is_none().then(|| SocketConfig { port: 0, multicast, ..self.common.socket(false) })
+    }
 }
 
 /// How files are sent.

@@ -291,9 +291,10 @@ impl Machine for Receiver {
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        if let Some(transmit) = self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now)) {
-            return Some(transmit);
-        }
+        self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now))
+    }
+
+    fn poll_private(&mut self, now: Nanos) -> Option<Transmit> {
         let hub = self.hub()?;
         let ask = self.asker.poll_transmit(now, hub);
         self.listen();

@@ -42,6 +42,9 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let socket = GroupSocket::open(&args.bone.rim_socket())?;
     // Signals are this thread's: taken over before there is another one.
     let mut shell = Shell::new(socket)?;
+    if let Some(own) = args.bone.private_socket() {
+        shell = shell.with_private(GroupSocket::open(&own)?);
+    }
     let wake = Wake::new().map_err(|e| system(&e.into()))?;
     let shelf = Arc::new(Shelf::new(store, wake));
     let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(args.miss_wait)));
