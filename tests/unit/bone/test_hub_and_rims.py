@@ -71,6 +71,28 @@ async def test_unicast_goes_to_each_rim_and_leaves_out_who_has_the_file(tmp_path
             await rim.heard("had")
 
 
+async def test_who_wanted_a_file_that_goes_away_before_its_turn_is_told(tmp_path: Path) -> None:
+    async with bench(tmp_path) as (made, client):
+        ports = [free_udp_port(), free_udp_port()]
+        hub_port = free_udp_port()
+        rims = [
+            await made.rim(f"rim{n}", group=f"239.83.84.7:{port}", hub=f"{HERE}:{hub_port}", miss_wait=30)
+            for n, port in enumerate(ports)
+        ]
+        to = tuple(f"{HERE}:{port}" for port in ports)
+        hub = await made.hub(method="unicast", rims=to, port=hub_port, rate=4_000_000)
+        (hub.folder / "first").write_bytes(content(1_000_000))
+        await rims[0].heard("began")
+        (hub.folder / "wanted").write_bytes(content(1000))
+        # The second rim hears nothing of it: it is given up when it is the first one's turn.
+        answer = asyncio.create_task(client.get(rims[1].url("wanted")))
+        await rims[1].heard("answered")
+        (hub.folder / "wanted").unlink()
+        assert (await answer).status_code == 404
+        told = [event.text("answer") for event in rims[1].said("answered") if event.text("file") == "wanted"]
+        assert told == ["queued", "unknown"]
+
+
 async def test_only_what_is_new_or_ordered_is_sent(tmp_path: Path) -> None:
     (tmp_path / "outbox").mkdir()
     (tmp_path / "outbox" / "old").write_bytes(content(1000))

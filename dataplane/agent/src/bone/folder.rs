@@ -100,6 +100,7 @@ pub struct Folder {
     waiting: usize,
     skipped: BTreeSet<OsString>,
     ready: VecDeque<Offer>,
+    unhashed: Vec<FileName>,
     hasher: Sender<ToHash>,
 }
 
@@ -107,7 +108,8 @@ impl Folder {
     /// Not looked at yet. Who receives from `hasher` calls [`Folder::hashed`].
     pub fn new(path: PathBuf, all: bool, hasher: Sender<ToHash>) -> Folder {
         let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, hasher }
+        let unhashed = Vec::new();
+        Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
     }
 
     /// What is in it.
@@ -212,8 +214,24 @@ impl Folder {
                 self.ready.push_back(offer(name, path, file, digest));
                 self.set(name, State::Queued);
             }
-            Err(error) => self.set(name, State::Failed(plain(&error))),
+            Err(error) => {
+                self.set(name, State::Failed(plain(&error)));
+                self.unhashed.push(name.clone());
+            }
         }
+    }
+
+    /// Files that could not be hashed since the last call.
+    pub fn take_unhashed(&mut self) -> Vec<FileName> {
+        std::mem::take(&mut self.unhashed)
+    }
+
+    /// Why a file that could not be read is not sent. None: it has changed, and is sent when it rests.
+    pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
+        let there = fs::symlink_metadata(self.path.join(name.as_str())).ok().filter(|about| about.is_file());
+        let Some(stamp) = there.map(|about| Stamp::of(&about)) else { return Some(Verdict::Unknown) };
+        let same = self.files.get(name).is_some_and(|file| file.stamp == stamp && !file.fresh);
+        same.then_some(Verdict::Unreadable)
     }
 
     /// The next file that can be queued.
@@ -334,6 +352,24 @@ mod tests {
         all.put("old", "was there");
         all.look();
         assert_eq!(all.look(), ["old"]);
+    }
+
+    #[test]
+    fn who_wants_what_cannot_be_read_is_told_why_unless_it_is_sent_yet() {
+        let mut bench = Bench::new("why", false);
+        bench.put("a", "one");
+        bench.look();
+        assert_eq!(bench.folder.want(&name("a")), Verdict::Queued);
+        bench.folder.hashed(&name("a"), Err(io::Error::other("no such luck")));
+        assert_eq!(bench.folder.take_unhashed(), [name("a")]);
+        assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unreadable));
+        bench.put("a", "another one");
+        assert_eq!(bench.folder.why_unsent(&name("a")), None, "it has changed");
+        bench.look_only();
+        assert_eq!(bench.folder.why_unsent(&name("a")), None, "it is sent when it rests");
+        fs::remove_file(bench.path.join("a")).expect("removed");
+        assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unknown));
+        assert!(bench.folder.take_unhashed().is_empty());
     }
 
     #[test]

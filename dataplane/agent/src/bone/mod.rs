@@ -37,3 +37,4 @@ pub mod serve;
 pub mod shelf;
 pub mod store;
 pub mod wake;
+mod wishes;

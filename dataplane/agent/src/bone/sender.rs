@@ -9,7 +9,8 @@ use groupflow_protocol::{Datagram, Dest, Nanos, Transmit};
 
 use super::carrier::Carrier;
 use super::desk::Desk;
-use super::folder::State;
+use super::folder::{Folder, State};
+use super::wishes::Wishes;
 use crate::shell::Machine;
 
 /// What happened.
@@ -34,6 +35,7 @@ pub struct Sender {
     pub carrier: Carrier,
     desk: Arc<Desk>,
     sending: Option<FileName>,
+    wishes: Wishes,
     notes: VecDeque<Note>,
 }
 
@@ -42,7 +44,8 @@ impl Sender {
     pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> Sender {
         let (group, unicast) = (Dest::Host(config.group), config.method == Method::Unicast);
         let hub = Hub::new(config);
-        Sender { hub, group, unicast, carrier, desk, sending: None, notes: VecDeque::new() }
+        let (wishes, notes) = (Wishes::default(), VecDeque::new());
+        Sender { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
     }
 
     /// What happened since the last call.
@@ -71,6 +74,10 @@ impl Sender {
                         Outcome::Unreadable(why) => State::Failed(why.clone()),
                     };
                     folder.set(&report.name, state);
+                    match &report.outcome {
+                        Outcome::Unreadable(_) => self.disappoint(&folder, &report.name),
+                        Outcome::Done | Outcome::Nobody => drop(self.wishes.take(&report.name)),
+                    }
                     self.sending = None;
                     self.notes.push_back(Note::Ended(report));
                 }
@@ -78,9 +85,15 @@ impl Sender {
                 HubEvent::Asked { rim, from, name } => {
                     let verdict = folder.want(&name);
                     self.hub.answer(from, rim, name.clone(), verdict);
+                    if verdict == Verdict::Queued {
+                        self.wishes.add(&name, rim, from);
+                    }
                     self.notes.push_back(Note::Asked(rim, name, verdict));
                 }
             }
+        }
+        for name in folder.take_unhashed() {
+            self.disappoint(&folder, &name);
         }
         while let Some(offer) = folder.next_ready() {
             // The folder lets fewer wait than the machine takes.
@@ -98,6 +111,15 @@ impl Sender {
                 folder.set(name, State::Sending);
                 self.notes.push_back(Note::Began(name.clone()));
             }
+        }
+    }
+
+    /// Tells those that wanted a file that it does not come, if that is so. Rims that heard that it was given up
+    /// know; not those to which nothing of it was sent.
+    fn disappoint(&mut self, folder: &Folder, name: &FileName) {
+        let Some(verdict) = folder.why_unsent(name) else { return };
+        for (rim, from) in self.wishes.take(name) {
+            self.hub.answer(from, rim, name.clone(), verdict);
         }
     }
 }
