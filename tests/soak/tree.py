@@ -13,6 +13,7 @@ import asyncio
 import logging
 import random
 import secrets
+import shutil
 import signal
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from typing import Any
 
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import AgentError
+from groupflow.client.events import Event
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from tests.soak import stream
 from tests.soak.dispatchers import Dispatchers
@@ -107,12 +109,14 @@ class Soak:
         for _ in range(3):
             await self._serve()
         options = TreeSendOptions(name="source", members=4, **self._common())
-        source = await self._stack.enter_async_context(AgentProcess(options, piped_input=True))
+        source = await self._agent(options, piped_input=True)
         await asyncio.gather(*(self._join(from_start=True) for _ in range(self._hosts // 2)))
         self._end = time.monotonic() + self._seconds
         feed = asyncio.create_task(stream.write(source.data_in, seconds=self._seconds, rate=RATE))
         while not feed.done():
             await asyncio.sleep(self._random.uniform(*BETWEEN_S))
+            if source.returncode is not None and time.monotonic() < self._end:
+                raise RuntimeError(f"the source has ended: {source.latest.get('error')}")
             if feed.done():
                 break
             self._watch()
@@ -148,8 +152,21 @@ class Soak:
         name = f"host{self._number()}"
         output, start = self._folder / f"{name}.bin", "start" if from_start else "now"
         options = TreeRecvOptions(name=name, output=output, start=start, **self._common())
-        agent = await self._stack.enter_async_context(AgentProcess(options))
-        self.members.append(Member(agent, output, from_start))
+        self.members.append(Member(await self._agent(options), output, from_start))
+
+    async def _agent(
+        self, options: TreeSendOptions | TreeRecvOptions, *, piped_input: bool = False
+    ) -> AgentProcess:
+        """With a file of its events."""
+        events = self._stack.enter_context((self._folder / f"{options.name}.log").open("w", buffering=1))
+
+        def write(event: Event) -> None:
+            if event.name != "progress":
+                print(f"{event.time:.3f} {event.name} {dict(event.fields)}", file=events)
+
+        return await self._stack.enter_async_context(
+            AgentProcess(options, on_event=write, piped_input=piped_input)
+        )
 
     def _some(self) -> list[Member]:
         """Hosts to which something may happen."""
@@ -231,7 +248,7 @@ class Soak:
     def _watch(self) -> None:
         """While the stream runs."""
         for process in [each for each in self._dispatchers if each.has_ended]:
-            self._fault(f"{process.name} ended by itself:\n{process.log.read_text(errors='replace')}")
+            self._fault(f"{process.name} ended by itself")
             self._dispatchers.remove(process)
         now = time.monotonic()
         for member in self.members:
@@ -277,11 +294,25 @@ def _options() -> argparse.Namespace:
 
 
 async def _run(options: argparse.Namespace) -> list[str]:
-    with tempfile.TemporaryDirectory(prefix="groupflow-soak-") as folder:
-        async with AsyncExitStack() as stack:
-            soak = Soak(stack, Path(folder), options.seed, options.seconds, options.hosts, options.edges)
+    folder = Path(tempfile.mkdtemp(prefix="groupflow-soak-"))
+    async with AsyncExitStack() as stack:
+        soak = Soak(stack, folder, options.seed, options.seconds, options.hosts, options.edges)
+        try:
             await soak.run()
-            return soak.faults
+        except (RuntimeError, ConnectionError) as error:
+            soak.faults.append(str(error))
+            log.error("FAULT %s", error)
+    _tidy(folder, keep=bool(soak.faults))
+    return soak.faults
+
+
+def _tidy(folder: Path, *, keep: bool) -> None:
+    for output in folder.glob("*.bin*"):
+        output.unlink()
+    if keep:
+        log.info("what the processes said: %s", folder)
+    else:
+        shutil.rmtree(folder)
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -268,7 +269,7 @@ async def _serve(options: "DispatchOptions", path: Path | None, *, json_lines: b
 
     def show(name: str, fields: dict[str, Any]) -> None:
         if json_lines:
-            print(json.dumps({"event": name, **fields}), flush=True)
+            print(json.dumps({"event": name, "time": round(time.time(), 3), **fields}), flush=True)
         else:
             print(f"tree: {_line(name, fields)}", file=sys.stderr, flush=True)
 
