@@ -5,6 +5,7 @@ import inspect
 import itertools
 import json
 import ssl
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -213,6 +214,17 @@ async def test_a_source_that_does_not_come_back_ends_the_tree() -> None:
             await until(lambda: any("refused" in line for line in host.told))
         assert host.told[-1]["refused"]["code"] == "ended"
         assert await names(service) == set()
+
+
+async def test_a_source_has_twice_as_long_to_come_to_another_process() -> None:
+    store, events = MemoryStore(), list[str]()
+    async with Dispatch(HASTY, store) as service:
+        await grove(service, 1)
+    begun = time.monotonic()
+    async with Dispatch(HASTY, store, on_event=lambda name, _: events.append(name)) as again:
+        await until(lambda: "ended" in events)
+        assert time.monotonic() - begun >= 2 * HASTY.patience
+        assert again.forest.root is None
 
 
 @pytest.mark.parametrize(

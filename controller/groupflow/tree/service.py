@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from groupflow.store.interface import Store
+from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
 from groupflow.tree.connection import NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
@@ -66,8 +67,7 @@ class Dispatch:
         self._addresses: list[str] = []
         """of all processes, as hosts were told last"""
         self._begun = asyncio.Event()
-        self._without_source: float | None = None
-        """since when the root's dispatcher is here, and the source not"""
+        self._absence = Absence(options.patience)
         self._signed = 0.0
         """when hosts were told last that this process is there"""
         self._missed = False
@@ -419,16 +419,12 @@ class Dispatch:
                 host.say({"dispatchers": addresses})
 
     def _watch_source(self) -> Told:
-        """A source that does not come back in time is gone."""
         source, root = self.forest.source, self.forest.root
-        if source is None or root is None or not self.forest.has_root or source in self._hosts:
-            self._without_source = None
+        if source is None or root is None or not self.forest.has_root:
+            self._absence.is_not_ours()
             return []
-        now = time.monotonic()
-        if self._without_source is None:
-            self._without_source = now
-        late = now >= self._without_source + self.options.patience
-        return self.forest.lose(root, source) if late else []
+        is_gone = self._absence.lasts_too_long(root, source in self._hosts)
+        return self.forest.lose(root, source) if is_gone else []
 
     def _tell_source(self) -> None:
         """How many hosts are in the tree, when that has changed."""

@@ -196,10 +196,13 @@ impl Control {
         }
         if self.is_open() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
             self.trouble = "they are silent".to_owned();
-            // They may be slow, because many come at once.
-            self.first_sign = (2 * self.first_sign).min(FIRST_SIGN);
+            let none = self.heard == self.begun;
             self.lose(poller);
             self.try_another();
+            // They may all be slow, because many come at once.
+            if none && self.known.all().iter().all(|at| self.failed.contains(at)) {
+                self.first_sign = (2 * self.first_sign).min(FIRST_SIGN);
+            }
         }
         if self.is_open() || now < self.next {
             return Ok(());

@@ -95,6 +95,28 @@ fn who_was_told_of_signs_waits_less_long_for_the_first() {
     assert_eq!(waits, [1000, 2000, 4000, 5000]);
 }
 
+/// One that falls silent, and another that stands still, say nothing of the third.
+#[test]
+fn the_wait_for_the_first_sign_grows_when_nobody_gives_one() {
+    let ((silent, first), (still, second), (other, third)) = (listener(), listener(), listener());
+    let mut line = Line::to(&[first, second, third]);
+    let mut open = line.reach(&silent);
+    line.now += Duration::from_millis(10);
+    open.write_all(b"{\"welcome\": {}}\n").expect("written");
+    assert!(matches!(line.hear(1)[..], [Said::Line(_)]));
+    line.control.expect_signs(Some(Duration::from_secs(2)));
+    let mut waits = Vec::new();
+    line.now += SILENT;
+    for listener in [&still, &other, &silent, &still] {
+        let _open = line.reach(listener);
+        let begun = line.now;
+        line.now = line.control.deadline().expect("it waits");
+        waits.push((line.now - begun).as_millis());
+        line.now += Duration::from_secs(1);
+    }
+    assert_eq!(waits, [1000, 1000, 2000, 4000]);
+}
+
 /// Over a long way it takes longer until they answer.
 #[test]
 fn who_was_answered_late_waits_longer_for_the_first_sign() {
