@@ -212,17 +212,24 @@ class Soak:
         deadline = time.monotonic() + WHOLE_S
         while wanted and time.monotonic() < deadline:
             for rim, name in sorted(wanted):
-                begun = time.monotonic()
-                answer = await self._client.get(self._rims[rim].url(name))
-                if (took := time.monotonic() - begun) > SLOW_S:
-                    log.info("%s gives %s with %d after %.1f s", rim, name, answer.status_code, took)
-                if answer.headers.get("etag", "").strip('"') == self._versions.now[name]:
+                if await self._gives(rim, name):
                     wanted.discard((rim, name))
-                    if fault := self._versions.fault(name, self._versions.now[name], answer.content):
-                        self._fault(f"{rim}: {fault}")
         for rim, name in sorted(wanted):
+            self._fault(f"{rim} does not give {name} as it is")
+
+    async def _gives(self, rim: str, name: str) -> bool:
+        begun = time.monotonic()
+        try:
             answer = await self._client.get(self._rims[rim].url(name))
-            self._fault(f"{rim} has not {name} as it is: {answer.status_code} {answer.headers.get('etag')}")
+        except httpx.TransportError:  # it was changed just before, and is sent again
+            return False
+        if (took := time.monotonic() - begun) > SLOW_S:
+            log.info("%s gives %s with %d after %.1f s", rim, name, answer.status_code, took)
+        if answer.headers.get("etag", "").strip('"') != self._versions.now[name]:
+            return False
+        if fault := self._versions.fault(name, self._versions.now[name], answer.content):
+            self._fault(f"{rim}: {fault}")
+        return True
 
 
 def _options() -> argparse.Namespace:
