@@ -74,8 +74,8 @@ soak: setup  ## random faults on real processes of a tree and a cache bone, some
 bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, session agents, tuning rounds, gathering, a clustered tree
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-pipeline --example throughput
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
-	cd dataplane && cargo build --release --locked --quiet -p groupflow-agent --example split_load
-	cd dataplane && cargo build --release --locked --quiet -p groupflow-agent --example gather_load
+	cd dataplane && cargo build --release --locked --quiet -p groupflow-split --example split_load
+	cd dataplane && cargo build --release --locked --quiet -p groupflow-gather --example gather_load
 	$(PYTHON) -m experiments.bench
 
 placement: setup  ## draw what session agents cost against their number: out/placement

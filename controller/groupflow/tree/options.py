@@ -15,7 +15,7 @@ def is_token(text: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchOptions:
-    """One tree. Defaults of `policy` are those of `Policy` in dataplane/protocol/src/tree/policy.rs."""
+    """One tree. Defaults of `policy` are those of `Policy` in dataplane/apps/tree/src/machine/policy.rs."""
 
     token: str = field(repr=False)
     """hexadecimal digits; who has it is a host of the tree"""

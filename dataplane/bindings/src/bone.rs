@@ -1,6 +1,6 @@
 //! The flowcharts of round multicast for who draws them.
 
-use groupflow_protocol::bone::states::{Step, HUB, RIM};
+use groupflow_bone::machine::states::{Step, HUB, RIM};
 use pyo3::prelude::*;
 
 /// From, when, to.

@@ -1,8 +1,6 @@
 //! The words Python uses for the wire's enums.
 
-use groupflow_protocol::control::{
-    LeaveReason, Mode, NoticeKind, Policy, Refusal, ReportKind, Role, StartAt,
-};
+use groupflow_session::control::{LeaveReason, Mode, NoticeKind, Policy, Refusal, ReportKind, Role, StartAt};
 use pyo3::exceptions::PyValueError;
 use pyo3::PyErr;
 

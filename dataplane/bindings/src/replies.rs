@@ -1,8 +1,9 @@
 //! What the controller tells hosts.
 
-use groupflow_protocol::control::{self, Answer, Mode, NoticeKind, Policy, Refusal, RequestId};
-use groupflow_protocol::ids::{BitRate, MemberId, Seq, SessionId};
-use groupflow_protocol::wire::{Header, Kind};
+use groupflow_base::BitRate;
+use groupflow_session::control::{self, Answer, Mode, NoticeKind, Policy, Refusal, RequestId};
+use groupflow_session::ids::{MemberId, Seq, SessionId};
+use groupflow_session::wire::{Header, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

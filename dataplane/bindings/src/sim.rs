@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use groupflow_base::Nanos;
 use groupflow_netsim::spec::NetworkSpec;
 use groupflow_netsim::{
     BoneSample, CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch,
     Recorder, Sample, TraceRecord,
 };
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;
 use groupflow_switch::p4rt::PipelineConfig;
 use groupflow_switch::proto::p4::v1::{PacketMetadata, PacketOut, Update};

@@ -1,7 +1,7 @@
 //! The switch core for Python: P4Runtime messages and frames in, frames and packet-ins out.
 
-use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::RegisterInfo;
+use groupflow_base::Nanos;
+use groupflow_pipeline::{Port, RegisterInfo};
 use groupflow_switch::core::{
     parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
 };

@@ -1,12 +1,12 @@
 //! The dispatchers of a clustered tree for the controller. Messages and what is stored are JSON, as
-//! `groupflow_protocol::tree` has them.
+//! `groupflow_tree::machine` has them.
 
 use std::collections::BTreeMap;
 
-use groupflow_netsim::overlay;
-use groupflow_protocol::gather::Token;
-use groupflow_protocol::tree::{Dispatcher, Dispatchers, FromHost, HostId, Join, Mail, Policy, Told, Up};
-use groupflow_protocol::Nanos;
+use groupflow_base::Nanos;
+use groupflow_gather::machine::Token;
+use groupflow_tree::machine::{Dispatcher, Dispatchers, FromHost, HostId, Join, Mail, Policy, Told, Up};
+use groupflow_tree::study;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -194,19 +194,19 @@ impl TreeDispatchers {
     }
 }
 
-/// A study of a large tree (`groupflow_netsim::overlay`), from JSON to JSON. Raises ValueError that names what makes no sense.
+/// A study of a large tree (`groupflow_tree::study`), from JSON to JSON. Raises ValueError that names what makes no sense.
 #[pyfunction]
 fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let spec: overlay::Spec = parse("spec", spec)?;
-    text(&py.allow_threads(|| overlay::run(&spec)))
+    let spec: study::Spec = parse("spec", spec)?;
+    text(&py.allow_threads(|| study::run(&spec)))
 }
 
-/// A study of a slow host in a tree (`groupflow_netsim::overlay::slow`), from JSON to JSON. Raises ValueError that names what
+/// A study of a slow host in a tree (`groupflow_tree::study::slow`), from JSON to JSON. Raises ValueError that names what
 /// makes no sense.
 #[pyfunction]
 fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let spec: overlay::slow::Spec = parse("spec", spec)?;
-    text(&py.allow_threads(|| overlay::slow::run(&spec)))
+    let spec: study::slow::Spec = parse("spec", spec)?;
+    text(&py.allow_threads(|| study::slow::run(&spec)))
 }
 
 /// A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name.

@@ -11,7 +11,7 @@ use crate::spec::{BoneRole, BoneSpec, NetworkSpec, NodeKind};
 use crate::wire::{Addresses, PROTOCOL_UDP};
 
 /// The smallest and the largest packet.
-const PACKETS: std::ops::RangeInclusive<u16> = 1..=groupflow_protocol::bone::message::MAX_PACKET;
+const PACKETS: std::ops::RangeInclusive<u16> = 1..=groupflow_bone::machine::message::MAX_PACKET;
 
 /// A hub or a rim at its host.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
 use crate::drops::DropList;

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::{Rate, SwitchConfig};
 use groupflow_switch::p4rt::PipelineConfig;
 

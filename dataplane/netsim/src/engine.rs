@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::barrier::{Barrier, Guard};
 use crate::error::RunError;

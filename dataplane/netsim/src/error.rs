@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use thiserror::Error;
 
 use crate::ids::NodeId;

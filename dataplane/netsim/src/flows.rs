@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::bones::{self, Bone};
 use crate::error::BuildError;

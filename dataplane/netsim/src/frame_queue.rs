@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// A buffer of packed frames: time, tail, length of the head, head.
 pub type Batch = Vec<u8>;

@@ -1,6 +1,6 @@
 //! A part of the network that runs by itself for a while: nodes joined by links without delay.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::drops::{DropList, Drops};
 use crate::error::RunError;

@@ -27,7 +27,6 @@ mod min_tree;
 mod network;
 mod node;
 mod outlet;
-pub mod overlay;
 mod pausable;
 mod pause;
 mod random;

@@ -1,6 +1,6 @@
 //! Which of a fixed set of things comes first: a tournament over their times.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// The time each of a fixed number of leaves is due, and the first of them. Of equal times the lowest
 /// leaf wins, so the order is total. An update costs the logarithm of the number of leaves.

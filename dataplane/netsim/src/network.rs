@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::p4rt::{PipelineConfig, Refusal};
 use groupflow_switch::proto::p4::v1::Update;
 

@@ -1,6 +1,6 @@
 //! What is at the ends of links.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::agent::Agent;
 use crate::broadcast::Broadcast;

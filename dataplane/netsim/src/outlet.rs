@@ -1,6 +1,6 @@
 //! The near end of one direction of a link: what is lost, what arrives, and when.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::frame_queue::Batch;
 use crate::loss::LossProcess;

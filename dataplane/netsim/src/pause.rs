@@ -3,7 +3,7 @@
 //! A pause ends by itself after the time that the frame tells, so that a lost frame stops nobody for
 //! ever; who wants it to last repeats it in time.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];

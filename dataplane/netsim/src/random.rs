@@ -1,6 +1,6 @@
 //! Random numbers that are the same on every machine.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::drops::{DropSite, Drops};
 use crate::engine::Observer;

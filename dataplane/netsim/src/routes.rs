@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::address_table::AddressTable;
 use crate::ids::{LinkId, NodeId};

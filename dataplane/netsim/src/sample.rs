@@ -1,6 +1,6 @@
 //! What is measured at an instant.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::drops::Drops;
 use crate::ids::NodeId;

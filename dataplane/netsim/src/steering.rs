@@ -1,6 +1,6 @@
 //! What is set and read while the network runs: windows of TCP receivers, whether a sender has anything to send, delays of links.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::host::tcp_end::TcpEnd;
 use crate::ids::{FlowId, NodeId};

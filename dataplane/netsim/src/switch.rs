@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::{ConfigError, LinkChange, Rate, Switch, SwitchConfig, ToController};
 use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{PacketIn, PacketOut, Update};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::ids::NodeId;
 

@@ -1,6 +1,6 @@
 //! How long frames take to leave at a rate.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
 const NANOS: u64 = 1_000_000_000;

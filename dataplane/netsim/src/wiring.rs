@@ -1,6 +1,6 @@
 //! The links at and within an island, and what is due next there.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::frame_queue::{append, FrameQueue};
 use crate::ids::NodeId;

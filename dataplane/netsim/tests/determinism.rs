@@ -6,9 +6,9 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use common::{udp, Lab, Recorder};
+use groupflow_base::Nanos;
 use groupflow_netsim::spec::{Arrivals, Sizes};
 use groupflow_netsim::{LossSpec, Observer, Sample, TraceRecord};
-use groupflow_pipeline::units::Nanos;
 
 /// Eight routers in a ring with chords, a host at each (some without delay), flows across.
 fn ring(seed: u64) -> Lab {

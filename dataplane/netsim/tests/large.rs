@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Lab, Recorder};
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// Routers in a grid of `width` by `height`, with `hosts` each.
 fn grid(width: usize, height: usize, hosts: usize) -> Lab {

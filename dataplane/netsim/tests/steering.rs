@@ -3,10 +3,10 @@
 mod common;
 
 use common::{Lab, Recorder};
+use groupflow_base::Nanos;
 use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::tcp::Reading;
 use groupflow_netsim::{FlowId, LossSpec, Network};
-use groupflow_pipeline::units::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
 const MSS: u32 = 1000;

@@ -7,8 +7,8 @@ mod tcp_net;
 
 use std::fmt::Write;
 
+use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{DelayedAck, ReceiverConfig, SenderConfig, Variant};
-use groupflow_pipeline::units::Nanos;
 use tcp_net::{Flow, Link, Net};
 
 fn list(name: &str) -> Vec<Vec<String>> {

@@ -5,8 +5,8 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{Flags, Sack, SackBlock, Segment, Sender, SenderConfig, Variant};
-use groupflow_pipeline::units::Nanos;
 
 struct Trace {
     sender: Sender,

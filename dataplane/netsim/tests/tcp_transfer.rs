@@ -5,8 +5,8 @@
 
 mod tcp_net;
 
+use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{Behaviour, Data, DelayedAck, ReceiverConfig, SenderConfig, Variant};
-use groupflow_pipeline::units::Nanos;
 use proptest::prelude::*;
 use tcp_net::{Flow, Link, Net};
 

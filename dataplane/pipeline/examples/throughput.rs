@@ -9,7 +9,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_pipeline::{
     ActionCall, Arrival, Departure, Engine, Entry, EntryKey, Fate, Frame, Instance, Match, Options, Pipeline,
     Program, Verdict,

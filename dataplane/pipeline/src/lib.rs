@@ -6,8 +6,6 @@
 
 #![deny(unsafe_code)]
 
-pub mod units;
-
 mod action;
 mod bits;
 mod calculation;
@@ -32,6 +30,7 @@ mod parser;
 mod phv;
 mod pipeline;
 mod pool;
+mod port;
 mod program;
 mod state;
 mod state_access;
@@ -49,4 +48,5 @@ pub use packet::{
     Outcome, Packet, Preserved, Unicast, Verdict,
 };
 pub use pipeline::{AtHand, Engine, Options, Pipeline, Stats};
+pub use port::Port;
 pub use program::Program;

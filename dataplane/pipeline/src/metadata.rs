@@ -1,9 +1,11 @@
 //! What the target writes into `standard_metadata`, and what packets keep on another round.
 
+use groupflow_base::Nanos;
+
 use crate::packet::{Arrival, Departure, Instance, Preserved};
 use crate::phv::Field;
+use crate::port::Port;
 use crate::program::Program;
-use crate::units::{Nanos, Port};
 
 /// Writes a field that the program may lack.
 pub(crate) fn set(field: Option<Field>, phv: &mut [u128], value: u128) {

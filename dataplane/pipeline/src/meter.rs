@@ -1,7 +1,8 @@
 //! Two-rate three-colour meters (RFC 2698, colour-blind).
 
+use groupflow_base::Nanos;
+
 use crate::entry::MeterConfig;
-use crate::units::Nanos;
 
 /// P4's colours.
 pub(crate) const GREEN: u128 = 0;

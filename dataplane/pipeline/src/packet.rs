@@ -1,8 +1,10 @@
 //! A packet between the two pipelines, and what goes in and comes out of each.
 
+use groupflow_base::Nanos;
+
 use crate::info::DigestId;
 use crate::pool::Body;
-use crate::units::{Nanos, Port};
+use crate::port::Port;
 
 /// `standard_metadata.instance_type`, with BMv2's numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

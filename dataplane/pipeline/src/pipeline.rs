@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use groupflow_base::Nanos;
+
 use crate::interpret;
 use crate::native::Native;
 use crate::packet::{
     Arrival, Departure, DropReason, Egress, Emission, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
 };
 use crate::pool::Pool;
+use crate::port::Port;
 use crate::program::Program;
 use crate::state::Externs;
 use crate::table::TableState;
-use crate::units::{Nanos, Port};
 
 /// What runs the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

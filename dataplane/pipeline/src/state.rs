@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
+use groupflow_base::Nanos;
+
 use crate::entry::CounterValue;
 use crate::info::MeterUnit;
 use crate::meter::Meter;
@@ -11,7 +13,6 @@ use crate::native::context::RegisterCells;
 use crate::phv::mask;
 use crate::pipeline::{Options, Stats};
 use crate::program::Program;
-use crate::units::Nanos;
 
 /// Log lines kept until somebody takes them.
 const LOG_LINES: usize = 1_024;

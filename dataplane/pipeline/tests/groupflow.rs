@@ -7,7 +7,8 @@ mod common;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_pipeline::{
     ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, MatchKind, Pipeline, Program, TableInfo,
 };

@@ -7,7 +7,8 @@ mod common;
 use std::sync::{Arc, OnceLock};
 
 use common::*;
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_pipeline::{Arrival, Departure, Pipeline, Program};
 use proptest::prelude::*;
 use serde_json::{json, Value};

@@ -5,7 +5,8 @@
 mod common;
 
 use common::*;
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_pipeline::{
     Arrival, Departure, DropReason, Emission, Fate, Frame, Instance, Options, Pipeline, Verdict,
 };

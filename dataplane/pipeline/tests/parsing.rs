@@ -5,8 +5,9 @@
 mod common;
 
 use common::*;
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
 use groupflow_pipeline::Arrival;
+use groupflow_pipeline::Port;
 use serde_json::{json, Value};
 
 const FRAME: [u8; 10] = [1, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb];

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Entry, EntryKey, Frame, Match, Pipeline, Program, Verdict,
+    ActionCall, Arrival, Departure, Entry, EntryKey, Frame, Match, Pipeline, Port, Program, Verdict,
 };
 use groupflow_switch::core::{parse_port_link, Emitted, QueueRegisters, Switch, SwitchConfig};
 

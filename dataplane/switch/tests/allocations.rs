@@ -9,8 +9,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{ActionCall, Engine, Entry, EntryKey, Match, Pipeline, Program};
+use groupflow_base::Nanos;
+use groupflow_pipeline::{ActionCall, Engine, Entry, EntryKey, Match, Pipeline, Port, Program};
 use groupflow_switch::core::{
     parse_port_link, Emitted, QueueRegisters, Replica, ReplicationEngine, Switch, SwitchConfig,
 };

@@ -5,13 +5,14 @@
 mod common;
 
 use common::{request, set_rate, Testbed};
-use groupflow_pipeline::units::Port;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::PacketRate;
 use groupflow_switch::p4rt::PipelineConfig;
-use groupflow_switch::proto::p4::v1::{
-    entity::Entity as Kinds, p4_data::Data, set_forwarding_pipeline_config_request::Action, update::Type,
-    Index, P4Data, RegisterEntry,
-};
+use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
+use groupflow_switch::proto::p4::v1::p4_data::Data;
+use groupflow_switch::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use groupflow_switch::proto::p4::v1::update::Type;
+use groupflow_switch::proto::p4::v1::{Index, P4Data, RegisterEntry};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;

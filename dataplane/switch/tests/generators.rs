@@ -5,7 +5,8 @@
 mod common;
 
 use common::{request, set_rate, Testbed};
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;
 
 const MS: u64 = 1_000_000;

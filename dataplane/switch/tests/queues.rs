@@ -5,7 +5,8 @@
 mod common;
 
 use common::{request, Testbed};
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::{Amount, QueueStats, SwitchConfig};
 use proptest::prelude::*;
 

@@ -10,15 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{group, replica, update, Testbed, DEVICE, ELECTION, JSON, P4INFO};
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Switch;
 use groupflow_switch::p4rt::{parse_p4info, Runtime, GENERATOR};
 use groupflow_switch::proto::google::rpc;
+use groupflow_switch::proto::p4::v1::p4_runtime_client::P4RuntimeClient;
+use groupflow_switch::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
-    p4_runtime_client::P4RuntimeClient, set_forwarding_pipeline_config_request::Action,
-    stream_message_request, stream_message_response, update::Type, Entity, Error, ExternEntry,
-    ForwardingPipelineConfig, MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest,
-    SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
+    stream_message_request, stream_message_response, Entity, Error, ExternEntry, ForwardingPipelineConfig,
+    MasterArbitrationUpdate, PacketMetadata, PacketOut, ReadRequest, SetForwardingPipelineConfigRequest,
+    StreamMessageRequest, StreamMessageResponse, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
     ask, render, ControlRequest, ControlSocket, Limits, Service, Shared, ToControlPlane,
@@ -27,7 +29,8 @@ use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::StreamExt;
-use tonic::transport::{server::TcpIncoming, Channel, Server};
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Server};
 
 type Client = P4RuntimeClient<Channel>;
 

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{exact, frame, group, replica, session, Testbed};
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::{LOOPBACK_DELAY, LOOPBACK_LIMIT, MAX_FRAME};
 use groupflow_switch::proto::p4::v1::update::Type;
 use proptest::prelude::*;

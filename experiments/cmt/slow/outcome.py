@@ -15,7 +15,7 @@ from groupflow._native import slow_host_study
 
 @dataclass(frozen=True)
 class Group:
-    """What hosts of one kind had, from when the slow one was slow (dataplane/netsim/src/overlay/slow.rs).
+    """What hosts of one kind had, from when the slow one was slow (dataplane/apps/tree/src/study/slow.rs).
 
     Goodput in bit/s, times in s.
     """

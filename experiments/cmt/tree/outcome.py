@@ -16,7 +16,7 @@ from groupflow._native import tree_study
 
 @dataclass(frozen=True)
 class Shape:
-    """One way to reach all hosts, over links between routers (dataplane/netsim/src/overlay/measure.rs)."""
+    """One way to reach all hosts, over links between routers (dataplane/apps/tree/src/study/measure.rs)."""
 
     reached: int
     stress_mean: float

@@ -104,7 +104,7 @@ async def bench(folder: Path) -> AsyncGenerator[tuple[Bench, httpx.AsyncClient]]
 
 
 class FalseHub:
-    """Multicasts messages of the test's choice (`dataplane/protocol/src/bone/message.rs`)."""
+    """Multicasts messages of the test's choice (`dataplane/apps/bone/src/machine/message.rs`)."""
 
     def __init__(self, group: str) -> None:
         host, _, port = group.rpartition(":")

@@ -10,8 +10,9 @@
 
 mod stream;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
+use stream::Split;
 
 use crate::drops::DropList;
 use crate::host::{End, Host};
@@ -20,8 +21,6 @@ use crate::min_tree::MinTree;
 use crate::relays::Relay;
 use crate::sample::{CacheSample, FlowSample};
 use crate::wiring::Exit;
-
-use stream::Split;
 
 /// Where an end is: its port, and its place there.
 #[derive(Debug, Clone, Copy)]

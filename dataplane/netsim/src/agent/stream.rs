@@ -1,7 +1,7 @@
-//! One stream at an agent: `groupflow_protocol::split` over the TCP endpoints of its interfaces.
+//! One stream at an agent: `groupflow_session::fanout` over the TCP endpoints of its interfaces.
 
-use groupflow_pipeline::units::Nanos;
-use groupflow_protocol::split::{BranchId, From, Mode, SplitError, Stream};
+use groupflow_base::Nanos;
+use groupflow_session::fanout::{BranchId, From, Mode, SplitError, Stream};
 
 use super::Spot;
 use crate::host::tcp_end::TcpEnd;

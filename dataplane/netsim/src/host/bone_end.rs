@@ -1,14 +1,14 @@
-//! A hub or a rim of round multicast: the machines of `groupflow_protocol::bone`.
+//! A hub or a rim of round multicast: the machines of `groupflow_bone::machine`.
 //!
 //! Files are real bytes, and a rim compares each that it would store.
 
 use std::net::SocketAddrV4;
 
-use groupflow_pipeline::units::Nanos;
-use groupflow_protocol::bone::{
+use groupflow_base::Nanos;
+use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Offer, Outcome, Rim, RimConfig, RimEvent, RimId, TransferId,
 };
-use groupflow_protocol::{Datagram, Dest, Transmit};
+use groupflow_session::{Datagram, Dest, Transmit};
 
 use super::group_end::{pattern, write_datagram, Pattern};
 use crate::sample::{BoneSample, FlowSample};

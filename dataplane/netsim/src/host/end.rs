@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::bone_end::BoneEnd;
 use super::group_end::GroupEnd;

@@ -1,17 +1,17 @@
-//! A member of a group session at a host, or a switch's cache agent: the machines of `dataplane/protocol`.
+//! A member of a group session at a host, or a switch's cache agent: the machines of `dataplane/session`.
 //!
 //! Their payload is real: caches keep it and repair from it, and a receiver checks each byte.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_pipeline::units::Nanos;
-use groupflow_protocol::cache::{CacheAgent, CacheConfig};
-use groupflow_protocol::control::StartAt;
-use groupflow_protocol::ids::GROUP_PORT;
-use groupflow_protocol::receiver::{Receiver, ReceiverConfig};
-use groupflow_protocol::sender::{Sender, SenderConfig};
-use groupflow_protocol::source::{SeekableBytes, Source, SourceError};
-use groupflow_protocol::{BitRate, Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+use groupflow_base::{BitRate, Nanos};
+use groupflow_session::cache::{CacheAgent, CacheConfig};
+use groupflow_session::control::StartAt;
+use groupflow_session::ids::GROUP_PORT;
+use groupflow_session::receiver::{Receiver, ReceiverConfig};
+use groupflow_session::sender::{Sender, SenderConfig};
+use groupflow_session::source::{SeekableBytes, Source, SourceError};
+use groupflow_session::{Datagram, Dest, MemberId, Seq, SessionId, Transmit};
 
 use crate::sample::FlowSample;
 use crate::spec::{MemberRole, MemberSpec};

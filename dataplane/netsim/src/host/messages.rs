@@ -1,6 +1,6 @@
 //! When an application has messages to send.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use crate::random::Random;
 use crate::spec::MessagesSpec;

@@ -13,7 +13,7 @@ pub mod udp;
 
 use std::net::SocketAddrV4;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
 pub use end::{End, EndKind};

@@ -1,6 +1,6 @@
 //! Shapes a flow to a rate that the network tells (Takano et al., eq. 9: the external node).
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// Nanoseconds a second, times the units of a rate in a packet a second (Q26.6).
 const SECOND: u64 = 64 * 1_000_000_000;

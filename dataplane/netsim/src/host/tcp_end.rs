@@ -1,6 +1,6 @@
 //! A TCP endpoint at a host: its segments in IPv4 and Ethernet.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::messages::Messages;
 use crate::error::BuildError;

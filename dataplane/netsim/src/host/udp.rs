@@ -1,6 +1,6 @@
 //! UDP: a source that sends at its own pace, and a sink that counts.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
 use crate::random::Random;

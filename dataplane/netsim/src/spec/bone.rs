@@ -1,8 +1,8 @@
-//! Hubs and rims of round multicast (`groupflow_protocol::bone`).
+//! Hubs and rims of round multicast (`groupflow_bone::machine`).
 
 use std::net::Ipv4Addr;
 
-use groupflow_protocol::bone::{Method, Repair};
+use groupflow_bone::machine::{Method, Repair};
 use serde::{Deserialize, Serialize};
 
 /// A hub or a rim.
@@ -39,7 +39,7 @@ pub enum BoneRole {
     },
 }
 
-/// A hub; `groupflow_protocol::bone::HubConfig` says what each of these is.
+/// A hub; `groupflow_bone::machine::HubConfig` says what each of these is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HubSpec {

@@ -1,6 +1,6 @@
 //! What a sender may do beyond its congestion window: the receiver's window, and whether its application has anything to send.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::advertised::WINDOW_SHIFT;
 use super::config::Data;

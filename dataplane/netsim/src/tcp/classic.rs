@@ -1,6 +1,6 @@
 //! Tahoe, Reno and NewReno: losses told from duplicate acknowledgements alone.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::Behaviour;
 use super::growth::Ack;

@@ -1,7 +1,7 @@
 //! Compound TCP (Tan, Song, Zhang and Sridharan, INFOCOM 2006): beside Reno's window a second one that grows fast while no queue
 //! is seen and gives way when one is.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::growth::Ack;
 

@@ -1,6 +1,6 @@
 //! What can be set about an endpoint, and the two sets of defaults: the RFCs' and ns-2's.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// Which TCP a sender is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss. Without HyStart.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::growth::Ack;
 

@@ -1,6 +1,6 @@
 //! How the window opens with acknowledgements and by how much a loss closes it.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::compound::Compound;
 use super::config::{Behaviour, Variant};

@@ -1,6 +1,6 @@
 //! What a sender puts into a segment.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::{Behaviour, Data};
 use super::segment::{Ecn, Flags, Sack, Segment, Timestamps};

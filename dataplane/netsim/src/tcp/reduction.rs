@@ -1,6 +1,6 @@
 //! How a sender's window closes: by half, to one packet, or for an echo of congestion.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::Behaviour;
 use super::sender::{Recovery, Reduction, Sender};

@@ -1,6 +1,6 @@
 //! Round-trip estimation and the retransmission timeout (RFC 6298), in ticks of a clock as coarse as the one modelled.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::{Behaviour, RtoConfig};
 

@@ -11,7 +11,7 @@
 //! A session agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them selectively when it
 //! tells of a loss, so that what is missing is the first hole, and not always the lowest packet not acknowledged.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::scoreboard::Scoreboard;
 use super::segment::Segment;

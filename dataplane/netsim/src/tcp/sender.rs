@@ -1,6 +1,6 @@
 //! The sender: one for all variants. It owns the window, the timer and what is sent; the variants decide.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::{Behaviour, ConfigError, Data, SenderConfig, Variant};
 use super::growth::Growth;

@@ -1,6 +1,6 @@
 //! What endpoints report.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// A sender's figures, now and since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! What a receiver can measure of a connection, as a server does: round trips from the timestamps that come back, and gaps.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::{Behaviour, RtoConfig};
 use super::rtt::Rtt;

@@ -1,7 +1,7 @@
 //! Vegas (Brakmo and Peterson 1995) as ns-2 has it: once a round trip the rate that the window should give is compared with the
 //! rate there was; the difference, as packets, is what waits in queues.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::config::SenderConfig;
 use super::segment::Segment;

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
+use groupflow_base::Nanos;
 use groupflow_netsim::tcp::{Ecn, Receiver, ReceiverConfig, Segment, Sender, SenderConfig};
-use groupflow_pipeline::units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

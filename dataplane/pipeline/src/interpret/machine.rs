@@ -1,12 +1,13 @@
 //! The machine that runs primitives on one packet.
 
+use groupflow_base::Nanos;
+
 use crate::action::{HeaderRef, Op, Target};
 use crate::calculation::Calculation;
 use crate::expr::{Env, Expr};
 use crate::packet::DropReason;
 use crate::program::Program;
 use crate::state::Externs;
-use crate::units::Nanos;
 
 /// How many primitives one packet may run in a pipeline: bounds loops within actions.
 const STEP_LIMIT: u32 = 100_000;

@@ -6,6 +6,8 @@ pub(crate) mod parser;
 
 use std::sync::Arc;
 
+use groupflow_base::Nanos;
+
 use self::machine::{Machine, Pass};
 use self::parser::{parse, Parsed};
 use crate::calculation::Checksum;
@@ -17,9 +19,9 @@ use crate::packet::{
 };
 use crate::pipeline::{wire_length, Parts};
 use crate::pool::{Fields, Pool};
+use crate::port::Port;
 use crate::program::Program;
 use crate::state::Externs;
-use crate::units::{Nanos, Port};
 
 /// Parser, checksum verification and ingress control.
 pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {

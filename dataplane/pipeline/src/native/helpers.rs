@@ -4,6 +4,8 @@
 //! All take words and return one. The context is that of the pipeline that runs; each pointer in it is to a
 //! part of its own, and no reference to such a part lives while native code runs, so a helper may make one.
 
+use groupflow_base::Nanos;
+
 use crate::expr::Env;
 use crate::interpret::machine::{Machine, Pass};
 use crate::interpret::parser;
@@ -11,7 +13,6 @@ use crate::native::context::Context;
 use crate::native::table::{row, NativeTable};
 use crate::packet::DropReason;
 use crate::state::meter_amount;
-use crate::units::Nanos;
 
 /// The row of a table without key.
 pub(crate) extern "C" fn miss(table: *mut NativeTable) -> *mut u64 {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::{mem, ptr};
 
+use groupflow_base::Nanos;
+
 use crate::interpret;
 use crate::metadata::{become_clone, preserve};
 use crate::native::compile::Compiled;
@@ -14,9 +16,9 @@ use crate::packet::{
 };
 use crate::pipeline::{Parts, Stats};
 use crate::pool::{Body, Fields};
+use crate::port::Port;
 use crate::program::Program;
 use crate::state::Externs;
-use crate::units::{Nanos, Port};
 
 /// A pipeline's side of native code.
 pub(crate) struct Native {

@@ -6,7 +6,8 @@ pub mod twin;
 
 use std::sync::Arc;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_pipeline::{
     ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, Packet, Pipeline, Program, TableId,
     Verdict,

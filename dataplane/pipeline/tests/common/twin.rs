@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_pipeline::{
     ActionCall, Arrival, Departure, Egress, Emission, Engine, Entry, EntryKey, Fate, Frame, Ingress,
     Instance, Match, MatchKind, Options, Outcome, Packet, Pipeline, Program, TableInfo, Unicast, Verdict,

@@ -1,6 +1,6 @@
 //! What happens next: the total order of events within a switch.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// Something that can happen at a place. Each stage of a place is on the agenda at most once, so
 /// (time, place, stage) is a total order.

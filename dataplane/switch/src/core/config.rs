@@ -1,6 +1,6 @@
 //! What a switch is made of: ports, links, priorities.
 
-use groupflow_pipeline::units::Port;
+use groupflow_pipeline::Port;
 use thiserror::Error;
 
 use super::link_spec::LinkChange;

@@ -1,8 +1,8 @@
 //! What happens inside a switch: frames move along wires, through pipeline and queues.
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, Fate, Frame, Ingress, Instance, Outcome, Packet, Port, Unicast, Verdict,
 };
 
 use super::agenda::Stage;

@@ -1,6 +1,7 @@
 //! Packet generators: frames that the switch itself makes, at exact times.
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use thiserror::Error;
 
 use super::config::MAX_PORT;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

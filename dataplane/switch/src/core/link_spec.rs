@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use thiserror::Error;
 
 use super::link::{LinkParameters, QUEUE_LIMIT};

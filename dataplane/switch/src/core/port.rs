@@ -1,7 +1,7 @@
 //! A port: the emulated link towards the switch, the queues, and the emulated link from the switch.
 
-use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::Frame;
+use groupflow_base::Nanos;
+use groupflow_pipeline::{Frame, Port};
 
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use thiserror::Error;
 
 /// Why a text is not a rate, span or proportion.

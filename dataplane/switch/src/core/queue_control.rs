@@ -1,7 +1,7 @@
 //! Queues, port settings and generators as users and programs change them.
 
-use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::RegisterId;
+use groupflow_base::Nanos;
+use groupflow_pipeline::{Port, RegisterId};
 
 use super::agenda::Stage;
 use super::config::ConfigError;

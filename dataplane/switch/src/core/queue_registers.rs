@@ -1,8 +1,7 @@
 //! P4 registers that belong to the traffic manager's queues: the program reads depths and shares, and
 //! writes rates.
 
-use groupflow_pipeline::units::Port;
-use groupflow_pipeline::RegisterId;
+use groupflow_pipeline::{Port, RegisterId};
 
 /// A register array with a cell for each queue of each port: index = port * stride + queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use groupflow_pipeline::units::Port;
+use groupflow_pipeline::Port;
 use thiserror::Error;
 
 use super::link::QUEUE_LIMIT;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use groupflow_pipeline::units::Port;
+use groupflow_pipeline::Port;
 use thiserror::Error;
 
 /// The most clone sessions.

@@ -4,7 +4,7 @@
 //! (in 1/64 packet/s, or bit/s). Nothing is rounded but the time at which a head becomes eligible, which is
 //! rounded up; what accrues beyond its cost until then is kept for the next.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 use super::packet_rate::{PacketRate, QueueRate};
 

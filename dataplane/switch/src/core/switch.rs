@@ -1,9 +1,10 @@
 //! The switch as a value: packets and the time go in, packets and the next deadline come out.
 
-use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::{Arrival, Digest, Frame, Options, Pipeline, Program};
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+use groupflow_base::Nanos;
+use groupflow_pipeline::{Arrival, Digest, Frame, Options, Pipeline, Port, Program};
 
 use super::agenda::{Agenda, Stage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};

@@ -1,6 +1,6 @@
 //! The queues of one port: what waits, when it may leave, and which leaves next.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_pipeline::{Instance, Packet};
 
 use super::packet_rate::{PacketRate, QueueRate};

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::binding::{Binding, BoundDigest};
@@ -12,10 +12,9 @@ use super::bytestring::encode;
 use super::state::ControlState;
 use super::status::{Code, Refusal};
 use super::update::Kind;
+use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::p4_data::Data;
-use crate::proto::p4::v1::{
-    digest_entry::Config, entity, DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike,
-};
+use crate::proto::p4::v1::{entity, DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
 
 /// The longest list, and what a list size of zero means.
 pub const LIST_LIMIT: usize = 1024;

@@ -3,7 +3,8 @@
 //! P4Runtime specification, section "ExternEntry": `extern_type_id` says what, and the Struct all the rest, so
 //! that `extern_id` is 0. docs/traffic-manager.md lists the fields.
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 
 use super::fields::{Builder, Fields};
 use super::status::{Code, Refusal};

@@ -2,7 +2,7 @@
 //!
 //! P4Runtime specification, section "PacketReplicationEngineEntry".
 
-use groupflow_pipeline::units::Port;
+use groupflow_pipeline::Port;
 
 use super::bytestring::{decode, encode};
 use super::state::ControlState;

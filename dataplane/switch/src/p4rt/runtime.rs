@@ -2,23 +2,22 @@
 
 use std::sync::Arc;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::arbitration::{wrong_device, Arbitration, Notice, StreamId};
 use super::config::PipelineConfig;
-use super::externs;
-use super::packet_io;
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
-use super::update;
+use super::{externs, packet_io, update};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
 use crate::proto::p4::v1::stream_message_request::Update as Request;
 use crate::proto::p4::v1::stream_message_response::Update as Response;
+use crate::proto::p4::v1::write_request::Atomicity;
 use crate::proto::p4::v1::{
-    stream_error, write_request::Atomicity, DigestList, DigestListAck, DigestListAckError, Entity,
-    ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, PacketOut, PacketOutError, ReadRequest,
+    stream_error, DigestList, DigestListAck, DigestListAckError, Entity, ForwardingPipelineConfig,
+    GetForwardingPipelineConfigRequest, PacketOut, PacketOutError, ReadRequest,
     SetForwardingPipelineConfigRequest, StreamError, StreamMessageRequest, StreamMessageResponse,
     StreamOtherError, Uint128, Update, WriteRequest,
 };

@@ -2,7 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 
 /// Monotonic, starting at zero.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use serde::Serialize;
 
 /// The length of a window.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupflow_pipeline::units::{Nanos, Port};
-use groupflow_pipeline::Program;
+use groupflow_base::Nanos;
+use groupflow_pipeline::{Port, Program};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc::channel;

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::clock::Clock;

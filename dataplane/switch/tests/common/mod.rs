@@ -5,12 +5,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::core::{Emitted, Output, Switch, SwitchConfig};
 use groupflow_switch::p4rt::{encode, Binding, Code, PipelineConfig, Reaction, Refusal, Runtime, StreamId};
+use groupflow_switch::proto::p4::v1::action::Param;
+use groupflow_switch::proto::p4::v1::digest_entry::Config;
+use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
+use groupflow_switch::proto::p4::v1::replica::PortKind;
+use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
-    action::Param, digest_entry::Config, entity::Entity as Kinds, field_match, replica::PortKind,
-    stream_message_request, table_action, update::Type, Action, CloneSessionEntry, DigestEntry, Entity,
+    field_match, stream_message_request, table_action, Action, CloneSessionEntry, DigestEntry, Entity,
     FieldMatch, MasterArbitrationUpdate, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
     StreamMessageRequest, TableAction, TableEntry, Uint128, Update, WriteRequest,
 };

@@ -1,10 +1,13 @@
 //! Digests: lists without duplicates, acknowledged or forgotten.
 
-use groupflow_pipeline::units::Nanos;
+use groupflow_base::Nanos;
 use groupflow_switch::p4rt::{Code, Notice, Reaction, StreamId};
+use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
+use groupflow_switch::proto::p4::v1::p4_data::Data;
+use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
-    entity::Entity as Kinds, p4_data::Data, stream_message_request, stream_message_response, update::Type,
-    DigestEntry, DigestList, DigestListAck, StreamMessageRequest,
+    stream_message_request, stream_message_response, DigestEntry, DigestList, DigestListAck,
+    StreamMessageRequest,
 };
 
 use crate::common::{digest_entry, frame, Testbed};

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_pipeline::units::{Nanos, Port};
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
 use groupflow_switch::p4rt::{Code, GENERATOR, PORT, QUEUE};
-use groupflow_switch::proto::p4::v1::{entity::Entity as Kinds, update::Type, ExternEntry};
+use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
+use groupflow_switch::proto::p4::v1::update::Type;
+use groupflow_switch::proto::p4::v1::ExternEntry;
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Any, Struct, Value};

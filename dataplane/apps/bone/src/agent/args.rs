@@ -1,0 +1,264 @@
+//! Options of `bone-hub` and `bone-rim`.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use groupflow_base::Nanos;
+use groupflow_host::error::AgentError;
+use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs};
+use groupflow_host::report::Reporter;
+use groupflow_host::socket::{Multicast, SocketConfig};
+use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_session::ids::GROUP_PORT;
+use groupflow_session::SessionId;
+
+use super::http::STALLED;
+use crate::machine::message::{DATA_HEADER, MAX_PACKET};
+use crate::machine::{HubConfig, Method, Repair, TransferId};
+
+/// Bytes of a frame besides the payload of a DATA message: Ethernet 14, IPv4 20, UDP 8 and the message's own.
+const OVERHEAD: usize = 42 + DATA_HEADER;
+/// Bytes that a session adds.
+const SESSION: usize = groupflow_session::wire::HEADER;
+
+/// How often a hub that has nothing to send says that it is here.
+const ANNOUNCE: Nanos = Nanos::from_secs(5);
+
+/// How messages get to all rims.
+#[derive(Debug, Args)]
+pub struct BoneArgs {
+    /// The multicast group and UDP port where rims listen
+    #[arg(long, value_name = "IP:PORT", default_value = "239.83.84.1:26500", value_parser = parse_group)]
+    pub group: SocketAddrV4,
+    /// Multicast in this session instead, through P4 switches
+    #[arg(long, value_parser = parse_session)]
+    pub session: Option<SessionId>,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+impl BoneArgs {
+    /// Where the hub sends to all: the session's group is replaced when it is sent.
+    pub fn group(&self) -> SocketAddrV4 {
+        self.session.map_or(self.group, |session| SocketAddrV4::new(session.group(), GROUP_PORT))
+    }
+
+    /// The hub's socket: of its own address, where rims answer to.
+    pub fn hub_socket(&self) -> SocketConfig {
+        let multicast = self.session.is_none().then_some(Multicast { listen: None });
+        SocketConfig { multicast, ..self.common.socket(false) }
+    }
+
+    /// A rim's socket: at the group's port; in a session at any.
+    pub fn rim_socket(&self) -> SocketConfig {
+        match self.session {
+            Some(_) => SocketConfig { port: 0, ..self.common.socket(false) },
+            None => SocketConfig {
+                port: self.group.port(),
+                multicast: Some(Multicast { listen: Some(*self.group.ip()) }),
+                ..self.common.socket(false)
+            },
+        }
+    }
+
+    /// Where a rim asks the hub from, and is answered: all rims of a host share the group's port, and of what comes
+    /// to that port for one of them the kernel gives it to any. In a session its socket is its own already.
+    pub fn private_socket(&self) -> Option<SocketConfig> {
+        let multicast = Some(Multicast { listen: None });
+        self.session.is_none().then(|| SocketConfig { port: 0, multicast, ..self.common.socket(false) })
+    }
+}
+
+/// How files are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MethodArg {
+    /// To all at once; rims join, the packets' size adapts
+    Scheduled,
+    /// To all at once; nobody joins, the size is fixed, silence is success
+    Unscheduled,
+    /// To one rim after the other
+    Unicast,
+}
+
+/// What is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RepairArg {
+    /// All from the earliest byte that a rim lacks
+    GoBackN,
+    /// What a rim lacks
+    Selective,
+    /// Coded packets, as many as the rim needs that needs most
+    Erasure,
+}
+
+/// Options of `bone-hub`.
+#[derive(Debug, Args)]
+pub struct BoneHubArgs {
+    /// Folder of the files: what is put into it is sent
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Send what is in the folder at the start, too
+    #[arg(long)]
+    pub all: bool,
+    /// How files are sent
+    #[arg(long, value_enum, default_value = "scheduled")]
+    pub method: MethodArg,
+    /// What is sent again
+    #[arg(long, value_enum, default_value = "selective")]
+    pub repair: RepairArg,
+    /// A rim, of unicast; may be repeated
+    #[arg(long = "rim", value_name = "IP:PORT")]
+    pub rims: Vec<SocketAddrV4>,
+    /// What packets of --packet bytes fill, with all headers
+    #[arg(long, value_parser = parse_rate, default_value = "1mbit")]
+    pub rate: u64,
+    /// Bytes of a file in a packet: in the first round, and where the size is fixed
+    #[arg(long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_PACKET)))]
+    pub packet: u16,
+    /// Packets of a round
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub per_round: u16,
+    /// Milliseconds in which rims join
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    pub join_ms: u64,
+    /// Milliseconds in which rims answer a round
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    pub result_ms: u64,
+    /// Milliseconds that a packet may come late
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub grace_ms: u64,
+    /// Times in a row that a rim may leave unanswered what it is asked
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..))]
+    pub patience: u8,
+    /// Milliseconds between looks into the folder
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    pub poll_ms: u64,
+    /// Where to list files and take orders over HTTP
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:26502")]
+    pub http: SocketAddrV4,
+    /// How it reaches rims.
+    #[command(flatten)]
+    pub bone: BoneArgs,
+}
+
+impl BoneHubArgs {
+    /// The machine's options.
+    pub fn config(&self) -> Result<HubConfig, AgentError> {
+        let unicast = self.method == MethodArg::Unicast;
+        if unicast && self.rims.is_empty() {
+            return Err(AgentError::usage("--method unicast needs rims", "name each with --rim IP:PORT"));
+        }
+        if !unicast && !self.rims.is_empty() {
+            return Err(AgentError::usage("--rim is of unicast", "leave it out, or use --method unicast"));
+        }
+        if unicast && self.bone.session.is_some() {
+            return Err(AgentError::usage("unicast needs no session", "leave out --session"));
+        }
+        let session = self.bone.session.map_or(0, |_| SESSION);
+        let bits = (usize::from(self.packet) + OVERHEAD + session) as u64 * 8;
+        let interval = (bits * 1_000_000_000).checked_div(self.rate).filter(|&nanos| nanos > 0);
+        let interval = interval.ok_or_else(|| {
+            AgentError::usage(format!("--rate {} will not do", self.rate), "choose one like 500kbit")
+        })?;
+        Ok(HubConfig {
+            group: self.bone.group(),
+            method: match self.method {
+                MethodArg::Scheduled => Method::Scheduled,
+                MethodArg::Unscheduled => Method::Unscheduled,
+                MethodArg::Unicast => Method::Unicast,
+            },
+            repair: match self.repair {
+                RepairArg::GoBackN => Repair::GoBackN,
+                RepairArg::Selective => Repair::Selective,
+                RepairArg::Erasure => Repair::Erasure,
+            },
+            packet: self.packet,
+            sizes: (LEAST.min(self.packet), LARGEST.max(self.packet)),
+            per_round: self.per_round,
+            interval: Nanos(interval),
+            join_wait: Nanos::from_millis(self.join_ms),
+            result_wait: Nanos::from_millis(self.result_ms),
+            grace: Nanos::from_millis(self.grace_ms),
+            crowd: CROWD,
+            per_answer: Nanos::from_millis(PER_ANSWER_MS),
+            patience: self.patience,
+            max_rims: MAX_RIMS,
+            targets: self.rims.clone(),
+            announce: Some(ANNOUNCE),
+            // Rims that remember a hub before this one must not take a transfer for one of its.
+            transfer: TransferId(rand::random()),
+        })
+    }
+}
+
+/// Sizes of packets between which a scheduled hub chooses.
+const LEAST: u16 = 64;
+const LARGEST: u16 = 1344;
+/// With more rims than this, not all answer.
+const CROWD: usize = 16;
+const PER_ANSWER_MS: u64 = 10;
+const MAX_RIMS: usize = 10_000;
+
+/// Options of `bone-rim`.
+#[derive(Debug, Args)]
+pub struct BoneRimArgs {
+    /// Folder of the files
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Bytes of files that it keeps; the least recently used go first
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1GiB")]
+    pub max_bytes: u64,
+    /// The hub: nobody else is heard [default: whoever multicasts]
+    #[arg(long, value_name = "IP:PORT")]
+    pub hub: Option<SocketAddrV4>,
+    /// Where clients get files over HTTP
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:26503")]
+    pub http: SocketAddrV4,
+    /// Seconds that a client waits for a file to begin to come
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub miss_wait: u64,
+    /// Seconds until a client is let go that takes nothing of what it is sent
+    #[arg(long, value_name = "SECONDS", default_value_t = STALLED.as_secs(), value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub client_wait: u64,
+    /// How the hub reaches it.
+    #[command(flatten)]
+    pub bone: BoneArgs,
+}
+
+fn parse_group(text: &str) -> Result<SocketAddrV4, String> {
+    let address = text.parse::<SocketAddrV4>().ok();
+    address
+        .filter(|address| address.ip().is_multicast() && address.port() > 0)
+        .ok_or_else(|| "a multicast group is like 239.83.84.1:26500".to_owned())
+}
+
+impl Subcommand for BoneHubArgs {
+    fn reporter(&self) -> Reporter {
+        self.bone.reporter("bone-hub")
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.bone.common.name)?;
+        super::hub::run(self, reporter)
+    }
+}
+
+impl Subcommand for BoneRimArgs {
+    fn reporter(&self) -> Reporter {
+        self.bone.reporter("bone-rim")
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.bone.common.name)?;
+        super::rim::run(self, reporter)
+    }
+}
+
+impl BoneArgs {
+    fn reporter(&self, role: &str) -> Reporter {
+        let session = self.session.map(|session| session.0);
+        Reporter::new(self.common.json, false, role, &self.common.name, session)
+    }
+}

@@ -1,0 +1,198 @@
+//! How a hub's messages reach all rims: by multicast as the network has it, or as the data of a session, which P4
+//! switches replicate.
+//!
+//! In a session hub and rims are members like any others, sender and receivers. Each message of the hub to all is the
+//! payload of a DATA packet; what goes from one to one is a message as it is. The first byte tells them apart.
+
+use groupflow_base::Nanos;
+use groupflow_host::error::AgentError;
+use groupflow_host::options::CommonArgs;
+use groupflow_host::report::Reporter;
+use groupflow_session::control::{LeaveReason, Reply, Role, StartAt};
+use groupflow_session::member::{Member, MemberConfig, MemberEvent, State};
+use groupflow_session::wire::{Header, Kind, Packet, WireError, VERSION};
+use groupflow_session::{Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+
+/// How messages are carried.
+#[derive(Debug)]
+pub enum Carrier {
+    /// As they are.
+    Plain,
+    /// In a session.
+    Session(Box<Membership>),
+}
+
+/// The membership in a session.
+#[derive(Debug)]
+pub struct Membership {
+    member: Member,
+    session: SessionId,
+    sent: u32,
+}
+
+impl Carrier {
+    /// In this session, or as they are.
+    pub fn new(now: Nanos, session: Option<SessionId>, role: Role, common: &CommonArgs) -> Carrier {
+        let Some(session) = session else { return Carrier::Plain };
+        let mut member = Member::new(MemberConfig {
+            session,
+            source: MemberId::NONE,
+            role,
+            start: StartAt::Now,
+            name: common.name.clone(),
+            token: common.token(),
+            port: 0,
+            patience: Some(Nanos::from_secs(common.join_timeout)),
+            first_request: rand::random(),
+        });
+        member.join(now);
+        Carrier::Session(Box::new(Membership { member, session, sent: 0 }))
+    }
+
+    /// Whether messages can be sent to all.
+    pub fn ready(&self) -> bool {
+        match self {
+            Carrier::Plain => true,
+            Carrier::Session(membership) => membership.member.id() != MemberId::NONE,
+        }
+    }
+
+    /// What is in a datagram for the hub or the rim.
+    pub fn unpack<'a>(
+        &mut self,
+        now: Nanos,
+        datagram: Datagram<'a>,
+    ) -> Result<Option<Datagram<'a>>, WireError> {
+        let Carrier::Session(membership) = self else { return Ok(Some(datagram)) };
+        if datagram.bytes.first() != Some(&VERSION) {
+            return Ok(Some(datagram));
+        }
+        let Packet { header, payload } = Packet::parse(datagram.bytes)?;
+        if header.session != membership.session {
+            return Err(WireError::Value { field: "session", value: header.session.0.into() });
+        }
+        match header.kind {
+            Kind::Reply => membership.member.handle(now, &Reply::parse(payload)?),
+            Kind::Data => return Ok(Some(Datagram { from: datagram.from, bytes: payload })),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// A message to all, as it is sent.
+    pub fn pack(&mut self, now: Nanos, transmit: Transmit) -> Transmit {
+        let Carrier::Session(membership) = self else { return transmit };
+        // Packet numbers begin at 1; nobody acknowledges them.
+        membership.sent = membership.sent % (u32::MAX - 2) + 1;
+        let id = membership.member.id();
+        let header = Header {
+            member: id,
+            seq: Seq(membership.sent),
+            stamp: (now.0 / 1000) as u32,
+            ..Header::new(Kind::Data, membership.session, id)
+        };
+        Transmit { dest: Dest::Group(membership.session), bytes: header.encode(&transmit.bytes) }
+    }
+
+    /// The membership's next packet.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        match self {
+            Carrier::Plain => None,
+            Carrier::Session(membership) => membership.member.poll_transmit(now),
+        }
+    }
+
+    /// When the membership has something to do.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        match self {
+            Carrier::Plain => None,
+            Carrier::Session(membership) => membership.member.next_deadline(),
+        }
+    }
+
+    /// Leaves the session.
+    pub fn leave(&mut self, now: Nanos) {
+        if let Carrier::Session(membership) = self {
+            membership.member.leave(now, LeaveReason::Done);
+        }
+    }
+
+    /// Whether nothing more will be sent.
+    pub fn over(&self) -> bool {
+        match self {
+            Carrier::Plain => true,
+            Carrier::Session(membership) => membership.member.state() == State::Over,
+        }
+    }
+
+    /// Tells what happened; the reason why the membership is over, if it is.
+    pub fn events(&mut self, reporter: &mut Reporter) -> Result<(), AgentError> {
+        let Carrier::Session(membership) = self else { return Ok(()) };
+        let events: Vec<MemberEvent> = membership.member.events().collect();
+        for event in events {
+            match event {
+                MemberEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
+                MemberEvent::Refused { code, text } => return Err(AgentError::refused(code, &text)),
+                MemberEvent::JoinTimeout => return Err(AgentError::join_timeout()),
+                MemberEvent::Notice(notice) => {
+                    reporter.notice(&notice);
+                    if membership.member.state() == State::Over {
+                        return Err(AgentError::session_deleted());
+                    }
+                }
+                MemberEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
+                MemberEvent::ControllerBack => reporter.controller(None),
+                MemberEvent::Receivers(_) | MemberEvent::Left => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::message::{self, Body, Message};
+    use crate::machine::TransferId;
+    use std::net::SocketAddrV4;
+
+    const FROM: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 7);
+
+    fn carrier() -> Carrier {
+        let common = CommonArgs {
+            name: "hub".to_owned(),
+            token: None,
+            bind_iface: None,
+            addr: None,
+            port: 0,
+            via: None,
+            join_timeout: 10,
+            seed: None,
+            json: false,
+        };
+        Carrier::new(Nanos::from_secs(1), Some(SessionId(7)), Role::Sender, &common)
+    }
+
+    #[test]
+    fn what_is_packed_unpacks_and_other_messages_pass() {
+        let mut carrier = carrier();
+        let bytes = Message { transfer: TransferId(1), body: Body::End { complete: true } }.encode();
+        assert_ne!(message::VERSION, VERSION, "the first byte tells them apart");
+        let now = Nanos::from_secs(2);
+        let plain = Datagram { from: FROM, bytes: &bytes };
+        assert_eq!(
+            carrier.unpack(now, plain).map(|found| found.map(|d| d.bytes.to_vec())),
+            Ok(Some(bytes.clone()))
+        );
+        let packed = carrier.pack(now, Transmit { dest: Dest::Host(FROM), bytes: bytes.clone() });
+        assert_eq!(packed.dest, Dest::Group(SessionId(7)));
+        let packed = Datagram { from: FROM, bytes: &packed.bytes };
+        assert_eq!(
+            carrier.unpack(now, packed).map(|found| found.map(|d| d.bytes.to_vec())),
+            Ok(Some(bytes.clone()))
+        );
+        let foreign = Header::new(Kind::Data, SessionId(8), MemberId(1)).encode(&bytes);
+        assert!(carrier.unpack(now, Datagram { from: FROM, bytes: &foreign }).is_err());
+        assert!(!carrier.ready(), "not joined yet");
+    }
+}

@@ -1,0 +1,420 @@
+//! A hub's folder: which files it has, what was hashed of them, and how far each is.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::{fs, io};
+
+use groupflow_host::error::plain;
+
+use super::digest::{Digest, Stamp};
+use super::outgoing::Outgoing;
+use crate::machine::{FileName, Offer, Verdict};
+
+/// Files that are looked at; what is beyond is named once.
+const MAX_FILES: usize = 100_000;
+/// Files that wait to be sent.
+const MAX_WAITING: usize = 1000;
+
+/// How far a file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Nobody wants it.
+    Idle,
+    /// It is hashed, and then queued.
+    Hashing,
+    /// It waits for its turn.
+    Queued,
+    /// It is being sent.
+    Sending,
+    /// It was sent.
+    Sent,
+    /// It was not: one line.
+    Failed(String),
+}
+
+/// What there is to know of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// How far it is.
+    pub state: State,
+    /// Its hash, if it is known.
+    pub digest: Option<Digest>,
+    /// While it is sent: bytes that no rim is known to lack.
+    pub done: u64,
+    stamp: Stamp,
+    mode: u16,
+    /// It is new or has changed, and is sent when it has been the same for two looks.
+    fresh: bool,
+    /// The look that found it last.
+    seen: u64,
+}
+
+impl Listed {
+    /// Its bytes.
+    pub fn size(&self) -> u64 {
+        self.stamp.size
+    }
+
+    fn waits(&self) -> bool {
+        matches!(self.state, State::Hashing | State::Queued | State::Sending)
+    }
+}
+
+/// A file to be hashed.
+pub type ToHash = (FileName, PathBuf);
+
+/// What is in the folder and cannot be sent, and why.
+pub type Skipped = (String, &'static str);
+
+/// What a look found: its name, and if it is a regular file what identifies it.
+pub type Found = (OsString, Option<Stamp>);
+
+/// Looks what is there. With many files that takes a while: the folder is not needed for it.
+pub fn scan(path: &Path) -> io::Result<Vec<Found>> {
+    let mut there = Vec::new();
+    for found in fs::read_dir(path)? {
+        let found = found?;
+        if found.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        // What is gone meanwhile was never there.
+        let Ok(about) = found.metadata() else { continue };
+        there.push((found.file_name(), about.is_file().then(|| Stamp::of(&about))));
+    }
+    Ok(there)
+}
+
+/// The folder.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Send what is there at the first look, too.
+    all: bool,
+    /// Looks that were taken in.
+    looks: u64,
+    files: BTreeMap<FileName, Listed>,
+    /// Files that wait to be sent, or are.
+    waiting: usize,
+    skipped: BTreeSet<OsString>,
+    ready: VecDeque<Offer>,
+    unhashed: Vec<FileName>,
+    hasher: Sender<ToHash>,
+}
+
+impl Folder {
+    /// Not looked at yet. Who receives from `hasher` calls [`Folder::hashed`].
+    pub fn new(path: PathBuf, all: bool, hasher: Sender<ToHash>) -> Folder {
+        let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
+        let unhashed = Vec::new();
+        Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
+    }
+
+    /// What is in it.
+    pub fn files(&self) -> &BTreeMap<FileName, Listed> {
+        &self.files
+    }
+
+    /// Takes in a part of what a look found. Gives what cannot be sent, each once.
+    pub fn take_in(&mut self, found: &[Found]) -> Vec<Skipped> {
+        let mut news = Vec::new();
+        for (file, stamp) in found {
+            let name = file.to_str().ok_or("its name is not UTF-8").and_then(FileName::parse);
+            let known = name.and_then(|name| Ok((name, stamp.ok_or("it is no regular file")?)));
+            match known {
+                Ok((name, stamp)) if self.files.len() < MAX_FILES || self.files.contains_key(&name) => {
+                    self.see(&name, stamp);
+                }
+                Ok(_) => self.skip(file, "there are too many files", &mut news),
+                Err(why) => self.skip(file, why, &mut news),
+            }
+        }
+        news
+    }
+
+    /// All of the look was taken in: what it did not find is gone.
+    pub fn looked(&mut self) {
+        let look = self.looks;
+        self.files.retain(|_, file| file.seen == look || file.waits());
+        self.looks += 1;
+    }
+
+    fn skip(&mut self, file: &OsString, why: &'static str, news: &mut Vec<Skipped>) {
+        if self.skipped.len() < MAX_FILES && !self.skipped.contains(file) {
+            news.push((file.to_string_lossy().escape_default().to_string(), why));
+            self.skipped.insert(file.clone());
+        }
+    }
+
+    fn see(&mut self, name: &FileName, stamp: Stamp) {
+        let (fresh, room) = (self.looks > 0 || self.all, self.waiting < MAX_WAITING);
+        let Some(file) = self.files.get_mut(name) else {
+            let listed = Listed { fresh, ..self.listed(stamp) };
+            self.files.insert(name.clone(), listed);
+            return;
+        };
+        file.seen = self.looks;
+        if file.stamp != stamp {
+            (file.stamp, file.digest, file.fresh) = (stamp, None, true);
+        } else if file.fresh && room && !file.waits() {
+            file.fresh = false;
+            self.want(name);
+        }
+    }
+
+    fn listed(&self, stamp: Stamp) -> Listed {
+        let (state, digest, seen) = (State::Idle, None, self.looks);
+        Listed { state, digest, done: 0, stamp, mode: 0, fresh: false, seen }
+    }
+
+    /// Somebody wants a file sent.
+    pub fn want(&mut self, name: &FileName) -> Verdict {
+        let path = self.path.join(name.as_str());
+        let Some(stamp) = fs::symlink_metadata(&path).ok().filter(|about| about.is_file()) else {
+            return Verdict::Unknown;
+        };
+        let stamp = Stamp::of(&stamp);
+        if self.files.len() >= MAX_FILES && !self.files.contains_key(name) {
+            return Verdict::Busy;
+        }
+        let new = self.listed(stamp);
+        let file = self.files.entry(name.clone()).or_insert(new);
+        if file.waits() {
+            return Verdict::Queued;
+        }
+        if self.waiting >= MAX_WAITING {
+            return Verdict::Busy;
+        }
+        match file.digest.filter(|_| file.stamp == stamp) {
+            Some(digest) => {
+                self.ready.push_back(offer(name, path, file, digest));
+                self.set(name, State::Queued);
+            }
+            None => {
+                file.stamp = stamp;
+                if self.hasher.send((name.clone(), path)).is_err() {
+                    self.set(name, State::Failed("it cannot be hashed".to_owned()));
+                    return Verdict::Unreadable;
+                }
+                self.set(name, State::Hashing);
+            }
+        }
+        Verdict::Queued
+    }
+
+    /// A file was hashed.
+    pub fn hashed(&mut self, name: &FileName, result: io::Result<(Digest, Stamp, u16)>) {
+        let path = self.path.join(name.as_str());
+        let Some(file) = self.files.get_mut(name) else { return };
+        match result {
+            Ok((digest, stamp, mode)) => {
+                (file.digest, file.stamp, file.mode) = (Some(digest), stamp, mode);
+                self.ready.push_back(offer(name, path, file, digest));
+                self.set(name, State::Queued);
+            }
+            Err(error) => {
+                self.set(name, State::Failed(plain(&error)));
+                self.unhashed.push(name.clone());
+            }
+        }
+    }
+
+    /// Files that could not be hashed since the last call.
+    pub fn take_unhashed(&mut self) -> Vec<FileName> {
+        std::mem::take(&mut self.unhashed)
+    }
+
+    /// Why a file that could not be read is not sent. None: it has changed, and is sent when it rests.
+    pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
+        let there = fs::symlink_metadata(self.path.join(name.as_str())).ok().filter(|about| about.is_file());
+        let Some(stamp) = there.map(|about| Stamp::of(&about)) else { return Some(Verdict::Unknown) };
+        let same = self.files.get(name).is_some_and(|file| file.stamp == stamp && !file.fresh);
+        same.then_some(Verdict::Unreadable)
+    }
+
+    /// The next file that can be queued.
+    pub fn next_ready(&mut self) -> Option<Offer> {
+        self.ready.pop_front()
+    }
+
+    /// So many of its bytes are through.
+    pub fn advance(&mut self, name: &FileName, done: u64) {
+        if let Some(file) = self.files.get_mut(name) {
+            file.done = done;
+        }
+    }
+
+    /// It is so far.
+    pub fn set(&mut self, name: &FileName, state: State) {
+        let Some(file) = self.files.get_mut(name) else { return };
+        let waited = file.waits();
+        file.state = state;
+        self.waiting = self.waiting + usize::from(file.waits()) - usize::from(waited);
+    }
+}
+
+fn offer(name: &FileName, path: PathBuf, file: &Listed, digest: Digest) -> Offer {
+    let source = Box::new(Outgoing::new(path, file.stamp));
+    Offer { name: name.clone(), mode: file.mode, digest: digest.0, source }
+}
+
+/// Whether a folder can be looked at; makes it if it is not there.
+pub fn prepare(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)?;
+    fs::read_dir(path).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outgoing::hash;
+    use super::*;
+    use std::sync::mpsc::{channel, Receiver};
+
+    struct Bench {
+        folder: Folder,
+        to_hash: Receiver<ToHash>,
+        path: PathBuf,
+    }
+
+    impl Bench {
+        fn new(test: &str, all: bool) -> Bench {
+            let path = std::env::temp_dir().join(format!("gfagent-folder-{test}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            prepare(&path).expect("a folder");
+            let (sender, to_hash) = channel();
+            Bench { folder: Folder::new(path.clone(), all, sender), to_hash, path }
+        }
+
+        fn put(&self, name: &str, text: &str) {
+            fs::write(self.path.join(name), text).expect("written");
+        }
+
+        fn look_only(&mut self) -> Vec<Skipped> {
+            let found = scan(&self.path).expect("it is there");
+            let (one, other) = found.split_at(found.len() / 2);
+            let news = [self.folder.take_in(one), self.folder.take_in(other)].concat();
+            self.folder.looked();
+            news
+        }
+
+        /// Looks, and hashes what is to be; names that are ready.
+        fn look(&mut self) -> Vec<String> {
+            self.look_only();
+            for (name, path) in self.to_hash.try_iter() {
+                self.folder.hashed(&name, hash(&path));
+            }
+            std::iter::from_fn(|| self.folder.next_ready()).map(|offer| offer.name.to_string()).collect()
+        }
+
+        fn state(&self, name: &str) -> State {
+            self.folder.files()[&self::name(name)].state.clone()
+        }
+    }
+
+    impl Drop for Bench {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+
+    fn name(text: &str) -> FileName {
+        FileName::parse(text).expect("a name")
+    }
+
+    #[test]
+    fn what_is_dropped_is_queued_once_it_rests_and_what_was_there_when_asked_for() {
+        let mut bench = Bench::new("dropped", false);
+        bench.put("old", "was there");
+        assert_eq!((bench.look(), bench.look()), (vec![], vec![]));
+        bench.put("new", "par");
+        assert!(bench.look().is_empty(), "it may still grow");
+        bench.put("new", "part and more");
+        assert!(bench.look().is_empty(), "it did");
+        assert_eq!(bench.look(), ["new"]);
+        assert_eq!((bench.state("new"), bench.state("old")), (State::Queued, State::Idle));
+        assert!(bench.look().is_empty(), "once");
+        assert_eq!(bench.folder.want(&name("old")), Verdict::Queued);
+        assert_eq!(bench.folder.want(&name("old")), Verdict::Queued, "it is hashed already");
+        assert_eq!(bench.look(), ["old"]);
+        for name in ["old", "new"] {
+            bench.folder.set(&self::name(name), State::Sent);
+        }
+        assert_eq!(bench.folder.want(&name("old")), Verdict::Queued, "again, and not hashed again");
+        assert!(bench.to_hash.try_recv().is_err());
+        assert_eq!(bench.look(), ["old"]);
+        bench.put("new", "something else");
+        bench.look();
+        assert_eq!(bench.look(), ["new"], "it changed");
+        assert_eq!(bench.folder.want(&name("none")), Verdict::Unknown);
+        let mut all = Bench::new("all", true);
+        all.put("old", "was there");
+        all.look();
+        assert_eq!(all.look(), ["old"]);
+    }
+
+    #[test]
+    fn who_wants_what_cannot_be_read_is_told_why_unless_it_is_sent_yet() {
+        let mut bench = Bench::new("why", false);
+        bench.put("a", "one");
+        bench.look();
+        assert_eq!(bench.folder.want(&name("a")), Verdict::Queued);
+        bench.folder.hashed(&name("a"), Err(io::Error::other("no such luck")));
+        assert_eq!(bench.folder.take_unhashed(), [name("a")]);
+        assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unreadable));
+        bench.put("a", "another one");
+        assert_eq!(bench.folder.why_unsent(&name("a")), None, "it has changed");
+        bench.look_only();
+        assert_eq!(bench.folder.why_unsent(&name("a")), None, "it is sent when it rests");
+        fs::remove_file(bench.path.join("a")).expect("removed");
+        assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unknown));
+        assert!(bench.folder.take_unhashed().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_named_once_and_others_are_sent() {
+        let mut bench = Bench::new("skipped", true);
+        fs::create_dir(bench.path.join("sub")).expect("a folder");
+        std::os::unix::fs::symlink("/etc/passwd", bench.path.join("link")).expect("a link");
+        bench.put(".hidden", "x");
+        bench.put("a\nb", "x");
+        bench.put("good", "x");
+        let mut news = bench.look_only();
+        news.sort();
+        let names = ["a\\nb", "link", "sub"].map(str::to_owned);
+        assert_eq!(news.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>(), names);
+        assert!(bench.look_only().is_empty());
+        assert_eq!(bench.folder.want(&name("link")), Verdict::Unknown, "it leaves the folder");
+        assert_eq!(bench.look(), ["good"]);
+        fs::remove_file(bench.path.join("good")).expect("removed");
+        bench.folder.set(&name("good"), State::Sent);
+        bench.look();
+        assert!(bench.folder.files().is_empty());
+    }
+
+    #[test]
+    fn a_thousand_wait_and_the_others_follow_as_these_are_sent() {
+        let mut bench = Bench::new("many", true);
+        for n in 0..MAX_WAITING + 5 {
+            bench.put(&format!("f{n:04}"), "x");
+        }
+        bench.look();
+        let ready = bench.look();
+        assert_eq!(ready.len(), MAX_WAITING);
+        assert!(bench.look().is_empty(), "no room");
+        let left = (0..MAX_WAITING + 5).map(|n| format!("f{n:04}")).find(|name| !ready.contains(name));
+        let left = name(&left.expect("five wait for room"));
+        assert_eq!(bench.folder.want(&left), Verdict::Busy);
+        bench.folder.set(&name(&ready[0]), State::Sent);
+        bench.folder.set(&name(&ready[1]), State::Failed("it is gone".to_owned()));
+        assert_eq!(bench.folder.want(&left), Verdict::Queued, "one has been sent");
+        assert_eq!(bench.folder.want(&name(&ready[0])), Verdict::Queued, "and one was given up");
+        assert_eq!(bench.folder.want(&name(&ready[1])), Verdict::Busy);
+        for name in &ready[2..] {
+            bench.folder.set(&self::name(name), State::Sent);
+        }
+        let others = bench.look();
+        assert_eq!(others.len(), 2 + 4, "those that were asked for, and those that were new");
+        assert_eq!(bench.state("f0001"), State::Sent, "once");
+    }
+}

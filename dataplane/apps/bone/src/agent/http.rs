@@ -1,0 +1,124 @@
+//! An HTTP server in a thread of its own, beside the loop that moves datagrams.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupflow_host::error::plain;
+use groupflow_host::error::AgentError;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderValue, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::body::{FileBody, CHUNK};
+
+/// Clients at one time; others wait to be accepted.
+const CLIENTS: usize = 512;
+/// Until a client must have sent its request's headers.
+const HEADERS: Duration = Duration::from_secs(30);
+/// Until a client is let go that takes nothing: it has the place of another.
+pub const STALLED: Duration = Duration::from_secs(60);
+/// After an error of `accept`, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What is answered: a file, or a text.
+pub type Answer = Response<http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>>;
+
+/// Takes the socket.
+pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentError> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|e| {
+        let cause = format!("cannot serve HTTP at {address}: {}", plain(&e));
+        AgentError::new("http", cause, "choose another --http")
+    })
+}
+
+/// Answers requests until the process ends. Who takes nothing of an answer for `stalled` is let go.
+pub fn serve<H, F>(listener: TcpListener, stalled: Duration, handler: H) -> Result<(), AgentError>
+where
+    H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    let failed =
+        |e: io::Error| AgentError::new("http", format!("no HTTP server: {}", plain(&e)), "report this");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let listener = {
+        let _inside = runtime.enter();
+        tokio::net::TcpListener::from_std(listener).map_err(failed)?
+    };
+    let run = move || runtime.block_on(accept(listener, stalled, Arc::new(handler)));
+    std::thread::Builder::new().name("http".to_owned()).spawn(run).map(drop).map_err(failed)
+}
+
+async fn accept<H, F>(listener: tokio::net::TcpListener, stalled: Duration, handler: Arc<H>)
+where
+    H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+    F: Future<Output = Answer> + Send + 'static,
+{
+    let places = Arc::new(Semaphore::new(CLIENTS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Also with a window that stays closed, and for one that has vanished.
+        if socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(stalled)).is_err() {
+            continue;
+        }
+        let handler = Arc::clone(&handler);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let answer = handler(request);
+                async move { Ok::<_, Infallible>(answer.await) }
+            });
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(CHUNK as usize);
+            // A client that goes away is no error of ours.
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+            drop(place);
+        });
+    }
+}
+
+/// A file's bytes.
+pub fn file(body: FileBody) -> Answer {
+    Response::new(body.boxed_unsync())
+}
+
+/// No bytes.
+pub fn empty(status: StatusCode) -> Answer {
+    bytes(status, Bytes::new())
+}
+
+/// A form.
+pub fn json(status: StatusCode, form: &Value) -> Answer {
+    let mut answer = bytes(status, format!("{form}\n").into());
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// An error: one line.
+pub fn problem(status: StatusCode, text: &str) -> Answer {
+    json(status, &serde_json::json!({"error": text}))
+}
+
+fn bytes(status: StatusCode, bytes: Bytes) -> Answer {
+    let body = Full::new(bytes).map_err(|never: Infallible| match never {});
+    let mut answer = Response::new(body.boxed_unsync());
+    *answer.status_mut() = status;
+    answer
+}

@@ -1,0 +1,150 @@
+//! `gfagent bone-hub`.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupflow_base::Nanos;
+use groupflow_host::error::plain;
+use groupflow_host::error::AgentError;
+use groupflow_host::process::{raise_descriptors, system};
+use groupflow_host::progress::PROGRESS;
+use groupflow_host::report::{seconds, Reporter, Weight};
+use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::socket::GroupSocket;
+use groupflow_session::control::Role;
+use nix::poll::PollFlags;
+use serde_json::json;
+
+use super::args::BoneHubArgs;
+use super::carrier::Carrier;
+use super::desk::{Desk, Look};
+use super::sender::{Note, Sender};
+use super::wake::Wake;
+use super::{folder, http, orders};
+use crate::machine::{Outcome, Report, Verdict};
+
+/// Sends until a signal comes; returns the exit code.
+pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let config = args.config()?;
+    folder::prepare(&args.dir).map_err(|e| {
+        let cause = format!("cannot use {}: {}", args.dir.display(), plain(&e));
+        AgentError::new("folder", cause, "check --dir and its permissions")
+    })?;
+    let (listener, http) = http::listen(args.http)?;
+    let socket = GroupSocket::open(&args.bone.hub_socket())?;
+    // Signals are this thread's: taken over before there is another one.
+    let mut shell = Shell::new(socket)?;
+    let wake = Wake::new().map_err(|e| system(&e.into()))?;
+    let desk = Desk::new(args.dir.clone(), args.all, wake)?;
+    // What comes into the folder once we have said that we are ready is new.
+    tell_look(reporter, desk.look());
+    let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
+    let shared = Arc::clone(&desk);
+    http::serve(listener, http::STALLED, move |request| orders::answer(Arc::clone(&shared), request))?;
+    let address = shell.socket.address();
+    let fields = json!({
+        "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
+        "interval_us": config.interval.0 / 1000,
+    });
+    let human = format!("sends what is put into {}; orders at http://{http}/", args.dir.display());
+    reporter.event("ready", Weight::Lasting, fields, Some(human));
+    let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Sender, &args.bone.common);
+    let mut sender = Sender::new(config, carrier, Arc::clone(&desk));
+    let mut progress_at = Nanos::ZERO;
+    loop {
+        desk.wake.clear();
+        let now = shell.clock.now();
+        looks.try_iter().for_each(|look| tell_look(reporter, look));
+        sender.attend();
+        shell.exchange(&mut sender)?;
+        // What has come is answered now.
+        sender.attend();
+        shell.transmit(&mut sender)?;
+        sender.carrier.events(reporter)?;
+        sender.notes().for_each(|note| tell(reporter, note));
+        if progress_at <= now {
+            progress_at = now + PROGRESS;
+            progress(&sender, reporter);
+        }
+        let until = sender.progress().is_some().then_some(progress_at);
+        let interest = Interest { fd: desk.wake.as_fd(), flags: PollFlags::POLLIN };
+        if shell.wait(&sender, until, Some(interest))?.signal {
+            break;
+        }
+    }
+    let end = shell.clock.now() + LEAVE_PATIENCE;
+    sender.carrier.leave(shell.clock.now());
+    while !sender.carrier.over() && shell.clock.now() < end {
+        shell.exchange(&mut sender)?;
+        shell.wait(&sender, Some(end), None)?;
+    }
+    Ok(0)
+}
+
+fn tell_look(reporter: &mut Reporter, look: Look) {
+    match look {
+        Ok(skipped) => {
+            for (name, why) in skipped {
+                let human = format!("{name}: is not sent: {why}");
+                reporter.event("skipped", Weight::Lasting, json!({"file": name, "why": why}), Some(human));
+            }
+        }
+        Err(error) => {
+            let why = plain(&error);
+            let human = format!("cannot read the folder: {why}; check --dir");
+            reporter.event("trouble", Weight::Lasting, json!({"cause": why}), Some(human));
+        }
+    }
+}
+
+fn progress(sender: &Sender, reporter: &mut Reporter) {
+    if let Some((name, done, sent)) = sender.progress() {
+        let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
+        reporter.event("progress", Weight::Passing, fields, None);
+    }
+}
+
+fn tell(reporter: &mut Reporter, note: Note) {
+    let (event, fields, human) = match note {
+        Note::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
+        Note::Lost(rim) => {
+            ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is let go"))
+        }
+        Note::Asked(rim, name, verdict) => {
+            let answer = match verdict {
+                Verdict::Queued => "queued",
+                Verdict::Unknown => "unknown",
+                Verdict::Busy => "busy",
+                Verdict::Unreadable => "unreadable",
+            };
+            let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
+            ("asked", fields, format!("{rim} wants {name}: {answer}"))
+        }
+        Note::Ended(report) => return ended(reporter, &report),
+    };
+    reporter.event(event, Weight::Lasting, fields, Some(human));
+}
+
+fn ended(reporter: &mut Reporter, report: &Report) {
+    let took = seconds(report.ended - report.started);
+    let (outcome, why) = match &report.outcome {
+        Outcome::Done => ("done", None),
+        Outcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
+        Outcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
+    };
+    let fields = json!({
+        "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,
+        "sent_bytes": report.sent, "packets": report.packets, "rounds": report.rounds,
+        "answers": report.answers, "complete": report.complete, "lost": report.lost,
+    });
+    let human = match why {
+        Some(why) => format!("{}: not sent: {why}", report.name),
+        None => format!(
+            "{}: sent, {} of {} bytes in {took:.1} s, {} rims complete, {} lost",
+            report.name, report.sent, report.size, report.complete, report.lost
+        ),
+    };
+    reporter.event("sent", Weight::Lasting, fields, Some(human));
+}

@@ -1,0 +1,111 @@
+//! A file that arrives: written under a temporary name, hashed as far as it is there without gaps.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::errno::Errno;
+
+use super::digest::{Digest, Hasher};
+use crate::machine::{FileName, Write};
+
+/// Hashed at once.
+const CHUNK: usize = 64 << 10;
+
+/// What the hub says of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    /// Its name.
+    pub name: FileName,
+    /// Its bytes.
+    pub size: u64,
+    /// Its access mode.
+    pub mode: u16,
+    /// Its hash.
+    pub digest: Digest,
+}
+
+/// A file that arrives. Dropped before it is adopted, it leaves nothing behind.
+#[derive(Debug)]
+pub struct Incoming {
+    /// What the hub says of it.
+    pub announced: Announced,
+    /// The file: may be read as far as it is there.
+    pub file: Arc<File>,
+    path: PathBuf,
+    hasher: Hasher,
+    hashed: u64,
+    kept: bool,
+}
+
+impl Incoming {
+    /// Makes the file, and takes its room on the disk at once: a full disk shows before anything is sent.
+    pub fn create(path: PathBuf, announced: Announced) -> io::Result<Incoming> {
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        let incoming = Incoming {
+            file: Arc::new(file),
+            path,
+            hasher: Hasher::default(),
+            hashed: 0,
+            kept: false,
+            announced,
+        };
+        let size = i64::try_from(incoming.announced.size).map_err(|_| io::Error::from(Errno::EFBIG))?;
+        if size > 0 {
+            match nix::fcntl::posix_fallocate(incoming.file.as_raw_fd(), 0, size) {
+                Ok(()) | Err(Errno::EOPNOTSUPP | Errno::EINVAL) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(incoming)
+    }
+
+    /// Stores bytes where they belong.
+    pub fn write(&self, write: &Write) -> io::Result<()> {
+        self.file.write_all_at(&write.bytes, write.offset)
+    }
+
+    /// Hashes what is there: everything up to `position`.
+    pub fn hash(&mut self, position: u64) -> io::Result<()> {
+        let mut chunk = [0; CHUNK];
+        while self.hashed < position {
+            let count = (position - self.hashed).min(CHUNK as u64) as usize;
+            self.file.read_exact_at(&mut chunk[..count], self.hashed)?;
+            self.hasher.update(&chunk[..count]);
+            self.hashed += count as u64;
+        }
+        Ok(())
+    }
+
+    /// All is there: whether it is what the hub said, and then lasting on the disk.
+    pub fn complete(&mut self) -> io::Result<bool> {
+        self.hash(self.announced.size)?;
+        if std::mem::take(&mut self.hasher).finish() != self.announced.digest {
+            return Ok(false);
+        }
+        // Its owner can always read it: we are the owner.
+        let mode = u32::from(self.announced.mode & 0o777) | 0o400;
+        self.file.set_permissions(fs::Permissions::from_mode(mode))?;
+        self.file.sync_all()?;
+        Ok(true)
+    }
+
+    /// Gives the file its name.
+    pub fn adopt(mut self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.kept = true;
+        super::index::sync_folder(path)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if !self.kept {
+            // What cannot be removed is, when the rim starts again.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What a rim's store holds, on disk: names, sizes, digests, and when each was used.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::{json, Value};
+
+use super::digest::Digest;
+use crate::machine::FileName;
+
+/// The layout of the index.
+const VERSION: u64 = 1;
+
+/// A file, as the index knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Its bytes.
+    pub size: u64,
+    /// Its hash.
+    pub digest: Digest,
+    /// The larger, the later it was used.
+    pub used: u64,
+}
+
+/// Reads the index; there is none yet: it is empty. What is wrong with it is named.
+pub fn read(path: &Path) -> Result<BTreeMap<FileName, Known>, String> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(groupflow_host::error::plain(&error)),
+    };
+    let form: Value = serde_json::from_slice(&text).map_err(|error| format!("not JSON: {error}"))?;
+    if form["version"] != VERSION {
+        return Err(format!("version: {} is not {VERSION}", form["version"]));
+    }
+    let files = form["files"].as_array().ok_or("files: no list")?;
+    files.iter().enumerate().map(|(at, form)| entry(form).map_err(|p| format!("files[{at}].{p}"))).collect()
+}
+
+fn entry(form: &Value) -> Result<(FileName, Known), String> {
+    let number = |field: &str| form[field].as_u64().ok_or(format!("{field}: no number"));
+    let name =
+        FileName::parse(form["name"].as_str().unwrap_or_default()).map_err(|p| format!("name: {p}"))?;
+    let digest = form["sha256"].as_str().and_then(Digest::parse).ok_or("sha256: no digest")?;
+    Ok((name, Known { size: number("size")?, digest, used: number("used")? }))
+}
+
+/// Replaces the index: after a crash it is the old one or the new one.
+pub fn write<'a>(path: &Path, files: impl Iterator<Item = (&'a FileName, Known)>) -> io::Result<()> {
+    let files: Vec<Value> = files
+        .map(|(name, known)| {
+            json!({
+                "name": name.as_str(), "size": known.size, "sha256": known.digest.to_string(), "used": known.used,
+            })
+        })
+        .collect();
+    let part = path.with_extension("part");
+    let mut file = File::create(&part)?;
+    file.write_all(json!({"version": VERSION, "files": files}).to_string().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&part, path)?;
+    sync_folder(path)
+}
+
+/// Makes the names of a path's folder lasting.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back_and_what_is_wrong_is_named() {
+        let folder = std::env::temp_dir().join(format!("gfagent-index-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("index.json");
+        assert_eq!(read(&path), Ok(BTreeMap::new()));
+        let name = FileName::parse("日本.txt").expect("a name");
+        let known = Known { size: 7, digest: Digest([9; 32]), used: 3 };
+        write(&path, [(&name, known)].into_iter()).expect("written");
+        assert_eq!(read(&path), Ok(BTreeMap::from([(name, known)])));
+        let digest = "00".repeat(32);
+        for (text, problem) in [
+            ("{", "not JSON: EOF while parsing an object at line 1 column 1".to_owned()),
+            (r#"{"version": 2}"#, "version: 2 is not 1".to_owned()),
+            (r#"{"version": 1}"#, "files: no list".to_owned()),
+            (
+                r#"{"version": 1, "files": [{"name": ""}]}"#,
+                "files[0].name: must have 1 to 200 bytes".to_owned(),
+            ),
+            (
+                r#"{"version": 1, "files": [{"name": "../x"}]}"#,
+                "files[0].name: must not begin with a dot".to_owned(),
+            ),
+            (
+                r#"{"version": 1, "files": [{"name": "a", "sha256": "00"}]}"#,
+                "files[0].sha256: no digest".to_owned(),
+            ),
+            (
+                &format!(r#"{{"version": 1, "files": [{{"name": "a", "sha256": "{digest}"}}]}}"#),
+                "files[0].size: no number".to_owned(),
+            ),
+        ] {
+            fs::write(&path, text).expect("written");
+            assert_eq!(read(&path), Err(problem), "{text}");
+        }
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

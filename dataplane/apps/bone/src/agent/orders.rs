@@ -1,0 +1,80 @@
+//! A hub's answers over HTTP: the list of its files, and orders to send one.
+
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::ORIGIN;
+use hyper::{Method, Request, StatusCode};
+use serde_json::{json, Value};
+
+use super::desk::Desk;
+use super::folder::{Listed, State};
+use super::http::{self, Answer};
+use super::serve::{file_name, not_allowed};
+use crate::machine::{FileName, Verdict};
+
+/// Answers a request.
+pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> Answer {
+    let path = request.uri().path();
+    match *request.method() {
+        Method::GET | Method::HEAD if path == "/" => http::json(StatusCode::OK, &list(&desk)),
+        Method::GET | Method::HEAD => match file_name(path) {
+            Ok(name) => show(&desk, &name),
+            Err(problem) => http::problem(StatusCode::BAD_REQUEST, &problem),
+        },
+        // A page of some web site that this host's browser shows is nobody to give orders.
+        Method::POST if request.headers().contains_key(ORIGIN) => {
+            http::problem(StatusCode::FORBIDDEN, "orders do not come from web pages")
+        }
+        Method::POST => match file_name(path) {
+            Ok(name) => order(&desk, &name),
+            Err(problem) => http::problem(StatusCode::BAD_REQUEST, &problem),
+        },
+        _ => not_allowed("GET, HEAD, POST"),
+    }
+}
+
+fn list(desk: &Desk) -> Value {
+    let folder = desk.folder();
+    let files: Vec<Value> = folder.files().iter().map(|(name, file)| form(name, file)).collect();
+    json!({"role": "hub", "files": files})
+}
+
+fn show(desk: &Desk, name: &FileName) -> Answer {
+    match desk.folder().files().get(name) {
+        Some(file) => http::json(StatusCode::OK, &form(name, file)),
+        None => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
+    }
+}
+
+fn form(name: &FileName, file: &Listed) -> Value {
+    let (state, error) = match &file.state {
+        State::Idle => ("idle", None),
+        State::Hashing => ("hashing", None),
+        State::Queued => ("queued", None),
+        State::Sending => ("sending", None),
+        State::Sent => ("sent", None),
+        State::Failed(why) => ("failed", Some(why.as_str())),
+    };
+    let digest = file.digest.map(|digest| digest.to_string());
+    json!({
+        "name": name.as_str(), "size": file.size(), "sha256": digest, "state": state, "done_bytes": file.done,
+        "error": error,
+    })
+}
+
+fn order(desk: &Desk, name: &FileName) -> Answer {
+    let verdict = desk.folder().want(name);
+    desk.wake.wake();
+    match verdict {
+        Verdict::Queued => match desk.folder().files().get(name) {
+            Some(file) => http::json(StatusCode::ACCEPTED, &form(name, file)),
+            None => http::empty(StatusCode::ACCEPTED),
+        },
+        Verdict::Unknown => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
+        Verdict::Busy => http::problem(StatusCode::SERVICE_UNAVAILABLE, "too many files wait; try again"),
+        Verdict::Unreadable => {
+            http::problem(StatusCode::INTERNAL_SERVER_ERROR, &format!("{name}: it cannot be read"))
+        }
+    }
+}

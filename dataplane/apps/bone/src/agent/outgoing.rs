@@ -1,0 +1,107 @@
+//! A file that a hub sends: read when it is its turn, and given up when somebody changes it meanwhile.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use groupflow_host::error::plain;
+use groupflow_host::input::FileBytes;
+use groupflow_session::source::{SeekableBytes, SourceError};
+
+use super::digest::{Digest, Stamp};
+
+/// A file as it was when it was hashed.
+#[derive(Debug)]
+pub struct Outgoing {
+    path: PathBuf,
+    stamp: Stamp,
+    /// Open while it is sent: many may wait.
+    open: Option<FileBytes>,
+}
+
+/// Opens a regular file; a link to one elsewhere is none.
+pub fn open(path: &Path) -> io::Result<(File, Stamp, u16)> {
+    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("no regular file"));
+    }
+    let mode = std::os::unix::fs::MetadataExt::mode(&about) & 0o777;
+    Ok((file, Stamp::of(&about), mode as u16))
+}
+
+/// A file's hash, and as what it was hashed: stamp and access mode.
+pub fn hash(path: &Path) -> io::Result<(Digest, Stamp, u16)> {
+    let (file, stamp, mode) = open(path)?;
+    let digest = Digest::read(&file)?;
+    if Stamp::of_file(&file)? != stamp {
+        return Err(io::Error::other("it changed while it was read"));
+    }
+    Ok((digest, stamp, mode))
+}
+
+impl Outgoing {
+    /// The file with this stamp.
+    pub fn new(path: PathBuf, stamp: Stamp) -> Outgoing {
+        Outgoing { path, stamp, open: None }
+    }
+}
+
+fn changed() -> SourceError {
+    SourceError::Read("it changed while it was sent".to_owned())
+}
+
+impl SeekableBytes for Outgoing {
+    fn len(&self) -> u64 {
+        self.stamp.size
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+        if self.open.is_none() {
+            let (file, _, _) = open(&self.path).map_err(|error| SourceError::Read(plain(&error)))?;
+            self.open = Some(FileBytes::of(file, self.stamp.size));
+        }
+        let Some(file) = &mut self.open else { return Err(changed()) };
+        let read = file.read_at(offset, into);
+        match file.metadata().map(|about| Stamp::of(&about)) {
+            Ok(now) if now == self.stamp => read,
+            _ => Err(changed()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_changes_is_given_up_and_a_link_is_no_file() {
+        let folder = std::env::temp_dir().join(format!("gfagent-outgoing-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("a");
+        fs::write(&path, b"before").expect("written");
+        let (digest, stamp, _) = hash(&path).expect("a file");
+        assert_eq!(Ok(digest), Digest::read(&b"before"[..]).map_err(|_| ()));
+        let mut source = Outgoing::new(path.clone(), stamp);
+        let mut bytes = [0; 6];
+        assert_eq!((source.len(), source.read_at(0, &mut bytes)), (6, Ok(())));
+        assert_eq!(&bytes, b"before");
+        // As long as before, within the block that was read; the clock of files is coarse.
+        while fs::metadata(&path).map(|about| Stamp::of(&about) == stamp).expect("there") {
+            fs::write(&path, b"behind").expect("written");
+        }
+        assert_eq!(source.read_at(0, &mut bytes), Err(changed()));
+        assert_eq!(
+            Outgoing::new(path.clone(), stamp).read_at(0, &mut bytes),
+            Err(changed()),
+            "not begun yet"
+        );
+        let link = folder.join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        assert!(hash(&link).is_err());
+        assert!(hash(&folder).is_err());
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

@@ -1,0 +1,310 @@
+//! A rim's machine with its files: what comes is stored at once, and told to whoever waits for it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use groupflow_base::Nanos;
+use groupflow_host::error::plain;
+use groupflow_host::shell::Machine;
+use groupflow_session::{Datagram, Transmit};
+
+use super::carrier::Carrier;
+use super::digest::Digest;
+use super::incoming::{Announced, Incoming};
+use super::shelf::{Arriving, Failure, Progress, Shelf};
+use crate::machine::message::{Message, MessageError};
+use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
+
+/// How long a rim waits for a hub to say that it is here: longer than a hub that has nothing to send is silent.
+const UNHEARD: Nanos = Nanos::from_secs(8);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A file begins to arrive.
+    Began(Announced),
+    /// The hub sends a file that is here already.
+    Had(FileName),
+    /// It is stored.
+    Stored(Announced, Nanos),
+    /// It is not.
+    Failed(FileName, String),
+    /// It made room for others.
+    Evicted(FileName),
+    /// The hub was asked for a file.
+    Asking(FileName),
+    /// It answered, or not.
+    Answered(FileName, Option<Verdict>),
+}
+
+/// A rim.
+pub struct Receiver {
+    rim: Rim,
+    asker: Asker,
+    /// How it is reached.
+    pub carrier: Carrier,
+    shelf: Arc<Shelf>,
+    /// The only hub that is heard.
+    only: Option<SocketAddrV4>,
+    incoming: Option<(Incoming, Nanos)>,
+    /// What was wished for before any hub was heard, and until when it is waited for one.
+    unheard: VecDeque<(Nanos, FileName)>,
+    notes: VecDeque<Note>,
+}
+
+impl Receiver {
+    /// One that waits. `only`: nobody but this hub is heard.
+    pub fn new(
+        config: RimConfig,
+        carrier: Carrier,
+        shelf: Arc<Shelf>,
+        only: Option<SocketAddrV4>,
+    ) -> Receiver {
+        let (rim, asker) = (Rim::new(config), Asker::new(config.id));
+        Receiver {
+            rim,
+            asker,
+            carrier,
+            shelf,
+            only,
+            incoming: None,
+            unheard: VecDeque::new(),
+            notes: VecDeque::new(),
+        }
+    }
+
+    /// What happened since the last call.
+    pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
+        self.notes.drain(..)
+    }
+
+    /// The file that arrives, and how much of it is there.
+    pub fn arriving(&self) -> Option<(&Announced, u64)> {
+        self.incoming.as_ref().map(|(incoming, _)| (&incoming.announced, self.rim.bytes()))
+    }
+
+    /// Asks the hub for what clients miss, and stops asking for what nobody wants any more.
+    pub fn attend(&mut self, now: Nanos) {
+        for name in self.shelf.take_abandoned() {
+            self.asker.forget(&name);
+        }
+        for name in self.shelf.take_wishes() {
+            if self.shelf.store().digest(&name).is_some() {
+                self.shelf.tell(&name, Progress::Stored); // it came meanwhile
+            } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
+                self.show();
+            } else if self.asker.ask(now, name.clone()) {
+                self.notes.push_back(Note::Asking(name.clone()));
+                if self.hub().is_none() {
+                    self.unheard.push_back((now + UNHEARD, name));
+                }
+            } else {
+                let why = "the hub is asked for too many files; try again";
+                self.shelf.tell(&name, Progress::Failed(Failure::Busy, why.to_owned()));
+            }
+        }
+        self.give_up_unheard(now);
+    }
+
+    /// Stops asking for what nobody has heard of, if no hub has said that it is here.
+    fn give_up_unheard(&mut self, now: Nanos) {
+        if self.hub().is_some() {
+            self.unheard.clear();
+        }
+        while self.unheard.front().is_some_and(|(until, _)| *until <= now) {
+            let Some((_, name)) = self.unheard.pop_front() else { return };
+            let why = "no hub is heard; start it, or say with --hub where it is";
+            self.asker.forget(&name);
+            self.shelf.tell(&name, Progress::Failed(Failure::Silent, why.to_owned()));
+        }
+    }
+
+    /// Takes part no more.
+    pub fn leave(&mut self, now: Nanos) {
+        if self.incoming.take().is_some() {
+            self.rim.leave();
+        }
+        self.carrier.leave(now);
+    }
+
+    fn hub(&self) -> Option<SocketAddrV4> {
+        self.only.or(self.rim.hub())
+    }
+
+    fn take(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        if self.only.is_some_and(|only| only != datagram.from) {
+            return Ok(());
+        }
+        self.asker.handle(now, &Message::parse(datagram.bytes)?.body);
+        self.rim.handle(now, datagram)?;
+        let events: Vec<RimEvent> = self.rim.events().collect();
+        let mut complete = false;
+        for event in events {
+            match event {
+                RimEvent::Began { name, size, mode, digest } => {
+                    self.begin(now, Announced { name, size, mode, digest: Digest(digest) });
+                }
+                RimEvent::Complete => complete = true,
+                RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave it up"),
+                RimEvent::TooLong { size } => {
+                    let limit = self.shelf.store().limit();
+                    let why = format!("its {size} bytes are more than the {limit} of --max-bytes");
+                    if let Some(name) = self.rim.refused() {
+                        self.give_up(name.clone(), Failure::NoRoom, why);
+                    }
+                }
+            }
+        }
+        if let Err(error) = self.store_bytes() {
+            self.fail(Failure::NoRoom, &disk(&error));
+            self.rim.leave();
+        }
+        if complete {
+            self.complete(now);
+        }
+        Ok(())
+    }
+
+    /// A file is about to come.
+    fn begin(&mut self, now: Nanos, announced: Announced) {
+        self.fail(Failure::Broken, "the hub gave it up");
+        let name = announced.name.clone();
+        let had = self.shelf.store().digest(&name) == Some(announced.digest);
+        if had {
+            self.asker.forget(&name);
+            self.shelf.tell(&name, Progress::Stored);
+            self.notes.push_back(Note::Had(name));
+            return self.rim.leave();
+        }
+        let (incoming, gone) = self.shelf.store().begin(announced.clone());
+        self.notes.extend(gone.into_iter().map(Note::Evicted));
+        match incoming {
+            Ok(incoming) => {
+                self.asker.forget(&name);
+                self.incoming = Some((incoming, now));
+                self.notes.push_back(Note::Began(announced));
+                self.show();
+            }
+            Err(error) => {
+                self.rim.leave();
+                self.give_up(name, Failure::NoRoom, disk(&error));
+            }
+        }
+    }
+
+    /// Shows the file that arrives to those that want it.
+    fn show(&self) {
+        let Some((incoming, _)) = &self.incoming else { return };
+        let Announced { name, size, digest, .. } = &incoming.announced;
+        let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
+        self.shelf.tell(name, Progress::Arriving(Arriving { file, size: *size, digest: *digest, position }));
+    }
+
+    /// Stores what has come.
+    fn store_bytes(&mut self) -> io::Result<()> {
+        let mut any = false;
+        while let Some(write) = self.rim.next_write() {
+            if let Some((incoming, _)) = &self.incoming {
+                incoming.write(&write)?;
+                any = true;
+            }
+        }
+        if let Some((incoming, _)) = self.incoming.as_mut().filter(|_| any) {
+            let position = self.rim.position();
+            incoming.hash(position)?;
+            self.shelf.advance(&incoming.announced.name, position);
+        }
+        Ok(())
+    }
+
+    /// All bytes are there.
+    fn complete(&mut self, now: Nanos) {
+        let Some((mut incoming, began)) = self.incoming.take() else { return };
+        let announced = incoming.announced.clone();
+        let adopted = match incoming.complete() {
+            Ok(true) => self.shelf.store().adopt(incoming),
+            Ok(false) => {
+                let why = "what came is not what the hub had announced (SHA-256)".to_owned();
+                return self.give_up(announced.name, Failure::Broken, why);
+            }
+            Err(error) => Err(error),
+        };
+        match adopted {
+            Ok(()) => {
+                self.shelf.tell(&announced.name, Progress::Stored);
+                self.notes.push_back(Note::Stored(announced, now - began));
+            }
+            Err(error) => self.give_up(announced.name, Failure::NoRoom, disk(&error)),
+        }
+    }
+
+    /// The file that arrives does not come.
+    fn fail(&mut self, failure: Failure, why: &str) {
+        if let Some((incoming, _)) = self.incoming.take() {
+            self.give_up(incoming.announced.name.clone(), failure, why.to_owned());
+        }
+    }
+
+    fn give_up(&mut self, name: FileName, failure: Failure, why: String) {
+        self.asker.forget(&name);
+        self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
+        self.notes.push_back(Note::Failed(name, why));
+    }
+
+    /// What came of wishes.
+    fn listen(&mut self) {
+        let events: Vec<Asked> = self.asker.events().collect();
+        for event in events {
+            let (name, verdict) = match event {
+                Asked::Answered(name, verdict) => (name, Some(verdict)),
+                Asked::Silent(name) => (name, None),
+            };
+            let failure = match verdict {
+                Some(Verdict::Queued) => None,
+                Some(Verdict::Unknown) => Some((Failure::Unknown, "the hub has no such file")),
+                Some(Verdict::Busy) => Some((Failure::Busy, "too many files wait at the hub; try again")),
+                Some(Verdict::Unreadable) => Some((Failure::Broken, "the hub cannot read it")),
+                None => Some((Failure::Silent, "the hub does not answer; try again")),
+            };
+            if let Some((failure, why)) = failure {
+                self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
+            }
+            self.notes.push_back(Note::Answered(name, verdict));
+        }
+    }
+}
+
+fn disk(error: &io::Error) -> String {
+    format!("it cannot be stored: {}; make room on the disk", plain(error))
+}
+
+impl Machine for Receiver {
+    type Error = MessageError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        if let Some(datagram) = self.carrier.unpack(now, datagram)? {
+            self.take(now, datagram)?;
+            self.listen();
+        }
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now))
+    }
+
+    fn poll_private(&mut self, now: Nanos) -> Option<Transmit> {
+        let hub = self.hub()?;
+        let ask = self.asker.poll_transmit(now, hub);
+        self.listen();
+        ask
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let asker = self.asker.next_deadline().filter(|_| self.hub().is_some());
+        let unheard = self.unheard.front().map(|(until, _)| *until);
+        [self.carrier.next_deadline(), self.rim.next_deadline(), asker, unheard].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,160 @@
+//! `gfagent bone-rim`.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use groupflow_base::Nanos;
+use groupflow_host::error::plain;
+use groupflow_host::error::AgentError;
+use groupflow_host::process::{raise_descriptors, system};
+use groupflow_host::progress::PROGRESS;
+use groupflow_host::report::{seconds, Reporter, Weight};
+use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::socket::GroupSocket;
+use groupflow_session::control::Role;
+use nix::poll::PollFlags;
+use serde_json::json;
+
+use super::args::BoneRimArgs;
+use super::carrier::Carrier;
+use super::http;
+use super::receiver::{Note, Receiver};
+use super::serve::Pages;
+use super::shelf::Shelf;
+use super::store::Store;
+use super::wake::Wake;
+use crate::machine::{RimConfig, RimId, Verdict};
+
+/// The order of use is written this often.
+const SAVE: Nanos = Nanos::from_secs(5);
+
+/// Receives and serves until a signal comes; returns the exit code.
+pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let (store, lost) = Store::open(&args.dir, args.max_bytes)?;
+    for name in lost {
+        let human = format!("{name}: forgotten, the file is gone or changed");
+        reporter.event("forgotten", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
+    }
+    let (listener, http) = http::listen(args.http)?;
+    let socket = GroupSocket::open(&args.bone.rim_socket())?;
+    // Signals are this thread's: taken over before there is another one.
+    let mut shell = Shell::new(socket)?;
+    if let Some(own) = args.bone.private_socket() {
+        shell = shell.with_private(GroupSocket::open(&own)?);
+    }
+    let wake = Wake::new().map_err(|e| system(&e.into()))?;
+    let shelf = Arc::new(Shelf::new(store, wake));
+    let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(args.miss_wait)));
+    let stalled = Duration::from_secs(args.client_wait);
+    http::serve(listener, stalled, move |request| Arc::clone(&pages).answer(request))?;
+    let address = shell.socket.address();
+    let fields = json!({
+        "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
+        "files": shelf.store().files().count(),
+    });
+    let human = format!("hears {address}, serves http://{http}/");
+    reporter.event("ready", Weight::Lasting, fields, Some(human));
+    let common = &args.bone.common;
+    let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Receiver, common);
+    let id = RimId(common.seed.map_or_else(rand::random, |seed| seed as u32));
+    let config = RimConfig { id, max_size: args.max_bytes, seed: common.seed(), forgets: false };
+    let mut receiver = Receiver::new(config, carrier, Arc::clone(&shelf), args.hub);
+    let (mut save_at, mut progress_at) = (shell.clock.now() + SAVE, Nanos::ZERO);
+    loop {
+        shelf.wake.clear();
+        receiver.attend(shell.clock.now());
+        shell.exchange(&mut receiver)?;
+        receiver.carrier.events(reporter)?;
+        receiver.notes().for_each(|note| tell(reporter, note));
+        for name in shelf.take_damaged() {
+            let human = format!("{name}: was not what had been stored, and is removed");
+            reporter.event("damaged", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
+        }
+        let now = shell.clock.now();
+        if progress_at <= now {
+            progress_at = now + PROGRESS;
+            progress(&receiver, reporter);
+        }
+        if save_at <= now {
+            save_at = now + SAVE;
+            save(&shelf, reporter);
+        }
+        let until = if receiver.arriving().is_some() { progress_at } else { save_at };
+        let interest = Interest { fd: shelf.wake.as_fd(), flags: PollFlags::POLLIN };
+        if shell.wait(&receiver, Some(until), Some(interest))?.signal {
+            break;
+        }
+    }
+    let end = shell.clock.now() + LEAVE_PATIENCE;
+    receiver.leave(shell.clock.now());
+    shell.exchange(&mut receiver)?;
+    while !receiver.carrier.over() && shell.clock.now() < end {
+        shell.wait(&receiver, Some(end), None)?;
+        shell.exchange(&mut receiver)?;
+    }
+    save(&shelf, reporter);
+    Ok(0)
+}
+
+fn save(shelf: &Shelf, reporter: &mut Reporter) {
+    if let Err(error) = shelf.store().save() {
+        let error = AgentError::new(
+            "index",
+            format!("cannot write the store's index: {}", plain(&error)),
+            "make room on the disk",
+        );
+        let fields = json!({"code": error.code, "cause": error.cause, "cure": error.cure});
+        reporter.event("trouble", Weight::Lasting, fields, Some(error.to_string()));
+    }
+}
+
+fn progress(receiver: &Receiver, reporter: &mut Reporter) {
+    if let Some((announced, bytes)) = receiver.arriving() {
+        let fields = json!({
+            "file": announced.name.as_str(), "bytes": bytes, "total_bytes": announced.size,
+        });
+        reporter.event("progress", Weight::Passing, fields, None);
+    }
+}
+
+fn tell(reporter: &mut Reporter, note: Note) {
+    let (event, fields, human) = match note {
+        Note::Began(file) => (
+            "began",
+            json!({"file": file.name.as_str(), "size": file.size, "sha256": file.digest.to_string()}),
+            format!("{}: {} bytes begin to come", file.name, file.size),
+        ),
+        Note::Had(name) => ("had", json!({"file": name.as_str()}), format!("{name}: is here already")),
+        Note::Stored(file, took) => (
+            "stored",
+            json!({
+                "file": file.name.as_str(), "size": file.size, "sha256": file.digest.to_string(),
+                "seconds": seconds(took),
+            }),
+            format!("{}: stored, {} bytes in {:.1} s", file.name, file.size, seconds(took)),
+        ),
+        Note::Failed(name, why) => {
+            ("failed", json!({"file": name.as_str(), "why": why}), format!("{name}: {why}"))
+        }
+        Note::Evicted(name) => {
+            ("evicted", json!({"file": name.as_str()}), format!("{name}: removed to make room"))
+        }
+        Note::Asking(name) => {
+            ("asking", json!({"file": name.as_str()}), format!("{name}: the hub is asked for it"))
+        }
+        Note::Answered(name, verdict) => {
+            let answer = match verdict {
+                Some(Verdict::Queued) => "queued",
+                Some(Verdict::Unknown) => "unknown",
+                Some(Verdict::Busy) => "busy",
+                Some(Verdict::Unreadable) => "unreadable",
+                None => "silent",
+            };
+            let human = format!("{name}: the hub says {answer}");
+            ("answered", json!({"file": name.as_str(), "answer": answer}), human)
+        }
+    };
+    reporter.event(event, Weight::Lasting, fields, Some(human));
+}

@@ -1,0 +1,156 @@
+//! A hub's machine with its folder: what moves datagrams.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use groupflow_base::Nanos;
+use groupflow_host::shell::Machine;
+use groupflow_session::{Datagram, Dest, Transmit};
+
+use super::carrier::Carrier;
+use super::desk::Desk;
+use super::folder::{Folder, State};
+use super::wishes::Wishes;
+use crate::machine::message::MessageError;
+use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, Report, RimId, Verdict};
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A file begins to be sent.
+    Began(FileName),
+    /// A transfer ended.
+    Ended(Report),
+    /// A rim was let go.
+    Lost(RimId),
+    /// A rim asked for a file.
+    Asked(RimId, FileName, Verdict),
+}
+
+/// A hub.
+pub struct Sender {
+    hub: Hub,
+    group: Dest,
+    unicast: bool,
+    /// How rims are reached.
+    pub carrier: Carrier,
+    desk: Arc<Desk>,
+    sending: Option<FileName>,
+    wishes: Wishes,
+    notes: VecDeque<Note>,
+}
+
+impl Sender {
+    /// One that has nothing to send.
+    pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> Sender {
+        let (group, unicast) = (Dest::Host(config.group), config.method == Method::Unicast);
+        let hub = Hub::new(config);
+        let (wishes, notes) = (Wishes::default(), VecDeque::new());
+        Sender { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
+    }
+
+    /// What happened since the last call.
+    pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
+        self.notes.drain(..)
+    }
+
+    /// The file that is being sent, bytes of it that no rim is known to lack, and bytes sent.
+    pub fn progress(&self) -> Option<(&FileName, u64, u64)> {
+        self.hub.sending().map(|name| (name, self.hub.done(), self.hub.sent()))
+    }
+
+    /// Queues what is ready, answers rims, and keeps the folder informed.
+    pub fn attend(&mut self) {
+        let desk = Arc::clone(&self.desk);
+        let mut folder = desk.folder();
+        let events: Vec<HubEvent> = self.hub.events().collect();
+        for event in events {
+            match event {
+                HubEvent::Ended(report) => {
+                    let state = match &report.outcome {
+                        Outcome::Done => State::Sent,
+                        Outcome::Nobody => {
+                            State::Failed("no rim took part, or each has the file already".to_owned())
+                        }
+                        Outcome::Unreadable(why) => State::Failed(why.clone()),
+                    };
+                    folder.set(&report.name, state);
+                    match &report.outcome {
+                        Outcome::Unreadable(_) => self.disappoint(&folder, &report.name),
+                        Outcome::Done | Outcome::Nobody => drop(self.wishes.take(&report.name)),
+                    }
+                    self.sending = None;
+                    self.notes.push_back(Note::Ended(report));
+                }
+                HubEvent::Lost(rim) => self.notes.push_back(Note::Lost(rim)),
+                HubEvent::Asked { rim, from, name } => {
+                    let verdict = folder.want(&name);
+                    self.hub.answer(from, rim, name.clone(), verdict);
+                    if verdict == Verdict::Queued {
+                        self.wishes.add(&name, rim, from);
+                    }
+                    self.notes.push_back(Note::Asked(rim, name, verdict));
+                }
+            }
+        }
+        for name in folder.take_unhashed() {
+            self.disappoint(&folder, &name);
+        }
+        while let Some(offer) = folder.next_ready() {
+            // The folder lets fewer wait than the machine takes.
+            if let Err(offer) = self.hub.push(offer) {
+                folder.set(&offer.name, State::Failed("too many files wait".to_owned()));
+            }
+        }
+        if let Some(name) = self.hub.sending() {
+            folder.advance(name, self.hub.done());
+        }
+        let sending = self.hub.sending();
+        if sending != self.sending.as_ref() {
+            self.sending = sending.cloned();
+            if let Some(name) = &self.sending {
+                folder.set(name, State::Sending);
+                self.notes.push_back(Note::Began(name.clone()));
+            }
+        }
+    }
+
+    /// Tells those that wanted a file that it does not come, if that is so. Rims that heard that it was given up
+    /// know; not those to which nothing of it was sent.
+    fn disappoint(&mut self, folder: &Folder, name: &FileName) {
+        let Some(verdict) = folder.why_unsent(name) else { return };
+        for (rim, from) in self.wishes.take(name) {
+            self.hub.answer(from, rim, name.clone(), verdict);
+        }
+    }
+}
+
+impl Machine for Sender {
+    type Error = MessageError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        match self.carrier.unpack(now, datagram)? {
+            Some(datagram) => self.hub.handle(now, datagram),
+            None => Ok(()),
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if let Some(transmit) = self.carrier.poll_transmit(now) {
+            return Some(transmit);
+        }
+        if !self.carrier.ready() {
+            return None;
+        }
+        let transmit = self.hub.poll_transmit(now)?;
+        match transmit.dest == self.group && !self.unicast {
+            true => Some(self.carrier.pack(now, transmit)),
+            false => Some(transmit),
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let hub = self.hub.next_deadline().filter(|_| self.carrier.ready());
+        [self.carrier.next_deadline(), hub].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,205 @@
+//! A rim's answers to its clients: files of the store, files that arrive, and files that the hub is asked for.
+
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use percent_encoding::percent_decode_str;
+use serde_json::{json, Value};
+use tokio::sync::{watch, Semaphore};
+use tokio::time::timeout;
+
+use super::body::FileBody;
+use super::digest::{Digest, Stamp};
+use super::http::{self, Answer};
+use super::range::{select, Conditions, Selected};
+use super::shelf::{Failure, Progress, Shelf};
+use crate::machine::FileName;
+
+/// A rim's files for its clients.
+#[derive(Debug)]
+pub struct Pages {
+    shelf: Arc<Shelf>,
+    /// How long a client waits for the first byte of a file.
+    patience: Duration,
+    /// One file is hashed at a time: whoever wants the same one next finds it done.
+    verifying: Semaphore,
+}
+
+/// What a request is for.
+#[derive(Debug)]
+struct Wanted {
+    name: FileName,
+    head: bool,
+    headers: HeaderMap,
+}
+
+impl Pages {
+    /// Of the shelf.
+    pub fn new(shelf: Arc<Shelf>, patience: Duration) -> Pages {
+        Pages { shelf, patience, verifying: Semaphore::new(1) }
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+        let head = request.method() == Method::HEAD;
+        if !head && request.method() != Method::GET {
+            return not_allowed("GET, HEAD");
+        }
+        if request.uri().path() == "/" {
+            return http::json(StatusCode::OK, &self.list());
+        }
+        match file_name(request.uri().path()) {
+            Ok(name) => self.file(Wanted { name, head, headers: request.headers().clone() }).await,
+            Err(problem) => http::problem(StatusCode::BAD_REQUEST, &problem),
+        }
+    }
+
+    fn list(&self) -> Value {
+        let store = self.shelf.store();
+        let file = |(name, known): (&FileName, super::index::Known)| json!({"name": name.as_str(), "size": known.size, "sha256": known.digest.to_string()});
+        let files: Vec<Value> = store.files().map(file).collect();
+        json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit()})
+    }
+
+    async fn file(&self, wanted: Wanted) -> Answer {
+        if let Some((file, digest, size)) = self.stored(&wanted.name).await {
+            return respond(&wanted, digest, size, |range| FileBody::stored(file, range));
+        }
+        let Some(progress) = self.shelf.follow(&wanted.name) else {
+            return http::problem(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many files are waited for; try again",
+            );
+        };
+        match timeout(self.patience, begun(progress)).await {
+            Err(_) => http::problem(StatusCode::GATEWAY_TIMEOUT, "the file has not come yet; try again"),
+            Ok((Progress::Arriving(arriving), progress)) => {
+                respond(&wanted, arriving.digest, arriving.size, |range| {
+                    FileBody::arriving(arriving, range, progress)
+                })
+            }
+            Ok((Progress::Failed(failure, why), _)) => http::problem(status(failure), &why),
+            Ok((Progress::Stored | Progress::Asked, _)) => match self.stored(&wanted.name).await {
+                Some((file, digest, size)) => {
+                    respond(&wanted, digest, size, |range| FileBody::stored(file, range))
+                }
+                None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
+            },
+        }
+    }
+
+    /// A file of the store that is what it should be.
+    async fn stored(&self, name: &FileName) -> Option<(File, Digest, u64)> {
+        let opened = self.shelf.store().open_file(name)?;
+        if opened.verified {
+            return Some((opened.file, opened.digest, opened.stamp.size));
+        }
+        let _one = self.verifying.acquire().await.ok()?;
+        let (shelf, name) = (Arc::clone(&self.shelf), name.clone());
+        let verified = tokio::task::spawn_blocking(move || verify(&shelf, &name));
+        verified.await.ok().flatten()
+    }
+}
+
+/// Hashes a file of the store; one that is not what it should be goes.
+fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, Digest, u64)> {
+    let opened = shelf.store().open_file(name)?;
+    let stamp = opened.stamp;
+    if !opened.verified {
+        let found = Digest::read(&opened.file).ok()?;
+        // Whoever writes to it now will find it unverified the next time.
+        let steady = Stamp::of_file(&opened.file).ok()? == stamp;
+        if !steady || !shelf.store().judge(name, stamp, found) {
+            shelf.report_damage(name.clone());
+            return None;
+        }
+    }
+    Some((opened.file, opened.digest, stamp.size))
+}
+
+/// Waits until more is known than that the hub was asked.
+async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Receiver<Progress>) {
+    loop {
+        let now = progress.borrow_and_update().clone();
+        if !matches!(now, Progress::Asked) || progress.changed().await.is_err() {
+            return (now, progress);
+        }
+    }
+}
+
+/// The file that a path names; or what is wrong with it.
+pub fn file_name(path: &str) -> Result<FileName, String> {
+    let encoded = path.strip_prefix('/').unwrap_or(path);
+    let text = percent_decode_str(encoded).decode_utf8().map_err(|_| "name: not UTF-8".to_owned())?;
+    FileName::parse(&text).map_err(|problem| format!("name: {problem}"))
+}
+
+/// Only these methods will do.
+pub fn not_allowed(methods: &'static str) -> Answer {
+    let mut answer = http::problem(StatusCode::METHOD_NOT_ALLOWED, &format!("use {methods}"));
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    answer
+}
+
+fn status(failure: Failure) -> StatusCode {
+    match failure {
+        Failure::Unknown => StatusCode::NOT_FOUND,
+        Failure::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        Failure::Silent => StatusCode::GATEWAY_TIMEOUT,
+        Failure::Broken => StatusCode::BAD_GATEWAY,
+        Failure::NoRoom => StatusCode::INSUFFICIENT_STORAGE,
+    }
+}
+
+/// The answer to a request for a file of this hash and size; `body` gives its bytes.
+fn respond(wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody) -> Answer {
+    let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
+    let conditions = Conditions {
+        // A range is of what GET gives.
+        range: said(header::RANGE).filter(|_| !wanted.head),
+        if_range: said(header::IF_RANGE),
+        if_none_match: said(header::IF_NONE_MATCH),
+        if_match: said(header::IF_MATCH),
+    };
+    let etag = format!("\"{digest}\"");
+    let (status, range) = match select(conditions, &etag, size) {
+        Selected::Whole => (StatusCode::OK, 0..size),
+        Selected::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        Selected::NotModified => (StatusCode::NOT_MODIFIED, 0..0),
+        Selected::Failed => (StatusCode::PRECONDITION_FAILED, 0..0),
+        Selected::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
+    };
+    let whole_or_part = status.is_success();
+    let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
+        true => http::file(body(range.clone())),
+        false => http::empty(status),
+    };
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    let mut set = |name: HeaderName, text: &str| {
+        if let Ok(value) = HeaderValue::from_str(text) {
+            headers.insert(name, value);
+        }
+    };
+    set(header::ETAG, &etag);
+    set(header::ACCEPT_RANGES, "bytes");
+    match status {
+        StatusCode::PARTIAL_CONTENT => {
+            set(header::CONTENT_RANGE, &format!("bytes {}-{}/{size}", range.start, range.end - 1));
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => set(header::CONTENT_RANGE, &format!("bytes */{size}")),
+        _ => {}
+    }
+    if whole_or_part {
+        let kind = mime_guess::from_path(wanted.name.as_str()).first_or_octet_stream();
+        set(header::CONTENT_TYPE, kind.essence_str());
+        set(header::CONTENT_LENGTH, &(range.end - range.start).to_string());
+        set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    }
+    answer
+}

@@ -1,0 +1,230 @@
+//! The files of a rim: a folder of bounded size. The least recently used go first.
+//!
+//! ```text
+//! DIR/NAME                     a file
+//! DIR/.groupflow/index.json    names, sizes, digests, order of use
+//! DIR/.groupflow/incoming-N    files that arrive
+//! DIR/.groupflow/lock          one rim at a time
+//! ```
+//!
+//! A file is served only after its bytes were hashed since it last changed: it was when it arrived; after a restart,
+//! or when somebody else touched it, it is hashed when it is next wanted.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use groupflow_host::error::plain;
+use groupflow_host::error::AgentError;
+use nix::fcntl::{Flock, FlockArg};
+
+use super::digest::{Digest, Stamp};
+use super::incoming::{Announced, Incoming};
+use super::index::{self, Known};
+use crate::machine::FileName;
+
+const HIDDEN: &str = ".groupflow";
+
+/// A file of the store.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    known: Known,
+    /// As it was when it was hashed.
+    verified: Option<Stamp>,
+}
+
+/// A file that is open for reading.
+#[derive(Debug)]
+pub struct Opened {
+    /// The file.
+    pub file: File,
+    /// As it is now.
+    pub stamp: Stamp,
+    /// What it should be.
+    pub digest: Digest,
+    /// Whether it is known to be that.
+    pub verified: bool,
+}
+
+/// The files of a rim.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    limit: u64,
+    files: BTreeMap<FileName, Entry>,
+    clock: u64,
+    arrivals: u64,
+    dirty: bool,
+    _lock: Flock<File>,
+}
+
+impl Store {
+    /// Opens the folder, made if it is not there. Gives names that the index has and the folder has not, too.
+    pub fn open(folder: &Path, limit: u64) -> Result<(Store, Vec<FileName>), AgentError> {
+        let hidden = folder.join(HIDDEN);
+        fs::create_dir_all(&hidden).map_err(|e| failed(&hidden, &e))?;
+        let lock = File::create(hidden.join("lock")).map_err(|e| failed(&hidden, &e))?;
+        let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|_| {
+            let cause = format!("{} is another rim's", folder.display());
+            AgentError::new("store", cause, "stop that rim, or choose another --dir")
+        })?;
+        clean(&hidden).map_err(|e| failed(&hidden, &e))?;
+        let path = hidden.join("index.json");
+        let known = index::read(&path).map_err(|problem| {
+            let cause = format!("cannot read {}: {problem}", path.display());
+            AgentError::new("store", cause, "remove it to begin with an empty store")
+        })?;
+        let clock = known.values().map(|known| known.used).max().unwrap_or(0);
+        let mut files = BTreeMap::new();
+        let mut lost = Vec::new();
+        for (name, known) in known {
+            match fs::symlink_metadata(folder.join(name.as_str())) {
+                Ok(about) if about.is_file() && about.len() == known.size => {
+                    files.insert(name, Entry { known, verified: None });
+                }
+                _ => lost.push(name),
+            }
+        }
+        let folder = folder.to_owned();
+        let mut store =
+            Store { folder, limit, files, clock, arrivals: 0, dirty: !lost.is_empty(), _lock: lock };
+        store.make_room(0);
+        store.save().map_err(|e| failed(&path, &e))?;
+        Ok((store, lost))
+    }
+
+    /// Its bound in bytes.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> u64 {
+        self.files.values().map(|entry| entry.known.size).sum()
+    }
+
+    /// Its files.
+    pub fn files(&self) -> impl Iterator<Item = (&FileName, Known)> {
+        self.files.iter().map(|(name, entry)| (name, entry.known))
+    }
+
+    /// The digest of a file that it has.
+    pub fn digest(&self, name: &FileName) -> Option<Digest> {
+        self.files.get(name).map(|entry| entry.known.digest)
+    }
+
+    /// Makes room for a file, and the file itself, to be written. Gives the names that had to go, too.
+    pub fn begin(&mut self, announced: Announced) -> (io::Result<Incoming>, Vec<FileName>) {
+        if announced.size > self.limit {
+            return (Err(io::Error::from(nix::errno::Errno::EFBIG)), Vec::new());
+        }
+        let gone = self.make_room(announced.size);
+        self.arrivals += 1;
+        let path = self.folder.join(HIDDEN).join(format!("incoming-{}", self.arrivals));
+        (Incoming::create(path, announced), gone)
+    }
+
+    /// Takes a file in whose bytes are complete and right.
+    pub fn adopt(&mut self, incoming: Incoming) -> io::Result<()> {
+        let Announced { name, size, digest, .. } = incoming.announced.clone();
+        let file = incoming.file.clone();
+        incoming.adopt(&self.folder.join(name.as_str()))?;
+        let used = self.tick();
+        let known = Known { size, digest, used };
+        // The name changed the file's last status change, nothing else did.
+        let verified = Stamp::of_file(&file).ok();
+        self.files.insert(name, Entry { known, verified });
+        self.dirty = true;
+        self.save()
+    }
+
+    /// Opens a file, which is then the last that goes.
+    pub fn open_file(&mut self, name: &FileName) -> Option<Opened> {
+        let used = self.tick();
+        let entry = self.files.get_mut(name)?;
+        entry.known.used = used;
+        self.dirty = true;
+        let path = self.folder.join(name.as_str());
+        let opened = File::options().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
+        let found = opened.and_then(|file| Stamp::of_file(&file).map(|stamp| (file, stamp)));
+        match found {
+            Ok((file, stamp)) if stamp.size == entry.known.size => {
+                let (digest, verified) = (entry.known.digest, entry.verified == Some(stamp));
+                Some(Opened { file, stamp, digest, verified })
+            }
+            _ => {
+                self.files.remove(name);
+                None
+            }
+        }
+    }
+
+    /// A file was hashed: it is what it should be, or goes.
+    pub fn judge(&mut self, name: &FileName, stamp: Stamp, found: Digest) -> bool {
+        let Some(entry) = self.files.get_mut(name) else { return false };
+        self.dirty = true;
+        if entry.known.digest == found {
+            entry.verified = Some(stamp);
+            return true;
+        }
+        self.remove(name);
+        false
+    }
+
+    /// Removes what was used longest ago until so many bytes fit.
+    fn make_room(&mut self, size: u64) -> Vec<FileName> {
+        let mut gone = Vec::new();
+        let mut bytes = self.bytes();
+        while bytes.saturating_add(size) > self.limit {
+            let oldest = self.files.iter().min_by_key(|(_, entry)| entry.known.used);
+            let Some((name, entry)) = oldest.map(|(name, entry)| (name.clone(), *entry)) else { break };
+            bytes -= entry.known.size;
+            self.remove(&name);
+            gone.push(name);
+        }
+        gone
+    }
+
+    fn remove(&mut self, name: &FileName) {
+        self.files.remove(name);
+        self.dirty = true;
+        // One that cannot be removed is not served, and is named no more.
+        let _ = fs::remove_file(self.folder.join(name.as_str()));
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Writes the index, if it changed.
+    pub fn save(&mut self) -> io::Result<()> {
+        if self.dirty {
+            let path = self.folder.join(HIDDEN).join("index.json");
+            index::write(&path, self.files.iter().map(|(name, entry)| (name, entry.known)))?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+}
+
+/// Removes what arrived when a rim was stopped.
+fn clean(hidden: &Path) -> io::Result<()> {
+    for found in fs::read_dir(hidden)? {
+        let found = found?;
+        if found.file_name().to_string_lossy().starts_with("incoming-") {
+            fs::remove_file(found.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &io::Error) -> AgentError {
+    let cause = format!("cannot use {}: {}", path.display(), plain(error));
+    AgentError::new("store", cause, "check --dir, its permissions and the disk's free space")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+use super::*;
+use crate::machine::Write;
+
+struct Bench {
+    path: PathBuf,
+}
+
+impl Bench {
+    fn new(test: &str) -> Bench {
+        let path = std::env::temp_dir().join(format!("gfagent-store-{test}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Bench { path }
+    }
+
+    fn open(&self, limit: u64) -> Store {
+        Store::open(&self.path, limit).expect("a store").0
+    }
+
+    fn there(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn name(text: &str) -> FileName {
+    FileName::parse(text).expect("a name")
+}
+
+fn announced(text: &str, bytes: &[u8]) -> Announced {
+    let digest = Digest::read(bytes).expect("memory");
+    Announced { name: name(text), size: bytes.len() as u64, mode: 0o640, digest }
+}
+
+/// Stores a file; names that had to go for it.
+fn put(store: &mut Store, text: &str, bytes: &[u8]) -> Vec<String> {
+    let (incoming, gone) = store.begin(announced(text, bytes));
+    let mut incoming = incoming.expect("room");
+    // The end first, as repairs come.
+    let half = bytes.len() / 2;
+    for (offset, part) in [(half, &bytes[half..]), (0, &bytes[..half])] {
+        incoming.write(&Write { offset: offset as u64, bytes: part.to_vec() }).expect("written");
+    }
+    assert!(incoming.complete().expect("read"));
+    store.adopt(incoming).expect("adopted");
+    gone.iter().map(ToString::to_string).collect()
+}
+
+fn verified(store: &mut Store, text: &str) -> Option<bool> {
+    store.open_file(&name(text)).map(|opened| opened.verified)
+}
+
+#[test]
+fn the_least_recently_used_go_first_and_the_bound_holds() {
+    let bench = Bench::new("lru");
+    let mut store = bench.open(100);
+    assert!(put(&mut store, "a", &[1; 40]).is_empty());
+    assert!(put(&mut store, "b", &[2; 40]).is_empty());
+    assert_eq!(verified(&mut store, "a"), Some(true), "it was used");
+    assert_eq!(put(&mut store, "c", &[3; 50]), ["b"]);
+    assert_eq!(store.bytes(), 90);
+    assert!(bench.there("a") && !bench.there("b") && bench.there("c"));
+    assert!(store.begin(announced("d", &[4; 101])).0.is_err(), "it would never fit");
+    assert_eq!(store.bytes(), 90, "nothing went for it");
+    assert_eq!(put(&mut store, "d", &[4; 100]), ["a", "c"]);
+    // The same name with other bytes.
+    assert_eq!(put(&mut store, "d", &[5; 10]), ["d"]);
+    assert_eq!(store.bytes(), 10);
+}
+
+#[test]
+fn it_survives_a_restart_and_hashes_before_it_trusts() {
+    let bench = Bench::new("restart");
+    let mut store = bench.open(1000);
+    put(&mut store, "a", b"first");
+    put(&mut store, "b", b"second");
+    put(&mut store, "c", b"third");
+    verified(&mut store, "a");
+    store.save().expect("saved");
+    drop(store.begin(announced("d", b"half")));
+    fs::write(bench.path.join(HIDDEN).join("incoming-9"), b"left by a crash").expect("written");
+    drop(store);
+    fs::remove_file(bench.path.join("b")).expect("removed");
+    fs::write(bench.path.join("stranger"), b"not ours").expect("written");
+    let (mut store, lost) = Store::open(&bench.path, 1000).expect("a store");
+    assert_eq!(lost, [name("b")]);
+    assert!(!bench.path.join(HIDDEN).join("incoming-9").exists());
+    assert_eq!(store.digest(&name("d")), None);
+    assert_eq!(verified(&mut store, "stranger"), None, "what the rim did not store it does not serve");
+    let opened = store.open_file(&name("a")).expect("there");
+    assert!(!opened.verified);
+    let found = Digest::read(&opened.file).expect("read");
+    assert!(store.judge(&name("a"), opened.stamp, found));
+    assert_eq!(verified(&mut store, "a"), Some(true));
+    // The order of use is remembered: c is the oldest now.
+    drop(store);
+    let store = bench.open(5);
+    assert_eq!(store.files().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another() {
+    let bench = Bench::new("touched");
+    let mut store = bench.open(1000);
+    put(&mut store, "a", b"before");
+    let path = bench.path.join("a");
+    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("changed");
+    fs::write(&path, b"behind").expect("written");
+    let opened = store.open_file(&name("a")).expect("there");
+    assert!(!opened.verified);
+    let found = Digest::read(&opened.file).expect("read");
+    assert!(!store.judge(&name("a"), opened.stamp, found));
+    assert_eq!(verified(&mut store, "a"), None);
+    assert!(!path.exists());
+    // A link in its place leads nowhere.
+    put(&mut store, "b", b"before");
+    let path = bench.path.join("b");
+    fs::remove_file(&path).expect("removed");
+    std::os::unix::fs::symlink("/etc/hosts", &path).expect("a link");
+    assert_eq!(verified(&mut store, "b"), None);
+}
+
+#[test]
+fn wrong_bytes_are_not_adopted_and_leave_nothing() {
+    let bench = Bench::new("wrong");
+    let mut store = bench.open(1000);
+    let (incoming, _) = store.begin(announced("a", b"right"));
+    let mut incoming = incoming.expect("room");
+    incoming.write(&Write { offset: 0, bytes: b"wrong".to_vec() }).expect("written");
+    assert!(!incoming.complete().expect("read"));
+    drop(incoming);
+    let left =
+        fs::read_dir(bench.path.join(HIDDEN)).expect("a folder").map(|found| found.expect("one").file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["lock"]);
+}
+
+#[test]
+fn one_rim_at_a_time_and_a_broken_index_is_named() {
+    let bench = Bench::new("lock");
+    let store = bench.open(1000);
+    let error = Store::open(&bench.path, 1000).map(drop).expect_err("it is taken");
+    assert!(error.cause.ends_with("is another rim's"), "{}", error.cause);
+    drop(store);
+    fs::write(bench.path.join(HIDDEN).join("index.json"), b"{}").expect("written");
+    let error = Store::open(&bench.path, 1000).map(drop).expect_err("it makes no sense");
+    assert!(error.cause.contains("version: null is not 1"), "{}", error.cause);
+}

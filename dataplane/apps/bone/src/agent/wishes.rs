@@ -1,0 +1,53 @@
+//! Who asked a hub for files that wait to be sent: who is told when nothing comes of it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use crate::machine::{FileName, RimId};
+
+/// Wishes that are remembered; whose is not asks again after a minute.
+const MOST: usize = 4096;
+
+/// The wishes of all rims.
+#[derive(Debug, Default)]
+pub struct Wishes {
+    of: BTreeMap<FileName, BTreeMap<RimId, SocketAddrV4>>,
+    count: usize,
+}
+
+impl Wishes {
+    /// A rim was told that the file is queued.
+    pub fn add(&mut self, name: &FileName, rim: RimId, from: SocketAddrV4) {
+        if self.count < MOST && self.of.entry(name.clone()).or_default().insert(rim, from).is_none() {
+            self.count += 1;
+        }
+    }
+
+    /// Who wanted a file; they are forgotten.
+    pub fn take(&mut self, name: &FileName) -> BTreeMap<RimId, SocketAddrV4> {
+        let rims = self.of.remove(name).unwrap_or_default();
+        self.count -= rims.len();
+        rims
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rim_is_told_once_and_wishes_are_bounded() {
+        let name = |number: usize| FileName::parse(&format!("f{number}")).expect("a name");
+        let from = |port| SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port);
+        let mut wishes = Wishes::default();
+        wishes.add(&name(0), RimId(1), from(1));
+        wishes.add(&name(0), RimId(1), from(2));
+        wishes.add(&name(0), RimId(2), from(3));
+        assert_eq!(wishes.take(&name(0)), BTreeMap::from([(RimId(1), from(2)), (RimId(2), from(3))]));
+        assert_eq!(wishes.take(&name(0)), BTreeMap::new());
+        (0..2 * MOST).for_each(|number| wishes.add(&name(number), RimId(1), from(1)));
+        assert_eq!((wishes.count, wishes.of.len()), (MOST, MOST));
+        (0..2 * MOST).for_each(|number| drop(wishes.take(&name(number))));
+        assert_eq!((wishes.count, wishes.of.len()), (0, 0));
+    }
+}

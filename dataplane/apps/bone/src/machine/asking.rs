@@ -1,0 +1,173 @@
+//! A rim asks the hub for files that its clients miss.
+//!
+//! ASK is sent again until it is answered: after a second, then after twice as long each time. An answer that the
+//! file is queued is believed for [`BELIEVED`]; then the rim asks again, since the hub may have begun anew.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddrV4;
+
+use groupflow_base::Nanos;
+use groupflow_session::transmit::{Dest, Transmit};
+
+use super::message::{Body, Message, Verdict};
+use super::names::{FileName, RimId, TransferId};
+
+const FIRST_WAIT: Nanos = Nanos::from_secs(1);
+/// The first wait, doubled so often, is the longest.
+const DOUBLINGS: u8 = 4;
+/// ASKs without an answer.
+const TRIES: u8 = 6;
+/// How long a file may stay queued until the hub is asked about it again.
+pub const BELIEVED: Nanos = Nanos::from_secs(60);
+/// Files asked for at one time.
+pub const MAX_ASKED: usize = 256;
+
+/// What became of a wish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// The hub said so.
+    Answered(FileName, Verdict),
+    /// It does not answer.
+    Silent(FileName),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    next: Nanos,
+    tries: u8,
+}
+
+/// The wishes of a rim.
+#[derive(Debug)]
+pub struct Asker {
+    rim: RimId,
+    wishes: BTreeMap<FileName, Wish>,
+    events: VecDeque<Asked>,
+}
+
+impl Asker {
+    /// Without wishes.
+    pub fn new(rim: RimId) -> Asker {
+        Asker { rim, wishes: BTreeMap::new(), events: VecDeque::new() }
+    }
+
+    /// Asks for a file, once however often this is called. False: there are too many already.
+    pub fn ask(&mut self, now: Nanos, name: FileName) -> bool {
+        if self.wishes.len() >= MAX_ASKED && !self.wishes.contains_key(&name) {
+            return false;
+        }
+        self.wishes.entry(name).or_insert(Wish { next: now, tries: 0 });
+        true
+    }
+
+    /// The file arrives, or nobody wants it any more.
+    pub fn forget(&mut self, name: &FileName) {
+        self.wishes.remove(name);
+    }
+
+    /// Whether the file was asked for.
+    pub fn wants(&self, name: &FileName) -> bool {
+        self.wishes.contains_key(name)
+    }
+
+    /// Takes a message of the hub, if it is an answer to this rim.
+    pub fn handle(&mut self, now: Nanos, body: &Body) {
+        let Body::Answer { rim, name, verdict } = body else { return };
+        if *rim != self.rim {
+            return;
+        }
+        let Some(wish) = self.wishes.get_mut(name) else { return };
+        match verdict {
+            Verdict::Queued => *wish = Wish { next: now + BELIEVED, tries: 0 },
+            Verdict::Unknown | Verdict::Busy | Verdict::Unreadable => drop(self.wishes.remove(name)),
+        }
+        self.events.push_back(Asked::Answered(name.clone(), *verdict));
+    }
+
+    /// The next ASK, to `hub`.
+    pub fn poll_transmit(&mut self, now: Nanos, hub: SocketAddrV4) -> Option<Transmit> {
+        let due = |wishes: &BTreeMap<FileName, Wish>| {
+            wishes.iter().find(|(_, wish)| wish.next <= now).map(|(name, _)| name.clone())
+        };
+        while let Some(name) = due(&self.wishes) {
+            let wish = self.wishes.get_mut(&name)?;
+            if wish.tries >= TRIES {
+                self.wishes.remove(&name);
+                self.events.push_back(Asked::Silent(name));
+                continue;
+            }
+            wish.next = now + Nanos(FIRST_WAIT.0 << wish.tries.min(DOUBLINGS));
+            wish.tries += 1;
+            let ask = Message { transfer: TransferId(0), body: Body::Ask { rim: self.rim, name } };
+            return Some(Transmit { dest: Dest::Host(hub), bytes: ask.encode() });
+        }
+        None
+    }
+
+    /// When [`Asker::poll_transmit`] has something to do.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        self.wishes.values().map(|wish| wish.next).min()
+    }
+
+    /// What became of wishes since the last call.
+    pub fn events(&mut self) -> impl Iterator<Item = Asked> + '_ {
+        self.events.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HUB: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 1);
+
+    fn name(text: &str) -> FileName {
+        FileName::parse(text).expect("a name")
+    }
+
+    fn answer(rim: u32, verdict: Verdict) -> Body {
+        Body::Answer { rim: RimId(rim), name: name("a"), verdict }
+    }
+
+    #[test]
+    fn it_asks_again_until_it_gives_up() {
+        let mut asker = Asker::new(RimId(1));
+        let (mut now, mut asks) = (Nanos::from_secs(5), Vec::new());
+        assert!(asker.ask(now, name("a")) && asker.ask(now, name("a")));
+        while let Some(at) = asker.next_deadline() {
+            now = now.max(at);
+            if asker.poll_transmit(now, HUB).is_some() {
+                asks.push(now.0 / 1_000_000_000);
+            }
+        }
+        assert_eq!(asks, [5, 6, 8, 12, 20, 36]);
+        assert_eq!(now, Nanos::from_secs(52));
+        assert_eq!(asker.events().collect::<Vec<_>>(), [Asked::Silent(name("a"))]);
+    }
+
+    #[test]
+    fn an_answer_is_believed_for_a_while() {
+        let mut asker = Asker::new(RimId(1));
+        let now = Nanos::from_secs(5);
+        asker.ask(now, name("a"));
+        assert!(asker.poll_transmit(now, HUB).is_some());
+        asker.handle(now, &answer(2, Verdict::Unknown));
+        assert_eq!(asker.next_deadline(), Some(Nanos::from_secs(6)), "another rim's");
+        asker.handle(now, &answer(1, Verdict::Queued));
+        assert_eq!(asker.next_deadline(), Some(now + BELIEVED));
+        assert!(asker.poll_transmit(now + BELIEVED, HUB).is_some());
+        asker.handle(now, &answer(1, Verdict::Unknown));
+        assert!(!asker.wants(&name("a")));
+        let said = [Verdict::Queued, Verdict::Unknown].map(|verdict| Asked::Answered(name("a"), verdict));
+        assert_eq!(asker.events().collect::<Vec<_>>(), said);
+    }
+
+    #[test]
+    fn wishes_are_bounded() {
+        let mut asker = Asker::new(RimId(1));
+        let asked = (0..300).filter(|n| asker.ask(Nanos::ZERO, name(&format!("f{n}")))).count();
+        assert_eq!(asked, MAX_ASKED);
+        asker.forget(&name("f0"));
+        assert!(asker.ask(Nanos::ZERO, name("late")));
+    }
+}

@@ -1,0 +1,185 @@
+//! Who takes part in a transfer, and what they asked for after a round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use groupflow_base::ranges::Ranges;
+
+use super::message::{Reception, Span, MAX_AWAITED, MAX_SPANS};
+use super::names::RimId;
+
+/// A rim that takes part.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    complete: bool,
+    answered: bool,
+    /// Times in a row that an answer was awaited and did not come.
+    silent: u8,
+    /// It came after the beginning: the others go first.
+    late: bool,
+}
+
+impl Member {
+    fn is_awaited(&self) -> bool {
+        !self.answered && !self.complete && !self.late
+    }
+}
+
+/// The rims of a transfer.
+#[derive(Debug, Default)]
+pub struct Group {
+    members: BTreeMap<RimId, Member>,
+    most: usize,
+    /// Those that were let go, and have not answered since: they are not waited for as long again.
+    let_go: BTreeSet<RimId>,
+    /// What those asked for that go first.
+    asked: Ranges,
+    /// What those asked for that came late.
+    asked_late: Ranges,
+    answers: usize,
+    need: u16,
+    slowest: Option<u64>,
+}
+
+impl Group {
+    /// Nobody; at most so many.
+    pub fn new(most: usize) -> Group {
+        Group { most, ..Group::default() }
+    }
+
+    /// A rim takes part. False: there is no room.
+    pub fn join(&mut self, rim: RimId, late: bool) -> bool {
+        let room = self.members.len() < self.most;
+        if !self.members.contains_key(&rim) && !room {
+            return false;
+        }
+        let silent = if self.let_go.contains(&rim) { u8::MAX - 1 } else { 0 };
+        let member = Member { complete: false, answered: false, silent, late };
+        self.members.entry(rim).or_insert(member);
+        true
+    }
+
+    /// A rim takes part no more.
+    pub fn leave(&mut self, rim: RimId) {
+        self.members.remove(&rim);
+    }
+
+    /// Who takes part.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether nobody does.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Rims that have everything.
+    pub fn complete(&self) -> usize {
+        self.members.values().filter(|member| member.complete).count()
+    }
+
+    /// Takes a reception result. Gives whether more is asked for than was known after this round.
+    pub fn on_result(&mut self, result: &Reception) -> bool {
+        let mut late = false;
+        if let Some(member) = self.members.get_mut(&result.rim) {
+            member.answered = true;
+            member.silent = 0;
+            self.let_go.remove(&result.rim);
+            member.complete |= result.complete;
+            late = member.late;
+        }
+        self.answers += 1;
+        if result.complete {
+            return false;
+        }
+        let asked = if late { &mut self.asked_late } else { &mut self.asked };
+        let news: u64 = result.lacks.iter().map(|span| asked.insert(span.range())).sum();
+        if !late {
+            self.need = self.need.max(result.need);
+            let known = Some(result.rate).filter(|&rate| rate > 0);
+            self.slowest = [self.slowest, known].into_iter().flatten().min();
+        }
+        news > 0 && !late
+    }
+
+    /// What was asked for after this round.
+    pub fn asked(&self) -> Vec<Span> {
+        let span =
+            |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
+        let mut rest = self.asked.clone();
+        std::iter::from_fn(|| rest.take_first(u64::MAX)).take(MAX_SPANS).map(span).collect()
+    }
+
+    /// Answers since the last call of [`Group::await_all`].
+    pub fn answers(&self) -> usize {
+        self.answers
+    }
+
+    /// The most packets that one needs to restore its block.
+    pub fn need(&self) -> u16 {
+        self.need
+    }
+
+    /// The least rate at which packets came, bytes/s.
+    pub fn slowest(&self) -> Option<u64> {
+        self.slowest
+    }
+
+    /// Takes out what was asked for by those that go first.
+    pub fn take_asked(&mut self) -> Ranges {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Answers are awaited from now on.
+    pub fn await_all(&mut self) {
+        self.members.values_mut().for_each(|member| member.answered = false);
+        (self.answers, self.need, self.slowest) = (0, 0, None);
+        // What those that came late lacked before was sent meanwhile, for the others: they are not gone back for.
+        self.asked_late.clear();
+    }
+
+    /// Whether all have answered that are waited for.
+    pub fn all_answered(&self) -> bool {
+        !self.members.values().any(Member::is_awaited)
+    }
+
+    /// Whether all have everything that go first.
+    pub fn all_complete(&self) -> bool {
+        self.members.values().all(|member| member.complete || member.late)
+    }
+
+    /// Those that did not answer; who was silent so often is let go. Gives whether somebody is awaited still, and who
+    /// is gone.
+    pub fn count_silent(&mut self, patience: u8) -> (bool, Vec<RimId>) {
+        for member in self.members.values_mut().filter(|member| member.is_awaited()) {
+            member.silent = member.silent.saturating_add(1);
+        }
+        let gone: Vec<RimId> =
+            self.members.iter().filter(|(_, m)| m.silent >= patience).map(|(&rim, _)| rim).collect();
+        self.members.retain(|_, member| member.silent < patience);
+        let room = self.most.saturating_sub(self.let_go.len());
+        self.let_go.extend(gone.iter().copied().take(room));
+        (!self.all_answered(), gone)
+    }
+
+    /// Lets those that came late take part as the others do. Gives what they lack; nothing: they have not said.
+    /// `None`: none came late.
+    pub fn admit_late(&mut self) -> Option<Ranges> {
+        let mut any = false;
+        for member in self.members.values_mut().filter(|member| member.late) {
+            member.late = false;
+            any |= !member.complete;
+        }
+        any.then(|| std::mem::take(&mut self.asked_late))
+    }
+
+    /// Who has not answered, nor said that it has everything, as a POLL names them.
+    pub fn awaited(&self) -> Vec<RimId> {
+        let open = self.members.iter().filter(|(_, member)| member.is_awaited()).map(|(&rim, _)| rim);
+        let awaited: Vec<RimId> = open.take(MAX_AWAITED + 1).collect();
+        if awaited.len() > MAX_AWAITED {
+            return Vec::new();
+        }
+        awaited
+    }
+}

@@ -1,0 +1,411 @@
+//! The sender's side.
+
+mod rounds;
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use groupflow_base::Nanos;
+use groupflow_session::transmit::{Datagram, Dest, Transmit};
+
+use super::coding::UNIT;
+use super::group::Group;
+use super::job::Job;
+use super::message::{Body, Message, MessageError, Method, Reception, Repair, Verdict, MAX_PACKET};
+use super::names::{FileName, RimId, TransferId};
+use super::size::SizeControl;
+use super::states::{allowed, HubState, HUB};
+use super::transfer::{Offer, Outcome, Report};
+
+/// Files that may wait.
+const MAX_QUEUED: usize = 1024;
+/// Answers that may wait to be sent; and wishes, to be answered.
+const MAX_ANSWERS: usize = 256;
+
+/// What a hub is.
+#[derive(Debug, Clone)]
+pub struct HubConfig {
+    /// Where rims listen.
+    pub group: SocketAddrV4,
+    /// How files are sent.
+    pub method: Method,
+    /// What is sent again.
+    pub repair: Repair,
+    /// Bytes of payload: of every packet, or of the first round's.
+    pub packet: u16,
+    /// The smallest and largest that the size is adapted to.
+    pub sizes: (u16, u16),
+    /// Packets of a round.
+    pub per_round: u16,
+    /// From one packet to the next.
+    pub interval: Nanos,
+    /// How long JOIN_MESSAGEs are gathered.
+    pub join_wait: Nanos,
+    /// How long reception results are, from a round's last packet on.
+    pub result_wait: Nanos,
+    /// How much later than expected a rim lets a packet come.
+    pub grace: Nanos,
+    /// With more rims than this, not all answer.
+    pub crowd: usize,
+    /// The time that an answer is given then.
+    pub per_answer: Nanos,
+    /// So often is somebody asked who does not answer.
+    pub patience: u8,
+    /// The most rims.
+    pub max_rims: usize,
+    /// Of unicast: the rims.
+    pub targets: Vec<SocketAddrV4>,
+    /// So often it says that it is here, while it has nothing to send; `None`: never.
+    pub announce: Option<Nanos>,
+    /// The number of the first transfer, less one.
+    pub transfer: TransferId,
+}
+
+/// A hub that is called late makes up for this much: more would be a burst.
+const CATCH_UP: Nanos = Nanos::from_millis(5);
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HubEvent {
+    /// A rim wants a file; [`Hub::answer`] tells it what comes of that.
+    Asked {
+        /// Which rim.
+        rim: RimId,
+        /// Where it is.
+        from: SocketAddrV4,
+        /// Which file.
+        name: FileName,
+    },
+    /// A rim was let go: it did not answer.
+    Lost(RimId),
+    /// A transfer ended.
+    Ended(Report),
+}
+
+/// A hub. Its clock begins wherever its owner likes.
+pub struct Hub {
+    config: HubConfig,
+    state: HubState,
+    queue: VecDeque<Offer>,
+    transfer: TransferId,
+    job: Option<Job>,
+    group: Group,
+    /// When the machine has something to do by itself.
+    deadline: Nanos,
+    /// When it says that it is here, if it is idle then.
+    announce_at: Nanos,
+    outgoing: VecDeque<Transmit>,
+    events: VecDeque<HubEvent>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("state", &self.state).field("transfer", &self.transfer).finish()
+    }
+}
+
+impl Hub {
+    /// One that has nothing to send.
+    pub fn new(mut config: HubConfig) -> Hub {
+        config.packet = config.packet.clamp(1, MAX_PACKET);
+        config.sizes = (config.sizes.0.clamp(1, MAX_PACKET), config.sizes.1.clamp(1, MAX_PACKET));
+        config.per_round = config.per_round.max(1);
+        if config.repair == Repair::Erasure {
+            config.packet = (config.packet - config.packet % UNIT).max(UNIT);
+        }
+        Hub {
+            state: HubState::Idle,
+            queue: VecDeque::new(),
+            transfer: config.transfer,
+            job: None,
+            group: Group::default(),
+            deadline: Nanos::MAX,
+            announce_at: config.announce.map_or(Nanos::MAX, |_| Nanos::ZERO),
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Queues a file; gives it back when too many wait.
+    pub fn push(&mut self, offer: Offer) -> Result<(), Offer> {
+        if self.queue.len() >= MAX_QUEUED {
+            return Err(offer);
+        }
+        self.queue.push_back(offer);
+        if self.state == HubState::Idle {
+            self.deadline = Nanos::ZERO;
+        }
+        Ok(())
+    }
+
+    /// What it does.
+    pub fn state(&self) -> HubState {
+        self.state
+    }
+
+    /// Bytes of payload of the packets that are being sent.
+    pub fn packet(&self) -> u16 {
+        self.job.as_ref().map_or(self.config.packet, |job| job.sizes.size())
+    }
+
+    /// Payload bytes of the transfer that were sent so far.
+    pub fn sent(&self) -> u64 {
+        self.job.as_ref().map_or(0, |job| job.sent_bytes)
+    }
+
+    /// The file that is being sent.
+    pub fn sending(&self) -> Option<&FileName> {
+        self.job.as_ref().map(Job::name)
+    }
+
+    /// Bytes of it that no rim is known to lack.
+    pub fn done(&self) -> u64 {
+        self.job.as_ref().map_or(0, Job::done)
+    }
+
+    /// Tells a rim what comes of its wish.
+    pub fn answer(&mut self, to: SocketAddrV4, rim: RimId, name: FileName, verdict: Verdict) {
+        if self.outgoing.len() >= MAX_ANSWERS {
+            return; // it will ask again
+        }
+        let answer = Message { transfer: TransferId(0), body: Body::Answer { rim, name, verdict } };
+        self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes: answer.encode() });
+    }
+
+    /// What happened since the last call.
+    pub fn events(&mut self) -> impl Iterator<Item = HubEvent> + '_ {
+        self.events.drain(..)
+    }
+
+    /// When it has something to do.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let idle = if self.state == HubState::Idle { self.announce_at } else { Nanos::MAX };
+        let now = if self.outgoing.is_empty() { self.deadline.min(idle) } else { Nanos::ZERO };
+        Some(now).filter(|&at| at < Nanos::MAX)
+    }
+
+    /// What to send now, if there is something.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.outgoing.is_empty() && self.deadline <= now {
+            match self.state {
+                HubState::Idle => self.begin(now),
+                HubState::Joining => self.on_joined(now),
+                HubState::Sending => self.send_packet(now),
+                HubState::Gathering | HubState::Asking => self.decide(now),
+                HubState::Describing | HubState::Announcing | HubState::Sizing => {}
+            }
+        }
+        if self.state == HubState::Idle && self.outgoing.is_empty() && self.announce_at <= now {
+            self.announce(now);
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// Says to all that it is here.
+    fn announce(&mut self, now: Nanos) {
+        self.announce_at = self.config.announce.map_or(Nanos::MAX, |every| now + every);
+        let bytes = Message { transfer: self.transfer, body: Body::Here }.encode();
+        let to = match self.config.method {
+            Method::Unicast => self.config.targets.as_slice(),
+            Method::Scheduled | Method::Unscheduled => std::slice::from_ref(&self.config.group),
+        };
+        let transmits = to.iter().map(|&to| Transmit { dest: Dest::Host(to), bytes: bytes.clone() });
+        self.outgoing.extend(transmits);
+    }
+
+    /// A datagram of a rim arrives.
+    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        let Message { transfer, body } = Message::parse(datagram.bytes)?;
+        if let Body::Ask { rim, name } = body {
+            if self.events.len() < MAX_ANSWERS {
+                self.events.push_back(HubEvent::Asked { rim, from: datagram.from, name });
+            }
+            return Ok(());
+        }
+        if transfer != self.transfer || self.job.is_none() {
+            return Ok(());
+        }
+        match body {
+            Body::Join { rim } => self.on_join(rim),
+            Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
+            Body::Result(result) => self.on_result(now, &result, datagram.from),
+            // What hubs say.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, to: HubState) {
+        debug_assert!(allowed(HUB, &self.state, &to), "{:?} to {to:?}", self.state);
+        self.state = to;
+    }
+
+    fn send(&mut self, body: Body) {
+        let to = match (self.config.method, &self.job) {
+            (Method::Unicast, Some(job)) => self.config.targets[job.target],
+            _ => self.config.group,
+        };
+        let bytes = Message { transfer: self.transfer, body }.encode();
+        self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes });
+    }
+
+    /// The next file.
+    fn begin(&mut self, now: Nanos) {
+        self.deadline = Nanos::MAX;
+        let Some(offer) = self.queue.pop_front() else { return };
+        self.transfer = TransferId(self.transfer.0.wrapping_add(1));
+        self.group = Group::new(self.config.max_rims);
+        let HubConfig { packet, sizes: (least, most), interval, .. } = self.config;
+        let sizes = match (self.config.method, self.config.repair) {
+            (Method::Scheduled, Repair::GoBackN | Repair::Selective) => {
+                SizeControl::new(packet, least, most, interval)
+            }
+            _ => SizeControl::new(packet, packet, packet, interval),
+        };
+        self.job = Some(Job::new(offer, sizes, now));
+        match self.config.method {
+            Method::Scheduled => {
+                self.go(HubState::Joining);
+                self.call(now);
+            }
+            Method::Unicast if self.config.targets.is_empty() => {
+                self.go(HubState::Describing);
+                self.go(HubState::Sending);
+                self.end(now, Outcome::Nobody);
+            }
+            Method::Unscheduled | Method::Unicast => self.start(now),
+        }
+    }
+
+    /// Announces the multicast.
+    fn call(&mut self, now: Nanos) {
+        // The announcement and the answers are on their way for a while: half of the time is for that.
+        let spread = Nanos(self.config.join_wait.0 / 2);
+        self.send(Body::IpmSend { spread_ms: millis(spread) });
+        self.deadline = now + self.config.join_wait;
+    }
+
+    /// The time to join is over.
+    fn on_joined(&mut self, now: Nanos) {
+        let patience = self.config.patience;
+        let Some(job) = &mut self.job else { return };
+        if !self.group.is_empty() {
+            return self.start(now);
+        }
+        job.silent += 1;
+        if job.silent >= patience {
+            return self.end(now, Outcome::Nobody);
+        }
+        self.go(HubState::Joining);
+        self.call(now);
+    }
+
+    /// The first round, of the file or (unicast) for this rim.
+    fn start(&mut self, now: Nanos) {
+        let crowded = self.group.len() > self.config.crowd;
+        let Some(job) = &mut self.job else { return };
+        if crowded {
+            job.window = Nanos(self.config.per_answer.0 * self.group.len() as u64);
+        }
+        job.restart();
+        self.go(HubState::Describing);
+        self.describe();
+        if self.job.as_ref().is_some_and(|job| job.lacks.is_empty()) {
+            return self.ask(now);
+        }
+        self.open_round(now);
+    }
+
+    fn describe(&mut self) {
+        let Some(job) = &mut self.job else { return };
+        job.describe = false;
+        let control = job.control(&self.config);
+        self.send(Body::Control(control));
+    }
+
+    /// A rim takes part, or has not heard the control parameters.
+    fn on_join(&mut self, rim: RimId) {
+        if self.config.method == Method::Scheduled {
+            // Who says so within the first round has heard the announcement, or soon after: the others need not go first.
+            let late = self.job.as_ref().is_some_and(|job| job.round > 1);
+            self.group.join(rim, late);
+        }
+        let Some(job) = &mut self.job else { return };
+        if self.state != HubState::Joining && !std::mem::replace(&mut job.describe, true) {
+            let control = job.control(&self.config);
+            self.send(Body::Control(control));
+        }
+    }
+
+    fn on_leave(&mut self, now: Nanos, rim: RimId, from: SocketAddrV4) {
+        self.group.leave(rim);
+        if let Some(job) = self.job.as_mut().filter(|_| self.config.method == Method::Unicast) {
+            if from == self.config.targets[job.target] {
+                job.left = true;
+                job.planned.clear();
+            }
+        }
+        self.settle(now);
+    }
+
+    fn on_result(&mut self, now: Nanos, result: &Reception, from: SocketAddrV4) {
+        let Some(job) = &mut self.job else { return };
+        job.answers += 1;
+        // Behind the round's last packet an interval passes: on a short way answers come within it.
+        let sent = self.state == HubState::Sending && job.planned.is_empty();
+        let listening = sent || matches!(self.state, HubState::Gathering | HubState::Asking);
+        if self.config.method == Method::Unicast {
+            if from != self.config.targets[job.target] {
+                return;
+            }
+            self.group.join(result.rim, false);
+        } else if self.config.method == Method::Scheduled {
+            // Its JOIN may be lost; it does not know that.
+            self.group.join(result.rim, job.round > 1);
+        }
+        // One that is complete stays so; what was asked for before is known.
+        if !result.complete && (result.round != job.round || !listening) {
+            return;
+        }
+        let news = self.group.on_result(result);
+        if news && job.window > Nanos::ZERO {
+            let (round, lacks) = (job.round, self.group.asked());
+            self.send(Body::Heard { round, lacks });
+        }
+        self.settle(now);
+    }
+
+    /// Goes on as soon as all have answered.
+    fn settle(&mut self, now: Nanos) {
+        if !matches!(self.state, HubState::Gathering | HubState::Asking) {
+            return;
+        }
+        let over = match self.config.method {
+            Method::Scheduled => self.group.all_answered(),
+            Method::Unscheduled => false,
+            Method::Unicast => self.group.answers() > 0 || self.job.as_ref().is_some_and(|job| job.left),
+        };
+        if over {
+            self.deadline = now;
+        }
+    }
+
+    fn end(&mut self, now: Nanos, outcome: Outcome) {
+        let complete = outcome == Outcome::Done;
+        self.send(Body::End { complete });
+        self.go(HubState::Idle);
+        self.deadline = if self.queue.is_empty() { Nanos::MAX } else { now };
+        let Some(mut job) = self.job.take() else { return };
+        if self.config.method != Method::Unicast {
+            job.complete = self.group.complete();
+        }
+        self.events.push_back(HubEvent::Ended(job.report(now, outcome)));
+        self.group = Group::default();
+    }
+}
+
+/// At most some 65 seconds.
+pub(super) fn millis(span: Nanos) -> u16 {
+    u16::try_from(span.0 / 1_000_000).unwrap_or(u16::MAX)
+}

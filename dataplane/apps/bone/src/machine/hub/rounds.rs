@@ -1,0 +1,171 @@
+//! A hub's rounds: planned, sent, judged by the answers.
+
+use groupflow_base::Nanos;
+
+use super::{Hub, HubConfig, HubEvent, CATCH_UP};
+use crate::machine::coding::Blocks;
+use crate::machine::group::Group;
+use crate::machine::message::{Body, Method, Repair, Round};
+use crate::machine::plan::{plan, Block};
+use crate::machine::states::HubState;
+use crate::machine::transfer::Outcome;
+
+impl Hub {
+    /// Plans a round and announces it.
+    pub(super) fn open_round(&mut self, now: Nanos) {
+        let describe = self.config.method == Method::Unscheduled && self.state == HubState::Sizing;
+        if describe || self.job.as_ref().is_some_and(|job| job.describe) && self.state == HubState::Sizing {
+            self.go(HubState::Describing);
+            self.describe();
+        }
+        if let Err(problem) = self.plan_round() {
+            self.go_sending();
+            return self.end(now, Outcome::Unreadable(problem));
+        }
+        let Some(job) = &mut self.job else { return };
+        job.round += 1;
+        let first = job.planned.front().map_or(0, |planned| planned.bytes.start);
+        let (packet, count) = (job.sizes.size(), job.planned.len() as u16);
+        job.numbered = 0;
+        let round = Round { round: job.round, packet, count, first };
+        self.group.await_all();
+        if self.config.method == Method::Scheduled {
+            self.go(HubState::Announcing);
+            self.send(Body::Round(round));
+        }
+        self.go(HubState::Sending);
+        self.deadline = now;
+    }
+
+    fn go_sending(&mut self) {
+        if self.config.method == Method::Scheduled {
+            self.go(HubState::Announcing);
+        }
+        self.go(HubState::Sending);
+    }
+
+    fn plan_round(&mut self) -> Result<(), String> {
+        let Some(job) = &mut self.job else { return Ok(()) };
+        let per_round = self.config.per_round;
+        if self.config.repair != Repair::Erasure {
+            job.planned = plan(&job.lacks, job.sizes.size(), per_round).into();
+            return Ok(());
+        }
+        let blocks = Blocks::new(&job.control(&self.config));
+        let start = blocks.start(job.lacks.first().map_or(0, |first| first.start));
+        let block = match job.block.take() {
+            Some(block) if block.start == start => block,
+            _ => Block::new(blocks, start, &job.read_block(blocks, start)?),
+        };
+        job.opened = block.is_new();
+        let block = job.block.insert(block);
+        let count = match job.opened {
+            true => blocks.originals(start) + job.spare,
+            false => job.need.max(1),
+        };
+        job.planned = block.plan(count).into();
+        Ok(())
+    }
+
+    /// Sends the next packet of the round, or ends it.
+    pub(super) fn send_packet(&mut self, now: Nanos) {
+        let Some(job) = &mut self.job else { return };
+        match job.next_packet(self.config.repair) {
+            Ok(Some(data)) => {
+                self.deadline = (self.deadline + self.config.interval).max(now.saturating_sub(CATCH_UP));
+                self.send(Body::Data(data));
+            }
+            Ok(None) => {
+                self.deadline = now + self.config.result_wait + job.window;
+                self.go(HubState::Gathering);
+                self.settle(now);
+            }
+            Err(problem) => self.end(now, Outcome::Unreadable(problem)),
+        }
+    }
+
+    /// All have answered, or the time is over.
+    pub(super) fn decide(&mut self, now: Nanos) {
+        let HubConfig { method, patience, .. } = self.config;
+        let asking = self.state == HubState::Asking;
+        let Some(job) = &mut self.job else { return };
+        let all_answer = job.window == Nanos::ZERO;
+        let (mut silent, mut gone) = (false, Vec::new());
+        if method == Method::Scheduled && (all_answer || asking) {
+            (silent, gone) = self.group.count_silent(patience);
+        } else if method == Method::Unicast && !job.left {
+            job.silent = if self.group.answers() == 0 { job.silent + 1 } else { 0 };
+            silent = (1..patience).contains(&job.silent);
+        }
+        job.lost += gone.len();
+        self.events.extend(gone.into_iter().map(HubEvent::Lost));
+        // Answers are lost as packets are, and say nothing of them: who is silent is asked, and nothing is sent on a guess. With
+        // selective repeat the next answer tells what this one would have.
+        let can_wait = self.config.repair == Repair::Selective && self.group.answers() > 0;
+        if silent && all_answer && !can_wait {
+            return self.ask_silent(now);
+        }
+        let (need, slowest) = (self.group.need(), self.group.slowest());
+        job.conclude(self.group.take_asked(), silent, need, slowest);
+        match method {
+            Method::Unicast if job.left => self.next_target(now),
+            Method::Unicast if job.silent >= patience => {
+                job.lost += 1;
+                self.next_target(now);
+            }
+            Method::Scheduled if self.group.is_empty() => self.end(now, Outcome::Nobody),
+            _ if !job.lacks.is_empty() => self.next_round(now),
+            Method::Unscheduled => self.end(now, Outcome::Done),
+            Method::Unicast if self.group.complete() > 0 => self.next_target(now),
+            Method::Scheduled if self.group.all_complete() => match self.group.admit_late() {
+                None => self.end(now, Outcome::Done),
+                Some(lacks) => {
+                    job.join(lacks);
+                    match job.lacks.is_empty() {
+                        true => self.ask(now),
+                        false => self.next_round(now),
+                    }
+                }
+            },
+            Method::Scheduled | Method::Unicast => self.ask(now),
+        }
+    }
+
+    fn next_round(&mut self, now: Nanos) {
+        self.go(HubState::Sizing);
+        self.open_round(now);
+    }
+
+    /// Asks who has not said that it has everything.
+    pub(super) fn ask(&mut self, now: Nanos) {
+        self.group.await_all();
+        self.ask_silent(now);
+    }
+
+    /// Asks who has not answered; what the others said counts.
+    fn ask_silent(&mut self, now: Nanos) {
+        self.go(HubState::Asking);
+        if self.job.as_ref().is_some_and(|job| job.describe) {
+            self.describe();
+        }
+        let Some(job) = &self.job else { return };
+        self.deadline = now + self.config.result_wait + job.window;
+        // There is one rim at an address; begun again it has another number.
+        let awaited = if self.config.method == Method::Unicast { Vec::new() } else { self.group.awaited() };
+        let round = job.round;
+        self.send(Body::Poll { round, awaited });
+    }
+
+    /// Unicast: this rim has the file, or is given up.
+    fn next_target(&mut self, now: Nanos) {
+        let Some(job) = &mut self.job else { return };
+        job.complete += self.group.complete();
+        job.silent = 0;
+        if job.target + 1 == self.config.targets.len() {
+            return self.end(now, Outcome::Done);
+        }
+        job.target += 1;
+        self.group = Group::new(self.config.max_rims);
+        self.start(now);
+    }
+}

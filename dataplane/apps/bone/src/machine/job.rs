@@ -1,0 +1,214 @@
+//! The file that a hub sends.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use groupflow_base::ranges::Ranges;
+use groupflow_base::Nanos;
+
+use super::coding::Blocks;
+use super::hub::{millis, HubConfig};
+use super::message::{Control, Data, Repair};
+use super::names::FileName;
+use super::plan::{Block, Planned};
+use super::size::SizeControl;
+use super::transfer::{Offer, Outcome, Report};
+
+/// How quickly the number of spare packets follows what was needed: 1 / SMOOTH.
+const SMOOTH: u32 = 4;
+
+/// A transfer.
+pub(super) struct Job {
+    offer: Offer,
+    size: u64,
+    started: Nanos,
+    /// What some rim lacks, as far as is known; what was not sent yet among it.
+    pub(super) lacks: Ranges,
+    pub(super) sizes: SizeControl,
+    pub(super) round: u32,
+    /// What is still to be sent of the round.
+    pub(super) planned: VecDeque<Planned>,
+    /// The number of the last packet that was sent.
+    pub(super) numbered: u16,
+    /// What was sent of the round.
+    sent: Vec<Range<u64>>,
+    pub(super) block: Option<Block>,
+    /// Whether this is the block's first round.
+    pub(super) opened: bool,
+    /// Packets that the block lacks.
+    pub(super) need: u16,
+    /// Coded packets that go with a new block unasked, and their running mean in 256ths.
+    pub(super) spare: u16,
+    spare_mean: u32,
+    /// Over which answers are spread.
+    pub(super) window: Nanos,
+    /// Whether a rim came that lacks the control parameters.
+    pub(super) describe: bool,
+    /// Of unicast: which rim.
+    pub(super) target: usize,
+    /// Of unicast: whether it does not want the file.
+    pub(super) left: bool,
+    /// Times in a row that nobody answered.
+    pub(super) silent: u8,
+    pub(super) sent_bytes: u64,
+    packets: u64,
+    rounds: u32,
+    pub(super) answers: u64,
+    pub(super) complete: usize,
+    pub(super) lost: usize,
+}
+
+impl Job {
+    pub(super) fn new(offer: Offer, sizes: SizeControl, now: Nanos) -> Job {
+        Job {
+            size: offer.source.len(),
+            offer,
+            started: now,
+            lacks: Ranges::default(),
+            sizes,
+            round: 0,
+            planned: VecDeque::new(),
+            numbered: 0,
+            sent: Vec::new(),
+            block: None,
+            opened: false,
+            need: 0,
+            spare: 0,
+            spare_mean: 0,
+            window: Nanos::ZERO,
+            describe: false,
+            target: 0,
+            left: false,
+            silent: 0,
+            sent_bytes: 0,
+            packets: 0,
+            rounds: 0,
+            answers: 0,
+            complete: 0,
+            lost: 0,
+        }
+    }
+
+    /// Nobody has anything.
+    pub(super) fn restart(&mut self) {
+        self.lacks.clear();
+        self.lacks.insert(0..self.size);
+        (self.block, self.silent, self.left) = (None, 0, false);
+    }
+
+    pub(super) fn name(&self) -> &FileName {
+        &self.offer.name
+    }
+
+    /// Bytes that no rim is known to lack.
+    pub(super) fn done(&self) -> u64 {
+        self.size.saturating_sub(self.lacks.bytes())
+    }
+
+    pub(super) fn control(&self, config: &HubConfig) -> Control {
+        Control {
+            method: config.method,
+            repair: config.repair,
+            size: self.size,
+            mode: self.offer.mode & 0o777,
+            packet: config.packet,
+            per_round: config.per_round,
+            interval_us: u32::try_from(config.interval.0 / 1000).unwrap_or(u32::MAX),
+            grace_ms: millis(config.grace),
+            window_ms: millis(self.window),
+            digest: self.offer.digest,
+            name: self.offer.name.clone(),
+        }
+    }
+
+    fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>, String> {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.offer.source.read_at(range.start, &mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
+    /// The packets of a block, padded.
+    pub(super) fn read_block(&mut self, blocks: Blocks, start: u64) -> Result<Vec<Vec<u8>>, String> {
+        let packet = u64::from(blocks.packet);
+        let mut read = |n: u16| {
+            let from = start + u64::from(n) * packet;
+            let mut bytes = self.read(&(from..blocks.end(start).min(from + packet)))?;
+            bytes.resize(blocks.packet.into(), 0);
+            Ok(bytes)
+        };
+        (0..blocks.originals(start)).map(&mut read).collect()
+    }
+
+    /// The next packet of the round; `None`: it is over.
+    pub(super) fn next_packet(&mut self, repair: Repair) -> Result<Option<Data>, String> {
+        let Some(Planned { bytes: range, shard }) = self.planned.pop_front() else { return Ok(None) };
+        self.numbered += 1;
+        // The paper's last packet is the file's. Where rounds have gaps, which may be few, it is the round's.
+        let last = match repair {
+            Repair::GoBackN => range.end == self.size,
+            Repair::Selective | Repair::Erasure => self.planned.is_empty(),
+        };
+        let erasure = repair == Repair::Erasure;
+        let coded = self.block.as_ref().filter(|_| erasure).and_then(|block| block.coded_packet(shard));
+        let bytes = match coded {
+            Some(bytes) => bytes.to_vec(),
+            None => self.read(&range)?,
+        };
+        self.sent_bytes += bytes.len() as u64;
+        self.packets += 1;
+        let offset = range.start;
+        self.sent.push(range);
+        let number = if last { 0 } else { self.numbered };
+        Ok(Some(Data { round: self.round, number, shard, offset, bytes }))
+    }
+
+    /// A round is over, and this was asked for; `silent`: what somebody lacks is not known yet.
+    pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
+        let sent = std::mem::take(&mut self.sent);
+        let Some(end) = sent.iter().map(|range| range.end).max() else {
+            return self.join(asked);
+        };
+        self.rounds += 1;
+        self.lacks.remove_below(end);
+        self.join(asked);
+        let total: u64 = sent.iter().map(|range| range.end - range.start).sum();
+        let useful: u64 = sent.iter().map(|range| self.lacks.missing(range)).sum();
+        if !silent {
+            self.sizes.on_round(useful, total, slowest);
+        }
+        self.need = need;
+        if self.opened && !silent {
+            let needed = (u32::from(need) + u32::from(self.spare)) * 256;
+            self.spare_mean = match need {
+                // How many of the spare ones were needed is not told.
+                0 => self.spare_mean - self.spare_mean / (4 * SMOOTH),
+                _ => self.spare_mean + needed.saturating_sub(self.spare_mean) / SMOOTH,
+            };
+            self.spare = u16::try_from(self.spare_mean / 256).unwrap_or(u16::MAX);
+        }
+    }
+
+    /// More is lacking.
+    pub(super) fn join(&mut self, mut asked: Ranges) {
+        while let Some(range) = asked.take_first(u64::MAX) {
+            // A rim may ask for what the file does not have.
+            self.lacks.insert(range.start.min(self.size)..range.end.min(self.size));
+        }
+    }
+
+    pub(super) fn report(self, now: Nanos, outcome: Outcome) -> Report {
+        Report {
+            name: self.offer.name,
+            outcome,
+            size: self.size,
+            started: self.started,
+            ended: now,
+            sent: self.sent_bytes,
+            packets: self.packets,
+            rounds: self.rounds,
+            answers: self.answers,
+            complete: self.complete,
+            lost: self.lost,
+        }
+    }
+}

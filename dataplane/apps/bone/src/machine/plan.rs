@@ -1,0 +1,87 @@
+//! Which packets a round has.
+
+use std::ops::Range;
+
+use groupflow_base::ranges::Ranges;
+
+use super::coding::Blocks;
+
+/// A packet of a round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Bytes of the file; of a coded packet, its block's.
+    pub bytes: Range<u64>,
+    /// Its number in the block, of erasure coding.
+    pub shard: u16,
+}
+
+/// At most `most` packets of up to `packet` bytes: the first of what is lacking.
+pub fn plan(lacks: &Ranges, packet: u16, most: u16) -> Vec<Planned> {
+    let mut rest = lacks.clone();
+    let mut planned = Vec::new();
+    while planned.len() < usize::from(most) {
+        let Some(bytes) = rest.take_first(packet.into()) else { break };
+        planned.push(Planned { bytes, shard: 0 });
+    }
+    planned
+}
+
+/// The block that is being sent.
+#[derive(Debug)]
+pub struct Block {
+    blocks: Blocks,
+    /// Where it begins.
+    pub start: u64,
+    /// The coded packets.
+    coded: Vec<Vec<u8>>,
+    /// The next packet: originals, then coded ones, then all over again.
+    next: u16,
+}
+
+impl Block {
+    /// Of these packets of the file, padded.
+    pub fn new(blocks: Blocks, start: u64, originals: &[Vec<u8>]) -> Block {
+        Block { blocks, start, coded: blocks.encode(originals), next: 0 }
+    }
+
+    /// Where it ends.
+    pub fn end(&self) -> u64 {
+        self.blocks.end(self.start)
+    }
+
+    /// How many packets of the file it has.
+    pub fn packets(&self) -> u16 {
+        self.blocks.originals(self.start)
+    }
+
+    /// The coded packet of this number, if that is one.
+    pub fn coded_packet(&self, shard: u16) -> Option<&[u8]> {
+        let number = shard.checked_sub(self.packets())?;
+        self.coded.get(usize::from(number)).map(Vec::as_slice)
+    }
+
+    /// Whether nothing of it was sent yet.
+    pub fn is_new(&self) -> bool {
+        self.next == 0
+    }
+
+    /// The next packets.
+    pub fn plan(&mut self, count: u16) -> Vec<Planned> {
+        let originals = self.packets();
+        let all = originals + self.coded.len() as u16;
+        let mut planned = Vec::new();
+        for _ in 0..count.min(all) {
+            let shard = self.next % all;
+            let bytes = match shard < originals {
+                true => {
+                    let from = self.start + u64::from(shard) * u64::from(self.blocks.packet);
+                    from..self.end().min(from + u64::from(self.blocks.packet))
+                }
+                false => self.start..self.end(),
+            };
+            planned.push(Planned { bytes, shard });
+            self.next = (shard + 1) % all;
+        }
+        planned
+    }
+}

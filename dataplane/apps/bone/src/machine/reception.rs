@@ -1,0 +1,174 @@
+//! What a rim has of a file.
+
+use std::collections::VecDeque;
+
+use groupflow_base::ranges::Ranges;
+
+use super::coding::{Blocks, Collector};
+use super::message::{Control, Data, MessageError, Repair, Span, MAX_SPANS};
+
+/// The most pieces of a file that are apart from each other; packets that would make more are not taken.
+const MAX_PIECES: usize = 4096;
+
+/// Bytes to store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Where in the file.
+    pub offset: u64,
+    /// What.
+    pub bytes: Vec<u8>,
+}
+
+/// What there is of a file, as offsets.
+#[derive(Debug)]
+pub struct Stored {
+    size: u64,
+    repair: Repair,
+    have: Ranges,
+    blocks: Blocks,
+    collector: Collector,
+}
+
+impl Stored {
+    /// Nothing yet.
+    pub fn new(control: &Control) -> Stored {
+        let (blocks, have) = (Blocks::new(control), Ranges::default());
+        Stored { size: control.size, repair: control.repair, have, blocks, collector: Collector::new(blocks) }
+    }
+
+    /// Whether everything is there.
+    pub fn complete(&self) -> bool {
+        self.have.bytes() == self.size
+    }
+
+    /// Bytes that are there.
+    pub fn bytes(&self) -> u64 {
+        self.have.bytes()
+    }
+
+    /// Where the first byte that is lacking is.
+    pub fn position(&self) -> u64 {
+        self.have.first().filter(|first| first.start == 0).map_or(0, |first| first.end)
+    }
+
+    /// What is lacking. Where that is more than fits a message, the last span is the rest of the file.
+    pub fn lacks(&self) -> Vec<Span> {
+        let span =
+            |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
+        if self.repair == Repair::GoBackN {
+            let (position, size) = (self.position(), self.size);
+            return (position < size).then(|| span(position..size)).into_iter().collect();
+        }
+        let mut spans: Vec<Span> = self.have.gaps(self.size, MAX_SPANS).into_iter().map(span).collect();
+        if let Some(last) = spans.last_mut().filter(|_| self.have.count() >= MAX_SPANS) {
+            last.length = self.size - last.offset;
+        }
+        spans
+    }
+
+    /// Of Go-Back-N: forgets what is there from this byte on.
+    pub fn go_back(&mut self, to: u64) {
+        if self.repair == Repair::GoBackN && to < self.position() {
+            self.have.clear();
+            self.have.insert(0..to);
+        }
+    }
+
+    /// Whether all that is lacking is among these.
+    pub fn is_covered_by(&self, spans: &[Span]) -> bool {
+        let mut others = Ranges::default();
+        for span in spans {
+            others.insert(span.range());
+        }
+        self.lacks().into_iter().all(|span| others.missing(&span.range()) == 0)
+    }
+
+    /// Of erasure coding: packets needed to restore the block of this byte.
+    pub fn need(&self, offset: u64) -> u16 {
+        if self.repair != Repair::Erasure || offset >= self.size {
+            return 0;
+        }
+        let start = self.blocks.start(offset);
+        match self.have.missing(&(start..self.blocks.end(start))) {
+            0 => 0,
+            _ => self.collector.need(start),
+        }
+    }
+
+    /// Takes a packet, and gives what is to be stored of it.
+    pub fn accept(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), MessageError> {
+        let beyond = |field| Err(MessageError::Contradiction { field, problem: "lies beyond the file" });
+        if data.offset >= self.size {
+            return beyond("data.offset");
+        }
+        if self.repair == Repair::Erasure {
+            return self.collect(data, writes);
+        }
+        let end = data.offset + data.bytes.len() as u64;
+        if end > self.size {
+            return beyond("data.length");
+        }
+        match self.repair {
+            Repair::GoBackN => {
+                // Only what follows; a round with other packets may begin within what is there.
+                let position = self.position();
+                if (data.offset..end).contains(&position) {
+                    let known = (position - data.offset) as usize;
+                    self.store(position, data.bytes[known..].to_vec(), writes);
+                }
+            }
+            _ => self.store(data.offset, data.bytes, writes),
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, offset: u64, bytes: Vec<u8>, writes: &mut VecDeque<Write>) {
+        let range = offset..offset + bytes.len() as u64;
+        let news = self.have.missing(&range);
+        if news == 0 || self.have.count() >= MAX_PIECES {
+            return;
+        }
+        self.have.insert(range);
+        writes.push_back(Write { offset, bytes });
+    }
+
+    /// Takes a packet of a block; when enough are there, restores the rest.
+    fn collect(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), MessageError> {
+        let blocks = self.blocks;
+        let wrong = |field, problem| Err(MessageError::Contradiction { field, problem });
+        let start = blocks.start(data.offset);
+        let (count, end) = (blocks.originals(start), blocks.end(start));
+        let place = start + u64::from(data.shard.min(count)) * u64::from(blocks.packet);
+        if data.shard >= count + blocks.coded() {
+            return wrong("data.shard", "is none of the block's");
+        }
+        let (offset, length) = match data.shard < count {
+            true => (place, (end - place).min(blocks.packet.into())),
+            false => (start, blocks.packet.into()),
+        };
+        if data.offset != offset {
+            return wrong("data.offset", "is not where the packet belongs");
+        }
+        if data.bytes.len() as u64 != length {
+            return wrong("data.length", "is not that of the packet");
+        }
+        if self.have.missing(&(start..end)) == 0 {
+            return Ok(());
+        }
+        self.collector.insert(start, data.shard, &data.bytes);
+        if data.shard < count {
+            self.store(offset, data.bytes, writes);
+        }
+        for (shard, mut bytes) in self.collector.restore() {
+            let offset = start + u64::from(shard) * u64::from(blocks.packet);
+            bytes.truncate((end - offset).min(bytes.len() as u64) as usize);
+            self.store(offset, bytes, writes);
+        }
+        Ok(())
+    }
+
+    /// Bytes held for the block that is being received, and pieces that are apart.
+    pub fn memory(&self) -> (usize, usize) {
+        (self.collector.memory(), self.have.count())
+    }
+}

@@ -1,0 +1,392 @@
+//! The receiver's side.
+
+mod receiving;
+mod reporting;
+
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+use groupflow_base::Nanos;
+use groupflow_session::transmit::{Datagram, Dest, Transmit};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::message::{Body, Control, Message, MessageError, Method, Round};
+use super::names::{FileName, RimId, TransferId};
+use super::reception::{Stored, Write};
+use super::states::{allowed, RimState, RIM};
+
+/// After so long without control parameters it says again that it takes part.
+const JOIN_AGAIN: Nanos = Nanos::from_millis(10_000);
+/// After so long without a word of a hub it listens to others.
+const SILENCE: Nanos = Nanos::from_millis(60_000);
+/// How often it says without being asked that it has everything.
+const COMPLETE_TIMES: u8 = 3;
+
+/// What a rim is.
+#[derive(Debug, Clone, Copy)]
+pub struct RimConfig {
+    /// Its number, chosen at random.
+    pub id: RimId,
+    /// The longest file it takes.
+    pub max_size: u64,
+    /// Of its random delays.
+    pub seed: u64,
+    /// With Go-Back-N it goes back with the hub: what it has from there on it forgets, and may lose again. The paper's
+    /// figures look like that; nobody else wants it.
+    pub forgets: bool,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RimEvent {
+    /// A file begins to arrive.
+    Began {
+        /// Its name.
+        name: FileName,
+        /// Its bytes.
+        size: u64,
+        /// Its access mode.
+        mode: u16,
+        /// Its digest, as the hub says.
+        digest: [u8; 32],
+    },
+    /// The file is complete: all its bytes have been given out to be stored.
+    Complete,
+    /// The multicast ended, or another began, before the file was complete.
+    Abandoned,
+    /// The file is longer than this rim takes.
+    TooLong {
+        /// Its bytes.
+        size: u64,
+    },
+}
+
+/// A round, as far as it was heard.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    round: Round,
+    /// Payload bytes after the first packet, and the times of the first and the last packet.
+    bytes: u64,
+    first_at: Option<Nanos>,
+    last_at: Nanos,
+}
+
+/// A file that arrives.
+#[derive(Debug)]
+struct Arriving {
+    control: Control,
+    stored: Stored,
+    heard: Option<Heard>,
+    /// The round that the hub asked about last: it may be one of which nothing was heard.
+    asked: u32,
+    /// The round that was reported last.
+    reported: u32,
+    told_complete: u8,
+}
+
+impl Arriving {
+    /// Where the block of that round is; of one of which nothing was heard, the first that it lacks.
+    fn block_offset(&self) -> u64 {
+        let heard = self.heard.filter(|heard| heard.round.round >= self.asked);
+        heard.map_or(self.stored.position(), |heard| heard.round.first)
+    }
+
+    /// The latest round that is known of.
+    fn round(&self) -> u32 {
+        self.heard.map_or(0, |heard| heard.round.round).max(self.asked)
+    }
+}
+
+#[derive(Debug)]
+struct Transfer {
+    id: TransferId,
+    hub: SocketAddrV4,
+    /// When to say that it takes part.
+    join_at: Nanos,
+    arriving: Option<Arriving>,
+    /// When to report: when the round should be over, or at a time that was chosen.
+    report_at: Nanos,
+    chosen: bool,
+    /// When the hub was heard last.
+    heard_at: Nanos,
+    /// It does not take part.
+    refused: bool,
+}
+
+/// A rim. Its clock begins wherever its owner likes.
+#[derive(Debug)]
+pub struct Rim {
+    config: RimConfig,
+    state: RimState,
+    transfer: Option<Transfer>,
+    /// The hub that was heard last.
+    last: Option<SocketAddrV4>,
+    outgoing: VecDeque<Transmit>,
+    writes: VecDeque<Write>,
+    events: VecDeque<RimEvent>,
+    random: ChaCha8Rng,
+}
+
+impl Rim {
+    /// One that waits.
+    pub fn new(config: RimConfig) -> Rim {
+        Rim {
+            config,
+            state: RimState::Waiting,
+            transfer: None,
+            last: None,
+            outgoing: VecDeque::new(),
+            writes: VecDeque::new(),
+            events: VecDeque::new(),
+            random: ChaCha8Rng::seed_from_u64(config.seed),
+        }
+    }
+
+    /// What it does.
+    pub fn state(&self) -> RimState {
+        self.state
+    }
+
+    /// Bytes it has of the file that arrives, or arrived last.
+    pub fn bytes(&self) -> u64 {
+        self.arriving().map_or(0, |arriving| arriving.stored.bytes())
+    }
+
+    /// Where in that file the first byte is that it lacks.
+    pub fn position(&self) -> u64 {
+        self.arriving().map_or(0, |arriving| arriving.stored.position())
+    }
+
+    /// The file that it does not take.
+    pub fn refused(&self) -> Option<&FileName> {
+        let transfer = self.transfer.as_ref().filter(|transfer| transfer.refused)?;
+        transfer.arriving.as_ref().map(|arriving| &arriving.control.name)
+    }
+
+    /// The hub that is heard, or was last.
+    pub fn hub(&self) -> Option<SocketAddrV4> {
+        self.last
+    }
+
+    /// Bytes held for a block, and pieces of the file that are apart.
+    pub fn memory(&self) -> (usize, usize) {
+        self.arriving().map_or((0, 0), |arriving| arriving.stored.memory())
+    }
+
+    /// The next bytes to store. To be taken after each datagram: then no more than a block waits.
+    pub fn next_write(&mut self) -> Option<Write> {
+        self.writes.pop_front()
+    }
+
+    /// What happened since the last call.
+    pub fn events(&mut self) -> impl Iterator<Item = RimEvent> + '_ {
+        self.events.drain(..)
+    }
+
+    /// Takes part no more in this multicast.
+    pub fn leave(&mut self) {
+        let rim = self.config.id;
+        if let Some(transfer) = &mut self.transfer {
+            transfer.refused = true;
+            transfer.report_at = Nanos::MAX;
+            transfer.join_at = Nanos::MAX;
+        }
+        self.send(Body::Leave { rim });
+    }
+
+    /// When it has something to do.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let transfer = self.transfer.as_ref()?;
+        if !self.outgoing.is_empty() {
+            return Some(Nanos::ZERO);
+        }
+        Some(transfer.join_at.min(transfer.report_at)).filter(|&at| at < Nanos::MAX)
+    }
+
+    /// What to send now, if there is something.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if let Some(transfer) = &mut self.transfer {
+            if transfer.join_at <= now {
+                let known = transfer.arriving.is_some();
+                transfer.join_at = if known { Nanos::MAX } else { now + JOIN_AGAIN };
+                let rim = self.config.id;
+                if !known {
+                    if self.state == RimState::Joined {
+                        self.go(RimState::Joining);
+                    }
+                    self.go(RimState::Joined);
+                }
+                self.send(Body::Join { rim });
+            }
+        }
+        // The round should be over and its last packet did not come: others see the same.
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now && !transfer.chosen) {
+            self.report_soon(now, false);
+        }
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now) {
+            self.report();
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// A datagram of the hub arrives.
+    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+        let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
+        let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
+        let other = match &mut self.transfer {
+            Some(transfer) if transfer.hub == datagram.from => {
+                transfer.heard_at = now;
+                transfer.id != id
+            }
+            // One hub at a time.
+            Some(transfer) if !resting && now < transfer.heard_at + SILENCE => return Ok(()),
+            _ => true,
+        };
+        let of_rims =
+            matches!(body, Body::Join { .. } | Body::Leave { .. } | Body::Result(_) | Body::Ask { .. });
+        if !of_rims {
+            self.last = Some(datagram.from);
+        }
+        if !other && self.state == RimState::Joined && matches!(body, Body::Round(_) | Body::Poll { .. }) {
+            // The control parameters are lost: it can answer nothing before it has them.
+            if let Some(transfer) = &mut self.transfer {
+                transfer.join_at = now;
+            }
+        }
+        match body {
+            Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
+            Body::Control(control) => self.on_control(now, id, datagram.from, control),
+            Body::Round(_) | Body::Data(_) | Body::Poll { .. } if other => {
+                // It came too late to hear the beginning.
+                self.begin(now, id, datagram.from, now);
+            }
+            _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
+            Body::Round(round) => self.on_round(now, round),
+            Body::Data(data) => return self.on_data(now, data),
+            Body::Heard { round, lacks } => self.on_heard(round, &lacks),
+            Body::Poll { round, awaited } => {
+                if awaited.is_empty() || awaited.contains(&self.config.id) {
+                    if let Some(arriving) = self.transfer.as_mut().and_then(|t| t.arriving.as_mut()) {
+                        arriving.asked = round;
+                    }
+                    self.report_soon(now, true);
+                }
+            }
+            Body::End { .. } => self.on_end(),
+            Body::Join { .. } | Body::Leave { .. } | Body::Result(_) => {}
+            Body::Ask { .. } | Body::Answer { .. } => {}
+            Body::Here => {}
+        }
+        Ok(())
+    }
+
+    fn arriving(&self) -> Option<&Arriving> {
+        self.transfer.as_ref()?.arriving.as_ref()
+    }
+
+    fn go(&mut self, to: RimState) {
+        debug_assert!(allowed(RIM, &self.state, &to), "{:?} to {to:?}", self.state);
+        self.state = to;
+    }
+
+    fn send(&mut self, body: Body) {
+        if let Some(transfer) = &self.transfer {
+            let bytes = Message { transfer: transfer.id, body }.encode();
+            self.outgoing.push_back(Transmit { dest: Dest::Host(transfer.hub), bytes });
+        }
+    }
+
+    fn on_ipm_send(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, spread_ms: u16) {
+        let known = self.transfer.as_ref().is_some_and(|t| t.id == id && t.hub == hub);
+        if known && self.state != RimState::Joined {
+            return;
+        }
+        let delay = self.random.gen_range(0..=u64::from(spread_ms) * 1_000_000);
+        self.begin(now, id, hub, now + Nanos(delay));
+    }
+
+    /// A multicast of which the control parameters are not known yet.
+    fn begin(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, join_at: Nanos) {
+        self.change(now, id, hub, join_at);
+        self.go(RimState::Joining);
+    }
+
+    fn change(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, join_at: Nanos) {
+        let refused = self.transfer.as_ref().is_some_and(|transfer| transfer.refused);
+        if !refused && self.arriving().is_some_and(|arriving| !arriving.stored.complete()) {
+            self.events.push_back(RimEvent::Abandoned);
+        }
+        self.outgoing.clear();
+        self.transfer = Some(Transfer {
+            id,
+            hub,
+            join_at,
+            arriving: None,
+            report_at: Nanos::MAX,
+            chosen: false,
+            heard_at: now,
+            refused: false,
+        });
+    }
+
+    fn on_control(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, control: Control) {
+        let same = self.transfer.as_ref().filter(|t| t.id == id && t.hub == hub);
+        if same.is_some_and(|transfer| transfer.arriving.is_some() || transfer.refused) {
+            return;
+        }
+        // A scheduled multicast that it has not joined yet.
+        let join_at = match same {
+            Some(transfer) if self.state == RimState::Joining => transfer.join_at,
+            None if control.method == Method::Scheduled => now,
+            _ => Nanos::MAX,
+        };
+        if same.is_none() {
+            self.change(now, id, hub, join_at);
+        }
+        let refused = control.size > self.config.max_size;
+        let (name, size, mode, digest) = (control.name.clone(), control.size, control.mode, control.digest);
+        let stored = Stored::new(&control);
+        let complete = stored.complete() && !refused;
+        if let Some(transfer) = &mut self.transfer {
+            transfer.join_at = if refused { Nanos::MAX } else { join_at };
+            transfer.arriving =
+                Some(Arriving { control, stored, heard: None, asked: 0, reported: 0, told_complete: 0 });
+            transfer.refused = refused;
+        }
+        self.go(RimState::Receiving);
+        if refused {
+            let rim = self.config.id;
+            self.send(Body::Leave { rim });
+            return self.events.push_back(RimEvent::TooLong { size });
+        }
+        self.events.push_back(RimEvent::Began { name, size, mode, digest });
+        if complete {
+            self.complete();
+        }
+    }
+
+    fn complete(&mut self) {
+        self.go(RimState::Complete);
+        self.events.push_back(RimEvent::Complete);
+    }
+
+    fn on_end(&mut self) {
+        if self.state == RimState::Complete {
+            if let Some(transfer) = &mut self.transfer {
+                transfer.report_at = Nanos::MAX;
+            }
+            return self.go(RimState::Waiting);
+        }
+        let abandoned = self.arriving().is_some_and(|arriving| !arriving.stored.complete());
+        if abandoned {
+            self.events.push_back(RimEvent::Abandoned);
+        }
+        if let Some(transfer) = &mut self.transfer {
+            (transfer.report_at, transfer.join_at, transfer.refused) = (Nanos::MAX, Nanos::MAX, true);
+        }
+        if self.state != RimState::Waiting {
+            self.go(RimState::Waiting);
+        }
+    }
+}

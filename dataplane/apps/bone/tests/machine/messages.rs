@@ -1,0 +1,196 @@
+//! What hub and rim say: round trips, refusals, arbitrary bytes.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use groupflow_base::Nanos;
+use groupflow_bone::machine::message::{Body, Control, Data, Message, Reception, Round, Span, MAX_PACKET};
+use groupflow_bone::machine::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId, Verdict};
+use groupflow_session::Datagram;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::world::config;
+
+fn spans() -> impl Strategy<Value = Vec<Span>> {
+    vec((0..1000_u64, 1..1000_u64), 0..60).prop_map(|steps| {
+        let mut from = 0;
+        let span = |(gap, length)| {
+            let offset = from + gap;
+            from = offset + length;
+            Span { offset, length }
+        };
+        steps.into_iter().map(span).collect()
+    })
+}
+
+fn control() -> impl Strategy<Value = Control> {
+    let how = (
+        select(&[Method::Scheduled, Method::Unscheduled, Method::Unicast][..]),
+        select(&[Repair::GoBackN, Repair::Selective, Repair::Erasure][..]),
+    );
+    let numbers =
+        (any::<u64>(), 0..=0o777_u16, 1..=21_u16, 1..500_u16, any::<u32>(), any::<u16>(), any::<u16>());
+    (how, numbers, any::<[u8; 32]>(), file_name()).prop_map(
+        |(
+            (method, repair),
+            (size, mode, units, per_round, interval_us, grace_ms, window_ms),
+            digest,
+            name,
+        )| {
+            let packet = units * 64;
+            Control {
+                method,
+                repair,
+                size,
+                mode,
+                packet,
+                per_round,
+                interval_us,
+                grace_ms,
+                window_ms,
+                digest,
+                name,
+            }
+        },
+    )
+}
+
+const VERDICTS: [Verdict; 4] = [Verdict::Queued, Verdict::Unknown, Verdict::Busy, Verdict::Unreadable];
+
+fn file_name() -> impl Strategy<Value = FileName> {
+    "[a-zA-Zäß日0-9_-][a-zA-Zäß日0-9 ._-]{0,40}".prop_map(|name| FileName::parse(&name).expect("a name"))
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let rim = any::<u32>().prop_map(RimId);
+    prop_oneof![
+        any::<u16>().prop_map(|spread_ms| Body::IpmSend { spread_ms }),
+        rim.clone().prop_map(|rim| Body::Join { rim }),
+        control().prop_map(Body::Control),
+        (any::<u32>(), 1..=MAX_PACKET, 1..u16::MAX, any::<u64>())
+            .prop_map(|(round, packet, count, first)| Body::Round(Round { round, packet, count, first })),
+        (any::<u32>(), any::<u16>(), any::<u16>(), 0..u64::MAX / 2, vec(any::<u8>(), 1..300)).prop_map(
+            |(round, number, shard, offset, bytes)| Body::Data(Data { round, number, shard, offset, bytes })
+        ),
+        (rim.clone(), any::<u32>(), any::<u16>(), any::<u64>(), spans()).prop_map(
+            |(rim, round, need, rate, lacks)| {
+                let complete = lacks.is_empty();
+                Body::Result(Reception { rim, round, complete, need, rate, lacks })
+            }
+        ),
+        (any::<u32>(), spans()).prop_map(|(round, lacks)| Body::Heard { round, lacks }),
+        (any::<u32>(), vec(rim.clone(), 0..200)).prop_map(|(round, awaited)| Body::Poll { round, awaited }),
+        rim.prop_map(|rim| Body::Leave { rim }),
+        any::<bool>().prop_map(|complete| Body::End { complete }),
+        (any::<u32>(), file_name()).prop_map(|(rim, name)| Body::Ask { rim: RimId(rim), name }),
+        (any::<u32>(), file_name(), select(&VERDICTS[..])).prop_map(|(rim, name, verdict)| Body::Answer {
+            rim: RimId(rim),
+            name,
+            verdict
+        }),
+        Just(Body::Here),
+    ]
+}
+
+const HUB: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7000);
+
+proptest! {
+    #[test]
+    fn messages_round_trip_and_never_cut(transfer in any::<u32>(), body in body(), cut in any::<usize>()) {
+        let message = Message { transfer: TransferId(transfer), body };
+        let bytes = message.encode();
+        prop_assert_eq!(Message::parse(&bytes), Ok(message.clone()));
+        let cut = cut % bytes.len();
+        // Data may be shorter; everything else is refused.
+        let parsed = Message::parse(&bytes[..cut]);
+        prop_assert!(parsed.is_err() || matches!(message.body, Body::Data(_)), "{parsed:?}");
+    }
+
+    /// A machine takes any messages in any order: nothing panics, and memory is bounded.
+    #[test]
+    fn no_messages_harm_a_rim_or_a_hub(
+        bodies in vec((0..2_u32, body()), 0..40), bytes in vec(any::<u8>(), 0..200), kind in 0..15_u8,
+    ) {
+        let mut rim = Rim::new(RimConfig { id: RimId(1), max_size: 1 << 20, seed: 1, forgets: false });
+        let mut hub = Hub::new(config(Method::Scheduled, Repair::GoBackN, 1));
+        let mut now = Nanos::ZERO;
+        let mut framed = vec![0xb1, kind, 0, 0, 0, 1];
+        framed.extend(&bytes);
+        let messages = bodies.into_iter().map(|(transfer, body)| {
+            Message { transfer: TransferId(transfer), body }.encode()
+        });
+        for bytes in messages.chain([bytes, framed]) {
+            now += Nanos::from_millis(500);
+            let _ = rim.handle(now, Datagram { from: HUB, bytes: &bytes });
+            let _ = hub.handle(now, Datagram { from: HUB, bytes: &bytes });
+            (0..20).for_each(|_| { rim.poll_transmit(now); hub.poll_transmit(now); });
+            while rim.next_write().is_some() {}
+            prop_assert!(rim.memory().0 <= 2 << 20 && rim.memory().1 <= 4096);
+        }
+    }
+}
+
+#[test]
+fn refusals_name_the_field() {
+    let control = |edit: &dyn Fn(&mut Vec<u8>)| {
+        let name = FileName::parse("abc").expect("a name");
+        let control = Control {
+            method: Method::Scheduled,
+            repair: Repair::Erasure,
+            size: 1000,
+            mode: 0o644,
+            packet: 64,
+            per_round: 16,
+            interval_us: 1000,
+            grace_ms: 100,
+            window_ms: 0,
+            digest: [0; 32],
+            name,
+        };
+        let mut bytes = Message { transfer: TransferId(1), body: Body::Control(control) }.encode();
+        edit(&mut bytes);
+        bytes
+    };
+    let name_at = 6 + 2 + 8 + 2 + 2 + 2 + 4 + 2 + 2 + 32 + 1;
+    let spans = |pairs: &[(u64, u64)]| {
+        let mut bytes = vec![0xb1, 7, 0, 0, 0, 1, 0, 0, 0, 1, pairs.len() as u8];
+        for (offset, length) in pairs {
+            bytes.extend(offset.to_be_bytes());
+            bytes.extend(length.to_be_bytes());
+        }
+        bytes
+    };
+    let overlap = "heard.lacks: spans are empty, overlap or end beyond the longest file";
+    let cases = [
+        (vec![], "version: 0 bytes where 1 are needed"),
+        (vec![2, 1, 0, 0, 0, 0], "version: 2 is not a legal value"),
+        (vec![0xb1, 0, 0, 0, 0, 0], "kind: 0 is not a legal value"),
+        (vec![0xb1, 14, 0, 0, 0, 0], "kind: 14 is not a legal value"),
+        (vec![0xb1, 2, 0, 0, 0, 0, 1], "join.rim: 1 bytes where 4 are needed"),
+        (vec![0xb1, 2, 0, 0, 0, 0, 1, 1, 1, 1, 1], "message: 1 bytes too many"),
+        (vec![0xb1, 10, 0, 0, 0, 0, 2], "end.complete: 2 is not a legal value"),
+        (vec![0xb1, 11, 0, 0, 0, 0, 0, 0, 0, 1, 2, b'.', b'.'], "ask.name: must not begin with a dot"),
+        (vec![0xb1, 12, 0, 0, 0, 0, 0, 0, 0, 1, 9, 1, b'a'], "answer.verdict: 9 is not a legal value"),
+        (control(&|bytes| bytes[6] = 9), "control.method: 9 is not a legal value"),
+        (control(&|bytes| bytes[7] = 0), "control.repair: 0 is not a legal value"),
+        (control(&|bytes| bytes[16] = 8), "control.mode: 2212 is not a legal value"),
+        (control(&|bytes| bytes[19] = 0), "control.packet: 0 is not a legal value"),
+        (control(&|bytes| bytes[19] = 65), "control.packet: erasure coding wants a multiple of 64 bytes"),
+        (control(&|bytes| bytes[21] = 0), "control.per_round: 0 is not a legal value"),
+        (control(&|bytes| bytes[20] = 0xff), "control.per_round: a block of so many packets is too large"),
+        (control(&|bytes| bytes[name_at] = b'.'), "control.name: must not begin with a dot"),
+        (
+            control(&|bytes| bytes[name_at + 1] = b'/'),
+            "control.name: must not leave its directory: no slash, backslash or control character",
+        ),
+        (control(&|bytes| bytes[name_at] = 0xff), "control.name: not UTF-8"),
+        (spans(&[(0, 0)]), overlap),
+        (spans(&[(10, 5), (14, 1)]), overlap),
+        (spans(&[(u64::MAX, 1)]), overlap),
+    ];
+    for (bytes, expected) in cases {
+        let error = Message::parse(&bytes).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    }
+}

@@ -1,0 +1,185 @@
+//! Who comes in.
+
+use std::fs::File;
+use std::io;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use groupflow_host::channel::{Channel, LongHandshake, Mismatch};
+use groupflow_host::tcp::{is_exhausted, is_later, EXHAUSTED};
+use serde_json::json;
+use socket2::{SockRef, TcpKeepalive};
+
+use super::flow::Flow;
+use super::server::{Server, Target};
+use super::stripe::Stripe;
+use crate::machine::frame::Hello;
+use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
+
+impl Server {
+    /// Takes connections that wait.
+    pub(super) fn accept(&mut self) {
+        loop {
+            let (socket, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if is_exhausted(&error) && self.spare.take().is_some() => {
+                    // Room for one more, to be closed at once.
+                    drop(self.listener.accept());
+                    self.spare = File::open("/dev/null").ok();
+                    let fields =
+                        json!({"peer": null, "client": null, "code": "descriptors", "text": EXHAUSTED});
+                    self.events.tell("refused", fields, Some(EXHAUSTED.to_owned()));
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if is_later(&error) => return,
+                // Of a connection that is gone already.
+                Err(_) => continue,
+            };
+            self.next += 1;
+            let number = self.next;
+            if prepare(&socket, self.options.silence).is_err() {
+                continue;
+            }
+            let tls =
+                self.options.tls.clone().map(|config| rustls::ServerConnection::new(config).map(Into::into));
+            let Ok(tls) = tls.transpose() else {
+                continue;
+            };
+            let Ok(token) = self.poller.add(&socket, Target::Stripe(number)) else {
+                continue;
+            };
+            self.stripes.insert(number, Stripe::new(Channel::accepted(socket, tls), token, peer));
+            self.pending.insert(number, self.now);
+            if self.pending.len() > self.options.max_pending {
+                if let Some((&oldest, _)) = self.pending.first_key_value() {
+                    self.refuse(oldest, RefusalCode::Late, "too many connections wait to say who they are");
+                }
+            }
+        }
+    }
+
+    /// A connection says who it is.
+    pub(super) fn admit(&mut self, number: u64, hello: &Hello) {
+        let began = match self.roster.admit(hello) {
+            Ok(admitted) => self.enter(number, hello, admitted),
+            Err(refused) => Err(refused),
+        };
+        if let Err(Refused { code, text }) = began {
+            self.refuse_as(number, Some(hello), code, &text);
+        }
+    }
+
+    fn enter(&mut self, number: u64, hello: &Hello, admitted: Admitted) -> Result<(), Refused> {
+        // Who is admitted is on the list.
+        let Some(&client) = self.numbers.get(&hello.client) else {
+            return Ok(());
+        };
+        if let Admitted::Replaces(_) = admitted {
+            self.end_flow(client, "replaced", None);
+        }
+        if !self.flows.contains_key(&client) {
+            if let Err(refused) = self.begin(client, hello) {
+                self.roster.forget(&hello.client, hello.stream);
+                return Err(refused);
+            }
+        }
+        let wanted = self.settings[client].connections;
+        self.pending.remove(&number);
+        let (Some(flow), Some(stripe)) = (self.flows.get_mut(&client), self.stripes.get_mut(&number)) else {
+            return Ok(());
+        };
+        stripe.client = Some(client);
+        flow.stripes.insert(number);
+        flow.alone = None;
+        let welcome = flow.welcome(wanted);
+        self.share_window(client);
+        self.say(number, &welcome);
+        Ok(())
+    }
+
+    fn begin(&mut self, client: usize, hello: &Hello) -> Result<(), Refused> {
+        let opened = self.folder.open(&hello.client, hello.stream);
+        let (place, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
+        if delivered < hello.acknowledged {
+            let text = format!(
+                "client {} has let go of the first {} bytes of stream {}, and {delivered} are here",
+                hello.client, hello.acknowledged, hello.stream
+            );
+            return Err(Refused { code: RefusalCode::CannotResume, text });
+        }
+        let path = place.path().map(|path| path.display().to_string());
+        let core = match hello.coded {
+            true => Incoming::coded(delivered, self.options.room),
+            false => Incoming::new(delivered, self.options.room),
+        };
+        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), core);
+        if let Some(fd) = flow.place.waits_for() {
+            flow.waits = self.poller.add(fd, Target::Place(client)).ok();
+        }
+        self.flows.insert(client, flow);
+        let stream = hello.stream.to_string();
+        let fields =
+            json!({"client": hello.client.as_str(), "stream": stream, "from": delivered, "path": path});
+        let human = format!("client {}: stream {stream} from byte {delivered}", hello.client);
+        self.events.tell("stream_started", fields, Some(human));
+        Ok(())
+    }
+
+    /// A connection broke while its bytes were read: where it did not come to a HELLO because of TLS, that is
+    /// told.
+    pub(super) fn break_off(&mut self, number: u64, error: &io::Error) {
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return;
+        };
+        let why = error.get_ref();
+        if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<Mismatch>()) {
+            if *mismatch == Mismatch::Server {
+                stripe.channel.undress();
+            }
+            return self.refuse(number, RefusalCode::Tls, &mismatch.to_string());
+        }
+        let is_tls = why.is_some_and(|why| why.is::<rustls::Error>() || why.is::<LongHandshake>());
+        if is_tls && stripe.client.is_none() {
+            let peer = stripe.peer.to_string();
+            let text = format!("TLS: {error}");
+            let human = format!("refused {peer}: {text}");
+            let fields = json!({"peer": peer, "client": null, "code": RefusalCode::Tls.word(), "text": text});
+            self.events.tell("refused", fields, Some(human));
+        }
+        self.lose(number);
+    }
+
+    /// Tells a connection why it is not taken, and closes it.
+    pub(super) fn refuse(&mut self, number: u64, code: RefusalCode, text: &str) {
+        self.refuse_as(number, None, code, text);
+    }
+
+    fn refuse_as(&mut self, number: u64, hello: Option<&Hello>, code: RefusalCode, text: &str) {
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return;
+        };
+        let client = hello.map(|hello| &hello.client).or(stripe.client.map(|client| &self.names[client]));
+        let fields = json!({
+            "peer": stripe.peer.to_string(), "client": client.map(|name| name.as_str()),
+            "code": code.word(), "text": text,
+        });
+        self.events.tell("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
+        stripe.say(&Frame::Refusal { code, text: text.to_owned() });
+        if let Some(client) = stripe.client.take() {
+            self.detach(client, number);
+        }
+        self.farewell(number);
+    }
+}
+
+/// What every connection has.
+fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    socket.set_nonblocking(true)?;
+    socket.set_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(silence))?;
+    let second = Duration::from_secs(1);
+    let keepalive = TcpKeepalive::new().with_time((silence / 2).max(second));
+    socket.set_tcp_keepalive(&keepalive.with_interval((silence / 6).max(second)))
+}

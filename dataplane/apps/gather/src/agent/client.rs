@@ -1,0 +1,487 @@
+//! The client's loop: as many connections as the server wants, and the stream over them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use groupflow_host::came::Came;
+use groupflow_host::channel::Channel;
+use groupflow_host::error::{exit, plain, AgentError};
+use groupflow_host::input::Input;
+use groupflow_host::poller::{Poller, Ready};
+use groupflow_host::process::system;
+use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::tcp;
+use groupflow_host::trust::{self, Trust};
+use nix::errno::Errno;
+use nix::sys::signalfd::SignalFd;
+use serde_json::json;
+
+use super::args::GatherSendArgs;
+use super::link::{taking, Link, Stage};
+use crate::machine::frame::{data_header, parity_header, Hello};
+use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StreamId, StripeId};
+
+/// Read at once.
+const SCRATCH: usize = 64 << 10;
+/// Between reports, and between lines of progress.
+const REPORT: Duration = Duration::from_millis(500);
+/// Between attempts to connect, the first and the longest.
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Signals,
+    Input,
+    Link(StripeId),
+}
+
+/// A client and its stream.
+pub struct Client<'a> {
+    args: &'a GatherSendArgs,
+    trust: Option<Trust>,
+    stream: StreamId,
+    core: Outgoing,
+    links: BTreeMap<StripeId, Link>,
+    next: u32,
+    poller: Poller<Target>,
+    input: Input,
+    /// A file that is always ready is not registered.
+    input_ready: bool,
+    always_ready: bool,
+    input_ended: bool,
+    signals: SignalFd,
+    scratch: Box<[u8]>,
+    now: Instant,
+    began: Instant,
+    reported: Instant,
+    reports: usize,
+    /// No attempt to connect before.
+    not_before: Instant,
+    patience: Duration,
+    /// Since when there has been no connection that carries the stream.
+    alone: Option<Instant>,
+    started: bool,
+    trouble: String,
+}
+
+impl<'a> Client<'a> {
+    /// With its input, which is registered here; without `trust`, nothing is encrypted.
+    pub fn new(
+        args: &'a GatherSendArgs,
+        trust: Option<Trust>,
+        stream: StreamId,
+        input: Input,
+        signals: SignalFd,
+    ) -> io::Result<Client<'a>> {
+        let mut poller = Poller::new()?;
+        poller.add(&signals, Target::Signals)?;
+        let always_ready = match poller.add(input.as_fd(), Target::Input) {
+            Ok(_) => false,
+            Err(Errno::EPERM) => true,
+            Err(error) => return Err(error.into()),
+        };
+        let now = Instant::now();
+        Ok(Client {
+            args,
+            trust,
+            stream,
+            core: outgoing(args),
+            links: BTreeMap::new(),
+            next: 0,
+            poller,
+            input,
+            input_ready: true,
+            always_ready,
+            input_ended: false,
+            signals,
+            scratch: vec![0; SCRATCH].into_boxed_slice(),
+            now,
+            began: now,
+            reported: now,
+            reports: 0,
+            not_before: now,
+            patience: PATIENCE.0,
+            alone: Some(now),
+            started: false,
+            trouble: "no answer".to_owned(),
+        })
+    }
+
+    /// Bytes that are delivered.
+    pub fn delivered(&self) -> u64 {
+        self.core.acknowledged()
+    }
+
+    /// Runs until all is delivered; the seconds that it took.
+    pub fn run(&mut self, reporter: &mut Reporter) -> Result<f64, AgentError> {
+        let mut happened = Vec::new();
+        while !self.core.is_complete() {
+            self.keep_number()?;
+            self.read_input()?;
+            self.give();
+            self.poller.wait(Some(self.timeout()), &mut happened).map_err(|e| system(&e.into()))?;
+            self.now = Instant::now();
+            for (target, ready) in happened.drain(..) {
+                match target {
+                    Target::Signals => {
+                        if matches!(self.signals.read_signal(), Ok(Some(_))) {
+                            return Err(AgentError::interrupted());
+                        }
+                    }
+                    Target::Input => self.input_ready = true,
+                    Target::Link(id) => self.serve(id, ready, reporter)?,
+                }
+            }
+            if self.now >= self.reported + REPORT {
+                self.report(reporter);
+            }
+        }
+        Ok(self.began.elapsed().as_secs_f64())
+    }
+
+    fn timeout(&self) -> Duration {
+        let more_to_read = self.always_ready && !self.input_ended && self.core.room() >= SCRATCH;
+        if more_to_read {
+            return Duration::ZERO;
+        }
+        let short = self.links.len() < self.target();
+        let connect = short.then_some(self.not_before.max(self.now));
+        let next = connect.into_iter().fold(self.reported + REPORT, Instant::min);
+        next.saturating_duration_since(Instant::now())
+    }
+
+    /// How many connections there are to be: one until the server has said how many.
+    fn target(&self) -> usize {
+        let wanted = usize::from(self.core.wanted().min(self.args.max_connections));
+        if self.alone.is_some() {
+            1
+        } else {
+            wanted
+        }
+    }
+
+    /// Opens and retires connections.
+    fn keep_number(&mut self) -> Result<(), AgentError> {
+        if let Some(since) = self.alone {
+            if self.now.saturating_duration_since(since) >= Duration::from_secs(self.args.retry) {
+                let cause = format!("the server at {} cannot be reached: {}", self.args.to, self.trouble);
+                return Err(AgentError::new("server_lost", cause, "check --to and that the server runs"));
+            }
+        }
+        let staying = self.links.values().filter(|link| link.stage != Stage::Leaving).count();
+        let target = self.target();
+        if staying < target && self.now >= self.not_before {
+            for _ in staying..target {
+                if let Err(error) = self.open() {
+                    self.fail(&error);
+                    break;
+                }
+            }
+        }
+        let open = self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id);
+        // The youngest go first.
+        let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
+        for id in retiring {
+            self.core.retire(id);
+            if let Some(link) = self.links.get_mut(&id) {
+                link.say(&Frame::Leave);
+                link.stage = Stage::Leaving;
+                if link.flush().is_err() {
+                    self.lose(id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let silence = Duration::from_secs(self.args.silence);
+        let socket = tcp::begin(self.args.to, self.args.congestion.as_deref(), silence)?;
+        let tls = self.trust.as_ref().map(|trust| trust.begin().map(Into::into)).transpose();
+        let tls = tls.map_err(io::Error::other)?;
+        let id = StripeId(self.next);
+        self.next += 1;
+        let token = self.poller.add(&socket, Target::Link(id))?;
+        self.links.insert(id, Link::new(Channel::begun(socket, tls), token));
+        Ok(())
+    }
+
+    /// A connection could not be made, or died: the next attempt is later.
+    fn fail(&mut self, error: &io::Error) {
+        self.trouble = plain(error);
+        self.not_before = self.now + self.patience;
+        self.patience = (self.patience * 2).min(PATIENCE.1);
+    }
+
+    fn read_input(&mut self) -> Result<(), AgentError> {
+        let over = self.args.duration.is_some_and(|s| self.now >= self.began + Duration::from_secs(s));
+        if over && !self.input_ended {
+            self.input_ended = true;
+            self.core.finish();
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        while !self.input_ended && (self.input_ready || self.always_ready) && self.core.room() > 0 {
+            let most = self.core.room().min(SCRATCH);
+            match self.input.read(&mut scratch[..most]) {
+                Ok(Some(0)) => {
+                    self.input_ended = true;
+                    self.core.finish();
+                }
+                Ok(Some(count)) => drop(self.core.push(&scratch[..count])),
+                Ok(None) => {
+                    self.input_ready = false;
+                    break;
+                }
+                Err(error) => {
+                    self.scratch = scratch;
+                    return Err(error);
+                }
+            }
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    /// Gives each connection that takes something a block, in turns.
+    fn give(&mut self) {
+        loop {
+            let mut given = false;
+            for id in taking(&self.links, self.args.fec.is_some()) {
+                let Some(link) = self.links.get_mut(&id) else {
+                    continue;
+                };
+                match self.core.give(id) {
+                    Some(Send::Data(range)) => {
+                        let (front, back) = self.core.bytes(&range);
+                        let out = link.out.bytes();
+                        out.extend(data_header(range.start, front.len() + back.len()));
+                        out.extend(front);
+                        out.extend(back);
+                    }
+                    Some(Send::Parity(parity, bytes)) => {
+                        link.out.bytes().extend(parity_header(&parity));
+                        link.out.bytes().extend(bytes);
+                    }
+                    Some(Send::End(length)) => link.say(&Frame::End { length }),
+                    None => continue,
+                }
+                given = true;
+                if link.flush().is_err() {
+                    self.lose(id);
+                }
+            }
+            if !given {
+                return;
+            }
+        }
+    }
+
+    fn serve(&mut self, id: StripeId, ready: Ready, reporter: &mut Reporter) -> Result<(), AgentError> {
+        let Some(link) = self.links.get_mut(&id) else {
+            return Ok(());
+        };
+        link.readable |= ready.readable;
+        link.writable |= ready.writable;
+        if link.stage == Stage::Connecting && ready.writable {
+            if let Ok(Some(error)) | Err(error) = link.channel.socket().take_error() {
+                self.fail(&error);
+                self.lose(id);
+                return Ok(());
+            }
+            link.stage = Stage::Greeting;
+            link.say(&Frame::Hello(Hello {
+                stream: self.stream,
+                acknowledged: self.core.acknowledged(),
+                coded: self.args.fec.is_some(),
+                client: self.args.client.clone(),
+                token: self.args.token.clone(),
+            }));
+        }
+        if let Err(error) = link.flush() {
+            return self.on_broken(id, &error, reporter);
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let result = self.read(id, &mut scratch, reporter);
+        self.scratch = scratch;
+        result
+    }
+
+    fn read(&mut self, id: StripeId, scratch: &mut [u8], reporter: &mut Reporter) -> Result<(), AgentError> {
+        while let Some(link) = self.links.get_mut(&id).filter(|link| link.readable) {
+            match link.read(scratch) {
+                Ok(Came::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
+                Ok(Came::Nothing) => {}
+                Ok(Came::End) if link.stage == Stage::Leaving => {
+                    self.core.on_left(id);
+                    self.lose(id);
+                }
+                Ok(Came::End) => {
+                    let error = io::Error::from(io::ErrorKind::UnexpectedEof);
+                    return self.on_broken(id, &error, reporter);
+                }
+                Err(error) => return self.on_broken(id, &error, reporter),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the server says.
+    fn take(&mut self, id: StripeId, bytes: &[u8], reporter: &mut Reporter) -> Result<(), AgentError> {
+        let mut input = bytes;
+        loop {
+            let Some(link) = self.links.get_mut(&id) else {
+                return Ok(());
+            };
+            let wrong = |text: String| {
+                AgentError::new("protocol", text, "check that client and server are of one version")
+            };
+            let impossible = |error: OutgoingError| wrong(error.to_string());
+            let frame = match link.decoder.next_item(&mut input) {
+                Ok(Some(Item::Frame(frame))) => frame,
+                Ok(Some(Item::Data { .. } | Item::Parity { .. })) => continue,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(wrong(format!("the server's {error}"))),
+            };
+            match frame {
+                Frame::Welcome { epoch, delivered, limit, wanted } => {
+                    link.stage = Stage::Open;
+                    let stale =
+                        self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(impossible)?;
+                    stale.into_iter().for_each(|stale| self.lose(stale));
+                    self.on_open(delivered, reporter);
+                }
+                Frame::Delivered { delivered, limit } => {
+                    self.core.on_delivered(id, delivered, limit).map_err(impossible)?;
+                }
+                Frame::Want { wanted } => self.core.on_want(wanted),
+                Frame::Complete { length } => self.core.on_complete(length).map_err(impossible)?,
+                Frame::Refusal { code: RefusalCode::TooMany | RefusalCode::Late, text } => {
+                    self.fail(&io::Error::other(text));
+                    self.lose(id);
+                }
+                Frame::Refusal { code, text } => return Err(refused(code, &text)),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_open(&mut self, delivered: u64, reporter: &mut Reporter) {
+        self.patience = PATIENCE.0;
+        self.not_before = self.now;
+        self.alone = None;
+        if !std::mem::replace(&mut self.started, true) {
+            let fields = json!({"stream": self.stream.to_string(), "from": delivered});
+            let human = format!("sending stream {} to {}", self.stream, self.args.to);
+            reporter.event("started", Weight::Lasting, fields, Some(human));
+        }
+    }
+
+    fn on_broken(
+        &mut self,
+        id: StripeId,
+        error: &io::Error,
+        reporter: &mut Reporter,
+    ) -> Result<(), AgentError> {
+        if self.core.is_complete() {
+            return Ok(());
+        }
+        if let Some(error) = trust::hopeless(error, self.args.to) {
+            return Err(error);
+        }
+        let was_open =
+            self.links.get(&id).is_some_and(|link| matches!(link.stage, Stage::Open | Stage::Leaving));
+        self.fail(error);
+        self.lose(id);
+        if was_open {
+            let text = self.trouble.clone();
+            let human = format!("a connection is lost ({text}), {} are left", self.links.len());
+            reporter.event("stripe_lost", Weight::Passing, json!({"text": text}), Some(human));
+        }
+        Ok(())
+    }
+
+    /// A connection is gone; what it had goes to others.
+    fn lose(&mut self, id: StripeId) {
+        self.core.on_lost(id);
+        if let Some(link) = self.links.remove(&id) {
+            self.poller.remove(link.channel.socket(), link.token);
+        }
+        let carries = |link: &Link| matches!(link.stage, Stage::Open);
+        if self.alone.is_none() && !self.links.values().any(carries) {
+            self.alone = Some(self.now);
+        }
+    }
+
+    /// Finds connections that carry nothing: what they had goes over others, too, if there are others.
+    fn find_stalled(&mut self) {
+        let now = self.now;
+        let open = self.links.iter_mut().filter(|(_, link)| link.stage == Stage::Open);
+        let (stalled, going): (Vec<_>, Vec<_>) =
+            open.map(|(&id, link)| (id, link.is_stalled(now))).partition(|&(_, stalled)| stalled);
+        for &(id, _) in &going {
+            self.core.on_progress(id);
+        }
+        for (id, _) in stalled.into_iter().filter(|_| !going.is_empty()) {
+            self.core.on_stalled(id);
+        }
+    }
+
+    /// Tells the server how its connections fare, and the world how far it is. Of those that carry nothing one
+    /// reports, in turns: many clients that have nothing to say are to cost a server little.
+    fn report(&mut self, reporter: &mut Reporter) {
+        self.reported = self.now;
+        self.reports += 1;
+        self.find_stalled();
+        let (mut sum, mut count) = (0, 0);
+        let open: Vec<StripeId> =
+            self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id).collect();
+        let turn = self.reports % open.len().max(1);
+        for (place, id) in open.into_iter().enumerate() {
+            let Some(link) = self.links.get_mut(&id) else {
+                continue;
+            };
+            let Some(report) = link.report(place == turn) else {
+                continue;
+            };
+            sum += u64::from(report.rtt_us);
+            count += 1;
+            if link.flush().is_err() {
+                self.lose(id);
+            }
+        }
+        let fields = json!({
+            "read": self.core.read(), "acknowledged": self.core.acknowledged(), "connections": count,
+            "wanted": self.core.wanted(), "rtt_ms": sum.checked_div(count).map(|mean: u64| mean as f64 / 1000.0),
+        });
+        reporter.event("progress", Weight::Passing, fields, None);
+    }
+}
+
+fn outgoing(args: &GatherSendArgs) -> Outgoing {
+    let memory = usize::try_from(args.memory).unwrap_or(usize::MAX);
+    match args.fec {
+        Some(code) => Outgoing::coded(memory, code),
+        None => Outgoing::new(memory),
+    }
+}
+
+/// The server's no, with what to do about it.
+fn refused(code: RefusalCode, text: &str) -> AgentError {
+    let cure = match code {
+        RefusalCode::UnknownClient => "check --client, or put it on the server's list",
+        RefusalCode::WrongToken => "pass the client's token with --token",
+        RefusalCode::DuplicateClient => {
+            "stop the other program that sends as this client, or choose another name"
+        }
+        RefusalCode::CannotResume => "send it again from the beginning",
+        RefusalCode::Output => "see to the server's disk, then send it again",
+        RefusalCode::Tls => "pass the fingerprint that the server tells when it starts with --tls-pin",
+        RefusalCode::BadFrame | RefusalCode::TooMany | RefusalCode::Late => {
+            "check that client and server are of one version"
+        }
+    };
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let cause = format!("refused by the server: {text}");
+    AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
+}

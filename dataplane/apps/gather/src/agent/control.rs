@@ -1,0 +1,92 @@
+//! Rounds out, tunings in.
+
+use std::time::{Duration, Instant};
+
+use nix::time::{clock_gettime, ClockId};
+use serde_json::json;
+
+use super::round::{self, Round};
+use super::server::Server;
+use super::tune::{self, Setting};
+use crate::machine::Frame;
+
+impl Server {
+    /// Measures all clients, and tells.
+    pub(super) fn round(&mut self) {
+        let took = self.now.saturating_duration_since(self.round_began);
+        self.round_began = self.now;
+        self.rounds += 1;
+        let (stripes, names, settings) = (&mut self.stripes, &self.names, &self.settings);
+        let clients = self
+            .flows
+            .iter_mut()
+            .map(|(&client, flow)| round::measure(&names[client], flow, settings[client], stripes, took));
+        let round = Round { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
+        self.events.tell("round", round, None);
+    }
+
+    /// Reads tunings and does what they say.
+    pub(super) fn obey(&mut self) {
+        let lines = match self.requests.read() {
+            Ok(lines) => lines,
+            Err(text) => {
+                let fields = json!({"id": null, "field": "request", "text": text.clone()});
+                return self.events.tell("tune_refused", fields, Some(format!("tuning refused: {text}")));
+            }
+        };
+        for line in lines {
+            let (began, spent) = (Instant::now(), processor_time());
+            match tune::parse(&line, &self.numbers, &self.settings, self.options.bounds) {
+                (id, Ok(changes)) => {
+                    for &(client, setting) in &changes {
+                        self.set(client, setting);
+                    }
+                    let seconds = began.elapsed().as_secs_f64();
+                    let spent = processor_time().saturating_sub(spent).as_secs_f64();
+                    let fields = json!({
+                        "id": id, "clients": changes.len(), "seconds": seconds, "processor_seconds": spent,
+                    });
+                    self.events.tell("tuned", fields, None);
+                }
+                (id, Err(error)) => {
+                    let fields = json!({"id": id, "field": error.field, "text": error.to_string()});
+                    self.events.tell("tune_refused", fields, Some(format!("tuning refused: {error}")));
+                }
+            }
+        }
+    }
+
+    /// A client is to be tuned so.
+    pub(super) fn set(&mut self, client: usize, setting: Setting) {
+        let old = std::mem::replace(&mut self.settings[client], setting);
+        if old.window != setting.window {
+            self.share_window(client);
+        }
+        if old.connections != setting.connections {
+            let numbers = self.flows.get(&client).map(|flow| flow.stripes.clone()).unwrap_or_default();
+            for number in numbers {
+                self.say(number, &Frame::Want { wanted: setting.connections });
+            }
+        }
+    }
+
+    /// Divides a client's window among its connections.
+    pub(super) fn share_window(&mut self, client: usize) {
+        let Some(flow) = self.flows.get(&client) else {
+            return;
+        };
+        let setting = self.settings[client];
+        for (place, number) in flow.stripes.iter().enumerate() {
+            let share = setting.share(place, flow.stripes.len(), flow.segment);
+            if let Some(stripe) = self.stripes.get_mut(number) {
+                // A connection that is gone needs none.
+                let _ = stripe.window.set(stripe.channel.socket(), share, flow.segment);
+            }
+        }
+    }
+}
+
+/// Of this thread, which does everything.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}

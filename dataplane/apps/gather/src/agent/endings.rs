@@ -1,0 +1,162 @@
+//! What clients are told, and how streams and connections end.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::server::Server;
+use crate::machine::{Frame, RefusalCode};
+
+/// Who is told farewell has so long to close.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What may come after a farewell, bytes: more than the buffers of both kernels hold as Linux sets them (32 MiB and 4 MiB),
+/// so who reads its refusal always can. Who sends more is cut off.
+const UNDER_WAY: usize = 64 << 20;
+
+impl Server {
+    /// Tells clients what is delivered; ends streams that are complete or cannot be written.
+    pub(super) fn tell_delivered(&mut self) {
+        for client in std::mem::take(&mut self.touched) {
+            let Some(flow) = self.flows.get_mut(&client) else {
+                continue;
+            };
+            if let Some(why) = flow.failure.take() {
+                self.fail(client, &why);
+                continue;
+            }
+            if flow.core.is_complete() {
+                self.complete(client);
+                continue;
+            }
+            match flow.news(self.now) {
+                Some(news) => {
+                    let speaker = [flow.last].into_iter().chain(flow.stripes.iter().copied());
+                    let speaker = speaker.into_iter().find(|number| flow.stripes.contains(number));
+                    let number = speaker.unwrap_or(flow.last);
+                    self.say(number, &news);
+                }
+                None if flow.tell_at.is_some() => drop(self.touched.insert(client)),
+                None => {}
+            }
+        }
+    }
+
+    /// Says something on a connection; one that does not read is lost.
+    pub(super) fn say(&mut self, number: u64, frame: &Frame) {
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return;
+        };
+        if !stripe.say(frame) || stripe.flush().is_err() {
+            self.lose(number);
+        }
+    }
+
+    pub(super) fn complete(&mut self, client: usize) {
+        let Some(flow) = self.flows.get_mut(&client) else {
+            return;
+        };
+        if let Err(why) = flow.place.finish() {
+            return self.fail(client, &why);
+        }
+        let length = flow.core.delivered();
+        self.end_flow(client, "complete", Some(&Frame::Complete { length }));
+    }
+
+    pub(super) fn fail(&mut self, client: usize, why: &str) {
+        let text = why.to_owned();
+        let refusal = Frame::Refusal { code: RefusalCode::Output, text: text.clone() };
+        let fields =
+            json!({"peer": null, "client": self.names[client].as_str(), "code": "output", "text": text});
+        self.events.tell("refused", fields, Some(format!("client {}: {why}", self.names[client])));
+        self.end_flow(client, "failed", Some(&refusal));
+    }
+
+    /// A stream is over: its connections are told, and closed.
+    pub(super) fn end_flow(&mut self, client: usize, outcome: &str, word: Option<&Frame>) {
+        let Some(flow) = self.flows.remove(&client) else {
+            return;
+        };
+        let name = self.names[client].clone();
+        self.roster.forget(&name, flow.stream);
+        if let (Some(token), Some(fd)) = (flow.waits, flow.place.waits_for()) {
+            self.poller.remove(fd, token);
+        }
+        for &number in &flow.stripes {
+            if let Some(stripe) = self.stripes.get_mut(&number) {
+                stripe.client = None;
+                if let Some(word) = word {
+                    stripe.say(word);
+                }
+            }
+            self.farewell(number);
+        }
+        let bytes = flow.core.delivered();
+        let seconds = flow.began.elapsed().as_secs_f64();
+        let path = flow.place.path().map(|path| path.display().to_string());
+        let fields = json!({
+            "client": name.as_str(), "stream": flow.stream.to_string(), "outcome": outcome,
+            "bytes": bytes, "seconds": seconds, "path": path,
+        });
+        let human = format!("client {name}: stream {} {outcome}, {bytes} bytes", flow.stream);
+        self.events.tell("stream_ended", fields, Some(human));
+    }
+
+    /// Closes a connection when what it was told has gone out and its peer has closed, too.
+    pub(super) fn farewell(&mut self, number: u64) {
+        self.pending.remove(&number);
+        let until = self.now + FAREWELL;
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return;
+        };
+        stripe.farewell = Some(until);
+        let failed = stripe.flush().is_err();
+        self.farewells.insert(number, until);
+        self.ready.insert(number);
+        if failed {
+            self.lose(number);
+        }
+    }
+
+    /// Bytes came that are thrown away. False: that was too much, and the connection is gone.
+    pub(super) fn throw_away(&mut self, number: u64, bytes: usize) -> bool {
+        let Some(stripe) = self.stripes.get_mut(&number) else {
+            return false;
+        };
+        stripe.thrown_away += bytes;
+        let goes_on = stripe.thrown_away <= UNDER_WAY;
+        if !goes_on {
+            self.lose(number);
+        }
+        goes_on
+    }
+
+    /// A connection is gone.
+    pub(super) fn lose(&mut self, number: u64) {
+        self.pending.remove(&number);
+        self.farewells.remove(&number);
+        self.ready.remove(&number);
+        let Some(stripe) = self.stripes.remove(&number) else {
+            return;
+        };
+        self.poller.remove(stripe.channel.socket(), stripe.token);
+        if let Some(client) = stripe.client {
+            self.detach(client, number);
+        }
+    }
+
+    /// A connection carries a client's stream no more.
+    pub(super) fn detach(&mut self, client: usize, number: u64) {
+        let Some(flow) = self.flows.get_mut(&client) else {
+            return;
+        };
+        if !flow.stripes.remove(&number) {
+            return;
+        }
+        self.roster.leave(&self.names[client], flow.stream);
+        if flow.stripes.is_empty() {
+            flow.alone = Some(self.now);
+        }
+        self.share_window(client);
+    }
+}

@@ -1,0 +1,140 @@
+//! JSON lines on stdin and stdout, whose other ends may be slow: nobody waits for them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use groupflow_host::poller::is_ready;
+use nix::errno::Errno;
+use nix::poll::{PollFlags, PollTimeout};
+use serde::Serialize;
+use serde_json::json;
+
+/// The longest line that is read.
+const LINE: usize = 16 << 20;
+/// What waits for a reader; lines beyond it are counted and dropped.
+const WAITING: usize = 32 << 20;
+/// A pipe that is ready for writing takes this much without waiting (PIPE_BUF).
+const PIPE: usize = 4096;
+/// Read at once.
+const CHUNK: usize = 64 << 10;
+
+/// An event as it is written.
+#[derive(Debug, Serialize)]
+struct Line<'a, T> {
+    event: &'a str,
+    time: f64,
+    role: &'a str,
+    name: &'a str,
+    #[serde(flatten)]
+    fields: T,
+}
+
+/// Events as JSON lines on stdout, or for people on stderr.
+#[derive(Debug)]
+pub struct Events {
+    json: bool,
+    role: &'static str,
+    name: String,
+    waiting: VecDeque<u8>,
+    dropped: u64,
+}
+
+impl Events {
+    /// Events of `role`.
+    pub fn new(json: bool, role: &'static str, name: &str) -> Events {
+        Events { json, role, name: name.to_owned(), waiting: VecDeque::new(), dropped: 0 }
+    }
+
+    /// Tells an event, whose `fields` are an object; `human` is its line for people, if it has one.
+    pub fn tell(&mut self, event: &str, fields: impl Serialize, human: Option<String>) {
+        if !self.json {
+            if let Some(line) = human {
+                eprintln!("gfagent: {line}");
+            }
+            return;
+        }
+        if self.waiting.len() > WAITING {
+            self.dropped += 1;
+            return;
+        }
+        if self.dropped > 0 {
+            let count = std::mem::take(&mut self.dropped);
+            self.line("events_dropped", json!({"count": count}));
+        }
+        self.line(event, fields);
+    }
+
+    fn line(&mut self, event: &str, fields: impl Serialize) {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
+        let line = Line { event, time, role: self.role, name: &self.name, fields };
+        // Straight from the structs: a round of a thousand clients makes no tree of values first.
+        let written = serde_json::to_writer(&mut self.waiting, &line);
+        debug_assert!(written.is_ok(), "{event} has fields that are no object: {written:?}");
+        self.waiting.push_back(b'\n');
+    }
+
+    /// Writes what goes without waiting; true: more is to be written.
+    pub fn flush(&mut self) -> bool {
+        let stdout = io::stdout();
+        while !self.waiting.is_empty() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
+            let front = self.waiting.as_slices().0;
+            match nix::unistd::write(stdout.as_fd(), &front[..front.len().min(PIPE)]) {
+                Ok(count) => drop(self.waiting.drain(..count)),
+                Err(Errno::EINTR | Errno::EAGAIN) => break,
+                // Whoever started us has stopped reading: that is no reason to stop.
+                Err(_) => self.waiting.clear(),
+            }
+        }
+        if self.waiting.is_empty() && self.waiting.capacity() > CHUNK {
+            self.waiting.shrink_to_fit();
+        }
+        !self.waiting.is_empty()
+    }
+
+    /// Writes what waits, for so many milliseconds at most: the last words.
+    pub fn finish(&mut self, patience_ms: u16) {
+        let stdout = io::stdout();
+        while self.flush() {
+            if !is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience_ms)) {
+                return;
+            }
+        }
+    }
+}
+
+/// Lines of stdin.
+#[derive(Debug, Default)]
+pub struct Requests {
+    bytes: Vec<u8>,
+    /// There is nothing more to come.
+    pub ended: bool,
+}
+
+impl Requests {
+    /// Reads what is there; the complete lines. A line that is too long ends it all.
+    pub fn read(&mut self) -> Result<Vec<Vec<u8>>, String> {
+        let (stdin, mut chunk) = (io::stdin(), vec![0; CHUNK]);
+        while !self.ended && is_ready(stdin.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO) {
+            match nix::unistd::read(stdin.as_raw_fd(), &mut chunk) {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.bytes.extend_from_slice(&chunk[..count]),
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Err(_) => self.ended = true,
+            }
+            if self.bytes.len() > LINE && !self.bytes.contains(&b'\n') {
+                self.ended = true;
+                self.bytes.clear();
+                return Err(format!("a line has at most {LINE} bytes; nothing more is read"));
+            }
+        }
+        let Some(end) = self.bytes.iter().rposition(|&b| b == b'\n') else {
+            return Ok(Vec::new());
+        };
+        let complete: Vec<u8> = self.bytes.drain(..=end).collect();
+        let lines = complete.split(|&b| b == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+        Ok(lines.map(<[u8]>::to_vec).collect())
+    }
+}

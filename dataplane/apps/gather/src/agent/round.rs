@@ -1,0 +1,126 @@
+//! A round: what was measured of a client since the last one.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use groupflow_host::tcp_info::TcpInfo;
+use serde::Serialize;
+
+use super::flow::Flow;
+use super::stripe::Stripe;
+use super::tune::Setting;
+use crate::machine::ClientName;
+
+/// What is told of a round (docs/gather.md has the fields).
+#[derive(Debug, Serialize)]
+pub struct Round<'a> {
+    /// Counts from 1.
+    pub round: u64,
+    /// Since the last one.
+    pub seconds: f64,
+    /// Those that have a stream.
+    pub clients: Vec<Measured<'a>>,
+}
+
+/// A client's part of it.
+#[derive(Debug, Serialize)]
+pub struct Measured<'a> {
+    client: &'a str,
+    stream: String,
+    throughput_bps: u64,
+    delivered_bps: u64,
+    bytes: u64,
+    rtt_ms: Option<f64>,
+    server_rtt_ms: Option<f64>,
+    rto_ms: Option<f64>,
+    loss_ratio: f64,
+    window: Option<u64>,
+    advertised: u64,
+    connections: usize,
+    wanted: u16,
+    held: u64,
+    made: u64,
+    room: u64,
+}
+
+/// Measures a client; a new round of it begins. Windows that the kernel has moved are set again.
+pub fn measure<'a>(
+    client: &'a ClientName,
+    flow: &mut Flow,
+    setting: Setting,
+    stripes: &mut HashMap<u64, Stripe>,
+    took: Duration,
+) -> Measured<'a> {
+    let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
+    let (mut advertised, mut connections, mut segment) = (0, 0, 0);
+    for (place, number) in flow.stripes.iter().enumerate() {
+        let Some(stripe) = stripes.get_mut(number) else {
+            continue;
+        };
+        connections += 1;
+        theirs.add(stripe.report.rtt_us);
+        timeouts.add(stripe.report.rto_us);
+        let socket = stripe.channel.socket();
+        let Ok(info) = TcpInfo::of(socket) else {
+            continue;
+        };
+        if let Some(share) = setting.share(place, flow.stripes.len(), flow.segment) {
+            // A connection that is gone needs none.
+            let _ = stripe.window.keep(socket, share, flow.segment, &info);
+        }
+        ours.add(info.rtt_us);
+        advertised += u64::from(info.own_window);
+        segment = segment.max(u64::from(info.own_segment));
+    }
+    let (fresh, delivered) = (flow.fresh, flow.core.delivered() - flow.before);
+    let (sent, resent) = flow.segments;
+    flow.fresh = 0;
+    flow.segment = segment;
+    flow.before = flow.core.delivered();
+    flow.segments = (0, 0);
+    Measured {
+        client: client.as_str(),
+        stream: flow.stream.to_string(),
+        throughput_bps: per_second(fresh, took),
+        delivered_bps: per_second(delivered, took),
+        bytes: flow.core.delivered(),
+        rtt_ms: theirs.millis(),
+        server_rtt_ms: ours.millis(),
+        rto_ms: timeouts.millis(),
+        loss_ratio: if sent == 0 { 0.0 } else { resent as f64 / sent as f64 },
+        window: setting.window,
+        advertised,
+        connections,
+        wanted: setting.connections,
+        held: flow.core.held(),
+        made: flow.made,
+        room: flow.core.room(),
+    }
+}
+
+/// Bits per second, rounded.
+fn per_second(bytes: u64, took: Duration) -> u64 {
+    let nanos = took.as_nanos().max(1);
+    u64::try_from(u128::from(bytes) * 8_000_000_000 / nanos).unwrap_or(u64::MAX)
+}
+
+/// The mean of what is known.
+#[derive(Debug, Default)]
+struct Mean {
+    sum: u64,
+    count: u64,
+}
+
+impl Mean {
+    /// µs; 0 is not known.
+    fn add(&mut self, micros: u32) {
+        self.sum += u64::from(micros);
+        self.count += u64::from(micros > 0);
+    }
+
+    /// For people and policies: milliseconds with a fraction.
+    fn millis(&self) -> Option<f64> {
+        let micros = self.sum.checked_div(self.count)?;
+        Some(micros as f64 / 1000.0)
+    }
+}

@@ -1,0 +1,74 @@
+//! `gfagent gather-serve`: sockets, the list of clients, signals.
+
+use std::time::Duration;
+
+use groupflow_host::error::{plain, AgentError};
+use groupflow_host::identity::Identity;
+use groupflow_host::process::{raise_descriptors, signals, system};
+use groupflow_host::report::Reporter;
+use groupflow_host::tcp;
+use serde_json::json;
+
+use super::args::GatherServeArgs;
+use super::lines::Events;
+use super::place::Folder;
+use super::server::{Options, Server};
+use super::{clients, tune, window};
+
+/// Runs the server until a signal ends it; the exit code. Errors before it is ready go to `reporter`.
+pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let signals = signals().map_err(|e| system(&e.into()))?;
+    let clients = clients::read(&args.clients)?;
+    let identity = args.secure.identity()?;
+    let folder = match &args.out {
+        None => Folder::Discard,
+        Some(path) => {
+            std::fs::create_dir_all(path).map_err(|e| {
+                let cause = format!("cannot make {}: {}", path.display(), plain(&e));
+                AgentError::new("output", cause, "choose another --out")
+            })?;
+            Folder::At(path.clone())
+        }
+    };
+    let room = args.memory / clients.len() as u64;
+    if room < 4096 {
+        let cause = format!("--memory gives each of {} clients {room} bytes", clients.len());
+        return Err(AgentError::usage(cause, "give it 4096 bytes a client or more"));
+    }
+    let listener = tcp::listen(args.listen, None).map_err(|e| {
+        let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
+        AgentError::new("listen", cause, "choose another --listen, or stop the program that has it")
+    })?;
+    if let Some(bytes) = args.mss {
+        // Inherited by what is accepted, and told to clients when they connect.
+        socket2::SockRef::from(&listener).set_mss(bytes.into()).map_err(|e| system(&e))?;
+    }
+    if let Some(bytes) = args.buffer {
+        window::prepare(&listener, bytes).map_err(|e| system(&e))?;
+    }
+    let address = listener.local_addr().map_err(|e| system(&e))?;
+    let mut events = Events::new(args.json, "gather-serve", &address.to_string());
+    let ready = json!({
+        "addr": address.ip().to_string(), "port": address.port(), "clients": clients.len(),
+        "tls_pin": identity.as_ref().map(|identity| &identity.fingerprint),
+    });
+    let known_by = match &identity {
+        Some(Identity { fingerprint, .. }) => format!("known by --tls-pin {fingerprint}"),
+        None => "not encrypted".to_owned(),
+    };
+    let human = format!("gathering at {address} from {} clients, {known_by}", clients.len());
+    events.tell("ready", ready, Some(human));
+    let options = Options {
+        round: Duration::from_millis(args.round_ms),
+        room,
+        handshake: Duration::from_millis(args.handshake_ms),
+        max_pending: args.max_pending as usize,
+        silence: Duration::from_secs(args.silence),
+        bounds: tune::Bounds { connections: args.max_connections, buffer: args.buffer },
+        tls: identity.map(|identity| identity.config),
+    };
+    let server = Server::new(listener, signals, clients, folder, options, events);
+    server.and_then(|mut server| server.run()).map_err(|e| system(&e))?;
+    Ok(0)
+}

@@ -1,0 +1,328 @@
+//! The server's loop: connections, streams, rounds and tunings.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use groupflow_host::came::Came;
+use groupflow_host::poller::{Poller, Ready};
+use nix::errno::Errno;
+use nix::sys::signalfd::SignalFd;
+use rustls::ServerConfig;
+
+use super::flow::Flow;
+use super::lines::{Events, Requests};
+use super::place::Folder;
+use super::stripe::Stripe;
+use super::tune::{Bounds, Setting};
+use crate::machine::{ClientName, Frame, FrameError, Item, RefusalCode, Roster, Token};
+
+/// Read at once.
+const SCRATCH: usize = 64 << 10;
+/// What a connection may bring before others have their turn.
+const TURN: usize = 128 << 10;
+/// What a descriptor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Signals.
+    Signals,
+    /// Tunings.
+    Stdin,
+    /// Whoever reads events.
+    Stdout,
+    /// New connections.
+    Listener,
+    /// A connection.
+    Stripe(u64),
+    /// The place of a client's stream.
+    Place(usize),
+}
+
+/// The command's options.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Between measurements.
+    pub round: Duration,
+    /// Bytes held for a client.
+    pub room: u64,
+    /// Until a connection has said who it is.
+    pub handshake: Duration,
+    /// Connections that have not.
+    pub max_pending: usize,
+    /// Until a dead peer, or a stream without connections, is given up.
+    pub silence: Duration,
+    /// Of tunings.
+    pub bounds: Bounds,
+    /// Connections are encrypted; `None`: they are not.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// The server.
+pub struct Server {
+    pub(super) options: Options,
+    pub(super) poller: Poller<Target>,
+    pub(super) listener: TcpListener,
+    pub(super) roster: Roster,
+    pub(super) folder: Folder,
+    pub(super) names: Vec<ClientName>,
+    pub(super) numbers: HashMap<ClientName, usize>,
+    pub(super) settings: Vec<Setting>,
+    pub(super) flows: BTreeMap<usize, Flow>,
+    pub(super) stripes: HashMap<u64, Stripe>,
+    /// Those that have not said who they are, the oldest first.
+    pub(super) pending: BTreeMap<u64, Instant>,
+    /// Those that are told farewell.
+    pub(super) farewells: BTreeMap<u64, Instant>,
+    /// Stripes that are to have a turn.
+    pub(super) ready: BTreeSet<u64>,
+    /// Flows whose clients may have to be told what is delivered.
+    pub(super) touched: BTreeSet<usize>,
+    pub(super) next: u64,
+    pub(super) now: Instant,
+    /// Given up to accept, and so refuse, when descriptors run out.
+    pub(super) spare: Option<File>,
+    signals: SignalFd,
+    pub(super) requests: Requests,
+    pub(super) events: Events,
+    pub(super) rounds: u64,
+    pub(super) round_began: Instant,
+    scratch: Box<[u8]>,
+    over: bool,
+}
+
+impl Server {
+    /// With its sockets, which are registered here.
+    pub fn new(
+        listener: TcpListener,
+        signals: SignalFd,
+        clients: BTreeMap<ClientName, Token>,
+        folder: Folder,
+        options: Options,
+        events: Events,
+    ) -> io::Result<Server> {
+        let mut poller = Poller::new()?;
+        poller.add(&listener, Target::Listener)?;
+        poller.add(&signals, Target::Signals)?;
+        let now = Instant::now();
+        let names: Vec<ClientName> = clients.keys().cloned().collect();
+        let mut server = Server {
+            listener,
+            roster: Roster::new(clients, options.bounds.connections),
+            options,
+            folder,
+            numbers: names.iter().cloned().zip(0..).collect(),
+            settings: vec![Setting::default(); names.len()],
+            names,
+            flows: BTreeMap::new(),
+            stripes: HashMap::new(),
+            pending: BTreeMap::new(),
+            farewells: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            touched: BTreeSet::new(),
+            next: 0,
+            now,
+            spare: File::open("/dev/null").ok(),
+            signals,
+            requests: Requests::default(),
+            events,
+            rounds: 0,
+            round_began: now,
+            scratch: vec![0; SCRATCH].into_boxed_slice(),
+            over: false,
+            poller,
+        };
+        // A file, or /dev/null, is always ready and cannot be registered: it is read once, here.
+        match server.poller.add(io::stdin().as_fd(), Target::Stdin) {
+            Ok(_) => {}
+            Err(Errno::EPERM) => server.obey(),
+            Err(Errno::EBADF) => server.requests.ended = true,
+            Err(error) => return Err(error.into()),
+        }
+        match server.poller.add(io::stdout().as_fd(), Target::Stdout) {
+            Ok(_) | Err(Errno::EPERM | Errno::EBADF | Errno::EEXIST) => Ok(server),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Runs until a signal ends it.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut happened = Vec::new();
+        while !self.over {
+            self.events.flush();
+            self.poller.wait(Some(self.timeout()), &mut happened)?;
+            self.now = Instant::now();
+            for (target, ready) in happened.drain(..) {
+                self.dispatch(target, ready);
+            }
+            self.take_turns();
+            self.tell_delivered();
+            self.expire();
+        }
+        for flow in self.flows.values_mut() {
+            flow.drain();
+        }
+        self.events.finish(1000);
+        Ok(())
+    }
+
+    fn timeout(&self) -> Duration {
+        if !self.ready.is_empty() {
+            return Duration::ZERO;
+        }
+        let round = self.round_began + self.options.round;
+        let telling = self.touched.iter().filter_map(|client| self.flows.get(client)?.tell_at).min();
+        let pending = self.pending.values().next().map(|&since| since + self.options.handshake);
+        let farewell = self.farewells.values().next().copied();
+        let next = [telling, pending, farewell].into_iter().flatten().fold(round, Instant::min);
+        next.saturating_duration_since(Instant::now())
+    }
+
+    fn dispatch(&mut self, target: Target, ready: Ready) {
+        match target {
+            Target::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
+            Target::Stdin => self.obey(),
+            Target::Stdout => {}
+            Target::Listener => self.accept(),
+            Target::Stripe(number) => {
+                let Some(stripe) = self.stripes.get_mut(&number) else {
+                    return;
+                };
+                stripe.readable |= ready.readable;
+                if ready.readable {
+                    self.ready.insert(number);
+                }
+                if ready.writable && stripe.flush().is_err() {
+                    self.lose(number);
+                }
+            }
+            Target::Place(client) => self.feed_place(client),
+        }
+    }
+
+    /// A place that was slow may take more.
+    fn feed_place(&mut self, client: usize) {
+        let Some(flow) = self.flows.get_mut(&client) else {
+            return;
+        };
+        if flow.drain() {
+            self.touched.insert(client);
+            self.ready.extend(&flow.stripes);
+        }
+    }
+
+    fn take_turns(&mut self) {
+        for number in std::mem::take(&mut self.ready) {
+            self.turn(number);
+        }
+    }
+
+    /// A connection brings what it may.
+    fn turn(&mut self, number: u64) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut brought = 0;
+        while brought < TURN {
+            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.readable) else {
+                break;
+            };
+            // Nothing is read for a place that takes nothing: TCP tells the client.
+            if stripe
+                .client
+                .and_then(|c| self.flows.get(&c))
+                .is_some_and(|flow| flow.core.is_blocked() && flow.waits.is_some())
+            {
+                break;
+            }
+            match stripe.read(&mut scratch) {
+                Ok(Came::Bytes(count)) if stripe.farewell.is_some() => {
+                    brought += count;
+                    if !self.throw_away(number, count) {
+                        break;
+                    }
+                }
+                Ok(Came::Bytes(count)) => {
+                    brought += count;
+                    if let Err(error) = self.take(number, &scratch[..count]) {
+                        self.refuse(number, RefusalCode::BadFrame, &error.to_string());
+                    }
+                }
+                Ok(Came::Nothing) => break,
+                Ok(Came::End) => self.lose(number),
+                Err(error) => self.break_off(number, &error),
+            }
+        }
+        if brought >= TURN {
+            self.ready.insert(number);
+        }
+        self.scratch = scratch;
+    }
+
+    /// Bytes came over a connection.
+    fn take(&mut self, number: u64, bytes: &[u8]) -> Result<(), FrameError> {
+        let mut input = bytes;
+        loop {
+            let Some(stripe) = self.stripes.get_mut(&number).filter(|s| s.farewell.is_none()) else {
+                return Ok(());
+            };
+            let client = stripe.client;
+            let Some(item) = stripe.decoder.next_item(&mut input)? else {
+                break;
+            };
+            if stripe.left {
+                return Err(FrameError::new("frame.kind", "comes after LEAVE"));
+            }
+            let Some(client) = client else {
+                match item {
+                    Item::Frame(Frame::Hello(hello)) => self.admit(number, &hello),
+                    _ => return Err(FrameError::new("frame.kind", "comes before HELLO")),
+                }
+                continue;
+            };
+            let Some(flow) = self.flows.get_mut(&client) else {
+                return Ok(());
+            };
+            flow.last = number;
+            match item {
+                Item::Data { offset, bytes } => flow.receive(offset, bytes)?,
+                Item::Parity { parity, at, bytes } => flow.receive_parity(parity, at, bytes)?,
+                Item::Frame(Frame::End { length }) => flow.core.end(length)?,
+                Item::Frame(Frame::Report(report)) => {
+                    stripe.report = report;
+                    flow.on_report(report);
+                }
+                Item::Frame(Frame::Leave) => stripe.left = true,
+                Item::Frame(_) => return Err(FrameError::new("hello", "comes twice")),
+            }
+            self.touched.insert(client);
+        }
+        Ok(())
+    }
+
+    /// What is due by the clock.
+    fn expire(&mut self) {
+        let late = self.now.checked_sub(self.options.handshake);
+        while let Some((&number, _)) =
+            self.pending.first_key_value().filter(|(_, &since)| late >= Some(since))
+        {
+            self.refuse(number, RefusalCode::Late, "no HELLO came in time");
+        }
+        while let Some((&number, _)) =
+            self.farewells.first_key_value().filter(|(_, &until)| until <= self.now)
+        {
+            self.lose(number);
+        }
+        if self.now < self.round_began + self.options.round {
+            return;
+        }
+        let silence = self.options.silence;
+        let gone = |flow: &Flow| flow.alone.is_some_and(|since| since + silence <= self.now);
+        let lost: Vec<usize> = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(&c, _)| c).collect();
+        for client in lost {
+            self.end_flow(client, "lost", None);
+        }
+        self.round();
+    }
+}

@@ -1,0 +1,204 @@
+//! Tunings: `{"id": ..., "tune": [{"client": ..., "window": ..., "connections": ...}]}`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use groupflow_host::fields::{FieldError, Fields};
+use serde_json::value::RawValue;
+use serde_json::Value;
+
+use super::window;
+use crate::machine::ClientName;
+
+/// Clients in a tuning.
+const MOST: usize = 65_536;
+
+/// How a client is tuned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// W: bytes of all its connections together; `None`: the kernel tunes.
+    pub window: Option<u64>,
+    /// N.
+    pub connections: u16,
+}
+
+impl Default for Setting {
+    fn default() -> Setting {
+        Setting { window: None, connections: 1 }
+    }
+}
+
+impl Setting {
+    /// The window of one of so many connections: the least, and whole segments of what is left, as equal as can
+    /// be. A sender waits until it may send a whole one, so less than that in a window is there for nothing.
+    /// `segment`: bytes; 0: not known yet.
+    pub fn share(self, place: usize, connections: usize, segment: u64) -> Option<u64> {
+        let window = self.window?;
+        let (place, count) = (place as u64, connections.max(1) as u64);
+        let least = segment.max(window::LEAST);
+        match window.checked_sub(least * count) {
+            Some(rest) if segment > 0 => {
+                let segments = rest / segment;
+                Some(least + segment * (segments / count + u64::from(place < segments % count)))
+            }
+            _ => Some((window / count).max(window::LEAST)),
+        }
+    }
+}
+
+/// What may be set.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Connections of a client.
+    pub connections: u16,
+    /// All windows together.
+    pub buffer: Option<u64>,
+}
+
+/// A line, read: its id, and what clients (by their number) are to have, or why nothing of it is done.
+pub fn parse(
+    line: &[u8],
+    clients: &HashMap<ClientName, usize>,
+    settings: &[Setting],
+    bounds: Bounds,
+) -> (Value, Result<Vec<(usize, Setting)>, FieldError>) {
+    let mut fields: BTreeMap<String, &RawValue> = match serde_json::from_slice(line) {
+        Ok(fields) => fields,
+        Err(error) => {
+            let text = match error.is_data() {
+                true => "must be an object".to_owned(),
+                false => format!("is no JSON: {error}"),
+            };
+            return (Value::Null, Err(FieldError { field: "request".to_owned(), text }));
+        }
+    };
+    let id = fields.remove("id").and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or_default();
+    (id, request(fields, clients, settings, bounds))
+}
+
+/// Each change is read by itself: a tree of a thousand would cost more than to do what it says.
+fn request(
+    mut fields: BTreeMap<String, &RawValue>,
+    clients: &HashMap<ClientName, usize>,
+    settings: &[Setting],
+    bounds: Bounds,
+) -> Result<Vec<(usize, Setting)>, FieldError> {
+    let wrong =
+        |field: &str, text: &str| FieldError { field: format!("request.{field}"), text: text.to_owned() };
+    let list = fields.remove("tune").and_then(|list| serde_json::from_str::<Vec<&RawValue>>(list.get()).ok());
+    let list = list.filter(|list| list.len() <= MOST);
+    let list = list.ok_or_else(|| wrong("tune", &format!("must be a list of at most {MOST}")))?;
+    if let Some(key) = fields.keys().next() {
+        let key: String = key.chars().filter(|c| !c.is_control()).take(64).collect();
+        return Err(wrong(&key, "is unknown"));
+    }
+    let mut changed: HashMap<usize, Setting> = HashMap::new();
+    for (index, text) in list.into_iter().enumerate() {
+        // It is JSON already.
+        let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
+        let mut fields = Fields::new(format!("tune[{index}]"), &value)?;
+        let number = clients.get(fields.text("client", 255)?).copied();
+        let number = number.ok_or_else(|| fields.wrong("client", "one of the server's list"))?;
+        let mut setting = changed.get(&number).or(settings.get(number)).copied().unwrap_or_default();
+        if let Some(connections) = fields.optional_number("connections", 1..=bounds.connections.into())? {
+            setting.connections = connections as u16;
+        }
+        if value.get("window").is_some() {
+            // Null gives it back to the kernel.
+            setting.window = fields.optional_number("window", window::LEAST..=window::MOST)?;
+        }
+        let least = window::LEAST * u64::from(setting.connections);
+        if setting.window.is_some_and(|window| window < least) {
+            return Err(fields.wrong("window", &format!("at least {least}, 1152 for each connection")));
+        }
+        fields.finish()?;
+        changed.insert(number, setting);
+    }
+    let of = |(number, old): (usize, &Setting)| changed.get(&number).unwrap_or(old).window.unwrap_or(0);
+    let total: u64 = settings.iter().enumerate().map(of).sum();
+    match bounds.buffer {
+        Some(most) if total > most => Err(FieldError {
+            field: "tune".to_owned(),
+            text: format!("makes windows of {total} bytes together, where --buffer allows {most}"),
+        }),
+        _ => Ok(changed.into_iter().collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_divided_in_whole_segments() {
+        let shares = |window, count, segment| -> Vec<u64> {
+            let setting = Setting { window: Some(window), connections: 1 };
+            (0..count).filter_map(|place| setting.share(place, count, segment)).collect()
+        };
+        // 22,222 = 3 * 1448 and 12 whole segments more, and 502 bytes.
+        assert_eq!(shares(22_222, 3, 1448), [7240, 7240, 7240]);
+        assert_eq!(shares(22_222, 4, 1448), [5792, 5792, 5792, 4344]);
+        // A segment is less than the least window: what is left of that is lost.
+        assert_eq!(shares(4_600, 3, 1000), [2152, 1152, 1152]);
+        // Nothing is known of segments, or there is less than one for each.
+        assert_eq!(shares(10_000, 4, 0), [2500; 4]);
+        assert_eq!(shares(5_000, 4, 1448), [1250; 4]);
+        for (window, count) in [(22_222, 15), (100_000, 7), (1152, 1), (30_000, 16)] {
+            for segment in [0, 536, 1000, 1448] {
+                let whole: u64 = shares(window, count, segment).iter().sum();
+                assert!(whole <= window, "{whole} of {window} by {count}, {segment}");
+            }
+        }
+        assert_eq!(Setting::default().share(0, 3, 1448), None);
+    }
+
+    #[test]
+    fn tunings_are_obeyed_as_a_whole_or_refused_with_the_field() {
+        let names = ["a", "b"].map(|name| ClientName::parse(name).expect("a name"));
+        let clients = names.into_iter().zip(0..).collect();
+        let settings = [Setting { window: Some(4000), connections: 2 }, Setting::default()];
+        let bounds = Bounds { connections: 16, buffer: Some(100_000) };
+        type Expected = Result<Vec<(usize, Setting)>, &'static str>;
+        let cases: [(&str, Expected); 14] = [
+            (
+                r#"{"tune":[{"client":"a","window":8000}]}"#,
+                Ok(vec![(0, Setting { window: Some(8000), connections: 2 })]),
+            ),
+            (
+                r#"{"id":7,"tune":[{"client":"a","window":null,"connections":3}]}"#,
+                Ok(vec![(0, Setting { window: None, connections: 3 })]),
+            ),
+            (r#"{"tune":[]}"#, Ok(vec![])),
+            ("[]", Err("request must be an object")),
+            (r#"{"tune":7}"#, Err("request.tune must be a list of at most 65536")),
+            (r#"{"tune":[7]}"#, Err("tune[0] must be an object")),
+            (r#"{"tune":[{"client":"a","windows":4000}]}"#, Err("tune[0].windows is unknown")),
+            ("{}", Err("request.tune must be a list of at most 65536")),
+            (r#"{"tune":[],"tun":1}"#, Err("request.tun is unknown")),
+            (r#"{"tune":[{"client":"x"}]}"#, Err("tune[0].client must be one of the server's list")),
+            (
+                r#"{"tune":[{"client":"b","connections":17}]}"#,
+                Err("tune[0].connections must be a number from 1 to 16"),
+            ),
+            (
+                r#"{"tune":[{"client":"b","window":-5}]}"#,
+                Err("tune[0].window must be a number from 1152 to 1073741824"),
+            ),
+            (
+                r#"{"tune":[{"client":"b"},{"client":"a","connections":4}]}"#,
+                Err("tune[1].window must be at least 4608, 1152 for each connection"),
+            ),
+            (
+                r#"{"tune":[{"client":"b","window":96001}]}"#,
+                Err("tune makes windows of 100001 bytes together, where --buffer allows 100000"),
+            ),
+        ];
+        for (line, expected) in cases {
+            let (_, got) = parse(line.as_bytes(), &clients, &settings, bounds);
+            assert_eq!(got.map_err(|e| e.to_string()), expected.map_err(str::to_owned), "{line}");
+        }
+        let (id, got) = parse(b"{\"id\":[7],\"tune\":0}", &clients, &settings, bounds);
+        assert!(id == serde_json::json!([7]) && got.is_err());
+        let (id, got) = parse(b"{\"id\":7,", &clients, &settings, bounds);
+        assert!(id.is_null() && got.is_err_and(|e| e.to_string().starts_with("request is no JSON")));
+    }
+}

@@ -1,0 +1,246 @@
+//! The window that a live connection advertises. What moves it was measured: docs/gather.md, "The window".
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use groupflow_host::tcp_info::TcpInfo;
+use nix::errno::Errno;
+
+/// The least that the kernel lets a window be clamped to (half of SOCK_MIN_RCVBUF).
+pub const LEAST: u64 = 1152;
+/// The most that is set.
+pub const MOST: u64 = 1 << 30;
+/// Memory that the kernel counts for a segment of up to 1,500 bytes: 2 KiB, and its description.
+const FRAME: u64 = 2304;
+/// Not in libc: gives SO_RCVBUF back to the kernel (asm-generic/socket.h, since Linux 5.15).
+const SO_BUF_LOCK: libc::c_int = 72;
+/// A buffer of up to so many times what is needed stays as it is: a window that goes up and down costs one call.
+const ROOMY: u64 = 2;
+/// What the kernel's autotuning begins with (the default of tcp_rmem[1], 128 KiB), before it is doubled.
+const START: libc::c_int = 64 << 10;
+
+/// Lets windows of what a listener accepts be set as exactly as windows up to `most` can be: a clamp on the
+/// listener makes the kernel choose the smallest window scale that reaches it.
+pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
+    set_option(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
+}
+
+/// The window of a connection: what it was set to, so that nothing is set twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Window {
+    /// SO_RCVBUF and TCP_WINDOW_CLAMP, bytes; 0: the kernel's.
+    buffer: u64,
+    clamp: u64,
+}
+
+impl Window {
+    /// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right. `segment`:
+    /// bytes of those that come; 0: not known.
+    ///
+    /// SO_RCVBUF switches the kernel's autotuning off, which would lift the clamp again, and bounds memory; the
+    /// clamp makes the window exact. A window grows at once, as segments come; it shrinks as what was promised
+    /// before comes.
+    pub fn set(&mut self, stream: &impl AsFd, window: Option<u64>, segment: u64) -> io::Result<()> {
+        match window {
+            Some(window) => {
+                let needed = buffer(window, segment);
+                if !(needed..=ROOMY * needed).contains(&self.buffer) {
+                    set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(needed))?;
+                    self.buffer = needed;
+                }
+                if self.clamp != window {
+                    set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))?;
+                    self.clamp = window;
+                }
+            }
+            None if *self == Window::default() => {}
+            None => {
+                // From a small buffer, autotuning never sees that more would help.
+                set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
+                set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
+                set_option(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
+                *self = Window::default();
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, every now and then: the kernel moves the clamp when segments of another size come. Where the
+    /// peer was told what was set, it did not.
+    pub fn keep(&mut self, stream: &impl AsFd, window: u64, segment: u64, known: &TcpInfo) -> io::Result<()> {
+        if self.clamp == window && !known.advertises(window) {
+            self.clamp = option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
+        }
+        self.set(stream, Some(window), segment)
+    }
+}
+
+/// What SO_RCVBUF, which the kernel doubles, has to be for a window of such segments: where they take more than
+/// twice their payload, the kernel would advertise less.
+fn buffer(window: u64, segment: u64) -> u64 {
+    match segment {
+        0 => window,
+        _ => window.max((window / 2).saturating_mul(FRAME) / segment),
+    }
+}
+
+/// At most MOST.
+fn bytes(window: u64) -> libc::c_int {
+    window.clamp(LEAST, MOST) as libc::c_int
+}
+
+fn set_option(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let fd = socket.as_fd().as_raw_fd();
+    let length = std::mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of `value`, which lives through the call.
+    let result = unsafe { libc::setsockopt(fd, level, name, std::ptr::addr_of!(value).cast(), length) };
+    Errno::result(result).map(drop).map_err(io::Error::from)
+}
+
+fn option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+    let (fd, mut value) = (socket.as_fd().as_raw_fd(), 0);
+    let mut length = std::mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `value`, which has as many.
+    let result =
+        unsafe { libc::getsockopt(fd, level, name, std::ptr::addr_of_mut!(value).cast(), &mut length) };
+    Errno::result(result).map_err(io::Error::from)?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
+
+    /// Loopback's own segments are larger than the windows here.
+    const SEGMENT: u32 = 1448;
+    /// A window that became smaller may hold a sender up until its persist timer has backed off and come.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn small_segments_get_the_memory_that_they_take() {
+        assert_eq!((buffer(20_000, 0), buffer(20_000, 1448)), (20_000, 20_000));
+        assert_eq!(buffer(20_000, 1000), 23_040);
+        assert_eq!(bytes(buffer(MOST, 88)), MOST as libc::c_int);
+    }
+
+    /// A connection whose client sends as fast as it can, and the window that the client's TCP was told in the
+    /// segments that came back.
+    struct Rig {
+        server: TcpStream,
+        client: TcpStream,
+        window: Window,
+        /// Kept as the server keeps it, every now and then.
+        kept: Option<u64>,
+    }
+
+    /// The client's end and the server's.
+    fn connected(most: Option<u64>) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        socket2::SockRef::from(&listener).set_mss(SEGMENT).expect("an option");
+        if let Some(most) = most {
+            prepare(&listener, most).expect("an option");
+        }
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        (client, listener.accept().expect("accepted").0)
+    }
+
+    impl Rig {
+        fn new(most: Option<u64>) -> Rig {
+            let (client, server) = connected(most);
+            let mut writer = client.try_clone().expect("a copy");
+            std::thread::spawn(move || while writer.write_all(&[7; 8192]).is_ok() {});
+            Rig { server, client, window: Window::default(), kept: None }
+        }
+
+        fn set(&mut self, window: Option<u64>) {
+            self.window.set(&self.server, window, 0).expect("set");
+            self.kept = window;
+        }
+
+        /// Reads until the client was told a window that `fits`; fails when it never is.
+        fn until(&mut self, fits: impl Fn(u32) -> bool) -> u32 {
+            let (until, mut buffer) = (Instant::now() + PATIENCE, vec![0; 65_536]);
+            loop {
+                let count = self.server.read(&mut buffer).expect("read");
+                assert!(count > 0, "the client sends");
+                if let Some(window) = self.kept {
+                    let known = TcpInfo::of(&self.server).expect("known");
+                    self.window.keep(&self.server, window, 0, &known).expect("kept");
+                }
+                let told = TcpInfo::of(&self.client).expect("known").peer_window;
+                if fits(told) {
+                    return told;
+                }
+                assert!(Instant::now() < until, "{told} bytes in the end");
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_that_the_peer_is_told_follows_up_and_down() {
+        let mut rig = Rig::new(Some(1 << 20));
+        for window in [64_000, 16_000, 200_000, 8_000, 100_000, 2_896] {
+            rig.set(Some(window));
+            // A scale of 4: the window is told in units of 16 bytes.
+            rig.until(|told| u64::from(told).abs_diff(window) <= 16);
+            // And there it stays.
+            for _ in 0..50 {
+                let told = rig.until(|_| true);
+                assert!(u64::from(told) <= window + 16, "{told} instead of {window}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_kernel_tunes_again_when_the_window_is_given_back() {
+        let mut rig = Rig::new(None);
+        rig.set(Some(8_000));
+        rig.until(|told| told < 10_000);
+        rig.set(None);
+        rig.until(|told| told > 100_000);
+    }
+
+    #[test]
+    fn a_clamp_that_was_moved_is_set_again() {
+        let mut rig = Rig::new(None);
+        rig.set(Some(8_000));
+        rig.until(|told| told < 10_000);
+        set_option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
+        // As soon as the window is seen to be another one.
+        rig.kept = None;
+        rig.until(|told| told > 10_000);
+        rig.kept = Some(8_000);
+        // A window may be told that is small for what was not read yet, and says nothing of the clamp.
+        let until = Instant::now() + Duration::from_secs(10);
+        while option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known") != 8_000 {
+            rig.until(|_| true);
+            assert!(Instant::now() < until, "the clamp stays where it was moved to");
+        }
+        rig.until(|told| told < 10_000);
+    }
+
+    #[test]
+    fn the_buffer_stays_while_it_is_enough_and_not_far_too_much() {
+        // Nothing comes: segments make the kernel move the clamp.
+        let (_client, server) = connected(None);
+        let mut set = Window::default();
+        // The kernel doubles it.
+        for (window, buffer) in
+            [(30_000, 60_000), (16_000, 60_000), (15_000, 60_000), (14_000, 28_000), (20_000, 40_000)]
+        {
+            set.set(&server, Some(window), 0).expect("set");
+            let got = option(&server, libc::SOL_SOCKET, libc::SO_RCVBUF).expect("known");
+            assert_eq!(got, buffer, "{window}");
+            let clamp = option(&server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
+            assert_eq!(clamp, window as libc::c_int);
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! The sending side of a stream: which bytes go to which stripe, and to another when a stripe dies.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use groupflow_base::ranges::Ranges;
+use thiserror::Error;
+
+use super::coder::{Block, Coder};
+use super::coding::{Code, MAX_PIECE};
+use super::incoming::MIN_BLOCK;
+use super::names::Epoch;
+use super::repairs::Parity;
+
+/// The most bytes that go to a stripe at once.
+pub const MAX_BLOCK: u64 = MAX_PIECE;
+/// So many blocks may be smaller than [`MIN_BLOCK`]: what is said now and then goes out at once.
+const SMALL_BLOCKS: usize = 16;
+/// A block is at most this part of the limit's room for each stripe.
+const SHARE: u64 = 8;
+/// A group of a coded stream is at most this part of it: a half of what the server keeps to make what is missing.
+const GROUP_SHARE: u64 = 4;
+
+/// A stripe, numbered by its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StripeId(pub u32);
+
+/// What a server says that cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum OutgoingError {
+    /// It has what was never sent.
+    #[error("delivered.delivered {delivered} lies beyond {sent}, which is all that was sent")]
+    NotSent {
+        /// What is said to be delivered.
+        delivered: u64,
+        /// The end of what was sent.
+        sent: u64,
+    },
+    /// It has lost what it acknowledged.
+    #[error("the server has delivered {delivered} bytes, and had acknowledged {acknowledged}")]
+    Lost {
+        /// What is said to be delivered.
+        delivered: u64,
+        /// What was.
+        acknowledged: u64,
+    },
+    /// It calls something complete that is not the stream.
+    #[error("complete.length {length} is not the stream's length")]
+    Length {
+        /// What is said to be the length.
+        length: u64,
+    },
+}
+
+/// What goes to a stripe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Send {
+    /// These bytes of the stream.
+    Data(Range<u64>),
+    /// A block of parity, and its bytes.
+    Parity(Parity, Vec<u8>),
+    /// The stream's length.
+    End(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Stripe {
+    epoch: Epoch,
+    leaving: bool,
+    /// It carries nothing at present; what it had goes over others, too.
+    stalled: bool,
+    /// What it was given and is not delivered, in the order in which it was.
+    given: VecDeque<Range<u64>>,
+}
+
+/// One stream at its client. In order, always: `acknowledged <= sent <= read`, and `read - acknowledged` is at
+/// most the capacity.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    capacity: usize,
+    /// From `acknowledged` to `read`.
+    buffer: VecDeque<u8>,
+    acknowledged: u64,
+    /// The end of what was ever given to a stripe.
+    sent: u64,
+    /// What was given to stripes that are lost.
+    lost: Ranges,
+    limit: u64,
+    epoch: Option<Epoch>,
+    stripes: BTreeMap<StripeId, Stripe>,
+    wanted: u16,
+    ended: bool,
+    /// Who was given the end.
+    end_given: Option<StripeId>,
+    complete: bool,
+    coder: Option<Coder>,
+}
+
+impl Outgoing {
+    /// A stream that keeps at most `capacity` bytes until they are delivered.
+    pub fn new(capacity: usize) -> Outgoing {
+        Outgoing {
+            capacity,
+            buffer: VecDeque::new(),
+            acknowledged: 0,
+            sent: 0,
+            lost: Ranges::default(),
+            limit: 0,
+            epoch: None,
+            stripes: BTreeMap::new(),
+            wanted: 1,
+            ended: false,
+            end_given: None,
+            complete: false,
+            coder: None,
+        }
+    }
+
+    /// The same, coded.
+    pub fn coded(capacity: usize, code: Code) -> Outgoing {
+        Outgoing { coder: Some(Coder::new(code)), ..Outgoing::new(capacity) }
+    }
+
+    /// Bytes that may be taken from the input.
+    pub fn room(&self) -> usize {
+        match self.ended {
+            true => 0,
+            false => self.capacity - self.buffer.len(),
+        }
+    }
+
+    /// Takes bytes from the input, at most [`Outgoing::room`]; how many.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        let taken = bytes.len().min(self.room());
+        self.buffer.extend(&bytes[..taken]);
+        taken
+    }
+
+    /// The input has ended.
+    pub fn finish(&mut self) {
+        self.ended = true;
+    }
+
+    /// The server takes a stripe. The stripes it does not know any more: they are lost, and to be closed.
+    pub fn on_welcome(
+        &mut self,
+        stripe: StripeId,
+        epoch: Epoch,
+        (delivered, limit): (u64, u64),
+        wanted: u16,
+    ) -> Result<Vec<StripeId>, OutgoingError> {
+        let mut stale = Vec::new();
+        if self.epoch != Some(epoch) {
+            if delivered < self.acknowledged {
+                return Err(OutgoingError::Lost { delivered, acknowledged: self.acknowledged });
+            }
+            stale.extend(self.stripes.keys().copied());
+            self.stripes.clear();
+            self.end_given = None;
+            self.epoch = Some(epoch);
+            self.limit = limit;
+            self.acknowledge(delivered)?;
+            self.lost.clear();
+            self.lost.insert(self.acknowledged..self.sent);
+            if let Some(coder) = &mut self.coder {
+                coder.clear();
+            }
+        }
+        self.stripes.insert(stripe, Stripe { epoch, leaving: false, stalled: false, given: VecDeque::new() });
+        self.wanted = wanted;
+        self.on_delivered(stripe, delivered, limit)?;
+        Ok(stale)
+    }
+
+    /// The server says what is delivered. News of a stripe that is lost, and old news, are ignored.
+    pub fn on_delivered(&mut self, from: StripeId, delivered: u64, limit: u64) -> Result<(), OutgoingError> {
+        if self.stripes.get(&from).is_some_and(|stripe| Some(stripe.epoch) == self.epoch) {
+            self.acknowledge(delivered)?;
+            self.limit = self.limit.max(limit);
+        }
+        Ok(())
+    }
+
+    /// The server wants so many stripes.
+    pub fn on_want(&mut self, wanted: u16) {
+        self.wanted = wanted.max(1);
+    }
+
+    /// The server has all of the stream.
+    pub fn on_complete(&mut self, length: u64) -> Result<(), OutgoingError> {
+        if !self.ended || length != self.read() {
+            return Err(OutgoingError::Length { length });
+        }
+        self.sent = length;
+        self.acknowledge(length)?;
+        self.complete = true;
+        Ok(())
+    }
+
+    /// A stripe is lost: what it was given and is not delivered goes to others.
+    pub fn on_lost(&mut self, stripe: StripeId) {
+        if let Some(lost) = self.stripes.remove(&stripe) {
+            for range in lost.given {
+                self.lost.insert(range.start.max(self.acknowledged)..range.end);
+            }
+            if self.end_given == Some(stripe) {
+                self.end_given = None;
+            }
+        }
+    }
+
+    /// A stripe lives and carries nothing: what it was given and is not delivered goes to others, too, and it is
+    /// given nothing until [`Outgoing::on_progress`].
+    pub fn on_stalled(&mut self, stripe: StripeId) {
+        let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else {
+            return;
+        };
+        stalled.stalled = true;
+        for range in stalled.given.drain(..) {
+            self.lost.insert(range.start.max(self.acknowledged)..range.end);
+        }
+        if self.end_given == Some(stripe) {
+            self.end_given = None;
+        }
+    }
+
+    /// A stripe carries something again.
+    pub fn on_progress(&mut self, stripe: StripeId) {
+        if let Some(stripe) = self.stripes.get_mut(&stripe) {
+            stripe.stalled = false;
+        }
+    }
+
+    /// A stripe is given nothing more; its LEAVE is to be sent.
+    pub fn retire(&mut self, stripe: StripeId) {
+        if let Some(stripe) = self.stripes.get_mut(&stripe) {
+            stripe.leaving = true;
+        }
+    }
+
+    /// The server has read a retired stripe to its end: it has what the stripe was given, as long as its
+    /// epoch lasts.
+    pub fn on_left(&mut self, stripe: StripeId) {
+        match self.stripes.get(&stripe) {
+            Some(left) if left.leaving => drop(self.stripes.remove(&stripe)),
+            _ => self.on_lost(stripe),
+        }
+    }
+
+    /// What a stripe that takes something is to be given now.
+    pub fn give(&mut self, id: StripeId) -> Option<Send> {
+        let most = self.block();
+        let small = self.small_blocks_may_go();
+        let stripe = self.stripes.get_mut(&id).filter(|stripe| !stripe.leaving && !stripe.stalled)?;
+        let again = self.lost.first().filter(|range| range.start < self.limit);
+        if let Some(range) = again {
+            let range = self.lost.take_first(most.min(self.limit - range.start))?;
+            stripe.given.push_back(range.clone());
+            return Some(Send::Data(range));
+        }
+        if let Some(given) = self.give_coded(id, small) {
+            return Some(given);
+        }
+        let read = self.acknowledged + self.buffer.len() as u64;
+        let end = read.min(self.limit).min(self.sent + most);
+        let all = self.ended && end == read;
+        let stripe = self.stripes.get_mut(&id).filter(|_| self.coder.is_none());
+        if let Some(stripe) =
+            stripe.filter(|_| end > self.sent && (end - self.sent >= MIN_BLOCK || small || all))
+        {
+            let range = self.sent..end;
+            self.sent = end;
+            stripe.given.push_back(range.clone());
+            return Some(Send::Data(range));
+        }
+        if self.ended && self.sent == read && !self.has_pieces() && self.end_given.is_none() {
+            self.end_given = Some(id);
+            return Some(Send::End(read));
+        }
+        None
+    }
+
+    /// What a stripe of a coded stream is to be given: a block of a group that is begun, or of the next one.
+    fn give_coded(&mut self, id: StripeId, small: bool) -> Option<Send> {
+        let stripes = self.stripes.values().filter(|stripe| !stripe.leaving && !stripe.stalled).count();
+        let most = self.block();
+        let window = self.limit.saturating_sub(self.acknowledged);
+        let read = self.read();
+        let coder = self.coder.as_mut()?;
+        let mut block = coder.block(id, stripes);
+        if block.is_none() && coder.may_begin() {
+            let longest = (most * u64::from(coder.code().pieces())).min(window / GROUP_SHARE).max(1);
+            let end = read.min(self.limit).min(self.sent + longest);
+            let all = self.ended && end == read;
+            if end > self.sent && (end - self.sent >= longest.min(MIN_BLOCK) || small || all) {
+                let range = self.sent..end;
+                self.sent = end;
+                let bytes = self.bytes(&range);
+                let bytes = [bytes.0, bytes.1].concat();
+                self.coder.as_mut()?.begin(range.start, &bytes);
+                block = self.coder.as_mut()?.block(id, stripes);
+            }
+        }
+        match block? {
+            Block::Parity(parity, bytes) => Some(Send::Parity(parity, bytes)),
+            Block::Piece(range) => {
+                // A part of it may have been made of parity.
+                let range = range.start.max(self.acknowledged)..range.end;
+                self.stripes.get_mut(&id)?.given.push_back(range.clone());
+                Some(Send::Data(range))
+            }
+        }
+    }
+
+    fn has_pieces(&self) -> bool {
+        self.coder.as_ref().is_some_and(Coder::has_pieces)
+    }
+
+    /// The bytes of a range that was given and is not delivered yet, in two parts that follow each other.
+    pub fn bytes(&self, range: &Range<u64>) -> (&[u8], &[u8]) {
+        let from = range.start.saturating_sub(self.acknowledged) as usize;
+        let to = (range.end.saturating_sub(self.acknowledged) as usize).min(self.buffer.len());
+        let (front, back) = self.buffer.as_slices();
+        let cut = |slice: &[u8], at: usize| at.min(slice.len());
+        let first = cut(front, from.min(to))..cut(front, to);
+        let second = from.min(to).saturating_sub(front.len())..to.saturating_sub(front.len());
+        (&front[first], &back[second])
+    }
+
+    /// Whether a stripe would be given something if it asked.
+    pub fn has_work(&self) -> bool {
+        let read = self.read();
+        let again = self.lost.first().is_some_and(|range| range.start < self.limit);
+        again
+            || self.has_pieces()
+            || self.sent < read.min(self.limit)
+            || (self.ended && self.end_given.is_none())
+    }
+
+    /// Bytes taken from the input.
+    pub fn read(&self) -> u64 {
+        self.acknowledged + self.buffer.len() as u64
+    }
+
+    /// Bytes that are delivered.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Stripes that are given bytes.
+    pub fn active(&self) -> usize {
+        self.stripes.values().filter(|stripe| !stripe.leaving).count()
+    }
+
+    /// Stripes wanted.
+    pub fn wanted(&self) -> u16 {
+        self.wanted
+    }
+
+    /// Whether the server has all of the stream.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// The most that a stripe is given at once: a part of the room, so that a stripe that is slow holds up
+    /// little, between [`MIN_BLOCK`] and [`MAX_BLOCK`].
+    fn block(&self) -> u64 {
+        let room = self.limit.saturating_sub(self.acknowledged);
+        (room / SHARE / u64::from(self.wanted)).clamp(MIN_BLOCK, MAX_BLOCK)
+    }
+
+    fn small_blocks_may_go(&self) -> bool {
+        self.stripes.values().map(|stripe| stripe.given.len()).sum::<usize>() < SMALL_BLOCKS
+    }
+
+    fn acknowledge(&mut self, delivered: u64) -> Result<(), OutgoingError> {
+        if delivered > self.sent {
+            return Err(OutgoingError::NotSent { delivered, sent: self.sent });
+        }
+        if delivered <= self.acknowledged {
+            return Ok(());
+        }
+        // At most the buffer's length, as all that was sent was read.
+        self.buffer.drain(..(delivered - self.acknowledged) as usize);
+        self.acknowledged = delivered;
+        self.lost.remove_below(delivered);
+        if let Some(coder) = &mut self.coder {
+            coder.acknowledge(delivered);
+        }
+        for stripe in self.stripes.values_mut() {
+            stripe.given.retain(|range| range.end > delivered);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: StripeId = StripeId(0);
+    const B: StripeId = StripeId(1);
+
+    fn stream(bytes: usize, limit: u64) -> Outgoing {
+        let mut outgoing = Outgoing::new(1 << 20);
+        outgoing.push(&vec![7; bytes]);
+        outgoing.on_welcome(A, Epoch(1), (0, limit), 2).expect("welcome");
+        outgoing.on_welcome(B, Epoch(1), (0, limit), 2).expect("welcome");
+        outgoing
+    }
+
+    #[test]
+    fn what_a_lost_stripe_had_goes_to_another_before_anything_new() {
+        let mut outgoing = stream(10_000, 1 << 20);
+        outgoing.on_want(16);
+        // 1 MiB / 8 / 16.
+        assert_eq!(outgoing.give(A), Some(Send::Data(0..8192)));
+        assert_eq!(outgoing.give(B), Some(Send::Data(8192..10_000)));
+        assert_eq!(outgoing.give(B), None);
+        outgoing.push(&[7; 100]);
+        outgoing.on_delivered(B, 1000, 1 << 20).expect("news");
+        outgoing.on_lost(A);
+        assert_eq!(outgoing.give(B), Some(Send::Data(1000..8192)));
+        assert_eq!(outgoing.give(B), Some(Send::Data(10_000..10_100)));
+        outgoing.finish();
+        assert_eq!(outgoing.give(B), Some(Send::End(10_100)));
+        assert_eq!(outgoing.give(B), None);
+    }
+
+    #[test]
+    fn nothing_goes_beyond_the_limit() {
+        let mut outgoing = stream(10_000, 3000);
+        let mut given = 0;
+        while let Some(Send::Data(range)) = outgoing.give(A) {
+            given = range.end;
+        }
+        assert_eq!(given, 3000);
+        outgoing.on_delivered(A, 500, 3500).expect("news");
+        assert_eq!(outgoing.give(B), Some(Send::Data(3000..3500)));
+    }
+
+    #[test]
+    fn a_stripe_that_left_has_done_its_work_unless_the_server_forgets() {
+        let mut outgoing = stream(2000, 1 << 20);
+        assert_eq!(outgoing.give(A), Some(Send::Data(0..2000)));
+        outgoing.retire(A);
+        assert_eq!(outgoing.active(), 1);
+        outgoing.on_left(A);
+        assert_eq!(outgoing.give(B), None);
+        let stale = outgoing.on_welcome(A, Epoch(2), (700, 1 << 20), 1);
+        assert_eq!(stale, Ok(vec![B]));
+        assert_eq!(outgoing.give(A), Some(Send::Data(700..2000)));
+    }
+
+    #[test]
+    fn the_end_is_told_again_when_its_stripe_is_lost() {
+        let mut outgoing = stream(0, 1 << 20);
+        outgoing.finish();
+        assert_eq!(outgoing.give(A), Some(Send::End(0)));
+        assert_eq!(outgoing.give(B), None);
+        outgoing.on_lost(A);
+        assert_eq!(outgoing.give(B), Some(Send::End(0)));
+        outgoing.on_complete(0).expect("complete");
+        assert!(outgoing.is_complete());
+    }
+
+    #[test]
+    fn a_server_that_says_what_cannot_be_is_not_believed() {
+        let mut outgoing = stream(2000, 1 << 20);
+        assert_eq!(outgoing.give(A), Some(Send::Data(0..2000)));
+        let error = outgoing.on_delivered(A, 2001, 1 << 20);
+        assert_eq!(error, Err(OutgoingError::NotSent { delivered: 2001, sent: 2000 }));
+        outgoing.on_delivered(A, 1500, 1 << 20).expect("news");
+        outgoing.on_delivered(B, 1000, 1 << 20).expect("old news");
+        assert_eq!(outgoing.acknowledged(), 1500);
+        let error = outgoing.on_welcome(A, Epoch(2), (1000, 1 << 20), 1);
+        assert_eq!(error, Err(OutgoingError::Lost { delivered: 1000, acknowledged: 1500 }));
+        assert_eq!(outgoing.on_complete(2000), Err(OutgoingError::Length { length: 2000 }), "it goes on");
+    }
+
+    #[test]
+    fn what_is_said_now_and_then_goes_at_once_and_a_torrent_of_small_things_gathers() {
+        let mut outgoing = stream(0, 1 << 20);
+        let mut blocks = 0;
+        for _ in 0..100 {
+            outgoing.push(&[7; 50]);
+            blocks += usize::from(outgoing.give(A).is_some());
+        }
+        assert!((SMALL_BLOCKS..SMALL_BLOCKS + 5).contains(&blocks), "{blocks}");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut outgoing = Outgoing::new(1000);
+        assert_eq!(outgoing.push(&[7; 1500]), 1000);
+        assert_eq!((outgoing.room(), outgoing.push(&[7])), (0, 0));
+    }
+}

@@ -1,0 +1,109 @@
+//! Bytes that are held until those before them are there.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use groupflow_base::ranges::Ranges;
+
+/// Memory is taken in pages of this size.
+pub const PAGE: usize = 4096;
+
+/// Bytes of a stream at their offsets; each page is there only as long as something of it is held.
+#[derive(Debug, Clone, Default)]
+pub struct Store {
+    pages: BTreeMap<u64, Box<[u8]>>,
+    ranges: Ranges,
+}
+
+impl Store {
+    /// Bytes held.
+    pub fn held(&self) -> u64 {
+        self.ranges.bytes()
+    }
+
+    /// Memory of the pages, at most what is held and the rest of two pages a gap.
+    pub fn memory(&self) -> usize {
+        self.pages.len() * PAGE
+    }
+
+    /// Separate pieces held.
+    pub fn pieces(&self) -> usize {
+        self.ranges.count()
+    }
+
+    /// Bytes of the range that are not held.
+    pub fn missing(&self, range: &Range<u64>) -> u64 {
+        self.ranges.missing(range)
+    }
+
+    /// Puts bytes where they belong; what is there already is the same.
+    pub fn insert(&mut self, offset: u64, bytes: &[u8]) {
+        let (mut at, mut rest) = (offset, bytes);
+        while !rest.is_empty() {
+            let within = (at % PAGE as u64) as usize;
+            let (now, later) = rest.split_at(rest.len().min(PAGE - within));
+            let page = self.pages.entry(at / PAGE as u64).or_insert_with(|| vec![0; PAGE].into_boxed_slice());
+            page[within..within + now.len()].copy_from_slice(now);
+            at += now.len() as u64;
+            rest = later;
+        }
+        self.ranges.insert(offset..offset + bytes.len() as u64);
+    }
+
+    /// What is held from `offset` on, without a gap and as far as the page reaches; may be empty.
+    pub fn at(&self, offset: u64) -> &[u8] {
+        let end = self.ranges.containing(offset).map_or(offset, |range| range.end);
+        let within = (offset % PAGE as u64) as usize;
+        let length = (end - offset).min((PAGE - within) as u64) as usize;
+        match self.pages.get(&(offset / PAGE as u64)) {
+            Some(page) => &page[within..within + length],
+            None => &[],
+        }
+    }
+
+    /// The bytes of a range that is held as a whole.
+    pub fn copy(&self, range: &Range<u64>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        while range.start + (bytes.len() as u64) < range.end {
+            let at = range.start + bytes.len() as u64;
+            let next = self.at(at);
+            if next.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(&next[..next.len().min((range.end - at) as usize)]);
+        }
+        bytes
+    }
+
+    /// Lets go of all before `offset`.
+    pub fn discard_below(&mut self, offset: u64) {
+        self.ranges.remove_below(offset);
+        let kept = match self.ranges.is_empty() {
+            true => u64::MAX,
+            false => offset / PAGE as u64,
+        };
+        while self.pages.first_key_value().is_some_and(|(&page, _)| page < kept) {
+            self.pages.pop_first();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_come_and_go_with_their_bytes() {
+        let mut store = Store::default();
+        let far = 3 * PAGE as u64 - 2;
+        store.insert(far, b"abcd");
+        assert_eq!((store.held(), store.memory(), store.pieces()), (4, 2 * PAGE, 1));
+        assert_eq!(store.at(far), b"ab", "as far as the page reaches");
+        assert_eq!(store.at(far + 2), b"cd");
+        assert_eq!(store.at(far - 1), b"");
+        store.discard_below(far + 2);
+        assert_eq!((store.held(), store.memory()), (2, PAGE));
+        store.discard_below(far + 4);
+        assert_eq!((store.held(), store.memory()), (0, 0));
+    }
+}

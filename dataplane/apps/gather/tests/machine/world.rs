@@ -1,0 +1,322 @@
+//! Both ends of a stream, and what is between them.
+
+use std::collections::VecDeque;
+
+use groupflow_gather::machine::frame::{data_header, parity_header};
+use groupflow_gather::machine::{
+    Code, Decoder, Epoch, Frame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeId,
+};
+
+/// What happens. Stripes are taken modulo their number.
+#[derive(Debug, Clone, Copy)]
+pub enum Step {
+    Read(usize),
+    Open,
+    Give(usize),
+    CarryUp(usize, usize),
+    CarryDown(usize, usize),
+    /// The sink takes so many bytes more.
+    Appetite(usize),
+    Want(u16),
+    /// The client gives up a stripe if it has more than are wanted.
+    Retire,
+    Kill(usize),
+    /// The client finds that a stripe carries nothing.
+    Stall(usize),
+    /// It carries something again.
+    Progress(usize),
+    /// The server forgets a stream without stripes.
+    Forget,
+    Restart,
+}
+
+struct Stripe {
+    id: StripeId,
+    up: VecDeque<u8>,
+    down: VecDeque<u8>,
+    at_server: Decoder,
+    at_client: Decoder,
+    welcome: bool,
+    /// The server has read all, up to LEAVE.
+    left: bool,
+}
+
+pub struct World {
+    pub client: Outgoing,
+    /// What the server delivered; it survives all.
+    pub out: Vec<u8>,
+    server: Option<Incoming>,
+    epoch: u64,
+    code: Option<Code>,
+    room: u64,
+    capacity: usize,
+    wanted: u16,
+    appetite: usize,
+    stripes: Vec<Stripe>,
+    next: u32,
+}
+
+fn byte(offset: usize) -> u8 {
+    (offset.wrapping_mul(31) ^ (offset >> 8).wrapping_mul(17)) as u8
+}
+
+impl World {
+    pub fn new(room: u64, capacity: usize, code: Option<Code>) -> World {
+        let client = match code {
+            Some(code) => Outgoing::coded(capacity, code),
+            None => Outgoing::new(capacity),
+        };
+        World {
+            client,
+            code,
+            out: Vec::new(),
+            server: None,
+            epoch: 1,
+            room,
+            capacity,
+            wanted: 1,
+            appetite: 0,
+            stripes: Vec::new(),
+            next: 0,
+        }
+    }
+
+    pub fn live(&self) -> usize {
+        self.stripes.len()
+    }
+
+    pub fn held(&self) -> u64 {
+        self.server.as_ref().map_or(0, Incoming::held)
+    }
+
+    pub fn check(&self) {
+        assert!(self.out.iter().enumerate().all(|(at, &b)| b == byte(at)), "what goes out is what was read");
+        assert!(self.client.acknowledged() <= self.out.len() as u64);
+        assert!(self.out.len() as u64 <= self.client.read());
+        assert!(self.client.read() - self.client.acknowledged() <= self.capacity as u64);
+        assert!(self.held() <= self.room);
+        if let Some(server) = &self.server {
+            // A gap has the rest of two pages, and a coded stream has pieces of half a KiB or more.
+            let gaps = self.room / 512 + 1;
+            assert!(server.memory() as u64 <= self.room + gaps * 2 * 4096, "{} bytes", server.memory());
+            assert!(server.limit() - server.delivered() <= self.room);
+        }
+    }
+
+    pub fn step(&mut self, step: Step) {
+        let count = self.stripes.len();
+        match step {
+            Step::Read(bytes) => {
+                let at = self.client.read() as usize;
+                let data: Vec<u8> = (at..at + bytes).map(byte).collect();
+                self.client.push(&data);
+            }
+            Step::Open if count < 12 => self.open(),
+            Step::Give(stripe) if count > 0 => self.give(stripe % count),
+            Step::CarryUp(stripe, bytes) if count > 0 => self.carry_up(stripe % count, bytes),
+            Step::CarryDown(stripe, bytes) if count > 0 => self.carry_down(stripe % count, bytes),
+            Step::Appetite(bytes) => {
+                self.appetite = self.appetite.saturating_add(bytes);
+                self.feed(None);
+            }
+            Step::Want(wanted) => {
+                self.wanted = wanted;
+                self.stripes.iter_mut().for_each(|s| Frame::Want { wanted }.encode(&mut s.down));
+            }
+            Step::Retire => {
+                // The youngest that may.
+                let surplus = self.client.active() > usize::from(self.client.wanted());
+                if let Some(stripe) = self.stripes.iter_mut().rev().find(|s| surplus && s.welcome) {
+                    stripe.welcome = false;
+                    self.client.retire(stripe.id);
+                    Frame::Leave.encode(&mut stripe.up);
+                }
+            }
+            Step::Stall(stripe) if count > 0 => self.client.on_stalled(self.stripes[stripe % count].id),
+            Step::Progress(stripe) if count > 0 => self.client.on_progress(self.stripes[stripe % count].id),
+            Step::Kill(stripe) if count > 0 => self.kill(stripe % count),
+            Step::Forget if self.stripes.is_empty() => self.server = None,
+            Step::Restart => {
+                while !self.stripes.is_empty() {
+                    self.kill(0);
+                }
+                self.server = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Everybody does what there is to do: stripes are as many as are wanted, all is carried.
+    pub fn turn(&mut self) {
+        self.turn_without(None);
+    }
+
+    /// The same, but nothing is carried by one stripe.
+    pub fn turn_without(&mut self, silent: Option<usize>) {
+        for _ in 0..2 {
+            while self.stripes.iter().filter(|s| !s.left).count() < usize::from(self.client.wanted()) {
+                self.open();
+            }
+            for _ in 0..8 {
+                let mut stripe = 0;
+                while stripe < self.stripes.len() {
+                    let before = self.stripes.len();
+                    self.carry_down(stripe, usize::MAX);
+                    if self.stripes.len() == before {
+                        self.give(stripe);
+                        if silent != Some(stripe) {
+                            self.carry_up(stripe, usize::MAX);
+                        }
+                        stripe += 1;
+                    }
+                }
+                self.step(Step::Retire);
+            }
+        }
+    }
+
+    /// The input ends, and nothing fails any more.
+    pub fn settle(&mut self) {
+        self.client.finish();
+        self.stripes.iter().for_each(|stripe| self.client.on_progress(stripe.id));
+        self.step(Step::Appetite(usize::MAX));
+        for _ in 0..1000 {
+            if self.client.is_complete() {
+                break;
+            }
+            self.turn();
+        }
+    }
+
+    fn open(&mut self) {
+        let delivered = self.out.len() as u64;
+        if self.server.is_none() {
+            self.epoch += 1;
+            self.server = Some(match self.code {
+                Some(_) => Incoming::coded(delivered, self.room),
+                None => Incoming::new(delivered, self.room),
+            });
+        }
+        let limit = self.server.as_ref().map_or(0, Incoming::limit);
+        let mut down = VecDeque::new();
+        Frame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }.encode(&mut down);
+        self.stripes.push(Stripe {
+            id: StripeId(self.next),
+            up: VecDeque::new(),
+            down,
+            at_server: Decoder::new(Side::Client),
+            at_client: Decoder::new(Side::Server),
+            welcome: false,
+            left: false,
+        });
+        self.next += 1;
+    }
+
+    fn give(&mut self, index: usize) {
+        let stripe = &mut self.stripes[index];
+        // A connection takes no more than its buffer has room for.
+        while stripe.up.len() < 20_000 {
+            match self.client.give(stripe.id) {
+                Some(Send::Data(range)) => {
+                    let (front, back) = self.client.bytes(&range);
+                    assert_eq!((front.len() + back.len()) as u64, range.end - range.start);
+                    stripe.up.extend(data_header(range.start, front.len() + back.len()));
+                    stripe.up.extend(front);
+                    stripe.up.extend(back);
+                }
+                Some(Send::Parity(parity, bytes)) => {
+                    assert_eq!(bytes.len() as u64, parity.group.block());
+                    stripe.up.extend(parity_header(&parity));
+                    stripe.up.extend(bytes);
+                }
+                Some(Send::End(length)) => Frame::End { length }.encode(&mut stripe.up),
+                None => break,
+            }
+        }
+    }
+
+    fn carry_up(&mut self, index: usize, bytes: usize) {
+        let stripe = &mut self.stripes[index];
+        let bytes: Vec<u8> = stripe.up.drain(..bytes.min(stripe.up.len())).collect();
+        let (mut input, server) = (&bytes[..], self.server.as_mut().expect("a stream has a server"));
+        let (out, appetite) = (&mut self.out, &mut self.appetite);
+        let mut sink = |bytes: &[u8]| {
+            let taken = bytes.len().min(*appetite);
+            out.extend(&bytes[..taken]);
+            *appetite -= taken;
+            taken
+        };
+        while let Some(item) = stripe.at_server.next_item(&mut input).expect("frames") {
+            match item {
+                Item::Data { offset, bytes } => {
+                    server.receive(offset, bytes, &mut sink).expect("within the limit");
+                }
+                Item::Parity { parity, at, bytes } => {
+                    server.receive_parity(parity, at, bytes, &mut sink).expect("within the limit");
+                }
+                Item::Frame(Frame::End { length }) => server.end(length).expect("the end"),
+                Item::Frame(Frame::Leave) => stripe.left = true,
+                Item::Frame(other) => panic!("{other:?}"),
+            }
+        }
+        self.feed(Some(index));
+    }
+
+    /// The server offers what it holds, and tells how far it is.
+    fn feed(&mut self, tell: Option<usize>) {
+        let Some(server) = self.server.as_mut() else {
+            return;
+        };
+        let (out, appetite) = (&mut self.out, &mut self.appetite);
+        server.drain(&mut |bytes| {
+            let taken = bytes.len().min(*appetite);
+            out.extend(&bytes[..taken]);
+            *appetite -= taken;
+            taken
+        });
+        let (delivered, limit) = (server.delivered(), server.limit());
+        let complete = server.is_complete();
+        for (index, stripe) in self.stripes.iter_mut().enumerate() {
+            if tell.is_none() || tell == Some(index) {
+                Frame::Delivered { delivered, limit }.encode(&mut stripe.down);
+            }
+            if complete {
+                Frame::Complete { length: delivered }.encode(&mut stripe.down);
+            }
+        }
+    }
+
+    /// A stripe whose LEAVE was read is closed by the server, after what it has to say.
+    fn carry_down(&mut self, index: usize, bytes: usize) {
+        let stripe = &mut self.stripes[index];
+        let bytes: Vec<u8> = stripe.down.drain(..bytes.min(stripe.down.len())).collect();
+        let (mut input, id) = (&bytes[..], stripe.id);
+        let mut stale = Vec::new();
+        while let Some(item) = stripe.at_client.next_item(&mut input).expect("frames") {
+            match item {
+                Item::Frame(Frame::Welcome { epoch, delivered, limit, wanted }) => {
+                    stripe.welcome = true;
+                    let news = (delivered, limit);
+                    stale.extend(self.client.on_welcome(id, epoch, news, wanted).expect("welcome"));
+                }
+                Item::Frame(Frame::Delivered { delivered, limit }) => {
+                    self.client.on_delivered(id, delivered, limit).expect("news");
+                }
+                Item::Frame(Frame::Want { wanted }) => self.client.on_want(wanted),
+                Item::Frame(Frame::Complete { length }) => self.client.on_complete(length).expect("complete"),
+                Item::Frame(Frame::Refusal { code: RefusalCode::Late, .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        if stripe.left && stripe.down.is_empty() {
+            self.client.on_left(id);
+            self.stripes.remove(index);
+        }
+        self.stripes.retain(|stripe| !stale.contains(&stripe.id));
+    }
+
+    fn kill(&mut self, index: usize) {
+        let stripe = self.stripes.remove(index);
+        self.client.on_lost(stripe.id);
+    }
+}

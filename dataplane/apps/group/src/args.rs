@@ -1,0 +1,139 @@
+//! Options of `send`, `recv`, `member` and `cache`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use groupflow_host::error::AgentError;
+use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs, From};
+use groupflow_host::report::Reporter;
+use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_session::SessionId;
+
+use crate::{cache, member, recv, send};
+
+/// Options of `send`.
+#[derive(Debug, Args)]
+pub struct SendArgs {
+    /// The session's id
+    #[arg(long, value_parser = parse_session)]
+    pub session: SessionId,
+    /// Send this file [default: stdin, as a byte stream]
+    #[arg(long, value_name = "PATH", conflicts_with = "datagrams")]
+    pub file: Option<PathBuf>,
+    /// Send datagrams: stdin holds frames of a u32 length (big endian) and that many bytes
+    #[arg(long)]
+    pub datagrams: bool,
+    /// Begin when this many receivers have joined
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub members: u16,
+    /// Never send faster, e.g. 500kbit, 10mbit, 1gbit
+    #[arg(long, value_parser = parse_rate, default_value = "0", hide_default_value = true)]
+    pub rate: u64,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `recv`.
+#[derive(Debug, Args)]
+pub struct RecvArgs {
+    /// The session's id
+    #[arg(long, value_parser = parse_session)]
+    pub session: SessionId,
+    /// Write to this file, or to stdout (-)
+    #[arg(long, value_name = "PATH", default_value = "-")]
+    pub output: PathBuf,
+    /// Expect datagrams; the output holds frames of a u32 length and that many bytes
+    #[arg(long)]
+    pub datagrams: bool,
+    /// Where to begin
+    #[arg(long, value_enum, default_value = "now")]
+    pub from: From,
+    /// The sender's member id, when a session has several [default: the controller's choice]
+    #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
+    pub source: u16,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `member`.
+#[derive(Debug, Args)]
+pub struct MemberArgs {
+    /// The session's id
+    #[arg(long, value_parser = parse_session)]
+    pub session: SessionId,
+    /// The TCP port where a program of this host listens
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub listen: u16,
+    /// Where to begin in a stream that is under way
+    #[arg(long, value_enum, default_value = "now")]
+    pub from: From,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `cache`.
+#[derive(Debug, Args)]
+pub struct CacheArgs {
+    /// Bytes kept over all streams, e.g. 64MiB
+    #[arg(long, value_parser = parse_bytes, default_value = "256MiB")]
+    pub max_bytes: u64,
+    /// Milliseconds between stats events
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..))]
+    pub stats_ms: u64,
+    /// Common options.
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+impl Subcommand for SendArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.common.json, false, "send", &self.common.name, Some(self.session.0))
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        send::run(self, reporter)
+    }
+}
+
+impl Subcommand for RecvArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(
+            self.common.json,
+            self.output.as_os_str() == "-",
+            "recv",
+            &self.common.name,
+            Some(self.session.0),
+        )
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        recv::run(self, reporter)
+    }
+}
+
+impl Subcommand for MemberArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.common.json, false, "member", &self.common.name, Some(self.session.0))
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        member::run(self, reporter)
+    }
+}
+
+impl Subcommand for CacheArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.common.json, false, "cache", &self.common.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        cache::run(self, reporter)
+    }
+}

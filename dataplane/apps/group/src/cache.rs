@@ -1,0 +1,122 @@
+//! `gfagent cache`.
+
+use groupflow_base::Nanos;
+use groupflow_host::error::AgentError;
+use groupflow_host::report::{mode_name, policy_name, Reporter, Weight};
+use groupflow_host::shell::{Shell, LEAVE_PATIENCE};
+use groupflow_host::socket::GroupSocket;
+use groupflow_session::cache::{CacheAgent, CacheConfig};
+use groupflow_session::cache_report::{CacheEvent, CacheStats, StreamStats};
+use serde_json::{json, Value};
+
+use crate::args::CacheArgs;
+
+/// Stats that do not change are repeated this often.
+const STATS_IDLE: Nanos = Nanos::from_secs(2);
+
+/// Caches until a signal comes; returns the exit code.
+pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    let socket = GroupSocket::open(&args.common.socket(false))?;
+    let mut shell = Shell::new(socket)?;
+    reporter.ready(shell.socket.address());
+    let config = CacheConfig {
+        name: args.common.name.clone(),
+        token: args.common.token(),
+        max_bytes: args.max_bytes,
+        seed: args.common.seed(),
+    };
+    let mut agent = CacheAgent::new(shell.clock.now(), config);
+    let mut stats = Stats::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
+    loop {
+        shell.exchange(&mut agent)?;
+        for event in agent.events() {
+            match event {
+                CacheEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
+                CacheEvent::Refused { code, text } => return Err(AgentError::refused(code, &text)),
+                CacheEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
+                CacheEvent::ControllerBack => reporter.controller(None),
+                CacheEvent::Full | CacheEvent::Room | CacheEvent::Left => {}
+            }
+        }
+        stats.report(shell.clock.now(), &agent, reporter);
+        if shell.wait(&agent, Some(stats.due), None)?.signal {
+            break;
+        }
+    }
+    let end = shell.clock.now() + LEAVE_PATIENCE;
+    agent.leave(shell.clock.now());
+    while !agent.over() && shell.clock.now() < end {
+        shell.exchange(&mut agent)?;
+        shell.wait(&agent, Some(end), None)?;
+    }
+    reporter.event("stats", Weight::Lasting, fields(&agent.stats()), None);
+    Ok(0)
+}
+
+/// When stats are due and what they were.
+struct Stats {
+    period: Nanos,
+    due: Nanos,
+    told: Nanos,
+    last: CacheStats,
+}
+
+impl Stats {
+    fn new(now: Nanos, period: Nanos) -> Stats {
+        Stats { period, due: now + period, told: now, last: CacheStats::default() }
+    }
+
+    fn report(&mut self, now: Nanos, agent: &CacheAgent, reporter: &mut Reporter) {
+        if now < self.due {
+            return;
+        }
+        self.due = now + self.period;
+        let stats = agent.stats();
+        if stats != self.last || now >= self.told + STATS_IDLE {
+            reporter.event("stats", Weight::Passing, fields(&stats), None);
+            self.told = now;
+            self.last = stats;
+        }
+    }
+}
+
+fn fields(stats: &CacheStats) -> Value {
+    let streams: Vec<Value> = stats.streams.iter().map(stream).collect();
+    json!({
+        "cache_bytes": stats.cache_bytes,
+        "cache_peak_bytes": stats.cache_peak_bytes,
+        "stored_bytes": stats.stored_bytes,
+        "stored_peak_bytes": stats.stored_peak_bytes,
+        "max_bytes": stats.max_bytes,
+        "full": stats.full,
+        "repairs_unicast": stats.counters.repairs_unicast,
+        "repairs_multicast": stats.counters.repairs_multicast,
+        "upstream_nacks": stats.counters.upstream_nacks,
+        "requests": stats.counters.requests,
+        "streams": streams,
+    })
+}
+
+fn stream(s: &StreamStats) -> Value {
+    let slow: Vec<u16> = s.slow.iter().map(|member| member.0).collect();
+    json!({
+        "session": s.session.0,
+        "source": s.source.0,
+        "cache_bytes": s.cache_bytes,
+        "cache_peak_bytes": s.cache_peak_bytes,
+        "stored_bytes": s.stored_bytes,
+        "packets": s.packets,
+        "highest": s.highest.0,
+        "contiguous": s.contiguous.0,
+        "branch_min": s.branch_min.map(|seq| seq.0),
+        "acked": s.acked.0,
+        "active": s.active,
+        "mode": mode_name(s.mode),
+        "policy": policy_name(s.policy),
+        "repairs_unicast": s.counters.repairs_unicast,
+        "repairs_multicast": s.counters.repairs_multicast,
+        "upstream_nacks": s.counters.upstream_nacks,
+        "requests": s.counters.requests,
+        "slow": slow,
+    })
+}

@@ -1,0 +1,192 @@
+//! `gfagent recv`.
+
+use std::os::fd::AsFd;
+
+use groupflow_base::{BitRate, Nanos};
+use groupflow_host::error::AgentError;
+use groupflow_host::output::{Output, BLOCK};
+use groupflow_host::progress::Meter;
+use groupflow_host::report::{seconds, Reporter, Weight};
+use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::socket::GroupSocket;
+use groupflow_session::control::LeaveReason;
+use groupflow_session::receive_report::ReceiverEvent;
+use groupflow_session::receiver::{Receiver, ReceiverConfig};
+use groupflow_session::MemberId;
+use nix::poll::PollFlags;
+use serde_json::json;
+
+use crate::args::RecvArgs;
+
+/// What is in order is written at the latest after this.
+const WRITE_DELAY: Nanos = Nanos::from_millis(20);
+
+/// Receives until everything is written; returns the exit code.
+pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    let output = Output::open(&args.output)?;
+    let socket = GroupSocket::open(&args.common.socket(true))?;
+    let mut shell = Shell::new(socket)?;
+    reporter.ready(shell.socket.address());
+    let config = ReceiverConfig {
+        session: args.session,
+        source: MemberId(args.source),
+        name: args.common.name.clone(),
+        token: args.common.token(),
+        start: args.from.start(),
+        datagrams: args.datagrams,
+        join_patience: Some(Nanos::from_secs(args.common.join_timeout)),
+        seed: args.common.seed(),
+    };
+    let began = shell.clock.now();
+    let mut receiver = Receiver::new(began, config);
+    let mut transfer = Transfer::new(began, output);
+    loop {
+        shell.exchange(&mut receiver)?;
+        let now = shell.clock.now();
+        let failure = transfer.events(now, &mut receiver, reporter);
+        transfer.write(now, &mut receiver)?;
+        if let Some(error) = failure {
+            return Err(farewell(&mut shell, &mut receiver, error));
+        }
+        transfer.finish(now, &receiver, reporter)?;
+        transfer.progress(now, &receiver, reporter);
+        // What was written made room, which is worth an acknowledgement.
+        shell.transmit(&mut receiver)?;
+        if transfer.finished && receiver.over() {
+            return Ok(0);
+        }
+        let blocked = !transfer.buffer.is_empty() && transfer.output.is_stdout();
+        let interest = blocked.then(|| Interest { fd: transfer.output.as_fd(), flags: PollFlags::POLLOUT });
+        let until = [transfer.meter.due(), transfer.write_due].into_iter().flatten().min();
+        if shell.wait(&receiver, until, interest)?.signal {
+            return Err(farewell(&mut shell, &mut receiver, AgentError::interrupted()));
+        }
+    }
+}
+
+/// Leaves, and gives the reason back.
+fn farewell(shell: &mut Shell, receiver: &mut Receiver, error: AgentError) -> AgentError {
+    let end = shell.clock.now() + LEAVE_PATIENCE;
+    receiver.leave(shell.clock.now(), LeaveReason::Aborted);
+    while !receiver.over() && shell.clock.now() < end {
+        if shell.exchange(receiver).is_err() || shell.wait(receiver, Some(end), None).is_err() {
+            break;
+        }
+    }
+    error
+}
+
+/// What is known of the transfer so far.
+struct Transfer {
+    output: Output,
+    joined_at: Nanos,
+    meter: Meter,
+    started: Option<Nanos>,
+    /// Taken from the receiver, not written.
+    buffer: Vec<u8>,
+    write_due: Option<Nanos>,
+    finished: bool,
+}
+
+impl Transfer {
+    fn new(began: Nanos, output: Output) -> Transfer {
+        Transfer {
+            output,
+            joined_at: began,
+            meter: Meter::default(),
+            started: None,
+            buffer: Vec::with_capacity(2 * BLOCK),
+            write_due: None,
+            finished: false,
+        }
+    }
+
+    fn events(&mut self, now: Nanos, receiver: &mut Receiver, reporter: &mut Reporter) -> Option<AgentError> {
+        let mut failure = None;
+        for event in receiver.events() {
+            match event {
+                ReceiverEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
+                ReceiverEvent::Started { source, seq } => {
+                    self.started = Some(now);
+                    self.meter.start(now);
+                    let took = seconds(now - self.joined_at);
+                    let fields = json!({"source": source.0, "seq": seq.0, "seconds": took});
+                    reporter.event("started", Weight::Lasting, fields, Some("receiving".to_owned()));
+                }
+                ReceiverEvent::Notice(notice) => reporter.notice(&notice),
+                ReceiverEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
+                ReceiverEvent::ControllerBack => reporter.controller(None),
+                ReceiverEvent::Failed(error) => failure = Some(error.into()),
+                ReceiverEvent::Complete | ReceiverEvent::Left => {}
+            }
+        }
+        failure
+    }
+
+    /// Writes in large blocks; a slow stdout leaves the rest with the receiver, which then stops
+    /// acknowledging.
+    fn write(&mut self, now: Nanos, receiver: &mut Receiver) -> Result<(), AgentError> {
+        if self.buffer.len() < BLOCK && receiver.ready() > 0 {
+            let enough = self.buffer.len() + receiver.ready() >= BLOCK || receiver.complete();
+            let due = *self.write_due.get_or_insert(now + WRITE_DELAY);
+            if enough || now >= due {
+                receiver.take(now, &mut self.buffer);
+                self.write_due = None;
+            }
+        }
+        if !self.buffer.is_empty() {
+            self.output.write(&mut self.buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Once everything is written.
+    fn finish(&mut self, now: Nanos, receiver: &Receiver, reporter: &mut Reporter) -> Result<(), AgentError> {
+        let written = self.buffer.is_empty() && receiver.ready() == 0;
+        if self.finished || !receiver.complete() || !written {
+            return Ok(());
+        }
+        self.finished = true;
+        self.meter.stop();
+        self.output.finish()?;
+        let stats = receiver.stats();
+        let took = now - self.started.unwrap_or(now);
+        let fields = json!({
+            "bytes": stats.bytes,
+            "seconds": seconds(took),
+            "goodput_bps": BitRate::of(stats.bytes, took).0,
+            "packets": stats.packets,
+            "repaired_packets": stats.repaired,
+            "duplicates": stats.duplicates,
+            "nacks": stats.nacks,
+            "retransmitted": stats.retransmitted,
+            "rate_bps": 0,
+            "datagrams": stats.datagrams,
+        });
+        let human = format!(
+            "received {} bytes in {:.3} s, {} packets repaired",
+            stats.bytes,
+            seconds(took),
+            stats.repaired
+        );
+        reporter.event("complete", Weight::Lasting, fields, Some(human));
+        Ok(())
+    }
+
+    fn progress(&mut self, now: Nanos, receiver: &Receiver, reporter: &mut Reporter) {
+        let stats = receiver.stats();
+        let Some(sample) = self.meter.sample(now, stats.bytes) else { return };
+        let fields = json!({
+            "bytes": stats.bytes,
+            "total_bytes": null,
+            "seconds": seconds(sample.elapsed),
+            "goodput_bps": sample.rate.0,
+            "packets": stats.packets,
+            "rate_bps": 0,
+            "repaired_packets": stats.repaired,
+            "nacks": stats.nacks,
+            "queued_packets": stats.queued,
+        });
+        reporter.event("progress", Weight::Passing, fields, None);
+    }
+}

@@ -1,0 +1,204 @@
+//! `gfagent send`.
+
+use std::os::fd::AsFd;
+
+use groupflow_base::{BitRate, Nanos};
+use groupflow_host::error::{exit, AgentError};
+use groupflow_host::input::FileBytes;
+use groupflow_host::progress::Meter;
+use groupflow_host::report::{seconds, Reporter, Weight};
+use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::socket::GroupSocket;
+use groupflow_session::control::LeaveReason;
+use groupflow_session::send_report::{SenderEvent, Summary};
+use groupflow_session::sender::{Sender, SenderConfig};
+use groupflow_session::source::Source;
+use groupflow_session::Seq;
+use nix::poll::PollFlags;
+use serde_json::json;
+
+use crate::args::SendArgs;
+use crate::stdin::Stdin;
+
+/// Bytes of a stream or of datagrams that wait for acknowledgement at most.
+const BUFFER: usize = 8 << 20;
+
+/// Sends until everyone has everything; returns the exit code.
+pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    let (source, mut input) = open(args)?;
+    let socket = GroupSocket::open(&args.common.socket(true))?;
+    let mut shell = Shell::new(socket)?;
+    reporter.ready(shell.socket.address());
+    let config = SenderConfig {
+        session: args.session,
+        name: args.common.name.clone(),
+        token: args.common.token(),
+        receivers: args.members,
+        cap: BitRate(args.rate),
+        first: Seq::FIRST,
+        join_patience: Some(Nanos::from_secs(args.common.join_timeout)),
+        seed: args.common.seed(),
+    };
+    let mut sender = Sender::new(shell.clock.now(), config, source);
+    let mut outcome = Transfer::default();
+    while !outcome.over {
+        shell.exchange(&mut sender)?;
+        outcome.events(&mut shell, &mut sender, reporter)?;
+        if let (Some(input), Some(written)) = (input.as_mut(), sender.written()) {
+            input.pass(written)?;
+        }
+        let now = shell.clock.now();
+        outcome.progress(now, &sender, reporter);
+        // While it waits for members it does not read: what is piped in stays where it is.
+        let reads = outcome.started && wants_input(&input, &mut sender);
+        let interest = input
+            .as_ref()
+            .filter(|_| reads)
+            .map(|input| Interest { fd: input.as_fd(), flags: PollFlags::POLLIN });
+        let woken = shell.wait(&sender, outcome.meter.due(), interest)?;
+        if woken.signal {
+            return leave(&mut shell, &mut sender);
+        }
+        if let (true, Some(input), Some(written)) = (woken.ready, input.as_mut(), sender.written()) {
+            if let Err(error) = input.read(written) {
+                let _ = leave(&mut shell, &mut sender);
+                return Err(error);
+            }
+        }
+    }
+    Ok(outcome.exit)
+}
+
+fn open(args: &SendArgs) -> Result<(Source, Option<Stdin>), AgentError> {
+    match &args.file {
+        Some(path) => {
+            let bytes = Box::new(FileBytes::open(path)?);
+            let source = Source::file(bytes, Seq::FIRST)
+                .map_err(|e| AgentError::new("too_long", e.to_string(), "send it in several parts"))?;
+            Ok((source, None))
+        }
+        None if args.datagrams => Ok((Source::datagrams(BUFFER, Seq::FIRST), Some(Stdin::new(true)))),
+        None => Ok((Source::stream(BUFFER, Seq::FIRST), Some(Stdin::new(false)))),
+    }
+}
+
+fn wants_input(input: &Option<Stdin>, sender: &mut Sender) -> bool {
+    match (input, sender.written()) {
+        (Some(input), Some(written)) => input.wants(written),
+        _ => false,
+    }
+}
+
+/// Leaves on a signal.
+fn leave(shell: &mut Shell, sender: &mut Sender) -> Result<u8, AgentError> {
+    let end = shell.clock.now() + LEAVE_PATIENCE;
+    sender.leave(shell.clock.now(), LeaveReason::Aborted);
+    while !sender.over() && shell.clock.now() < end {
+        shell.exchange(sender)?;
+        shell.wait(sender, Some(end), None)?;
+    }
+    Err(AgentError::interrupted())
+}
+
+/// What is known of the transfer so far.
+#[derive(Default)]
+struct Transfer {
+    meter: Meter,
+    started: bool,
+    over: bool,
+    exit: u8,
+}
+
+impl Transfer {
+    fn events(
+        &mut self,
+        shell: &mut Shell,
+        sender: &mut Sender,
+        reporter: &mut Reporter,
+    ) -> Result<(), AgentError> {
+        let events: Vec<SenderEvent> = sender.events().collect();
+        for event in events {
+            match event {
+                SenderEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
+                SenderEvent::Started { receivers } => {
+                    self.started = true;
+                    self.meter.start(shell.clock.now());
+                    let human = Some(format!("sending to {receivers} receivers"));
+                    reporter.event("started", Weight::Lasting, json!({"receivers": receivers}), human);
+                }
+                SenderEvent::Notice(notice) => reporter.notice(&notice),
+                SenderEvent::Stalled(quiet) => {
+                    let human =
+                        format!("no acknowledgement for {} s, still trying", quiet.as_millis() / 1000);
+                    let fields = json!({"seconds": seconds(quiet)});
+                    reporter.event("stalled", Weight::Lasting, fields, Some(human));
+                }
+                SenderEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
+                SenderEvent::ControllerBack => reporter.controller(None),
+                SenderEvent::Complete(summary) => self.complete(&summary, sender, reporter),
+                SenderEvent::Failed(error) => {
+                    // The goodbye is on its way; the machine repeats it if need be.
+                    let end = shell.clock.now() + LEAVE_PATIENCE;
+                    while !sender.over() && shell.clock.now() < end {
+                        shell.exchange(sender)?;
+                        shell.wait(sender, Some(end), None)?;
+                    }
+                    return Err(error.into());
+                }
+                SenderEvent::Left => self.over = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, now: Nanos, sender: &Sender, reporter: &mut Reporter) {
+        let stats = sender.stats();
+        let Some(sample) = self.meter.sample(now, stats.acked_bytes) else { return };
+        let fields = json!({
+            "bytes": stats.acked_bytes,
+            "total_bytes": sender.total_bytes(),
+            "seconds": seconds(sample.elapsed),
+            "goodput_bps": sample.rate.0,
+            "packets": stats.packets,
+            "rate_bps": stats.pacing.0,
+            "sent_bytes": stats.sent_bytes,
+            "retransmitted": stats.retransmitted,
+            "nacks": stats.nacks,
+            "rtt_ms": stats.rtt.map_or(0.0, |rtt| seconds(rtt) * 1000.0),
+            "outstanding": stats.outstanding,
+        });
+        reporter.event("progress", Weight::Passing, fields, None);
+    }
+
+    fn complete(&mut self, summary: &Summary, sender: &Sender, reporter: &mut Reporter) {
+        self.meter.stop();
+        self.exit = if summary.lost.is_empty() { 0 } else { exit::LOST };
+        let stats = sender.stats();
+        let took = summary.took;
+        let fields = json!({
+            "bytes": stats.acked_bytes,
+            "seconds": seconds(took),
+            "goodput_bps": BitRate::of(stats.acked_bytes, took).0,
+            "packets": stats.packets,
+            "sent_packets": stats.packets + stats.retransmitted,
+            "repaired_packets": 0,
+            "retransmitted": stats.retransmitted,
+            "nacks": stats.nacks,
+            "polls": stats.polls,
+            "rate_bps": BitRate::of(stats.sent_wire, took).0,
+            "rtt_ms": stats.rtt.map_or(0.0, |rtt| seconds(rtt) * 1000.0),
+            "lost": summary.lost,
+            "receivers": summary.receivers,
+        });
+        let human =
+            format!("sent {} bytes in {:.3} s{}", stats.acked_bytes, seconds(took), lost_text(&summary.lost));
+        reporter.event("complete", Weight::Lasting, fields, Some(human));
+    }
+}
+
+fn lost_text(lost: &[String]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!("; lost on the way: {}", lost.join(", ")),
+    }
+}

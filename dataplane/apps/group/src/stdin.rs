@@ -1,0 +1,108 @@
+//! Stdin on its way into a session.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use groupflow_host::error::AgentError;
+use groupflow_session::assembly::{datagram_length, DATAGRAM_PREFIX, MAX_DATAGRAM};
+use groupflow_session::source::WrittenSource;
+
+const CHUNK: usize = 64 << 10;
+
+/// Stdin on its way into a stream or into datagrams.
+#[derive(Debug)]
+pub struct Stdin {
+    stdin: io::Stdin,
+    datagrams: bool,
+    pending: Vec<u8>,
+    ended: bool,
+}
+
+impl Stdin {
+    /// Stdin as a byte stream, or as frames.
+    pub fn new(datagrams: bool) -> Stdin {
+        Stdin { stdin: io::stdin(), datagrams, pending: Vec::new(), ended: false }
+    }
+
+    /// Whether reading makes sense now: there is room for what would come.
+    pub fn wants(&self, sink: &WrittenSource) -> bool {
+        if self.ended {
+            return false;
+        }
+        if self.datagrams {
+            self.pending.len() < CHUNK || self.frame().is_none()
+        } else {
+            sink.room() >= CHUNK
+        }
+    }
+
+    /// Reads once, which does not wait as stdin is ready, and passes on what has come.
+    pub fn read(&mut self, sink: &mut WrittenSource) -> Result<(), AgentError> {
+        let start = self.pending.len();
+        self.pending.resize(start + CHUNK, 0);
+        let result = nix::unistd::read(self.stdin.as_raw_fd(), &mut self.pending[start..]);
+        let count = match result {
+            Ok(count) => count,
+            Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {
+                self.pending.truncate(start);
+                return Ok(());
+            }
+            Err(e) => {
+                let cause = format!("cannot read stdin: {}", e.desc().to_lowercase());
+                return Err(AgentError::new("input", cause, "check what is piped in"));
+            }
+        };
+        self.pending.truncate(start + count);
+        self.ended = count == 0;
+        self.pass(sink)
+    }
+
+    /// Passes on what there is room for.
+    pub fn pass(&mut self, sink: &mut WrittenSource) -> Result<(), AgentError> {
+        if self.datagrams {
+            let mut used = 0;
+            while let Some(length) = datagram_length(&self.pending[used..]) {
+                let length = length as usize;
+                if length > MAX_DATAGRAM {
+                    let cause =
+                        format!("a datagram of {length} bytes on stdin is longer than {MAX_DATAGRAM}");
+                    return Err(AgentError::new(
+                        "input",
+                        cause,
+                        "check the frames: u32 length, then the bytes",
+                    ));
+                }
+                let start = used + DATAGRAM_PREFIX;
+                let Some(datagram) = self.pending.get(start..start + length) else { break };
+                if !sink.write_datagram(datagram) {
+                    break;
+                }
+                used = start + length;
+            }
+            self.pending.drain(..used);
+        } else {
+            let accepted = sink.write(&self.pending);
+            self.pending.drain(..accepted);
+        }
+        if self.ended && self.datagrams && !self.pending.is_empty() && self.frame().is_none() {
+            let cause = "stdin ended within a datagram";
+            return Err(AgentError::new("input", cause, "check the frames: u32 length, then the bytes"));
+        }
+        if self.ended && self.pending.is_empty() {
+            sink.finish();
+        }
+        Ok(())
+    }
+
+    /// The length of the whole datagram at the front, if it is all here.
+    fn frame(&self) -> Option<usize> {
+        let length = datagram_length(&self.pending)? as usize;
+        (self.pending.len() >= DATAGRAM_PREFIX + length).then_some(length)
+    }
+}
+
+impl AsFd for Stdin {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stdin.as_fd()
+    }
+}

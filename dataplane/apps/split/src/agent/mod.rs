@@ -1,0 +1,250 @@
+//! The agent: sessions, their streams, and one loop around all descriptors.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use groupflow_host::outbox::Outbox;
+use groupflow_host::poller::Ready;
+use groupflow_host::tcp;
+use nix::sys::signalfd::SignalFd;
+use serde_json::Value;
+
+use super::control::{Client, Listener};
+use super::farewell::Farewells;
+use super::frame::{Fault, Frame};
+use super::live::{Abort, Live, Turn};
+use super::peers::{Drain, Greeting};
+use super::preamble::StreamId;
+use super::session::Session;
+use super::summary;
+use super::world::{Orphan, Target, World};
+
+mod neighbours;
+mod requests;
+mod senders;
+
+use neighbours::drain;
+
+/// A peer says who it is, and takes last words, within so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The agent.
+pub struct Agent {
+    pub(super) world: World,
+    pub(super) sessions: BTreeMap<u32, Session>,
+    streams: HashMap<StreamId, Live>,
+    /// Streams that are to have a turn.
+    ready: HashSet<StreamId>,
+    peers: Rc<TcpListener>,
+    signals: SignalFd,
+    control: Listener,
+    clients: HashMap<u64, Client>,
+    greetings: HashMap<u64, Greeting>,
+    drains: HashMap<u64, Drain>,
+    orphans: Vec<Orphan>,
+    orphans_until: Instant,
+    farewells: Farewells,
+    next: u64,
+    max_streams: usize,
+    /// Given up to accept, and so refuse, when descriptors run out.
+    spare: Option<File>,
+    over: bool,
+}
+
+impl Agent {
+    /// With its sockets, which are registered here.
+    pub fn new(
+        mut world: World,
+        peers: TcpListener,
+        control: Listener,
+        signals: SignalFd,
+        max_streams: usize,
+        orphans: Vec<Orphan>,
+    ) -> io::Result<Agent> {
+        world.poller.add(&peers, Target::Peers)?;
+        world.poller.add(&control, Target::Control)?;
+        world.poller.add(&signals, Target::Signals)?;
+        Ok(Agent {
+            orphans,
+            orphans_until: world.now + world.limits.resume,
+            world,
+            sessions: BTreeMap::new(),
+            streams: HashMap::new(),
+            ready: HashSet::new(),
+            peers: Rc::new(peers),
+            signals,
+            control,
+            clients: HashMap::new(),
+            greetings: HashMap::new(),
+            drains: HashMap::new(),
+            farewells: Farewells::default(),
+            next: 0,
+            max_streams,
+            spare: File::open("/dev/null").ok(),
+            over: false,
+        })
+    }
+
+    /// Runs until a signal ends it; `tell` gets each event.
+    pub fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
+        let mut events = Vec::new();
+        while !self.over {
+            self.world.poller.wait(self.timeout(), &mut events)?;
+            self.world.now = Instant::now();
+            for (target, ready) in events.drain(..) {
+                self.dispatch(target, ready);
+            }
+            self.expire();
+            self.take_turns();
+            self.publish(&mut tell);
+        }
+        let all: Vec<StreamId> = self.streams.keys().copied().collect();
+        for id in all {
+            // What is kept goes on with the agent that is started next.
+            if self.world.keeper.is_some() && self.streams.get(&id).is_some_and(Live::can_resume) {
+                continue;
+            }
+            self.end(id, Turn::Aborted(Abort::new(Fault::Reset, "the agent was stopped")));
+        }
+        self.publish(&mut tell);
+        Ok(())
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if !self.ready.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let streams = self.streams.values().filter_map(|live| live.due);
+        let greetings = self.greetings.values().map(|greeting| greeting.until);
+        let drains = self.drains.values().map(|drain| drain.until);
+        let orphans = (!self.orphans.is_empty()).then_some(self.orphans_until);
+        let next = streams.chain(greetings).chain(drains).chain(orphans).min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    fn dispatch(&mut self, target: Target, ready: Ready) {
+        match target {
+            Target::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
+            Target::Control => self.accept_clients(),
+            Target::Client(number) => self.serve(number),
+            Target::Peers => self.accept_peers(),
+            Target::Greeting(number) => self.greet(number),
+            Target::Listener(session, port) => self.accept_senders(session, port),
+            Target::Upstream(id) => {
+                if let Some(live) = self.streams.get_mut(&id) {
+                    live.upstream.note(ready);
+                    self.ready.insert(id);
+                }
+            }
+            Target::Branch(id, key) => {
+                let link = self.streams.get_mut(&id).and_then(|l| l.links.iter_mut().find(|l| l.key == key));
+                if let Some(link) = link {
+                    link.note(ready);
+                    self.ready.insert(id);
+                }
+            }
+            Target::Drain(number) => self.drain(number),
+        }
+    }
+
+    /// What is due by the clock.
+    fn expire(&mut self) {
+        let now = self.world.now;
+        let due = self.streams.iter().filter(|(_, live)| live.due.is_some_and(|at| at <= now));
+        self.ready.extend(due.map(|(&id, _)| id));
+        let late: Vec<u64> = self.greetings.iter().filter(|(_, g)| g.until <= now).map(|(&n, _)| n).collect();
+        for number in late {
+            if let Some(greeting) = self.greetings.remove(&number) {
+                self.refuse_peer(greeting, 0, "no preamble came in time");
+            }
+        }
+        if self.orphans_until <= now {
+            for orphan in std::mem::take(&mut self.orphans) {
+                self.world.drop_kept(orphan.key);
+            }
+        }
+        let late: Vec<u64> = self.drains.iter().filter(|(_, d)| d.until <= now).map(|(&n, _)| n).collect();
+        for number in late {
+            self.close_drain(number);
+        }
+    }
+
+    fn take_turns(&mut self) {
+        let ids: Vec<StreamId> = self.ready.drain().collect();
+        let mut starved = false;
+        for id in ids {
+            let Some(live) = self.streams.get_mut(&id) else {
+                continue;
+            };
+            live.due = None;
+            match live.turn(&mut self.world) {
+                Turn::Again => drop(self.ready.insert(id)),
+                Turn::Later(after) => live.due = after.map(|after| self.world.now + after),
+                over => {
+                    self.end(id, over);
+                    continue;
+                }
+            }
+            starved |= live.starved;
+        }
+        if starved {
+            // History of any stream gives way to what streams need now.
+            for live in self.streams.values_mut() {
+                live.core.forget_history();
+                live.cache.discard(&mut self.world.pool, live.core.base());
+            }
+        }
+    }
+
+    /// A stream is over: closes what it has, tells what became of it.
+    fn end(&mut self, id: StreamId, how: Turn) {
+        let Some(mut live) = self.streams.remove(&id) else {
+            return;
+        };
+        let mut fields = summary::stream(&live);
+        let world = &mut self.world;
+        let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
+        let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
+        if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {
+            self.farewells.remember(id, &live.farewell(abort));
+        }
+        match how {
+            Turn::Aborted(abort) => {
+                fields["outcome"] = "aborted".into();
+                fields["fault"] = abort.fault.word().into();
+                fields["text"] = abort.text.clone().into();
+                let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
+                live.upstream.say(&Frame::Failure { fault, member: 0, offset, text });
+                if !live.upstream.is_agent {
+                    // What members have said goes before the reset; a sender that does not take it now loses it.
+                    let _ = live.upstream.flush();
+                }
+                let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));
+                if live.upstream.is_agent && live.upstream.failure().is_none() {
+                    if let Some((socket, token)) = live.upstream.take() {
+                        tcp::set_graceful(&socket);
+                        drain(world, &mut self.drains, &mut self.next, (socket, token), out);
+                    }
+                }
+                live.close(world, false);
+            }
+            _ => {
+                fields["outcome"] = "complete".into();
+                live.close(world, true);
+            }
+        }
+        world.event("stream_closed", live.spec.id, Some(id), fields.clone());
+        if let Some(session) = self.sessions.get_mut(&live.spec.id) {
+            session.closed(&live, fields);
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}

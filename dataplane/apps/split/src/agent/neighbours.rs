@@ -1,0 +1,167 @@
+//! Other agents connect: their streams begin, or go on here; connections of streams that are over end.
+
+use std::collections::HashMap;
+use std::net::TcpStream;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use groupflow_host::outbox::Outbox;
+use groupflow_host::poller::Token;
+use groupflow_host::tcp;
+use serde_json::json;
+
+use super::{Agent, PATIENCE};
+use crate::frame::{Fault, Frame};
+use crate::peers::{Drain, Greeting};
+use crate::preamble::{Preamble, StreamId};
+use crate::upstream::Upstream;
+use crate::world::{Orphan, Target, World};
+
+/// Connections that have not said which stream they carry.
+const GREETINGS: usize = 1024;
+
+impl Agent {
+    pub(super) fn accept_peers(&mut self) {
+        let listener = Rc::clone(&self.peers);
+        while let Some((socket, peer)) = self.accept(&listener, 0) {
+            if self.greetings.len() >= GREETINGS {
+                self.refused(0, "greetings", "too many agents connect at once");
+                continue;
+            }
+            let number = self.number();
+            if let Ok(token) = self.world.poller.add(&socket, Target::Greeting(number)) {
+                let until = self.world.now + PATIENCE;
+                self.greetings.insert(number, Greeting::new(socket, token, peer, until));
+            }
+        }
+    }
+
+    /// An agent says which stream its connection carries.
+    pub(super) fn greet(&mut self, number: u64) {
+        let Some(greeting) = self.greetings.get_mut(&number) else {
+            return;
+        };
+        let read = greeting.read();
+        let Some(greeting) = (match read {
+            Ok(None) => return,
+            _ => self.greetings.remove(&number),
+        }) else {
+            return;
+        };
+        match read {
+            Ok(Some(Ok(preamble))) => match self.admit(&greeting, &preamble) {
+                Ok(()) => self.take_over(greeting, &preamble),
+                Err(text) => self.refuse_peer(greeting, preamble.session, &text),
+            },
+            Ok(Some(Err(error))) => self.refuse_peer(greeting, 0, &format!("wrong preamble: {error}")),
+            _ => self.world.poller.remove(&greeting.socket, greeting.token),
+        }
+    }
+
+    fn admit(&self, greeting: &Greeting, preamble: &Preamble) -> Result<(), String> {
+        let Some(session) = self.sessions.get(&preamble.session) else {
+            return Err(format!("session {} is unknown here", preamble.session));
+        };
+        if !session.spec.takes_from(*greeting.peer.ip()) {
+            return Err(format!("{} is no neighbour in session {}", greeting.peer.ip(), preamble.session));
+        }
+        if session.spec.mode != preamble.mode {
+            return Err(format!("session {} has another mode here", preamble.session));
+        }
+        match self.streams.get(&preamble.stream) {
+            Some(live) if live.spec.id != preamble.session => {
+                Err("the stream is another session's".to_owned())
+            }
+            Some(_) if !preamble.resume => Err(format!("stream {} is here already", preamble.stream)),
+            Some(_) => Ok(()),
+            None => self.room().map_err(|(_, text)| text.to_owned()),
+        }
+    }
+
+    fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
+        let Greeting { socket, token, peer, .. } = greeting;
+        let id = preamble.stream;
+        self.world.poller.rename(token, Target::Upstream(id));
+        let upstream = Upstream::new(socket, token, peer, true);
+        if let Some(live) = self.streams.get_mut(&id) {
+            // The connection before this one is lost, and the agent before noticed it first.
+            live.upstream.close(&mut self.world);
+            live.replace_upstream(upstream);
+            self.ready.insert(id);
+            return;
+        }
+        let Some(spec) = self.sessions.get(&preamble.session).map(|session| Arc::clone(&session.spec)) else {
+            return;
+        };
+        let (ours, others) = std::mem::take(&mut self.orphans).into_iter().partition(|o| o.stream == id);
+        let orphans: Vec<Orphan> = ours;
+        self.orphans = others;
+        if preamble.resume && orphans.is_empty() {
+            let mut upstream = upstream;
+            if let Some(connection) = upstream.take() {
+                self.part(connection, id);
+            }
+            return;
+        }
+        // The agent before may not have heard that the stream was taken by the one that was killed.
+        let resumed = (!orphans.is_empty()).then_some(orphans);
+        self.open(id, spec, upstream, preamble.offset, resumed);
+    }
+
+    pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
+        let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
+        self.world.event("refused", session, None, fields);
+        self.say_no((greeting.socket, greeting.token), Fault::Refused, text);
+    }
+
+    /// Tells another agent why its stream is not taken.
+    pub(super) fn say_no(&mut self, connection: (TcpStream, Token), fault: Fault, text: &str) {
+        let mut out = Outbox::new(0);
+        Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
+        tcp::set_graceful(&connection.0);
+        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+    }
+
+    /// Tells another agent what became of its stream, which is not here any more.
+    fn part(&mut self, connection: (TcpStream, Token), id: StreamId) {
+        let Some(words) = self.farewells.of(id) else {
+            let text = "the agent was started again and its members' connections were lost with it";
+            return self.say_no(connection, Fault::AgentLost, text);
+        };
+        let mut out = Outbox::new(0);
+        out.bytes().extend(words);
+        tcp::set_graceful(&connection.0);
+        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+    }
+
+    pub(super) fn drain(&mut self, number: u64) {
+        let scratch = &mut self.world.scratch;
+        if self.drains.get_mut(&number).is_some_and(|drain| drain.turn(scratch)) {
+            self.close_drain(number);
+        }
+    }
+
+    pub(super) fn close_drain(&mut self, number: u64) {
+        if let Some(drain) = self.drains.remove(&number) {
+            self.world.poller.remove(&drain.socket, drain.token);
+        }
+    }
+}
+
+/// Keeps a connection until its last words have arrived.
+pub(super) fn drain(
+    world: &mut World,
+    drains: &mut HashMap<u64, Drain>,
+    next: &mut u64,
+    (socket, token): (TcpStream, Token),
+    out: Outbox,
+) {
+    *next += 1;
+    world.poller.rename(token, Target::Drain(*next));
+    let mut drain = Drain::new(socket, token, out, world.now + PATIENCE);
+    if drain.turn(&mut world.scratch) {
+        world.poller.remove(&drain.socket, drain.token);
+    } else {
+        drains.insert(*next, drain);
+    }
+}

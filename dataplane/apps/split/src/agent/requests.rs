@@ -1,0 +1,155 @@
+//! The control socket: sessions are set and removed, and told of.
+
+use std::sync::Arc;
+
+use groupflow_host::error::plain;
+use groupflow_host::tcp;
+use serde_json::{json, Value};
+
+use super::Agent;
+use crate::config::SessionSpec;
+use crate::control::{self, Client, Op, Refused};
+use crate::frame::Fault;
+use crate::live::{Abort, Turn};
+use crate::preamble::StreamId;
+use crate::session::Session;
+use crate::world::Target;
+
+/// Clients of the control socket.
+const CLIENTS: usize = 64;
+/// Sessions of one agent.
+const SESSIONS: usize = 65_536;
+
+impl Agent {
+    pub(super) fn accept_clients(&mut self) {
+        while let Ok(connection) = self.control.accept() {
+            if self.clients.len() >= CLIENTS {
+                continue;
+            }
+            let number = self.number();
+            if let Ok(token) = self.world.poller.add(&connection, Target::Client(number)) {
+                self.clients.insert(number, Client::new(connection, token));
+            }
+        }
+    }
+
+    pub(super) fn serve(&mut self, number: u64) {
+        let Some(client) = self.clients.get_mut(&number) else {
+            return;
+        };
+        let lines = client.lines(&mut self.world.scratch);
+        for line in lines {
+            let (id, op) = control::parse(&line);
+            let watch = op == Ok(Op::Watch);
+            let result = op.and_then(|op| self.perform(op));
+            if let Some(client) = self.clients.get_mut(&number) {
+                client.watching |= watch;
+                client.tell(&control::answer(&id, result));
+            }
+        }
+    }
+
+    fn perform(&mut self, op: Op) -> Result<Value, Refused> {
+        match op {
+            Op::SetSession(value) => self.set_session(value),
+            Op::RemoveSession(id) => self.remove_session(id),
+            Op::List => Ok(json!({"sessions": self.sessions.values().map(|s| &s.value).collect::<Vec<_>>()})),
+            Op::Stats => Ok(self.stats()),
+            Op::Watch => Ok(json!({})),
+        }
+    }
+
+    fn set_session(&mut self, value: Value) -> Result<Value, Refused> {
+        let spec = SessionSpec::parse(&value)?;
+        let limit = self.world.pool.limit();
+        if spec.cache_bytes > limit {
+            let text = format!("must be at most {limit}, the agent's --max-cache");
+            return Err(Refused::field("too_much", "session.cache_bytes", text));
+        }
+        if !self.sessions.contains_key(&spec.id) && self.sessions.len() >= SESSIONS {
+            return Err(Refused::new("too_many", format!("an agent has at most {SESSIONS} sessions")));
+        }
+        let taken = |s: &&Session| {
+            s.spec.id != spec.id
+                && s.spec.address == spec.address
+                && s.spec.ports.iter().any(|p| spec.ports.contains(p))
+        };
+        if let Some(other) = self.sessions.values().find(taken) {
+            let text = format!("are those of session {}", other.spec.id);
+            return Err(Refused::field("in_use", "session.ports", text));
+        }
+        if let Err(error) = tcp::check_congestion(&spec.tcp()) {
+            let text = format!("cannot be used: {}", plain(&error));
+            return Err(Refused::field("unavailable", "session.congestion", text));
+        }
+        let (id, spec) = (spec.id, Arc::new(spec));
+        match self.sessions.get_mut(&id) {
+            Some(session) => session.update(&mut self.world, Arc::clone(&spec), value)?,
+            None => {
+                let session = Session::open(&mut self.world, Arc::clone(&spec), value)?;
+                self.sessions.insert(id, session);
+            }
+        }
+        let streams: Vec<StreamId> =
+            self.streams.iter().filter(|(_, live)| live.spec.id == id).map(|(&id, _)| id).collect();
+        for stream in &streams {
+            if let Some(live) = self.streams.get_mut(stream) {
+                match live.update(&mut self.world, Arc::clone(&spec)) {
+                    Ok(()) => drop(self.ready.insert(*stream)),
+                    Err(abort) => self.end(*stream, Turn::Aborted(abort)),
+                }
+            }
+        }
+        Ok(json!({"streams": streams.len()}))
+    }
+
+    fn remove_session(&mut self, id: u32) -> Result<Value, Refused> {
+        let Some(mut session) = self.sessions.remove(&id) else {
+            return Err(Refused::field("unknown", "request.session", format!("{id} is not here")));
+        };
+        session.close(&mut self.world);
+        let streams: Vec<StreamId> =
+            self.streams.iter().filter(|(_, live)| live.spec.id == id).map(|(&id, _)| id).collect();
+        for &stream in &streams {
+            self.end(stream, Turn::Aborted(Abort::new(Fault::Reset, "the session was removed")));
+        }
+        Ok(json!({"streams": streams.len()}))
+    }
+
+    fn stats(&self) -> Value {
+        let sessions: Vec<Value> = self
+            .sessions
+            .iter()
+            .map(|(&id, session)| session.stats(self.streams.values().filter(|live| live.spec.id == id)))
+            .collect();
+        json!({
+            "sessions": sessions,
+            "streams": self.streams.len(),
+            "max_streams": self.max_streams,
+            "cache_used": self.world.pool.used(),
+            "cache_limit": self.world.pool.limit(),
+        })
+    }
+
+    /// Gives out what happened, and what clients are to read.
+    pub(super) fn publish(&mut self, tell: &mut impl FnMut(&Value)) {
+        for event in std::mem::take(&mut self.world.events) {
+            tell(&event);
+            let line = format!("{event}\n");
+            self.clients.values_mut().filter(|client| client.watching).for_each(|c| c.event(&line));
+        }
+        let mut over = Vec::new();
+        for (&number, client) in &mut self.clients {
+            client.flush();
+            if client.over {
+                over.push(number);
+            }
+        }
+        for number in over {
+            if let Some(client) = self.clients.remove(&number) {
+                let (fd, token) = client.registration();
+                self.world.poller.remove(fd, token);
+            }
+        }
+    }
+}

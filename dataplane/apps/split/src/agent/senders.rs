@@ -1,0 +1,139 @@
+//! Senders connect: streams begin, or are refused.
+
+use std::fs::File;
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::sync::Arc;
+
+use groupflow_host::tcp;
+use serde_json::json;
+
+use super::Agent;
+use crate::config::SessionSpec;
+use crate::frame::{Fault, Frame};
+use crate::live::Live;
+use crate::preamble::StreamId;
+use crate::summary::Summary;
+use crate::upstream::Upstream;
+use crate::world::{Orphan, Target};
+
+impl Agent {
+    /// Accepts a connection; `None`: no more now. One for which there is no descriptor is refused.
+    pub(super) fn accept(
+        &mut self,
+        listener: &TcpListener,
+        session: u32,
+    ) -> Option<(TcpStream, SocketAddrV4)> {
+        loop {
+            match listener.accept() {
+                Ok((socket, SocketAddr::V4(peer))) => {
+                    match tcp::prepare_accepted(&socket, self.world.limits.silence) {
+                        Ok(()) => return Some((socket, peer)),
+                        Err(_) => continue,
+                    }
+                }
+                Ok(_) => continue,
+                Err(error) if tcp::is_exhausted(&error) => {
+                    // The spare descriptor takes the connection, to reset it.
+                    self.spare.take()?;
+                    let refused = listener.accept();
+                    if let Ok((socket, _)) = &refused {
+                        let _ = tcp::prepare_accepted(socket, self.world.limits.silence);
+                        self.refused(session, Fault::Refused.word(), tcp::EXHAUSTED);
+                    }
+                    let none = refused.is_err();
+                    drop(refused);
+                    self.spare = File::open("/dev/null").ok();
+                    if none {
+                        return None;
+                    }
+                }
+                // What the client gave up while it waited is not ours to report.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    pub(super) fn refused(&mut self, session: u32, code: &str, text: &str) {
+        self.world.event("refused", session, None, json!({"code": code, "text": text}));
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.refused += 1;
+        }
+    }
+
+    pub(super) fn accept_senders(&mut self, session: u32, port: u16) {
+        let Some(found) = self.sessions.get(&session) else {
+            return;
+        };
+        let Some(listener) = found.listener(port) else {
+            return;
+        };
+        let spec = Arc::clone(&found.spec);
+        while let Some((socket, peer)) = self.accept(&listener, session) {
+            if let Err((code, text)) = self.room() {
+                self.refused(session, code, text);
+                continue;
+            }
+            let id = StreamId(rand::random());
+            let Ok(token) = self.world.poller.add(&socket, Target::Upstream(id)) else {
+                self.refused(session, "descriptors", "the connection cannot be watched");
+                continue;
+            };
+            self.open(id, Arc::clone(&spec), Upstream::new(socket, token, peer, false), 0, None);
+        }
+    }
+
+    /// Whether another stream can be taken.
+    pub(super) fn room(&self) -> Result<(), (&'static str, &'static str)> {
+        if self.streams.len() >= self.max_streams {
+            Err(("streams", "the agent has as many streams as it may have (--max-streams)"))
+        } else if self.world.pool.is_exhausted() {
+            Err(("cache", "the agent has no cache memory left (--max-cache)"))
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn open(
+        &mut self,
+        id: StreamId,
+        spec: Arc<SessionSpec>,
+        upstream: Upstream,
+        offset: u64,
+        orphans: Option<Vec<Orphan>>,
+    ) {
+        let (session, peer, is_agent) = (spec.id, upstream.peer, upstream.is_agent);
+        let fields = json!({
+            "peer": peer.to_string(),
+            "from": if is_agent { "agent" } else { "sender" },
+            "offset": offset,
+            "resumed": orphans.is_some(),
+        });
+        // An agent before this one asks again when its session changes: there may be other members now.
+        let known = self.farewells.of(id).map(Summary::again).unwrap_or_default();
+        match Live::open(&mut self.world, id, spec, upstream, offset, orphans, known) {
+            Ok(mut live) => {
+                live.upstream.say(&Frame::Welcome { offset });
+                self.world.event("stream_opened", session, Some(id), fields);
+                self.streams.insert(id, live);
+                self.ready.insert(id);
+                if let Some(session) = self.sessions.get_mut(&session) {
+                    session.opened += 1;
+                }
+            }
+            Err((mut upstream, abort)) => {
+                self.refused(session, abort.fault.word(), &abort.text);
+                let Some((socket, token)) = upstream.take() else {
+                    return;
+                };
+                if !is_agent {
+                    self.world.poller.remove(&socket, token);
+                    return;
+                }
+                self.say_no((socket, token), abort.fault, &abort.text);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! A session at this agent, from the JSON of the control socket. What is wrong is named by its field.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::tcp::TcpOptions;
+use groupflow_session::control::Policy;
+use groupflow_session::fanout::Mode;
+use serde_json::Value;
+
+/// Ports of one session.
+const MAX_PORTS: usize = 16;
+/// Branches of one session at one agent.
+const MAX_BRANCHES: usize = 256;
+const MAX_NAME: usize = 64;
+/// Default bound of a stream's cache.
+const CACHE: u64 = 64 << 20;
+/// Default of what E2E takes beyond what every branch has acknowledged.
+const ALLOWANCE: u64 = 1 << 20;
+
+/// Where a branch that joins in the middle of a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// At the join point.
+    Now,
+    /// With what the cache still has, if that goes back to the stream's start.
+    Start,
+}
+
+/// What a branch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The next agent.
+    Agent,
+    /// A member's listener, with the member's number.
+    Member(u32),
+}
+
+/// A downstream neighbour in the session's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchSpec {
+    /// Agent or member.
+    pub kind: Kind,
+    /// For people.
+    pub name: String,
+    /// Where it listens.
+    pub address: SocketAddrV4,
+    /// Where it begins when it joins late.
+    pub join: Join,
+}
+
+/// What becomes of what members send back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replies {
+    /// This member's goes to the sender.
+    Leader(u32),
+    /// All members' go to the sender, as they come.
+    Merge,
+    /// Nothing does.
+    Drop,
+}
+
+/// The desired state of one session at this agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSpec {
+    /// The session.
+    pub id: u32,
+    /// The address its senders connect to.
+    pub address: Ipv4Addr,
+    /// The ports.
+    pub ports: Vec<u16>,
+    /// N2N or E2E.
+    pub mode: Mode,
+    /// Bound of each stream's cache, bytes.
+    pub cache_bytes: u64,
+    /// Acknowledged bytes that are kept for late members.
+    pub history_bytes: u64,
+    /// What E2E takes beyond what every branch has acknowledged, bytes.
+    pub allowance_bytes: u64,
+    /// The kernel's congestion control, e.g. cubic; `None`: its default.
+    pub congestion: Option<String>,
+    /// SO_SNDBUF of connections onward; `None`: the kernel adapts it.
+    pub send_buffer: Option<usize>,
+    /// SO_RCVBUF of connections from upstream; `None`: the kernel adapts it.
+    pub receive_buffer: Option<usize>,
+    /// Whether a slow branch is waited for.
+    pub policy: Policy,
+    /// What becomes of replies.
+    pub replies: Replies,
+    /// Whether streams survive the loss of an agent.
+    pub resume: bool,
+    /// Whether a member on the sender's own host gets the stream, too.
+    pub echo: bool,
+    /// The agent before this one, if only it may hand streams on.
+    pub upstream: Option<SocketAddrV4>,
+    /// Agents that may hand streams on to this one, besides those of `branches`.
+    pub neighbours: Vec<Ipv4Addr>,
+    /// Where streams go: the neighbours that have members behind them, and members.
+    pub branches: Vec<BranchSpec>,
+}
+
+impl SessionSpec {
+    /// What its sockets have set. A small allowance is worth nothing behind a large receive buffer.
+    pub fn tcp(&self) -> TcpOptions {
+        let small = (self.mode == Mode::EndToEnd).then_some(self.allowance_bytes.min(1 << 30) as usize);
+        TcpOptions {
+            send_buffer: self.send_buffer,
+            receive_buffer: self.receive_buffer.or(small),
+            congestion: self.congestion.clone(),
+        }
+    }
+
+    /// From JSON.
+    ///
+    /// # Errors
+    /// Names the first field that is missing, unknown or wrong.
+    pub fn parse(value: &Value) -> Result<SessionSpec, FieldError> {
+        let mut fields = Fields::new("session", value)?;
+        let id = fields.number("id", 1..=u64::from(u32::MAX), None)? as u32;
+        let address = fields.text("address", 64)?;
+        let address = address.parse().map_err(|_| fields.wrong("address", "an IPv4 address"))?;
+        let ports = ports(&mut fields)?;
+        let mode = match fields.word("mode", &["n2n", "e2e"], Some("n2n"))? {
+            "e2e" => Mode::EndToEnd,
+            _ => Mode::NodeToNode,
+        };
+        let cache_bytes = fields.number("cache_bytes", 1 << 16..=1 << 40, Some(CACHE))?;
+        let history_bytes = fields.number("history_bytes", 0..=cache_bytes, Some(0))?;
+        let allowance_bytes = fields.number("allowance_bytes", 1..=1 << 40, Some(ALLOWANCE))?;
+        let congestion = fields.optional_text("congestion", 15)?;
+        let send_buffer = fields.optional_number("send_buffer", 4096..=1 << 30)?;
+        let receive_buffer = fields.optional_number("receive_buffer", 4096..=1 << 30)?;
+        let policy = match fields.word("policy", &["strict", "isolate"], Some("strict"))? {
+            "isolate" => Policy::Isolate,
+            _ => Policy::Strict,
+        };
+        let leader = fields.optional_number("leader", 1..=u64::from(u32::MAX))?;
+        let replies = match (fields.word("replies", &["leader", "merge", "drop"], Some("drop"))?, leader) {
+            ("leader", Some(member)) => Replies::Leader(member as u32),
+            ("leader", None) => return Err(fields.wrong("leader", "a member's number with replies=leader")),
+            ("merge", _) => Replies::Merge,
+            _ => Replies::Drop,
+        };
+        let resume = fields.flag("resume", false)?;
+        let echo = fields.flag("echo", true)?;
+        let upstream = match fields.optional_text("upstream", 64)? {
+            Some(text) => Some(text.parse().map_err(|_| fields.wrong("upstream", "IP:PORT or null"))?),
+            None => None,
+        };
+        let neighbours = neighbours(&mut fields)?;
+        let branches = branches(&mut fields)?;
+        fields.finish()?;
+        Ok(SessionSpec {
+            id,
+            address,
+            ports,
+            mode,
+            cache_bytes,
+            history_bytes,
+            allowance_bytes,
+            congestion: congestion.map(str::to_owned),
+            // The kernel doubles what it is told, for its own overhead.
+            send_buffer: send_buffer.map(|n| n as usize),
+            receive_buffer: receive_buffer.map(|n| n as usize),
+            policy,
+            replies,
+            resume,
+            echo,
+            upstream,
+            neighbours,
+            branches,
+        })
+    }
+
+    /// Bytes that are cached for slow branches before policy `isolate` goes on without them. They are fed from what is left
+    /// of the cache; nothing is left for them in N2N where streams do not resume, and they are removed.
+    pub fn patience(&self) -> u64 {
+        match self.mode {
+            Mode::NodeToNode if !self.resume => self.cache_bytes,
+            Mode::NodeToNode => self.cache_bytes / 2,
+            Mode::EndToEnd => self.allowance_bytes.min(self.cache_bytes / 2),
+        }
+    }
+
+    /// Whether an agent at this address may hand streams on to this one.
+    pub fn takes_from(&self, agent: Ipv4Addr) -> bool {
+        let neighbour = |b: &BranchSpec| b.kind == Kind::Agent && *b.address.ip() == agent;
+        self.upstream.is_some_and(|u| *u.ip() == agent)
+            || self.neighbours.contains(&agent)
+            || self.branches.iter().any(neighbour)
+    }
+}
+
+fn ports(fields: &mut Fields<'_>) -> Result<Vec<u16>, FieldError> {
+    let wrong = || format!("1 to {MAX_PORTS} different port numbers");
+    let values = fields.list("ports", MAX_PORTS)?;
+    let mut ports = Vec::new();
+    for value in values {
+        match value.as_u64().and_then(|n| u16::try_from(n).ok()) {
+            Some(port) if port > 0 && !ports.contains(&port) => ports.push(port),
+            _ => return Err(fields.wrong("ports", &wrong())),
+        }
+    }
+    match ports.is_empty() {
+        true => Err(fields.wrong("ports", &wrong())),
+        false => Ok(ports),
+    }
+}
+
+fn neighbours(fields: &mut Fields<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
+    let values = fields.list("neighbours", MAX_BRANCHES)?;
+    let parsed: Option<Vec<Ipv4Addr>> =
+        values.iter().map(|v| v.as_str().and_then(|t| t.parse().ok())).collect();
+    parsed.ok_or_else(|| fields.wrong("neighbours", "a list of IPv4 addresses"))
+}
+
+fn branches(fields: &mut Fields<'_>) -> Result<Vec<BranchSpec>, FieldError> {
+    let mut branches: Vec<BranchSpec> = Vec::new();
+    for (index, value) in fields.list("branches", MAX_BRANCHES)?.iter().enumerate() {
+        let mut fields = Fields::new(format!("session.branches[{index}]"), value)?;
+        let kind = fields.word("kind", &["agent", "member"], None)?;
+        let name = fields.text("name", MAX_NAME)?.to_owned();
+        if name.chars().any(char::is_control) {
+            return Err(fields.wrong("name", "printable"));
+        }
+        let address = fields.text("address", 64)?;
+        let address: SocketAddrV4 = address.parse().map_err(|_| fields.wrong("address", "IP:PORT"))?;
+        if let Some(other) = branches.iter().find(|b| b.address == address) {
+            return Err(fields.wrong("address", &format!("another one than that of branch {}", other.name)));
+        }
+        let member = fields.optional_number("member", 1..=u64::from(u32::MAX))?.map(|n| n as u32);
+        let kind = match (kind, member) {
+            ("agent", None) => Kind::Agent,
+            ("agent", Some(_)) => return Err(fields.wrong("member", "absent for an agent")),
+            (_, Some(member)) => Kind::Member(member),
+            (_, None) => return Err(fields.wrong("member", "a member's number")),
+        };
+        if kind != Kind::Agent && branches.iter().any(|b| b.kind == kind) {
+            return Err(fields.wrong("member", "another one than that of another branch"));
+        }
+        let join = match fields.word("from", &["now", "start"], Some("now"))? {
+            "start" => Join::Start,
+            _ => Join::Now,
+        };
+        fields.finish()?;
+        branches.push(BranchSpec { kind, name, address, join });
+    }
+    Ok(branches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn session() -> Value {
+        json!({
+            "id": 7, "address": "10.200.0.7", "ports": [5000], "mode": "e2e", "replies": "leader", "leader": 2,
+            "branches": [
+                {"kind": "agent", "name": "sa2", "address": "10.0.0.2:26480"},
+                {"kind": "member", "name": "mb1", "address": "10.0.0.9:9000", "member": 2, "from": "start"},
+            ],
+        })
+    }
+
+    #[test]
+    fn a_session_with_defaults() {
+        let spec = SessionSpec::parse(&session()).expect("well formed");
+        assert_eq!((spec.mode, spec.cache_bytes, spec.policy), (Mode::EndToEnd, CACHE, Policy::Strict));
+        assert_eq!((spec.replies, spec.branches[1].join), (Replies::Leader(2), Join::Start));
+        assert!(spec.takes_from([10, 0, 0, 2].into()) && !spec.takes_from([10, 0, 0, 9].into()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let member = |n: u32, port: u16| {
+            let address = format!("10.0.0.9:{port}");
+            json!({"kind": "member", "name": "m", "address": address, "member": n})
+        };
+        let cases = [
+            ("id", Value::Null, "session.id must be a number from 1 to 4294967295"),
+            ("id", json!(0), "session.id must be a number from 1 to 4294967295"),
+            ("address", json!("x"), "session.address must be an IPv4 address"),
+            ("ports", json!([]), "session.ports must be 1 to 16 different port numbers"),
+            ("ports", json!([1, 1]), "session.ports must be 1 to 16 different port numbers"),
+            ("mode", json!("fast"), "session.mode must be n2n or e2e"),
+            ("cache_bytes", json!(-1), "session.cache_bytes must be a number from 65536 to 1099511627776"),
+            ("leader", Value::Null, "session.leader must be a member's number with replies=leader"),
+            ("resume", json!(1), "session.resume must be true or false"),
+            ("upstream", json!("10.0.0.1"), "session.upstream must be IP:PORT or null"),
+            ("colour", json!("red"), "session.colour is unknown"),
+            ("branches", json!([{"kind": "x"}]), "session.branches[0].kind must be agent or member"),
+            (
+                "branches",
+                json!([member(1, 9), member(2, 9)]),
+                "session.branches[1].address must be another one than that of branch m",
+            ),
+            (
+                "branches",
+                json!([member(1, 9), member(1, 10)]),
+                "session.branches[1].member must be another one than that of another branch",
+            ),
+        ];
+        for (field, value, text) in cases {
+            let mut session = session();
+            session[field] = value;
+            assert_eq!(SessionSpec::parse(&session).map_err(|e| e.to_string()), Err(text.to_owned()));
+        }
+        let text = SessionSpec::parse(&json!([])).map_err(|e| e.to_string());
+        assert_eq!(text, Err("session must be an object".to_owned()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_in_any_field_is_parsed_or_refused(
+            field in proptest::sample::select(vec![
+                "id", "address", "ports", "mode", "cache_bytes", "history_bytes", "allowance_bytes",
+                "congestion", "send_buffer", "receive_buffer", "policy", "replies", "leader", "resume",
+                "upstream", "branches", "echo",
+            ]),
+            value in value(),
+            text in ".{0,40}",
+        ) {
+            let mut session = session();
+            session[field] = value;
+            if let Err(error) = SessionSpec::parse(&session) {
+                prop_assert!(error.to_string().starts_with("session"));
+            }
+            if let Ok(value) = serde_json::from_str::<Value>(&text) {
+                prop_assert!(SessionSpec::parse(&value).is_err());
+            }
+        }
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,20}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 20, 5, |inner| {
+            let name = proptest::sample::select(vec!["kind", "name", "address", "member", "from", "x"]);
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::vec((name, inner), 0..6)
+                    .prop_map(|all| all.into_iter().map(|(k, v)| (k.to_owned(), v)).collect::<Value>()),
+            ]
+        })
+    }
+}

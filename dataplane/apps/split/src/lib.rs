@@ -1,0 +1,128 @@
+//! `gfagent split`: the session agent that splits TCP connections.
+//!
+//! One thread, one epoll. A sender's connection to a session's address becomes a stream; what comes is
+//! cached once and handed to every branch: the next agents, which are told in a [`preamble`] which stream
+//! it is and answer in [`frame`]s, and the members' ordinary TCP listeners.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`agent`] | sessions, streams and the loop |
+//! | [`session`], [`config`], [`fields`] | a session: its listeners; its settings from JSON |
+//! | [`live`], [`upstream`], [`link`] | a stream; where it comes from; where it goes |
+//! | [`cache`] | the bytes |
+//! | [`preamble`], [`frame`], [`peers`] | what agents say to each other |
+//! | [`farewell`] | what is remembered of streams that are over, for an agent that was started again |
+//! | [`control`] | the control socket |
+//! | [`keep`] | a process that holds connections while the agent is started again |
+//! | [`tcp`], [`poller`], [`outbox`] | sockets, epoll, bytes that wait for a socket |
+//! | [`summary`], [`world`] | statistics; what streams share |
+//!
+//! Which bytes may be taken, kept and discarded is decided in [`groupflow_session::fanout`].
+
+use std::net::SocketAddrV4;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use groupflow_host::error::plain;
+use groupflow_host::error::AgentError;
+use groupflow_host::poller::Poller;
+use groupflow_host::process::{raise_descriptors, signals, system};
+use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::tcp;
+use serde_json::{json, Value};
+
+use crate::args::{KeepArgs, SplitArgs};
+
+pub mod agent;
+pub mod args;
+pub mod cache;
+pub mod config;
+pub mod control;
+pub mod farewell;
+pub mod frame;
+pub mod keep;
+pub mod link;
+pub mod live;
+pub mod peers;
+pub mod preamble;
+pub mod session;
+pub mod summary;
+pub mod upstream;
+pub mod world;
+
+use agent::Agent;
+use cache::Pool;
+use control::Listener;
+use keep::Keeper;
+use world::{Limits, Orphan, World};
+
+/// Bytes read at once of what is not cached.
+const SCRATCH: usize = 64 << 10;
+
+/// Runs the agent until a signal ends it; the exit code.
+pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let signals = signals().map_err(|e| system(&e.into()))?;
+    let address = SocketAddrV4::new(args.addr, args.peer_port);
+    let peers = tcp::listen(address, None).map_err(|e| {
+        let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
+        AgentError::new("listen", cause, "choose another --addr or --peer-port")
+    })?;
+    let control = Listener::open(&args.control).map_err(|e| {
+        let cause = format!("cannot open the control socket: {}", plain(&e));
+        AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
+    })?;
+    let port = peers.local_addr().map_err(|e| system(&e))?.port();
+    let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name()});
+    let (keeper, kept) = match &args.keep {
+        None => (None, Vec::new()),
+        Some(path) => {
+            let patience = Duration::from_secs(args.resume_timeout);
+            let (keeper, kept) = Keeper::open(path, patience).map_err(|e| {
+                let cause = format!("cannot keep connections at {}: {}", path.display(), plain(&e));
+                AgentError::new("keep", cause, "choose another --keep")
+            })?;
+            (Some(keeper), kept)
+        }
+    };
+    let orphans: Vec<Orphan> = kept.into_iter().filter_map(Orphan::parse).collect();
+    let limits = Limits {
+        address: args.addr,
+        silence: Duration::from_secs(args.silence),
+        connect: Duration::from_secs(args.connect_timeout),
+        resume: Duration::from_secs(args.resume_timeout),
+    };
+    let world = World {
+        poller: Poller::new().map_err(|e| system(&e.into()))?,
+        pool: Pool::new(args.max_cache),
+        keeper,
+        limits,
+        scratch: vec![0; SCRATCH].into_boxed_slice(),
+        now: Instant::now(),
+        events: Vec::new(),
+    };
+    let mut agent =
+        Agent::new(world, peers, control, signals, args.max_streams, orphans).map_err(|e| system(&e))?;
+    reporter.event("ready", Weight::Lasting, ready, None);
+    agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
+    Ok(0)
+}
+
+/// Runs the keeper until no agent needs it; its standard input is the socket that listens for agents.
+pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let patience = Duration::from_secs(args.patience);
+    let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| system(&e))?;
+    keep::run(&listener, &args.path, patience).map(|()| 0).map_err(|e| system(&e))
+}
+
+/// Events are told as they are; nobody who does not read them stops the agent.
+fn tell(reporter: &mut Reporter, event: &Value) {
+    let name = event["event"].as_str().unwrap_or_default();
+    let human = ["name", "member", "peer", "outcome", "code", "text"]
+        .iter()
+        .filter_map(|&field| event.get(field).map(|value| format!(" {field}={value}")))
+        .collect::<String>();
+    let human = format!("session {}: {name}{human}", event["session"]);
+    reporter.event(name, Weight::Passing, event.clone(), Some(human));
+}

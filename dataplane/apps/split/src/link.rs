@@ -1,0 +1,466 @@
+//! A branch of a stream, on its connection.
+
+use std::io::{self, Read};
+use std::net::{Shutdown, TcpStream};
+use std::time::Instant;
+
+use groupflow_host::poller::{Ready, Token};
+use groupflow_host::tcp;
+use groupflow_session::fanout::{BranchId, Stream};
+use serde_json::json;
+
+use super::cache::Cache;
+use super::config::{BranchSpec, Kind, SessionSpec};
+use super::frame::{Decoder, MAX_REPLY};
+use super::preamble::{Preamble, StreamId};
+use super::world::{Orphan, Target, World};
+
+/// How far a branch's connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The connection is being made.
+    Connecting,
+    /// It was refused or lost, and is tried again then.
+    Waiting(Instant),
+    /// The next agent is to say where it wants to go on.
+    Resuming,
+    /// Bytes may go.
+    Open,
+}
+
+impl State {
+    /// The word in statistics.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Connecting => "connecting",
+            State::Waiting(_) => "waiting",
+            State::Resuming => "resuming",
+            State::Open => "open",
+        }
+    }
+}
+
+/// What a read from a branch gave.
+pub enum Heard {
+    /// Nothing now.
+    Nothing,
+    /// So many bytes, in the world's scratch buffer.
+    Bytes(usize),
+    /// The branch says no more.
+    End,
+}
+
+/// A branch on its connection.
+pub struct Link {
+    /// What it is.
+    pub spec: BranchSpec,
+    /// Its number among the stream's links, never used again.
+    pub key: u32,
+    /// Its number in the stream's core.
+    pub branch: BranchId,
+    /// How far the connection is.
+    pub state: State,
+    /// When trying ends.
+    pub until: Instant,
+    /// Whether the connection was ever made: a resumed stream is one that was there before.
+    pub established: bool,
+    /// Where the branch began.
+    pub start: u64,
+    /// Whether nothing more comes back from it.
+    pub replies_ended: bool,
+    /// Frames of the next agent.
+    pub decoder: Decoder,
+    /// Whether the next agent has said that its members have all.
+    pub is_complete: bool,
+    socket: Option<(TcpStream, Token)>,
+    readable: bool,
+    writable: bool,
+    /// What is left of the preamble.
+    greeting: Vec<u8>,
+    /// The stream's offset that the connection's first byte after the preamble has.
+    origin: u64,
+    preamble: u64,
+    /// Bytes written, with the preamble.
+    written: u64,
+    /// The connection has its FIN.
+    told_end: bool,
+    /// The core knows that the end was told.
+    ends: bool,
+    /// The branch has what is before from an earlier connection.
+    skip_to: u64,
+    /// The next agent has said that its members have acknowledged all before; it may be ahead of what an agent
+    /// that was started again has got by now.
+    reported: u64,
+    /// The connection's number at the keeper.
+    kept: Option<u64>,
+    /// Connections of earlier runs. The next agent is to see them end no earlier than it knows of this one.
+    old: Vec<Orphan>,
+}
+
+impl Link {
+    /// A branch from byte `start` on, without a connection.
+    pub fn new(spec: BranchSpec, key: u32, branch: BranchId, start: u64, until: Instant) -> Link {
+        Link {
+            spec,
+            key,
+            branch,
+            state: State::Connecting,
+            until,
+            established: false,
+            start,
+            replies_ended: false,
+            decoder: Decoder::default(),
+            is_complete: false,
+            socket: None,
+            readable: false,
+            writable: false,
+            greeting: Vec::new(),
+            origin: start,
+            preamble: 0,
+            written: 0,
+            told_end: false,
+            ends: false,
+            skip_to: 0,
+            reported: 0,
+            kept: None,
+            old: Vec::new(),
+        }
+    }
+
+    /// Whether it is the next agent.
+    pub fn is_agent(&self) -> bool {
+        self.spec.kind == Kind::Agent
+    }
+
+    /// The member's number, or 0.
+    pub fn member(&self) -> u32 {
+        match self.spec.kind {
+            Kind::Agent => 0,
+            Kind::Member(member) => member,
+        }
+    }
+
+    /// Begins to connect; bytes will go from `offset` on.
+    pub fn connect(
+        &mut self,
+        world: &mut World,
+        session: &SessionSpec,
+        stream: StreamId,
+        offset: u64,
+    ) -> io::Result<()> {
+        self.disconnect(world);
+        let socket =
+            tcp::connect(world.limits.address, self.spec.address, &session.tcp(), world.limits.silence)?;
+        let token = world.poller.add(&socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((socket, token));
+        self.state = State::Connecting;
+        self.decoder = Decoder::default();
+        self.greeting = match self.spec.kind {
+            Kind::Member(_) => Vec::new(),
+            Kind::Agent => {
+                let resume = self.established;
+                Preamble { session: session.id, stream, offset, mode: session.mode, resume }.encode().to_vec()
+            }
+        };
+        self.preamble = self.greeting.len() as u64;
+        (self.origin, self.written, self.told_end, self.ends) = (offset, 0, false, false);
+        (self.readable, self.writable, self.replies_ended) = (false, false, false);
+        // The next agent says anew what it has.
+        (self.skip_to, self.reported) = (0, 0);
+        Ok(())
+    }
+
+    /// Takes over a member's connection of an earlier run: what it was given then is not sent again. The keeper lets go of
+    /// one that cannot be taken over.
+    pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+        let key = orphan.key;
+        let adopted = self.try_adopt(world, stream, orphan);
+        if adopted.is_err() {
+            world.drop_kept(key);
+        }
+        adopted
+    }
+
+    fn try_adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+        let (bytes, told_end) = tcp::taken(&orphan.socket)?;
+        if orphan.start + bytes < self.origin {
+            // It was isolated: nobody before this agent has kept what it needs next.
+            let behind = self.origin - orphan.start - bytes;
+            return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
+        }
+        let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((orphan.socket, token));
+        (self.state, self.established, self.told_end) = (State::Open, true, told_end);
+        self.start = orphan.start;
+        self.origin = orphan.start + bytes;
+        (self.skip_to, self.kept) = (self.origin, Some(orphan.key));
+        Ok(())
+    }
+
+    /// Replaces earlier runs' connections to the next agent, which end when that has taken the new one.
+    pub fn replace(&mut self, old: Vec<Orphan>) {
+        (self.old, self.established) = (old, true);
+    }
+
+    /// Gives a copy of the connection to the keeper, once it is made.
+    pub fn keep(&mut self, world: &mut World, stream: StreamId) {
+        if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &world.keeper, self.kept) {
+            if self.state == State::Connecting {
+                return;
+            }
+            let key = rand::random();
+            let address = self.spec.address.to_string();
+            let note = json!({"stream": stream.to_string(), "address": address, "start": self.origin});
+            match keeper.keep(key, &note, socket) {
+                Ok(()) => self.kept = Some(key),
+                Err(_) => world.keeper = None,
+            }
+        }
+    }
+
+    /// Notes what epoll said.
+    pub fn note(&mut self, ready: Ready) {
+        self.readable |= ready.readable;
+        self.writable |= ready.writable;
+    }
+
+    /// Notes that the connection is made. An error: it is refused or lost.
+    pub fn establish(&mut self) -> io::Result<()> {
+        let Some((socket, _)) = &self.socket else {
+            return Ok(());
+        };
+        if self.readable || (self.state == State::Connecting && self.writable) {
+            if let Some(error) = tcp::failure(socket) {
+                return Err(error);
+            }
+        }
+        if self.state == State::Connecting && self.writable {
+            self.state = match self.is_agent() && self.established {
+                true => State::Resuming,
+                false => State::Open,
+            };
+        }
+        Ok(())
+    }
+
+    /// Says to the next agent which stream it is.
+    pub fn greet(&mut self) -> io::Result<()> {
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state != State::Connecting) else {
+            return Ok(());
+        };
+        while !self.greeting.is_empty() && self.writable {
+            match io::Write::write(&mut &*socket, &self.greeting) {
+                Ok(count) => {
+                    self.greeting.drain(..count);
+                    self.written += count as u64;
+                }
+                Err(error) if tcp::is_later(&error) => self.writable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next agent wants the stream from `offset` on: it has what is before.
+    pub fn go_on(&mut self, world: &mut World, offset: u64) {
+        (self.origin, self.skip_to) = (offset, offset);
+        self.state = State::Open;
+        self.drop_old(world);
+    }
+
+    fn drop_old(&mut self, world: &mut World) {
+        self.old.drain(..).for_each(|old| world.drop_kept(old.key));
+    }
+
+    /// The next agent says that its members have acknowledged all before `offset`, which it must have got.
+    pub fn on_progress(&mut self, core: &Stream, offset: u64, complete: bool) -> io::Result<()> {
+        if offset > self.skip_to.max(core.sent(self.branch).unwrap_or(0)) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        self.reported = self.reported.max(offset);
+        self.is_complete |= complete;
+        Ok(())
+    }
+
+    /// What the members behind the next agent are known to have, of what this agent has got.
+    pub fn reported(&self, core: &Stream) -> u64 {
+        self.reported.min(core.sent(self.branch).unwrap_or(0))
+    }
+
+    /// Whether it could take bytes.
+    pub fn is_writable(&self) -> bool {
+        self.state == State::Open && self.writable && self.greeting.is_empty()
+    }
+
+    /// Whether it has something to say.
+    pub fn is_readable(&self) -> bool {
+        self.readable && self.state != State::Connecting && !self.replies_ended
+    }
+
+    /// Hands out what is cached, once; returns the bytes.
+    pub fn hand_out(&mut self, core: &mut Stream, cache: &Cache) -> io::Result<usize> {
+        let range = core.sendable(self.branch);
+        let skipped = self.skip_to.min(range.end).saturating_sub(range.start);
+        core.on_sent(self.branch, skipped).map_err(io::Error::other)?;
+        let range = core.sendable(self.branch);
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.is_writable()) else {
+            return Ok(0);
+        };
+        if range.is_empty() {
+            return Ok(0);
+        }
+        match cache.drain(socket, &range) {
+            Ok(count) => {
+                self.written += count as u64;
+                core.on_sent(self.branch, count as u64).map_err(io::Error::other)?;
+                Ok(count)
+            }
+            Err(error) if tcp::is_later(&error) => {
+                self.writable = false;
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells the end, when it is due: half-close. Who has it from an earlier connection may have hung up.
+    pub fn tell_end(&mut self, core: &mut Stream) -> io::Result<()> {
+        let open = self.socket.is_some() && self.state == State::Open && self.greeting.is_empty();
+        if !core.end_due(self.branch) || !(open || self.is_complete) {
+            return Ok(());
+        }
+        if let Some((socket, _)) = self.socket.as_ref().filter(|_| !self.told_end) {
+            socket.shutdown(Shutdown::Write)?;
+            self.told_end = true;
+        }
+        self.ends = true;
+        core.on_end_sent(self.branch).map_err(io::Error::other)
+    }
+
+    /// What the branch's TCP has acknowledged: an offset, and whether the end, too.
+    pub fn acknowledged(&self) -> io::Result<Option<(u64, bool)>> {
+        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state == State::Open) else {
+            return Ok(None);
+        };
+        // The FIN counts as a byte.
+        let bytes = self.origin + self.written.saturating_sub(self.preamble);
+        let waiting = tcp::unacknowledged(socket)?;
+        let done = (bytes + u64::from(self.told_end)).saturating_sub(waiting);
+        let end = self.ends && waiting == 0;
+        if end {
+            if let Some(error) = tcp::failure(socket) {
+                return Err(error);
+            }
+        }
+        Ok(Some((done.min(bytes), end)))
+    }
+
+    /// Whether the branch's TCP has something to acknowledge yet.
+    pub fn is_telling_end(&self) -> bool {
+        self.ends
+    }
+
+    /// Reads once.
+    pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<Heard> {
+        let Some((socket, _)) = &self.socket else {
+            return Ok(Heard::Nothing);
+        };
+        match (&mut &*socket).read(&mut scratch[..MAX_REPLY]) {
+            Ok(0) => {
+                self.replies_ended = true;
+                Ok(Heard::End)
+            }
+            Ok(count) => Ok(Heard::Bytes(count)),
+            Err(error) if tcp::is_later(&error) => {
+                self.readable = false;
+                Ok(Heard::Nothing)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The branch has all: closing is no reset.
+    pub fn set_graceful(&self) {
+        if let Some((socket, _)) = &self.socket {
+            tcp::set_graceful(socket);
+        }
+    }
+
+    /// Closes all connections: a reset, unless they were made graceful.
+    pub fn close(&mut self, world: &mut World) {
+        self.disconnect(world);
+        self.drop_old(world);
+    }
+
+    /// Closes the present connection, and the keeper's copy.
+    pub fn disconnect(&mut self, world: &mut World) {
+        self.hang_up(world);
+        if let Some(key) = self.kept.take() {
+            world.drop_kept(key);
+        }
+    }
+
+    /// The branch has all and its connection is over; the keeper's copy tells the agent that is started next.
+    pub fn hang_up(&mut self, world: &mut World) {
+        if let Some((socket, token)) = self.socket.take() {
+            world.poller.remove(&socket, token);
+        }
+        (self.readable, self.writable) = (false, false);
+    }
+
+    /// Whether an agent that is started next can go on with the branch: the keeper has a copy of the connection,
+    /// or there is none and the next agent is called anew.
+    pub fn can_resume(&self) -> bool {
+        self.kept.is_some()
+            || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Pool;
+    use crate::config::Join;
+    use crate::keep::Keeper;
+    use crate::world::Limits;
+    use groupflow_host::poller::Poller;
+    use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
+    use std::fs::File;
+    use std::net::{Ipv4Addr, SocketAddrV4};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    fn world(keeper: Keeper) -> World {
+        let second = Duration::from_secs(1);
+        World {
+            poller: Poller::new().expect("an epoll"),
+            pool: Pool::new(0),
+            limits: Limits { address: Ipv4Addr::LOCALHOST, silence: second, connect: second, resume: second },
+            keeper: Some(keeper),
+            scratch: Box::default(),
+            now: Instant::now(),
+            events: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
+        let (ours, theirs) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
+        let mut world = world(Keeper::at(ours));
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
+        let (kind, join) = (Kind::Member(1), Join::Now);
+        let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
+        let mut link = Link::new(spec, 0, BranchId(0), 0, world.now);
+        // A socket that TCP_INFO is not known to.
+        let (socket, _peer) = UnixStream::pair().expect("a pair");
+        let socket = TcpStream::from(OwnedFd::from(socket));
+        let orphan = Orphan { key: 77, stream: StreamId(1), address, start: 0, socket };
+        assert!(link.adopt(&mut world, StreamId(1), orphan).is_err());
+        drop(world);
+        let mut told = [0; 64];
+        let count = File::from(theirs).read(&mut told).expect("the keeper is told");
+        assert_eq!(&told[..count], br#"{"key":77}"#);
+    }
+}

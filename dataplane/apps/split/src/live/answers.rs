@@ -1,0 +1,149 @@
+//! What branches say back: members reply, agents send frames.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use serde_json::json;
+
+use super::{Abort, Live};
+use crate::config::Replies;
+use crate::frame::{Fault, Frame, MAX_BODY};
+use crate::link::{Heard, State};
+use crate::world::World;
+
+impl Live {
+    /// What branches say: members reply, agents send frames.
+    pub(super) fn listen(&mut self, world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
+        while self.links[index].is_readable() && self.upstream.out.room() > MAX_BODY {
+            let link = &mut self.links[index];
+            match link.hear(&mut world.scratch)? {
+                Heard::Nothing => break,
+                Heard::End if link.is_agent() => {
+                    if !link.is_complete {
+                        return Err(io::ErrorKind::ConnectionReset.into());
+                    }
+                }
+                Heard::End => {
+                    let member = link.member();
+                    self.reply_ended(member);
+                }
+                Heard::Bytes(count) if link.is_agent() => {
+                    link.decoder.push(&world.scratch[..count]);
+                    let key = link.key;
+                    while let Some(at) = self.links.iter().position(|l| l.key == key) {
+                        match self.links[at].decoder.next_frame().map_err(io::Error::other)? {
+                            None => break,
+                            Some(frame) => {
+                                if let ControlFlow::Break(abort) = self.on_frame(world, at, frame)? {
+                                    return Ok(ControlFlow::Break(abort));
+                                }
+                            }
+                        }
+                    }
+                    if !self.links.get(index).is_some_and(|l| l.key == key) {
+                        break;
+                    }
+                }
+                Heard::Bytes(count) => {
+                    let member = link.member();
+                    if self.wants_reply(member) {
+                        self.upstream.reply(member, &world.scratch[..count]);
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// What a member had said before its connection was reset: a server may answer and hang up on the rest.
+    pub(super) fn take_last_words(&mut self, world: &mut World, index: usize) {
+        let member = self.links[index].member();
+        while self.upstream.out.room() > MAX_BODY {
+            match self.links[index].hear(&mut world.scratch) {
+                Ok(Heard::Bytes(count)) if self.wants_reply(member) => {
+                    self.upstream.reply(member, &world.scratch[..count]);
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn on_frame(&mut self, world: &mut World, index: usize, frame: Frame) -> io::Result<ControlFlow<Abort>> {
+        let link = &mut self.links[index];
+        match frame {
+            Frame::Welcome { offset } => {
+                let first = !std::mem::replace(&mut link.established, true);
+                if link.state == State::Resuming {
+                    let acked = self.core.acked(link.branch).unwrap_or(0);
+                    if offset < acked {
+                        return Err(io::ErrorKind::InvalidData.into());
+                    }
+                    // What it has beyond what it had acknowledged is not sent again.
+                    link.go_on(world, offset);
+                    let fields = json!({"name": link.spec.name, "offset": offset});
+                    world.event("branch_resumed", self.spec.id, Some(self.id), fields);
+                } else if !first {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+            }
+            Frame::Progress { offset, complete } => link.on_progress(&self.core, offset, complete)?,
+            Frame::Receipt { member, bytes } => self.receipt(world, member, bytes),
+            Frame::Reply { member, bytes } if self.wants_reply(member) => self.upstream.reply(member, &bytes),
+            Frame::Reply { .. } => {}
+            Frame::ReplyEnd { member } => self.reply_ended(member),
+            Frame::Failure { fault, member, offset, text } => {
+                return self.on_failure(world, index, fault, member, offset, text);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn on_failure(
+        &mut self,
+        world: &mut World,
+        index: usize,
+        fault: Fault,
+        member: u32,
+        offset: u64,
+        text: String,
+    ) -> io::Result<ControlFlow<Abort>> {
+        match fault {
+            Fault::MemberFailed | Fault::MemberReset => {
+                if !self.summary.failed(fault, member, "", offset, &text) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                let fields = json!({"member": member, "acked": offset, "text": text});
+                world.event(fault.word(), self.spec.id, Some(self.id), fields);
+                self.upstream.say(&Frame::Failure { fault, member, offset, text });
+                self.reply_ended(member);
+                Ok(ControlFlow::Continue(()))
+            }
+            Fault::NoMembers => match self.drop_link(world, index, fault, &text) {
+                Ok(()) => Ok(ControlFlow::Continue(())),
+                Err(abort) => Ok(ControlFlow::Break(abort)),
+            },
+            // It may not know the session yet, when it was only just started.
+            Fault::Refused if !self.links[index].established || self.spec.resume => {
+                Err(io::Error::other(text))
+            }
+            Fault::Refused | Fault::AgentLost | Fault::Reset => {
+                Ok(ControlFlow::Break(Abort::new(fault, format!("{}: {text}", self.links[index].spec.name))))
+            }
+        }
+    }
+
+    fn wants_reply(&self, member: u32) -> bool {
+        match self.spec.replies {
+            Replies::Leader(leader) => member == leader,
+            Replies::Merge => true,
+            Replies::Drop => false,
+        }
+    }
+
+    pub(super) fn reply_ended(&mut self, member: u32) {
+        if self.wants_reply(member) {
+            self.upstream.say(&Frame::ReplyEnd { member });
+            self.reply_over |= matches!(self.spec.replies, Replies::Leader(_));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! One stream: its connections around its core. Here is its turn; what it does in it is in
+//! `branches` (who it goes to), `relay` (bytes and acknowledgements), `answers` (what branches say back) and
+//! `report` (what upstream is told).
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use groupflow_session::fanout::{From as Begin, Stream};
+
+use super::cache::Cache;
+use super::config::{Kind, Replies, SessionSpec};
+use super::frame::{Fault, MAX_BODY};
+use super::link::{Link, State};
+use super::preamble::StreamId;
+use super::summary::Summary;
+use super::upstream::Upstream;
+use super::world::{Orphan, World};
+
+mod answers;
+mod branches;
+mod relay;
+mod report;
+
+/// Bytes moved before other streams have their turn.
+const BUDGET: u64 = 1 << 20;
+/// The kernel does not tell when bytes are acknowledged: so often it is asked while a stream waits for it,
+const TICK_BLOCKED: Duration = Duration::from_millis(1);
+/// and so often while only memory waits.
+const TICK: Duration = Duration::from_millis(20);
+/// Members whose replies nobody wants may take so long to end them.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why a stream ends early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abort {
+    /// For programs.
+    pub fault: Fault,
+    /// For people.
+    pub text: String,
+}
+
+impl Abort {
+    /// For a reason.
+    pub fn new(fault: Fault, text: impl Into<String>) -> Abort {
+        Abort { fault, text: text.into() }
+    }
+}
+
+/// What a stream wants after its turn.
+#[derive(Debug)]
+pub enum Turn {
+    /// Another turn at once.
+    Again,
+    /// A turn when something happens, or after this time.
+    Later(Option<Duration>),
+    /// It is complete.
+    Finished,
+    /// It is over.
+    Aborted(Abort),
+}
+
+/// One stream.
+pub struct Live {
+    /// Its number.
+    pub id: StreamId,
+    /// Its session, as it is wanted now.
+    pub spec: Arc<SessionSpec>,
+    /// Its offsets.
+    pub core: Stream,
+    /// Where it comes from.
+    pub upstream: Upstream,
+    /// Where it goes.
+    pub links: Vec<Link>,
+    /// What is told of it.
+    pub summary: Summary,
+    /// When it wants a turn in any case.
+    pub due: Option<Instant>,
+    pub(super) cache: Cache,
+    pub(super) starved: bool,
+    next_key: u32,
+    reply_over: bool,
+    finished_at: Option<Instant>,
+    /// What upstream was told last of the floor and of being complete.
+    progress: Option<(u64, bool)>,
+}
+
+impl Live {
+    /// A stream that begins (or goes on) at `offset`, with connections to all branches but the one it came
+    /// from. With `orphans` it goes on after the agent was started again. `summary`: what is known of it already.
+    pub fn open(
+        world: &mut World,
+        id: StreamId,
+        spec: Arc<SessionSpec>,
+        upstream: Upstream,
+        offset: u64,
+        mut orphans: Option<Vec<Orphan>>,
+        summary: Summary,
+    ) -> Result<Live, (Upstream, Abort)> {
+        let core = Stream::resumed(spec.mode, spec.cache_bytes, offset)
+            .with_allowance(spec.allowance_bytes)
+            .with_history(spec.history_bytes)
+            .with_patience(spec.patience());
+        let mut live = Live {
+            id,
+            core,
+            upstream,
+            links: Vec::new(),
+            summary,
+            due: None,
+            cache: Cache::new(offset),
+            starved: false,
+            next_key: 0,
+            reply_over: false,
+            finished_at: None,
+            progress: Some((offset, false)),
+            spec: Arc::clone(&spec),
+        };
+        let mut made = Ok(());
+        for branch in &spec.branches {
+            // One that is lost at once may have others after it.
+            if made.as_ref().is_err_and(|abort: &Abort| abort.fault != Fault::NoMembers) {
+                break;
+            }
+            if !live.is_wanted(branch) {
+                continue;
+            }
+            made = match &mut orphans {
+                None => live.join(world, branch, Begin::Offset(offset)),
+                Some(orphans) => {
+                    let ours = |orphan: &Orphan| orphan.address == branch.address;
+                    let (ours, others) = std::mem::take(orphans).into_iter().partition(ours);
+                    *orphans = others;
+                    live.rejoin(world, branch, ours)
+                }
+            };
+        }
+        for orphan in orphans.into_iter().flatten() {
+            world.drop_kept(orphan.key);
+        }
+        let nobody = || Abort::new(Fault::NoMembers, "the session has no members behind this agent");
+        match made {
+            Err(abort) if abort.fault != Fault::NoMembers => {
+                live.links.iter_mut().for_each(|link| link.close(world));
+                Err((live.upstream, abort))
+            }
+            made if live.links.is_empty() => Err((live.upstream, made.err().unwrap_or_else(nobody))),
+            _ => Ok(live),
+        }
+    }
+
+    /// Moves what can be moved.
+    pub fn turn(&mut self, world: &mut World) -> Turn {
+        match self.work(world) {
+            Err(abort) => Turn::Aborted(abort),
+            Ok(true) => Turn::Again,
+            Ok(false) if self.is_over(world) => Turn::Finished,
+            Ok(false) => Turn::Later(self.patience()),
+        }
+    }
+
+    fn work(&mut self, world: &mut World) -> Result<bool, Abort> {
+        self.each_link(world, Live::carry_on)?;
+        self.each_link(world, Live::listen)?;
+        let mut left = BUDGET;
+        loop {
+            self.each_link(world, Live::take_acknowledgement)?;
+            self.cache.discard(&mut world.pool, self.core.base());
+            self.isolate(world)?;
+            let taken = self.take(world)?;
+            let before = self.summary.bytes_out;
+            self.each_link(world, Live::hand_out)?;
+            let moved = taken + (self.summary.bytes_out - before);
+            left = left.saturating_sub(moved);
+            if moved == 0 || left == 0 {
+                break;
+            }
+        }
+        self.report();
+        Ok(self.has_work())
+    }
+
+    /// Whether another turn would move something: epoll does not repeat what it has said.
+    fn has_work(&self) -> bool {
+        let takes = self.upstream.readable && self.core.intake() > 0 && !self.starved;
+        let hands_out = |link: &Link| link.is_writable() && !self.core.sendable(link.branch).is_empty();
+        let hears = |link: &Link| link.is_readable() && self.upstream.out.room() > MAX_BODY;
+        takes || self.links.iter().any(|link| hands_out(link) || hears(link))
+    }
+
+    /// Does something with each link; one that fails is dropped on the way.
+    fn each_link(
+        &mut self,
+        world: &mut World,
+        act: fn(&mut Live, &mut World, usize) -> io::Result<ControlFlow<Abort>>,
+    ) -> Result<(), Abort> {
+        let mut index = 0;
+        while index < self.links.len() {
+            let key = self.links[index].key;
+            match act(self, world, index) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(abort)) => return Err(abort),
+                Err(error) => self.lost(world, index, &error)?,
+            }
+            // A link that was dropped makes room for the next one.
+            if self.links.get(index).is_some_and(|link| link.key == key) {
+                index += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&mut self, world: &World) -> bool {
+        if !self.core.finished() {
+            return false;
+        }
+        let since = *self.finished_at.get_or_insert(world.now);
+        let patient = world.now < since + GRACE;
+        let replies = self.spec.replies;
+        let done = |link: &Link| {
+            let wanted = match (replies, link.spec.kind) {
+                (Replies::Drop, _) => false,
+                (Replies::Leader(leader), Kind::Member(member)) => member == leader,
+                _ => true,
+            };
+            link.replies_ended || !wanted && !patient
+        };
+        self.links.iter().all(done) && self.upstream.out.is_empty()
+    }
+
+    /// When to look again without being called.
+    fn patience(&self) -> Option<Duration> {
+        let waiting = |link: &Link| link.state != State::Open;
+        let blocked = !self.core.ended() && self.core.intake() == 0;
+        let asked = self.core.cached() > 0 && (blocked || self.waits_for_progress());
+        let ending = |link: &Link| link.is_telling_end() && !self.core.complete(link.branch);
+        if asked || self.starved {
+            Some(TICK_BLOCKED)
+        } else if self.core.cached() > 0 || self.links.iter().any(|link| waiting(link) || ending(link)) {
+            Some(TICK)
+        } else if self.core.finished() {
+            Some(GRACE / 10)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the agent that is started next can go on with the stream.
+    pub fn can_resume(&self) -> bool {
+        let resumes = self.spec.resume && self.upstream.is_agent;
+        resumes && !self.links.is_empty() && self.links.iter().all(Link::can_resume)
+    }
+
+    /// Closes all connections: gracefully if the stream is complete, else with resets.
+    pub fn close(&mut self, world: &mut World, graceful: bool) {
+        for link in &mut self.links {
+            if graceful {
+                link.set_graceful();
+            }
+            link.close(world);
+        }
+        if graceful {
+            self.upstream.end();
+            self.upstream.set_graceful();
+        }
+        self.upstream.close(world);
+        self.cache.release(&mut world.pool);
+    }
+}

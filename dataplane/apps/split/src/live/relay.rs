@@ -1,0 +1,104 @@
+//! Bytes on their way: from upstream into the cache, from there to branches, and acknowledged by them.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use groupflow_host::tcp;
+use groupflow_session::fanout::Mode;
+
+use super::{Abort, Live};
+use crate::frame::Fault;
+use crate::world::World;
+
+impl Live {
+    /// In E2E and where streams resume, an agent's branch has what its members have; else what its TCP has.
+    pub(super) fn waits_for_progress(&self) -> bool {
+        self.spec.resume || self.spec.mode == Mode::EndToEnd
+    }
+
+    pub(super) fn take_acknowledgement(
+        &mut self,
+        world: &mut World,
+        index: usize,
+    ) -> io::Result<ControlFlow<Abort>> {
+        let link = &self.links[index];
+        if self.core.complete(link.branch) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if link.is_agent() && link.is_complete && link.is_telling_end() {
+            self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
+        } else if link.is_agent() && self.waits_for_progress() {
+            self.core.on_acked(link.branch, link.reported(&self.core)).map_err(io::Error::other)?;
+        } else if link.is_agent() && !link.established {
+            // What an agent's TCP has acknowledged counts once it has said that it takes the stream.
+        } else if let Some((offset, end)) = link.acknowledged()? {
+            let sent = self.core.sent(link.branch).unwrap_or(0);
+            self.core.on_acked(link.branch, offset.min(sent)).map_err(io::Error::other)?;
+            if end && !link.is_agent() {
+                self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
+                let (member, bytes) = (link.member(), self.core.received() - link.start);
+                self.receipt(world, member, bytes);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Reads from upstream, once; returns the bytes.
+    pub(super) fn take(&mut self, world: &mut World) -> Result<u64, Abort> {
+        self.starved = false;
+        let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else {
+            return Ok(0);
+        };
+        let intake = self.core.intake();
+        if intake == 0 {
+            // A reset is heard although nothing is read.
+            return match self.upstream.failure() {
+                Some(error) => self.upstream_failed(&error),
+                None => Ok(0),
+            };
+        }
+        match self.cache.fill(&mut world.pool, socket, intake) {
+            Ok(None) => {
+                self.starved = true;
+                Ok(0)
+            }
+            Ok(Some(0)) => {
+                self.upstream.readable = false;
+                self.core.on_upstream_end();
+                Ok(0)
+            }
+            Ok(Some(count)) => {
+                let count = count as u64;
+                self.core.on_received(count).map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
+                self.summary.bytes_in += count;
+                Ok(count)
+            }
+            Err(error) if tcp::is_later(&error) => {
+                self.upstream.readable = false;
+                Ok(0)
+            }
+            Err(error) => self.upstream_failed(&error),
+        }
+    }
+
+    /// A sender that has ended its stream need not wait for replies; before, it is a reset.
+    fn upstream_failed(&mut self, error: &io::Error) -> Result<u64, Abort> {
+        self.upstream.readable = false;
+        if self.core.ended() {
+            self.upstream.hush();
+            return Ok(0);
+        }
+        let whose = if self.upstream.is_agent { "the agent before" } else { "its sender" };
+        Err(Abort::new(
+            Fault::Reset,
+            format!("the stream was cut off by {whose}: {}", groupflow_host::error::plain(error)),
+        ))
+    }
+
+    pub(super) fn hand_out(&mut self, _world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
+        let link = &mut self.links[index];
+        self.summary.bytes_out += link.hand_out(&mut self.core, &self.cache)? as u64;
+        link.tell_end(&mut self.core)?;
+        Ok(ControlFlow::Continue(()))
+    }
+}

@@ -1,0 +1,89 @@
+//! Connections between agents at their beginning and their end.
+
+use std::io::{self, Read};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::time::Instant;
+
+use groupflow_host::outbox::Outbox;
+use groupflow_host::poller::Token;
+use groupflow_host::tcp::is_later;
+
+use super::preamble::{Preamble, PreambleError, LENGTH};
+
+/// A connection from another agent that has not said yet which stream it carries.
+pub struct Greeting {
+    /// The connection.
+    pub socket: TcpStream,
+    /// Its registration.
+    pub token: Token,
+    /// The agent.
+    pub peer: SocketAddrV4,
+    /// When patience ends.
+    pub until: Instant,
+    bytes: [u8; LENGTH],
+    filled: usize,
+}
+
+impl Greeting {
+    /// Nothing is read yet.
+    pub fn new(socket: TcpStream, token: Token, peer: SocketAddrV4, until: Instant) -> Greeting {
+        Greeting { socket, token, peer, until, bytes: [0; LENGTH], filled: 0 }
+    }
+
+    /// Reads, but nothing beyond the preamble. `Ok(None)`: it is not complete.
+    pub fn read(&mut self) -> io::Result<Option<Result<Preamble, PreambleError>>> {
+        while self.filled < LENGTH {
+            match self.socket.read(&mut self.bytes[self.filled..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_later(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(Preamble::parse(&self.bytes)))
+    }
+}
+
+/// A connection of a stream that is over here: its last frames are to arrive, and a reset would
+/// overtake them. What comes is thrown away until the peer, too, is done.
+pub struct Drain {
+    /// The connection.
+    pub socket: TcpStream,
+    /// Its registration.
+    pub token: Token,
+    /// When patience ends.
+    pub until: Instant,
+    out: Outbox,
+    told_end: bool,
+}
+
+impl Drain {
+    /// With what is still to be sent.
+    pub fn new(socket: TcpStream, token: Token, out: Outbox, until: Instant) -> Drain {
+        Drain { socket, token, until, out, told_end: false }
+    }
+
+    /// Goes on; true when it is over.
+    pub fn turn(&mut self, scratch: &mut [u8]) -> bool {
+        match self.out.flush(&self.socket) {
+            Ok(true) => return false,
+            Ok(false) => {}
+            Err(_) => return true,
+        }
+        if !self.told_end {
+            self.told_end = true;
+            if self.socket.shutdown(Shutdown::Write).is_err() {
+                return true;
+            }
+        }
+        loop {
+            match self.socket.read(scratch) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return !is_later(&error),
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A session at this agent: its listeners and what is told of it.
+
+use std::collections::VecDeque;
+use std::net::{SocketAddrV4, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use groupflow_host::error::plain;
+use groupflow_host::poller::Token;
+use groupflow_host::tcp;
+use serde_json::{json, Value};
+
+use super::config::SessionSpec;
+use super::control::Refused;
+use super::live::Live;
+use super::summary;
+use super::world::{Target, World};
+
+/// Streams that are over and still told of.
+const REMEMBERED: usize = 16;
+
+/// A session at this agent.
+pub struct Session {
+    /// What is wanted.
+    pub spec: Arc<SessionSpec>,
+    /// The same, as it came.
+    pub value: Value,
+    /// Streams that were taken.
+    pub opened: u64,
+    /// Connections that were refused.
+    pub refused: u64,
+    listeners: Vec<(SocketAddrV4, Rc<TcpListener>, Token)>,
+    bytes_in: u64,
+    bytes_out: u64,
+    cache_peak: u64,
+    closed: VecDeque<Value>,
+}
+
+impl Session {
+    /// Begins to listen.
+    pub fn open(world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
+        let mut session = Session {
+            spec: Arc::clone(&spec),
+            value: Value::Null,
+            opened: 0,
+            refused: 0,
+            listeners: Vec::new(),
+            bytes_in: 0,
+            bytes_out: 0,
+            cache_peak: 0,
+            closed: VecDeque::new(),
+        };
+        session.update(world, spec, value)?;
+        Ok(session)
+    }
+
+    /// Listens where it is wanted now. When that fails, all stays as it was.
+    pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<(), Refused> {
+        let wanted: Vec<SocketAddrV4> =
+            spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();
+        // Buffers and congestion control are those of the listener.
+        let same = self.spec.receive_buffer == spec.receive_buffer
+            && self.spec.congestion == spec.congestion
+            && self.spec.mode == spec.mode
+            && self.spec.allowance_bytes == spec.allowance_bytes;
+        if !same {
+            self.close(world);
+        }
+        let mut fresh = Vec::new();
+        for &address in &wanted {
+            if self.listeners.iter().any(|(at, ..)| *at == address) {
+                continue;
+            }
+            let made = tcp::listen(address, Some(&spec.tcp())).and_then(|listener| {
+                let token = world.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
+                Ok((address, Rc::new(listener), token))
+            });
+            match made {
+                Ok(made) => fresh.push(made),
+                Err(error) => {
+                    for (_, listener, token) in fresh {
+                        world.poller.remove(&listener, token);
+                    }
+                    let text = format!("cannot be listened on at {address}: {}", plain(&error));
+                    return Err(Refused::field("listen", "session.ports", text));
+                }
+            }
+        }
+        self.listeners.append(&mut fresh);
+        self.listeners.retain(|(address, listener, token)| {
+            let stays = wanted.contains(address);
+            if !stays {
+                world.poller.remove(listener, *token);
+            }
+            stays
+        });
+        (self.spec, self.value) = (spec, value);
+        Ok(())
+    }
+
+    /// The listener of a port.
+    pub fn listener(&self, port: u16) -> Option<Rc<TcpListener>> {
+        let found = self.listeners.iter().find(|(address, ..)| address.port() == port);
+        found.map(|(_, listener, _)| Rc::clone(listener))
+    }
+
+    /// Listens no more.
+    pub fn close(&mut self, world: &mut World) {
+        for (_, listener, token) in self.listeners.drain(..) {
+            world.poller.remove(&listener, token);
+        }
+    }
+
+    /// A stream is over.
+    pub fn closed(&mut self, live: &Live, told: Value) {
+        self.bytes_in += live.summary.bytes_in;
+        self.bytes_out += live.summary.bytes_out;
+        self.cache_peak = self.cache_peak.max(live.core.peak());
+        self.closed.push_back(told);
+        if self.closed.len() > REMEMBERED {
+            self.closed.pop_front();
+        }
+    }
+
+    /// Its statistics, with those of its streams.
+    pub fn stats<'a>(&self, streams: impl Iterator<Item = &'a Live>) -> Value {
+        let (mut bytes_in, mut bytes_out, mut peak) = (self.bytes_in, self.bytes_out, self.cache_peak);
+        let (mut cache, mut told) = (0, Vec::new());
+        for live in streams {
+            bytes_in += live.summary.bytes_in;
+            bytes_out += live.summary.bytes_out;
+            peak = peak.max(live.core.peak());
+            cache += live.core.cached();
+            told.push(summary::stream(live));
+        }
+        json!({
+            "id": self.spec.id,
+            "bytes_in": bytes_in,
+            "bytes_out": bytes_out,
+            "cache": cache,
+            "cache_peak": peak,
+            "opened": self.opened,
+            "refused": self.refused,
+            "streams": told,
+            "closed": self.closed,
+        })
+    }
+}

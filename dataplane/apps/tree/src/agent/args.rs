@@ -1,0 +1,221 @@
+//! Options of `tree-send` and `tree-recv`.
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, ValueEnum};
+use groupflow_base::Nanos;
+use groupflow_gather::machine::Token;
+use groupflow_host::error::AgentError;
+use groupflow_host::options::{parse_bytes, From};
+use groupflow_host::report::Reporter;
+use groupflow_host::secure::SecureSend;
+use groupflow_host::subcommand::{check_name, Subcommand};
+
+use crate::machine::{Begin, HostId, NodeConfig, Slow};
+
+/// Children beyond what was offered, whom nobody else can serve.
+const IN_NEED: usize = 16;
+
+/// What becomes of a child, or of the own reader, that is slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SlowArg {
+    /// All wait for it when the caches are full: nothing is lost
+    Wait,
+    /// It is cut off when the cache has no more what it needs
+    Isolate,
+    /// It goes on later in the stream, at a multiple of --align bytes: for streams whose late data are of no use
+    Skip,
+}
+
+/// How data come from the parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EdgesArg {
+    /// Over TCP connections
+    Stream,
+    /// Over the group transport in UDP: paced, and what is lost is sent again
+    Group,
+    /// In bare UDP datagrams: what is lost is not sent again
+    Datagrams,
+}
+
+/// Options of both.
+#[derive(Debug, Args)]
+pub struct TreeArgs {
+    /// This host's name, in events
+    #[arg(long, default_value = "host")]
+    pub name: String,
+    /// Where the tree's dispatchers are (groupflow tree serve); of several processes one is enough, or some with commas between
+    #[arg(long, value_name = "IP:PORT", value_delimiter = ',', required = true)]
+    pub to: Vec<SocketAddrV4>,
+    /// How they are known
+    #[command(flatten)]
+    pub secure: SecureSend,
+    /// The tree's token
+    #[arg(long, value_name = "HEX", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    pub token: Token,
+    /// Where children connect to; port 0 takes any, 0.0.0.0 is the address that the dispatchers are reached from
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:0")]
+    pub listen: SocketAddrV4,
+    /// Children that this host offers to serve; when nobody else can, it gets more
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub children: u16,
+    /// Connections to the parent
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub parallel: u16,
+    /// Bytes of the stream that are held; half of it for hosts whose parent dies
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "16MiB")]
+    pub cache: u64,
+    /// What becomes of who is slow
+    #[arg(long, value_enum, default_value = "wait")]
+    pub slow: SlowArg,
+    /// Bytes of a record that is skipped whole
+    #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub align: u64,
+    /// How data come from the parent; datagrams need --slow skip, and a sender that keeps to a rate
+    #[arg(long, value_enum, default_value = "stream")]
+    pub edges: EdgesArg,
+    /// Milliseconds that a datagram is waited for when later ones are there
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub reorder_ms: u64,
+    /// Seconds to look for dispatchers that are gone
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub patience: u64,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A line of nothing but the options of both.
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    tree: TreeArgs,
+}
+
+impl TreeArgs {
+    /// What the command line would have made of these, with its defaults for all the rest. A token that is none is refused.
+    pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<TreeArgs, AgentError> {
+        let to = to.to_string();
+        let line = ["", "--to", &to, "--token", token, "--plain"];
+        let Line { tree } = Line::try_parse_from(line).map_err(|error| {
+            let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
+            AgentError::usage(cause.trim_start_matches("error: "), "write what docs/tree.md says")
+        })?;
+        Ok(TreeArgs { secure, ..tree })
+    }
+
+    /// What does not go together is said in one line.
+    pub fn check(&self) -> Result<(), AgentError> {
+        self.first()?;
+        if self.edges != EdgesArg::Datagrams {
+            return Ok(());
+        }
+        if self.slow != SlowArg::Skip {
+            let cause = "--edges datagrams needs --slow skip: what is lost is not sent again";
+            return Err(AgentError::usage(cause, "add --slow skip, and --align for whole records"));
+        }
+        if self.parallel > 1 {
+            let cause = "--edges datagrams has one connection to the parent, which carries no data";
+            return Err(AgentError::usage(cause, "leave --parallel out"));
+        }
+        let most = self.config(HostId(0)).window / 4;
+        if self.align > most {
+            let cause = format!("--align {} is too much to be put together from datagrams", self.align);
+            let cure =
+                format!("{most} bytes at most with this --cache: a quarter of its quarter, or of 1 MiB");
+            return Err(AgentError::usage(cause, cure));
+        }
+        Ok(())
+    }
+
+    /// Where dispatchers are looked for first.
+    pub fn first(&self) -> Result<SocketAddrV4, AgentError> {
+        let none = || AgentError::usage("--to names no dispatchers", "write IP:PORT");
+        self.to.first().copied().ok_or_else(none)
+    }
+
+    /// The node's part of it.
+    pub fn config(&self, host: HostId) -> NodeConfig {
+        let slow = match self.slow {
+            SlowArg::Wait => Slow::Wait,
+            SlowArg::Isolate => Slow::Isolate,
+            SlowArg::Skip => Slow::Skip { align: self.align },
+        };
+        let base = NodeConfig::new(host);
+        NodeConfig {
+            slow,
+            capacity: self.cache,
+            history: self.cache / 2,
+            window: base.window.min(self.cache / 4).max(1),
+            slow_after: base.slow_after.min(self.cache / 4).max(1),
+            sockets: self.parallel,
+            max_children: usize::from(self.children) + IN_NEED,
+            datagrams: (self.edges == EdgesArg::Datagrams).then(|| Nanos::from_millis(self.reorder_ms)),
+            ..base
+        }
+    }
+}
+
+/// Options of `tree-send`.
+#[derive(Debug, Args)]
+pub struct TreeSendArgs {
+    /// Send this file [default: stdin]
+    #[arg(long, value_name = "PATH")]
+    pub file: Option<PathBuf>,
+    /// Begin when so many hosts are in the tree
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub members: usize,
+    /// Options of both.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+}
+
+/// Options of `tree-recv`.
+#[derive(Debug, Args)]
+pub struct TreeRecvArgs {
+    /// Write to this file, or to stdout (-)
+    #[arg(long, value_name = "PATH", default_value = "-")]
+    pub output: PathBuf,
+    /// Where to begin
+    #[arg(long, value_enum, default_value = "now")]
+    pub from: From,
+    /// Options of both.
+    #[command(flatten)]
+    pub tree: TreeArgs,
+}
+
+/// Where to begin.
+pub fn begin(from: From) -> Begin {
+    match from {
+        From::Now => Begin::Now,
+        From::Start => Begin::At(0),
+    }
+}
+
+fn parse_token(text: &str) -> Result<Token, String> {
+    Token::parse(text).ok_or_else(|| format!("a token is {}", Token::RULE))
+}
+
+impl Subcommand for TreeSendArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.tree.json, false, "tree-send", &self.tree.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.tree.name)?;
+        super::run::send(self, reporter)
+    }
+}
+
+impl Subcommand for TreeRecvArgs {
+    fn reporter(&self) -> Reporter {
+        let stdout = self.output.as_os_str() == "-";
+        Reporter::new(self.tree.json, stdout, "tree-recv", &self.tree.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.tree.name)?;
+        super::run::recv(self, reporter)
+    }
+}

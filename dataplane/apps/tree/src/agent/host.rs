@@ -1,0 +1,403 @@
+//! The loop around a node: its sockets, the dispatchers, and the clock.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use groupflow_base::Nanos;
+use groupflow_host::came::Came;
+use groupflow_host::channel::Channel;
+use groupflow_host::error::plain;
+use groupflow_host::error::AgentError;
+use groupflow_host::poller::Poller;
+use groupflow_host::process::system;
+use groupflow_host::tcp;
+use nix::errno::Errno;
+
+use super::args::{EdgesArg, TreeArgs};
+use super::control::Control;
+use super::datagrams::Datagrams;
+use super::edge::{self, Edge, BATCH};
+use super::pipes::Pipes;
+use super::probes::Probes;
+use super::shared::Shared;
+use super::stop::Stop;
+use crate::machine::{Action, Carries, ClusterId, ConnId, FromHost, HostId, Node};
+
+/// An edge on which nothing that was sent is acknowledged.
+const SILENCE: Duration = Duration::from_secs(3);
+/// Reads of one connection before the others have their turn.
+const TURNS: usize = 4;
+/// What a child is told last is waited for so long.
+const LAST_WORD: Nanos = Nanos::from_millis(1000);
+
+mod dialling;
+mod dialogue;
+mod piping;
+mod relay;
+use dialling::Dialling;
+
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Stop,
+    Listener,
+    Control,
+    Edge(ConnId),
+    Probe(HostId),
+    Datagrams,
+    Pipes,
+    Data,
+}
+
+/// A host, until it has no more to do.
+pub struct Host<'a> {
+    args: &'a TreeArgs,
+    /// What it does.
+    pub node: Node,
+    /// Its name in the tree.
+    pub id: HostId,
+    key: u128,
+    source: bool,
+    listener: TcpListener,
+    control: Control,
+    shared: Option<Shared>,
+    root: Option<ClusterId>,
+    cluster: Option<ClusterId>,
+    joins: u32,
+    again: Option<Instant>,
+    attempts: u32,
+    order: u32,
+    attached: bool,
+    /// Hosts that are in the tree, as the dispatchers tell the source.
+    pub hosts: usize,
+    /// The source has left: there are no dispatchers any more.
+    pub ended: bool,
+    /// It is to end early.
+    pub stopped: bool,
+    stop: Stop,
+    edges: BTreeMap<ConnId, Edge>,
+    dials: BTreeMap<ConnId, Dialling>,
+    /// Once they are wanted, by this host or a child.
+    pub datagrams: Option<Datagrams>,
+    /// As those.
+    pub pipes: Option<Pipes>,
+    probes: Probes,
+    poller: Poller<Target>,
+    began: Instant,
+    now: Instant,
+    scratch: Box<[u8]>,
+}
+
+impl<'a> Host<'a> {
+    /// Listens for children; nothing else happens before [`Host::wait`].
+    pub fn open(
+        args: &'a TreeArgs,
+        id: HostId,
+        node: Node,
+        source: bool,
+        stop: Stop,
+    ) -> Result<Host<'a>, AgentError> {
+        let listener = tcp::listen(args.listen, None).map_err(|e| {
+            let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
+            AgentError::new("listen", cause, "choose another --listen")
+        })?;
+        let mut poller = Poller::new().map_err(|e| system(&e.into()))?;
+        for (fd, target) in [(stop.as_fd(), Target::Stop), (listener.as_fd(), Target::Listener)] {
+            poller.add(fd, target).map_err(|e| system(&e.into()))?;
+        }
+        let datagrams = (args.edges == EdgesArg::Datagrams && !source)
+            .then(|| open_socket(args, &mut poller, Target::Datagrams, Datagrams::open))
+            .transpose()?;
+        let pipes = (args.edges == EdgesArg::Group && !source)
+            .then(|| open_socket(args, &mut poller, Target::Pipes, Pipes::open))
+            .transpose()?;
+        let now = Instant::now();
+        let trust = args.secure.trust(args.first()?)?;
+        let control = Control::new(&args.to, trust, Duration::from_secs(args.patience), now);
+        Ok(Host {
+            args,
+            node,
+            id,
+            key: rand::random(),
+            source,
+            listener,
+            control,
+            shared: None,
+            root: None,
+            cluster: None,
+            joins: 0,
+            again: None,
+            attempts: 0,
+            order: 0,
+            attached: false,
+            hosts: 0,
+            ended: false,
+            stopped: false,
+            stop,
+            edges: BTreeMap::new(),
+            dials: BTreeMap::new(),
+            datagrams,
+            pipes,
+            probes: Probes::default(),
+            poller,
+            began: now,
+            now,
+            scratch: vec![0; BATCH].into_boxed_slice(),
+        })
+    }
+
+    /// Input or output that is watched; false: it is always ready.
+    pub fn watch(&mut self, data: BorrowedFd<'_>) -> Result<bool, AgentError> {
+        match self.poller.add(data, Target::Data) {
+            Ok(_) => Ok(true),
+            Err(Errno::EPERM) => Ok(false),
+            Err(error) => Err(system(&error.into())),
+        }
+    }
+
+    /// As the node counts time.
+    pub fn nanos(&self) -> Nanos {
+        nanos(self.began, self.now)
+    }
+
+    /// Whether it has a parent, or is the source and was let in.
+    pub fn is_in(&self) -> bool {
+        if self.source {
+            self.root.is_some()
+        } else {
+            self.attached
+        }
+    }
+
+    /// Whether it is to end early, by now.
+    pub fn is_to_stop(&mut self) -> bool {
+        self.stopped = self.stopped || self.stop.came();
+        self.stopped
+    }
+
+    /// What is said of a host that ended early.
+    pub fn interrupted(&self) -> AgentError {
+        self.stop.error()
+    }
+
+    /// Does what can be done without waiting.
+    pub fn pump(&mut self) -> Result<(), AgentError> {
+        if !self.ended {
+            self.control.keep(self.now, &mut self.poller, Target::Control)?;
+            self.hear()?;
+        }
+        self.take_datagrams();
+        self.take_pipes();
+        self.keep_dials();
+        self.each_edge(Host::take_in);
+        // Where what is said is to go is known before it is said.
+        self.act()?;
+        self.each_edge(Host::give_out);
+        self.act()?;
+        self.send_datagrams();
+        self.send_pipes();
+        self.probes.keep(self.now, &mut self.poller, Target::Probe);
+        if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
+            self.node.on_measured(&measured);
+            self.tell(&FromHost::Measured(measured));
+        }
+        if self.again.is_some_and(|again| again <= self.now) {
+            self.again = None;
+            self.join(self.root);
+        }
+        Ok(())
+    }
+
+    /// Waits until something happens, at most until `until`.
+    pub fn wait(&mut self, until: Option<Instant>) -> Result<(), AgentError> {
+        let due = self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4));
+        let pipes = self.pipes.as_ref().and_then(Pipes::deadline);
+        let pipes = pipes.map(|due| self.began + Duration::from_nanos(due.0.min(u64::MAX / 4)));
+        let control = self.control.deadline().filter(|_| !self.ended);
+        let others = [until, control, self.probes.deadline(), self.again, pipes, self.dials_deadline()];
+        let next = others.into_iter().flatten().fold(due, Instant::min);
+        let busy = self.edges.values().any(|edge| edge.readable)
+            || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.readable)
+            || self.pipes.as_ref().is_some_and(|pipes| pipes.readable);
+        let timeout = if busy { Duration::ZERO } else { next.saturating_duration_since(Instant::now()) };
+        let mut happened = Vec::new();
+        self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;
+        self.now = Instant::now();
+        for (target, ready) in happened {
+            match target {
+                Target::Stop => self.stopped |= self.stop.came(),
+                Target::Listener => self.accept()?,
+                Target::Control => self.control.on_ready(ready),
+                Target::Probe(host) => self.probes.on_ready(self.now, host, &mut self.poller),
+                // Input or output is tried after every wait.
+                Target::Data => {}
+                Target::Datagrams => {
+                    self.datagrams.iter_mut().for_each(|datagrams| datagrams.readable |= ready.readable);
+                }
+                Target::Pipes => self.pipes.iter_mut().for_each(|pipes| pipes.readable |= ready.readable),
+                Target::Edge(conn) => {
+                    if let Some(edge) = self.edges.get_mut(&conn) {
+                        edge.readable |= ready.readable;
+                        edge.writable |= ready.writable;
+                    } else {
+                        self.on_dial(conn);
+                    }
+                }
+            }
+        }
+        if self.node.deadline() <= self.nanos() {
+            for (&conn, edge) in &self.edges {
+                self.node.on_round_trip(conn, edge::round_trip(edge.socket()));
+            }
+            self.node.on_time(self.nanos());
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) -> Result<(), AgentError> {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => self.take(socket)?,
+                Err(error) if tcp::is_later(&error) => return Ok(()),
+                // One that has gone again; or no descriptor is left, and another will come.
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    fn take(&mut self, socket: TcpStream) -> Result<(), AgentError> {
+        let tls = match &self.shared {
+            Some(shared) => Some(shared.accept()?),
+            // Who does not know yet by what it is known takes nobody; it is expected by none.
+            None if !self.args.secure.plain => return Ok(()),
+            None => None,
+        };
+        if edge::prepare(&socket, SILENCE).is_err() {
+            return Ok(());
+        }
+        let Some(conn) = self.node.on_accepted(self.nanos()) else { return Ok(()) };
+        match self.poller.add(&socket, Target::Edge(conn)) {
+            Ok(token) => drop(self.edges.insert(conn, Edge::new(Channel::accepted(socket, tls), token))),
+            Err(_) => self.node.on_closed(self.nanos(), conn),
+        }
+        Ok(())
+    }
+
+    fn each_edge(&mut self, work: fn(&mut Self, ConnId) -> io::Result<()>) {
+        for conn in self.edges.keys().copied().collect::<Vec<_>>() {
+            if work(self, conn).is_err() {
+                self.close(conn);
+            }
+        }
+    }
+
+    /// Reads what a connection has now.
+    fn take_in(&mut self, conn: ConnId) -> io::Result<()> {
+        let now = self.nanos();
+        let Some(edge) = self.edges.get_mut(&conn) else { return Ok(()) };
+        edge.flush()?;
+        for _ in 0..TURNS {
+            let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.readable) else {
+                break;
+            };
+            match edge.read(&mut self.scratch)? {
+                // A sign of life that was under way when the parent began to speak elsewhere.
+                Came::Bytes(_) if self.pipes.as_ref().is_some_and(|pipes| pipes.hears(conn)) => {}
+                Came::Bytes(count) => self.node.on_bytes(now, conn, &self.scratch[..count]),
+                Came::Nothing => break,
+                Came::End => return Err(io::ErrorKind::ConnectionAborted.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what a connection takes now.
+    fn give_out(&mut self, conn: ConnId) -> io::Result<()> {
+        if self.pipes.as_ref().is_some_and(|pipes| pipes.carries(conn)) {
+            return self.fill_pipe(conn);
+        }
+        let now = self.nanos();
+        while let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.takes()) {
+            self.node.fill(now, conn, edge.batch(), BATCH);
+            if edge.is_empty() {
+                if edge.closing {
+                    edge.end();
+                    return Err(io::ErrorKind::ConnectionAborted.into());
+                }
+                break;
+            }
+            edge.flush()?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.forget_doors(conn);
+        let edge = self.edges.remove(&conn);
+        let dial = self.dials.remove(&conn);
+        if edge.is_some() || dial.is_some() {
+            edge.into_iter().for_each(|edge| self.poller.remove(edge.socket(), edge.token));
+            dial.into_iter().for_each(|mut dial| dial.end(&mut self.poller));
+            self.node.on_closed(self.nanos(), conn);
+        }
+    }
+
+    /// Closes it when what is to be said is said.
+    fn end(&mut self, conn: ConnId) {
+        let by = self.nanos() + LAST_WORD;
+        match self.edges.get_mut(&conn) {
+            Some(edge) => {
+                edge.closing = true;
+                self.pipes.iter_mut().for_each(|pipes| pipes.end(conn, by));
+                if self.give_out(conn).is_err() {
+                    self.close(conn);
+                }
+            }
+            _ => self.close(conn),
+        }
+    }
+
+    /// Carries out what the node wants.
+    fn act(&mut self) -> Result<(), AgentError> {
+        while let Some(action) = self.node.poll() {
+            match action {
+                Action::Connect { conn, to } => self.connect(conn, to)?,
+                Action::Open { conn, door } => match door.carries {
+                    Carries::Data => self.serve_datagrams(conn, door)?,
+                    Carries::Stream => self.serve_pipe(conn, door),
+                },
+                Action::Close(conn) => self.end(conn),
+                Action::Tell(message) => self.tell(&message),
+                Action::Measure(peers) => {
+                    self.probes.begin(self.now, &peers, &mut self.poller, Target::Probe)
+                }
+                Action::Join(cluster) => self.join(Some(cluster)),
+                Action::Refused { code, text } => self.on_refusal(code, &text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn nanos(began: Instant, now: Instant) -> Nanos {
+    Nanos(u64::try_from(now.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// A socket for datagrams, of an edge that is carried by them.
+fn open_socket<S: AsFd>(
+    args: &TreeArgs,
+    poller: &mut Poller<Target>,
+    target: Target,
+    open: impl FnOnce(Ipv4Addr) -> io::Result<S>,
+) -> Result<S, AgentError> {
+    let opened = open(*args.listen.ip()).and_then(|socket| {
+        poller.add(&socket, target)?;
+        Ok(socket)
+    });
+    opened.map_err(|error| {
+        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
+        AgentError::new("listen", cause, "choose another --listen")
+    })
+}

@@ -1,0 +1,403 @@
+//! The commands, and what they and [`super::session`] run: what goes in, what comes out, and how it ends.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use groupflow_host::error::AgentError;
+use groupflow_host::input::Input;
+use groupflow_host::options::From;
+use groupflow_host::output::Output;
+use groupflow_host::process::raise_descriptors;
+use groupflow_host::report::{Reporter, Weight};
+use serde_json::{json, Value};
+
+use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
+use super::datagrams::Counts;
+use super::edge::BATCH;
+use super::host::Host;
+use super::stop::Stop;
+use crate::machine::{HostId, Node, Read};
+
+/// Between lines of progress.
+const PROGRESS: Duration = Duration::from_millis(200);
+/// Batches of input before the rest has its turn: who is not waited for could write for ever.
+const TURNS: usize = 16;
+/// Who leaves waits so long for its children to have other parents.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What a host is told that asked for the group transport, and does not get it.
+const NO_PIPE: &str = "the parent's datagrams do not come through, or the answers do not; UDP may be blocked";
+
+/// What became of a stream, at one host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Bytes that were written or read here.
+    pub bytes: u64,
+    /// Seconds from the first to the last of them; at the source until all hosts had them.
+    pub seconds: f64,
+}
+
+/// Where what comes goes, without waiting; it is watched for room.
+pub trait Sink: AsFd {
+    /// Takes from the front of `bytes`, which belong there in the stream, what there is room for.
+    fn write(&mut self, at: u64, bytes: &mut Vec<u8>) -> Result<(), AgentError>;
+
+    /// That was all; false: there is no room for saying so yet.
+    fn finish(&mut self, at: u64) -> Result<bool, AgentError>;
+}
+
+impl Sink for Output {
+    fn write(&mut self, _at: u64, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
+        Output::write(self, bytes)
+    }
+
+    fn finish(&mut self, _at: u64) -> Result<bool, AgentError> {
+        Output::finish(self).map(|()| true)
+    }
+}
+
+/// `tree-send`; the exit code.
+pub fn send(args: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let input = Input::open(args.file.as_deref())?;
+    source(&args.tree, args.members, &input, Stop::signals()?, reporter).map(|_| 0)
+}
+
+/// `tree-recv`; the exit code.
+pub fn recv(args: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let mut output = Output::open(&args.output)?;
+    receiver(&args.tree, args.from, &mut output, Stop::signals()?, reporter).map(|_| 0)
+}
+
+/// Sends all of the input once so many hosts are in the tree, and waits until they have it.
+pub fn source(
+    args: &TreeArgs,
+    members: usize,
+    input: &Input,
+    stop: Stop,
+    reporter: &mut Reporter,
+) -> Result<Summary, AgentError> {
+    args.check()?;
+    let id = HostId(rand::random());
+    let mut host = Host::open(args, id, Node::source(args.config(id)), true, stop)?;
+    let watched = host.watch(input.as_fd())?;
+    let mut run = Run::new(args);
+    let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
+    loop {
+        host.pump()?;
+        run.tell(&host, reporter);
+        let may_begin = host.hosts >= members || run.bytes > 0;
+        let mut turns = 0;
+        while may_begin && !finished && turns < TURNS {
+            turns += 1;
+            if pending.is_empty() {
+                match input.read(&mut chunk)? {
+                    // Who lets go of it may not have meant that to be the end.
+                    Some(0) if host.is_to_stop() => break,
+                    Some(0) => {
+                        finished = true;
+                        host.node.finish(host.nanos());
+                        break;
+                    }
+                    Some(count) => pending.extend_from_slice(&chunk[..count]),
+                    None => break,
+                }
+            }
+            let taken = host.write(&pending);
+            pending.drain(..taken);
+            run.bytes += taken as u64;
+            if taken == 0 {
+                break;
+            }
+        }
+        host.pump()?;
+        if finished && host.node.is_complete() {
+            break;
+        }
+        if host.ended && !finished {
+            let cure = "start it again to be in a new tree";
+            return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
+        }
+        if host.stopped {
+            leave(&mut host)?;
+            return Err(host.interrupted());
+        }
+        let more = turns == TURNS || may_begin && !finished && pending.is_empty() && !watched;
+        host.wait(Some(if more { Instant::now() } else { run.next() }))?;
+    }
+    let summary = run.complete(&host, reporter, "sent");
+    leave(&mut host)?;
+    Ok(summary)
+}
+
+/// Receives it all, and serves its children until they have it all.
+pub fn receiver(
+    args: &TreeArgs,
+    from: From,
+    output: &mut impl Sink,
+    stop: Stop,
+    reporter: &mut Reporter,
+) -> Result<Summary, AgentError> {
+    args.check()?;
+    let id = HostId(rand::random());
+    let mut host = Host::open(args, id, Node::new(args.config(id), begin(from)), false, stop)?;
+    host.watch(output.as_fd())?;
+    let mut run = Run::new(args);
+    let mut taken = Taken::new(args);
+    let mut complete = None;
+    loop {
+        host.pump()?;
+        run.tell(&host, reporter);
+        loop {
+            taken.fill(&mut host, reporter)?;
+            let before = taken.bytes.len();
+            output.write(taken.at, &mut taken.bytes)?;
+            let written = (before - taken.bytes.len()) as u64;
+            taken.at += written;
+            run.bytes += written;
+            if written == 0 {
+                break;
+            }
+        }
+        if taken.ended && taken.bytes.is_empty() && complete.is_none() && output.finish(taken.at)? {
+            complete = Some(run.complete(&host, reporter, "received"));
+        }
+        host.pump()?;
+        if let Some(summary) = complete.filter(|_| host.stopped || host.node.is_complete()) {
+            leave(&mut host)?;
+            return Ok(summary);
+        }
+        if host.stopped {
+            leave(&mut host)?;
+            return Err(host.interrupted());
+        }
+        // Its reader was cut off; until now it passed the stream on.
+        if let Some(at) = host.node.failed().filter(|_| host.node.is_complete()) {
+            leave(&mut host)?;
+            return Err(broken(at));
+        }
+        if host.ended && !host.node.has_all() && host.node.parent().is_none() {
+            let cure = "ask whoever sends to send it again";
+            return Err(AgentError::new(
+                "sender_lost",
+                "the source has left before the stream was complete",
+                cure,
+            ));
+        }
+        host.wait(Some(run.next()))?;
+    }
+}
+
+/// What the node gave and is not handed on yet: no more than a batch or two, and without a gap. Where the stream may be skipped,
+/// that is whole records: of one that is cut by a skip nothing is handed on.
+struct Taken {
+    align: u64,
+    bytes: Vec<u8>,
+    /// Where they belong.
+    at: u64,
+    /// Of a record that is not whole yet; behind the bytes.
+    begun: Vec<u8>,
+    ended: bool,
+}
+
+impl Taken {
+    fn new(args: &TreeArgs) -> Taken {
+        Taken::of(if let SlowArg::Skip = args.slow { args.align } else { 1 })
+    }
+
+    fn of(align: u64) -> Taken {
+        Taken { align, bytes: Vec::new(), at: 0, begun: Vec::new(), ended: false }
+    }
+
+    fn fill(&mut self, host: &mut Host<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
+        while !self.ended && self.bytes.len() < BATCH {
+            let position = host.node.position();
+            if !self.goes_on_at(position) {
+                break;
+            }
+            match host.node.read(host.nanos(), BATCH) {
+                Some(Read::Bytes(bytes)) => self.push(bytes, position),
+                Some(Read::Skipped { to }) => {
+                    let human = format!("goes on at byte {to}");
+                    reporter.event("skipped", Weight::Lasting, json!({"to": to}), Some(human));
+                }
+                Some(Read::End) => self.end(),
+                Some(Read::Broken { at }) => return Err(broken(at)),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what comes there may be taken now; where it leaves a gap, a record that is not whole never will be.
+    fn goes_on_at(&mut self, position: u64) -> bool {
+        let next = self.at + (self.bytes.len() + self.begun.len()) as u64;
+        if position != next {
+            self.begun.clear();
+        }
+        position == next || self.bytes.is_empty()
+    }
+
+    fn push(&mut self, bytes: Vec<u8>, position: u64) {
+        if self.bytes.is_empty() && self.begun.is_empty() {
+            self.at = position;
+        }
+        let after = (position + bytes.len() as u64) % self.align;
+        let after = usize::try_from(after).unwrap_or(usize::MAX).min(bytes.len());
+        let (whole, rest) = bytes.split_at(bytes.len() - after);
+        if !whole.is_empty() {
+            self.bytes.append(&mut self.begun);
+            self.bytes.extend_from_slice(whole);
+        }
+        self.begun.extend_from_slice(rest);
+    }
+
+    /// The stream may end within a record.
+    fn end(&mut self) {
+        self.bytes.append(&mut self.begun);
+        self.ended = true;
+    }
+}
+
+/// Others take over those that it serves.
+fn leave(host: &mut Host<'_>) -> Result<(), AgentError> {
+    let until = Instant::now() + FAREWELL;
+    host.node.leave(host.nanos());
+    loop {
+        host.pump()?;
+        if host.ended || host.node.is_over() || Instant::now() >= until {
+            return Ok(());
+        }
+        host.wait(Some(until))?;
+    }
+}
+
+fn broken(at: u64) -> AgentError {
+    let cause = format!("nobody has the stream from byte {at} on any more");
+    AgentError::new("gone", cause, "join earlier, read faster, or give hosts more --cache")
+}
+
+/// Figures of a host's edges that are not connections alone.
+fn add_datagrams(fields: &mut Value, host: &Host<'_>) {
+    if let Some(datagrams) = &host.datagrams {
+        let Counts { sent, dropped, came, refused } = datagrams.counts;
+        let (dropped, missing) = (dropped + host.node.dropped(), host.node.missing());
+        fields["datagrams"] = json!({
+            "port": datagrams.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
+            "missing_bytes": missing,
+        });
+    }
+    if let Some(pipes) = &host.pipes {
+        let Counts { sent, dropped, came, refused } = pipes.counts;
+        fields["group"] = json!({
+            "port": pipes.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
+            "repeated": pipes.repeated(),
+        });
+    }
+}
+
+/// What is told of a transfer.
+struct Run {
+    began: Option<Instant>,
+    opened: Instant,
+    told: Instant,
+    joined: bool,
+    without_pipe: bool,
+    bytes: u64,
+    name: String,
+}
+
+impl Run {
+    fn new(args: &TreeArgs) -> Run {
+        let now = Instant::now();
+        Run {
+            began: None,
+            opened: now,
+            told: now,
+            joined: false,
+            without_pipe: false,
+            bytes: 0,
+            name: args.name.clone(),
+        }
+    }
+
+    fn next(&self) -> Instant {
+        self.told + PROGRESS
+    }
+
+    fn tell(&mut self, host: &Host<'_>, reporter: &mut Reporter) {
+        let now = Instant::now();
+        if self.bytes > 0 && self.began.is_none() {
+            self.began = Some(now);
+        }
+        if host.is_in() && !self.joined {
+            self.joined = true;
+            let seconds = now.saturating_duration_since(self.opened).as_secs_f64();
+            let fields = json!({"host": host.id, "seconds": seconds});
+            reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
+        }
+        if host.is_in() {
+            let before = std::mem::replace(&mut self.without_pipe, host.is_without_pipe());
+            if self.without_pipe && !before {
+                let fields = json!({"what": "over_tcp", "text": NO_PIPE});
+                reporter.event("notice", Weight::Lasting, fields, Some(format!("over TCP: {NO_PIPE}")));
+            }
+        }
+        if now >= self.next() {
+            self.told = now;
+            let children: Vec<HostId> = host.node.children().collect();
+            let mut fields = json!({"bytes": self.bytes, "parent": host.node.parent(), "children": children, "hosts": host.hosts});
+            add_datagrams(&mut fields, host);
+            reporter.event("progress", Weight::Passing, fields, None);
+        }
+    }
+
+    fn complete(&self, host: &Host<'_>, reporter: &mut Reporter, what: &str) -> Summary {
+        let seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
+        let goodput = if seconds > 0.0 { 8.0 * self.bytes as f64 / seconds } else { 0.0 };
+        let mut fields = json!({"bytes": self.bytes, "seconds": seconds, "goodput_bps": goodput});
+        add_datagrams(&mut fields, host);
+        let human = format!("{} bytes {what} in {seconds:.2} s", self.bytes);
+        reporter.event("complete", Weight::Lasting, fields, Some(human));
+        Summary { bytes: self.bytes, seconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_records_are_handed_on_however_they_come() {
+        let mut taken = Taken::of(4);
+        taken.push(b"ab".to_vec(), 0);
+        assert!(taken.bytes.is_empty());
+        taken.push(b"cdefghijk".to_vec(), 2);
+        assert_eq!(taken.bytes, b"abcdefgh");
+        taken.push(b"l".to_vec(), 11);
+        assert_eq!(taken.bytes, b"abcdefghijkl");
+        assert!(taken.goes_on_at(12));
+        taken.push(b"mn".to_vec(), 12);
+        taken.end();
+        assert_eq!((taken.bytes.as_slice(), taken.at), (b"abcdefghijklmn".as_slice(), 0));
+    }
+
+    #[test]
+    fn of_a_record_that_is_cut_by_a_skip_nothing_is_handed_on() {
+        let mut taken = Taken::of(4);
+        taken.push(b"abcdef".to_vec(), 0);
+        assert!(!taken.goes_on_at(20), "what is before the gap is handed on first");
+        (taken.at, taken.bytes) = (4, Vec::new());
+        assert!(taken.goes_on_at(20));
+        taken.push(b"uvwxy".to_vec(), 20);
+        assert_eq!((taken.bytes.as_slice(), taken.at), (b"uvwx".as_slice(), 20));
+    }
+
+    #[test]
+    fn without_records_every_byte_is_one() {
+        let mut taken = Taken::of(1);
+        taken.push(b"abc".to_vec(), 5);
+        assert_eq!((taken.bytes.as_slice(), taken.at), (b"abc".as_slice(), 5));
+    }
+}

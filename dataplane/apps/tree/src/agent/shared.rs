@@ -1,0 +1,58 @@
+//! The tree's certificate: the dispatchers give it, with its key, to who has the token. A host that connects to its parent
+//! knows by it that it is one of the tree's.
+
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use groupflow_host::error::AgentError;
+use groupflow_host::identity::fingerprint;
+use groupflow_host::trust::{Pin, Trust};
+use rustls::crypto::ring as provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{Connection, ServerConfig, ServerConnection};
+use serde_json::Value;
+
+/// For connections to and from other hosts.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    config: Arc<ServerConfig>,
+    pin: Pin,
+}
+
+impl Shared {
+    /// From what the dispatchers send: `certificate` and `key`, PEM.
+    pub fn parse(given: &Value) -> Result<Shared, AgentError> {
+        let wrong = |why: &dyn std::fmt::Display| {
+            let cause =
+                format!("the tree's certificate cannot be used: {}", why.to_string().replace('\n', " "));
+            AgentError::new("tls", cause, "check that dispatchers and hosts are of one version")
+        };
+        let pem = |name: &str| given[name].as_str().unwrap_or_default().as_bytes();
+        let certificate =
+            CertificateDer::from_pem_slice(pem("certificate")).map_err(|error| wrong(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(pem("key")).map_err(|error| wrong(&error))?;
+        let pin = Pin::parse(&fingerprint(&certificate)).ok_or_else(|| wrong(&"it has no fingerprint"))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key));
+        let mut config = config.map_err(|error| wrong(&error))?;
+        config.send_tls13_tickets = 0;
+        Ok(Shared { config: Arc::new(config), pin })
+    }
+
+    /// To a child that has connected.
+    pub fn accept(&self) -> Result<Connection, AgentError> {
+        ServerConnection::new(self.config.clone()).map(Connection::Server).map_err(|error| unusable(&error))
+    }
+
+    /// To a parent.
+    pub fn connect(&self, to: SocketAddrV4) -> Result<Connection, AgentError> {
+        let trust = Trust::pinned(self.pin.clone(), to)?;
+        trust.begin().map(Connection::Client).map_err(|error| unusable(&error))
+    }
+}
+
+fn unusable(error: &rustls::Error) -> AgentError {
+    AgentError::new("tls", format!("TLS cannot begin: {error}"), "check the tree's certificate")
+}

@@ -1,0 +1,336 @@
+//! The clusters above and below. A cluster is put below one that is beside it and has settled, or comes to its parent's
+//! parent when its parent is empty or cannot serve it: so there is never a cycle of clusters.
+
+use super::*;
+use crate::machine::RouterId;
+
+/// A cluster below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Below {
+    /// Who receives for it.
+    pub head: Peer,
+    /// The router of who founded it.
+    pub router: Option<RouterId>,
+    /// From which host of this cluster; `None`: nobody has room.
+    pub from: Option<HostId>,
+    /// From this cluster's head to that one, one way, as far as is known.
+    pub latency: Nanos,
+    /// The last [`Between::Attach`], while it is not known to be carried out.
+    pub awaited: Option<Ticket>,
+    /// How often it was given from one cluster to another: of two that say they have it, the later one does.
+    pub moves: u32,
+    /// Its head needs what others do not have any more: this cluster's head may.
+    pub behind: bool,
+}
+
+impl Below {
+    /// A cluster of which only this much is known.
+    fn found_again(head: Peer, latency: Nanos, moves: u32, behind: bool) -> Below {
+        Below { head, router: None, from: None, latency, awaited: None, moves, behind }
+    }
+
+    /// The same, on its way to another cluster.
+    fn given(self) -> Below {
+        Below { from: None, awaited: None, moves: self.moves.saturating_add(1), ..self }
+    }
+
+    /// Whether its hosts are connected to each other and to hosts of this cluster only: then another may be put below it,
+    /// which can not be above it by an edge that is still there.
+    fn has_settled(&self) -> bool {
+        self.from.is_some() && self.awaited.is_none()
+    }
+}
+
+impl Dispatcher {
+    pub(super) fn knows(&self, cluster: ClusterId) -> bool {
+        self.below.contains_key(&cluster) || self.parent() == Some(cluster)
+    }
+
+    pub(super) fn passed_on_to(&self, cluster: ClusterId) -> Option<ClusterId> {
+        self.passed_on.iter().rev().find(|(passed, _)| *passed == cluster).map(|&(_, to)| to)
+    }
+
+    /// A host founds a cluster below this one, and may take over clusters that are nearer to it.
+    pub(super) fn let_found(
+        &mut self,
+        now: Nanos,
+        join: &Join,
+        latency: Nanos,
+        measured: &[(HostId, Nanos)],
+    ) {
+        let Some((host, peer)) = self.attach_point(now, None).and_then(|h| Some((h, self.tree.get(h)?.peer)))
+        else {
+            return;
+        };
+        let (cluster, ticket) = (ClusterId(self.rng.next_u64()), self.ticket());
+        let (head, router) = (join.peer, join.router);
+        let below = Below { head, router, from: Some(host), latency, awaited: None, moves: 0, behind: false };
+        self.below.insert(cluster, below);
+        self.tree.hold(Hold { cluster, head: head.host, parent: host, ticket });
+        self.count_foreign();
+        self.tell(host, ToHost::Expect { child: join.peer.host, ticket });
+        let founding = Founding {
+            cluster,
+            parent: self.id,
+            root: self.root,
+            founder: join.peer.host,
+            attach: Some((peer, ticket)),
+        };
+        self.out.push_back(Output::Found(founding));
+        self.tell(join.peer.host, ToHost::Redirect(cluster));
+        if self.policy.takes_over && join.capacity > 1 {
+            self.let_take_over(cluster, usize::from(join.capacity) - 1, measured);
+        }
+    }
+
+    fn let_take_over(&mut self, by: ClusterId, room: usize, measured: &[(HostId, Nanos)]) {
+        let to = |host: HostId| measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
+        let nearer = |(&id, below): (&ClusterId, &Below)| {
+            let latency = to(below.head.host).filter(|&latency| id != by && latency < below.latency)?;
+            Some((latency, id))
+        };
+        let mut taken: Vec<(Nanos, ClusterId)> = self.below.iter().filter_map(nearer).collect();
+        taken.sort_unstable();
+        for (latency, cluster) in taken.into_iter().take(room) {
+            self.pass_on(cluster, by, latency);
+        }
+    }
+
+    /// A cluster below goes below another.
+    pub(super) fn pass_on(&mut self, cluster: ClusterId, to: ClusterId, latency: Nanos) {
+        if let Some(below) = self.below.remove(&cluster) {
+            self.passed_on.push_back((cluster, to));
+            if self.passed_on.len() > MAX_PASSED_ON {
+                self.passed_on.pop_front();
+            }
+            self.count_foreign();
+            let message = Between::Adopt { cluster, below: Below { latency, ..below.given() } };
+            self.out.push_back(Output::Cluster(to, message));
+        }
+    }
+
+    /// A cluster comes from above, or from one that is empty or cannot serve it. Beyond `Policy::max_clusters` it is passed
+    /// on to one that has settled; where there is none it is kept, but never more than twice as many.
+    pub(super) fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
+        self.passed_on.retain(|(passed, _)| *passed != cluster);
+        let Below { head, latency, moves, .. } = below;
+        self.below.insert(cluster, Below { from: None, awaited: None, ..below });
+        self.count_foreign();
+        let many = may_pass_on && self.below.len() > self.policy.max_clusters;
+        if let Some(other) = self.nearest_settled(cluster).filter(|_| many) {
+            return self.pass_on(cluster, other, latency);
+        }
+        if self.below.len() > 2 * self.policy.max_clusters {
+            return self.pass_up(cluster);
+        }
+        self.out.push_back(Output::Cluster(cluster, Between::Adopted { head, moves }));
+        self.attach(now, cluster, None, may_pass_on);
+    }
+
+    /// Of the clusters beside that one, under which it may be put.
+    pub(super) fn nearest_settled(&self, cluster: ClusterId) -> Option<ClusterId> {
+        let others = self.below.iter().filter(|(&id, other)| id != cluster && other.has_settled());
+        others.map(|(&id, other)| (other.latency, id)).min().map(|(_, id)| id)
+    }
+
+    /// The parent's dispatcher is no more. Most often another has taken over, or will; if not, the root does.
+    pub(super) fn on_parent_lost(&mut self) {
+        let was_root = self.parent() == Some(self.root);
+        (self.above, self.asked) = (Above::Asked(self.root), self.now);
+        // Who asked the root asks again after a while, should this not be the end.
+        if let Some(head) = self.tree.head().filter(|_| !was_root) {
+            self.ask_above(head);
+        }
+    }
+
+    pub(super) fn on_adopted(&mut self, now: Nanos, from: ClusterId, believed: Peer, moves: u32) {
+        if let Some(before) = self.parent().filter(|&before| before != from) {
+            let late = moves <= self.moves;
+            let left = Between::Left(moves.max(self.moves));
+            self.out.push_back(Output::Cluster(if late { from } else { before }, left));
+            if late {
+                return;
+            }
+        }
+        self.moves = self.moves.max(moves);
+        self.above = match self.above {
+            Above::Root => return,
+            Above::Attached(_, peer, ticket) => Above::Attached(from, peer, ticket),
+            Above::Asked(_) => Above::Asked(from),
+        };
+        self.asked = self.now;
+        let head = self.tree.head().and_then(|head| self.tree.get(head)).map(|member| member.peer);
+        if let Some(peer) = head.filter(|&peer| peer != believed) {
+            self.tell_head(from, peer);
+        }
+        self.attach_waiting(now);
+    }
+
+    /// Asks for another host above for the head.
+    pub(super) fn ask_above(&mut self, head: HostId) {
+        if let (Some(parent), Some(member)) = (self.parent(), self.tree.get(head)) {
+            let peer = member.peer;
+            (self.above, self.asked) = (Above::Asked(parent), self.now);
+            self.tell_head(parent, peer);
+        }
+    }
+
+    fn tell_head(&mut self, parent: ClusterId, head: Peer) {
+        let behind = self.tree.get(head.host).is_some_and(|member| member.behind);
+        let message = Between::Head { head, moves: self.moves, behind, tried: self.tried.filter(|_| behind) };
+        self.out.push_back(Output::Cluster(parent, message));
+    }
+
+    pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, given: HostId) {
+        let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
+        // One for a head before is of no use to this one, which that host does not expect; its own will come.
+        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
+            return self.out.push_back(Output::Cluster(from, Between::Free(ticket)));
+        };
+        self.above = Above::Attached(from, to, ticket);
+        self.note_outside(head);
+        if self.tree.head().is_some() {
+            self.order(head, Up::Outside, Nanos::ZERO);
+        }
+        self.settle_debts();
+    }
+
+    /// A cluster's head is another, or has lost its parent, or does not get from it what comes next.
+    pub(super) fn on_head(
+        &mut self,
+        now: Nanos,
+        from: ClusterId,
+        (head, moves): (Peer, u32),
+        behind: bool,
+        tried: Option<Ticket>,
+    ) {
+        let Some(below) = self.below.get_mut(&from) else {
+            // Its parent before is no more, or news of it are lost.
+            return self.find_again(now, from, (head, moves), behind);
+        };
+        let not = (below.head == head).then_some(below.from).flatten();
+        (below.head, below.behind) = (head, behind);
+        match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
+            Some(ticket) => self.raise_cluster(now, from, ticket),
+            None => {
+                not.filter(|_| !behind).into_iter().for_each(|host| self.suspect(host));
+                self.attach(now, from, not, true);
+            }
+        }
+    }
+
+    /// A cluster of which nothing else is known asks to be below this one.
+    pub(super) fn find_again(
+        &mut self,
+        now: Nanos,
+        cluster: ClusterId,
+        (head, moves): (Peer, u32),
+        behind: bool,
+    ) {
+        let below = Below::found_again(head, self.policy.threshold, moves.saturating_add(1), behind);
+        self.on_adopt(now, cluster, below, true);
+    }
+
+    /// A cluster carried out an [`Between::Attach`].
+    pub(super) fn on_settled(&mut self, from: ClusterId, ticket: Ticket) {
+        if let Some(below) = self.below.get_mut(&from).filter(|below| below.awaited == Some(ticket)) {
+            (below.awaited, below.behind) = (None, false);
+        }
+    }
+
+    /// Tells the parent when all hosts have carried out what they were told, once for each [`Between::Attach`].
+    pub(super) fn report_settled(&mut self) {
+        let Above::Attached(parent, _, ticket) = self.above else { return };
+        let mut hosts = self.tree.iter();
+        if self.reported != Some(ticket) && !self.tree.is_empty() && hosts.all(|(_, member)| member.attached)
+        {
+            self.reported = Some(ticket);
+            self.out.push_back(Output::Cluster(parent, Between::Settled(ticket)));
+        }
+    }
+
+    /// Nobody here serves: a cluster below goes to this one's parent.
+    pub(super) fn give_back(&mut self, cluster: ClusterId) {
+        if self.parent().is_some() && !self.tree.is_empty() {
+            self.pass_up(cluster);
+        }
+    }
+
+    /// A cluster goes to this one's parent; at the root its hosts begin again.
+    pub(super) fn pass_up(&mut self, cluster: ClusterId) {
+        let Some(below) = self.below.remove(&cluster) else { return };
+        self.count_foreign();
+        self.out.push_back(match self.parent() {
+            Some(parent) => Output::Cluster(parent, Between::GiveBack { cluster, below: below.given() }),
+            None => Output::Cluster(cluster, Between::Dissolve),
+        });
+    }
+
+    /// A cluster could not be given to the parent, which is no more: it waits here until there is another.
+    pub(super) fn keep(&mut self, cluster: ClusterId, below: Below) {
+        self.below.insert(cluster, below);
+        if self.below.len() > 2 * self.policy.max_clusters {
+            self.pass_up(cluster);
+        }
+    }
+
+    /// Nobody can serve this cluster, and no more are kept: its hosts begin again.
+    pub(super) fn on_dissolve(&mut self, from: ClusterId) {
+        if self.above == Above::Root || (from != self.root && self.parent() != Some(from)) {
+            return;
+        }
+        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
+        for host in hosts {
+            self.tell(host, ToHost::Redirect(self.root));
+            self.tree.send_away(host, self.now + self.policy.patience);
+            self.tree.remove(host);
+        }
+        self.end();
+    }
+
+    /// A cluster below is empty; those below it come here.
+    pub(super) fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
+        let latency = self.below.get(&from).map_or(self.policy.threshold, |below| below.latency);
+        self.lose_cluster(now, from);
+        for (cluster, below) in clusters {
+            self.on_adopt(now, cluster, Below { latency: latency + below.latency, ..below }, true);
+        }
+    }
+
+    /// A cluster that was below this one is elsewhere, if it did not come back since.
+    pub(super) fn on_left(&mut self, now: Nanos, from: ClusterId, moves: u32) {
+        if !self.below.get(&from).is_some_and(|below| below.moves > moves) {
+            self.lose_cluster(now, from);
+        }
+    }
+
+    pub(super) fn lose_cluster(&mut self, now: Nanos, cluster: ClusterId) {
+        self.passed_on.retain(|&(passed, _)| passed != cluster);
+        if self.below.remove(&cluster).is_some() {
+            self.count_foreign();
+            self.retry(now);
+        }
+    }
+
+    pub(super) fn end_if_empty(&mut self) {
+        if self.tree.is_empty() && self.founder.is_none() {
+            self.end();
+        }
+    }
+
+    /// Hands over what is below, and is no more.
+    pub(super) fn end(&mut self) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let below = std::mem::take(&mut self.below);
+        let clusters = below.into_iter().map(|(cluster, below)| (cluster, below.given())).collect();
+        if let Some(parent) = self.parent() {
+            self.out.push_back(Output::Cluster(parent, Between::Vanished(clusters)));
+        }
+        for host in std::mem::take(&mut self.joins).into_keys() {
+            self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
+        }
+        self.settle_debts();
+    }
+}

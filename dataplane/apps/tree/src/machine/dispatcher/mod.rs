@@ -1,0 +1,407 @@
+//! The dispatcher of one cluster: takes hosts in, and puts those elsewhere whose parent is gone or that are slow.
+//!
+//! | here | is |
+//! |---|---|
+//! | [`joins`] | a host on its way into a cluster |
+//! | [`moves`] | where hosts are put: orders, failures, demotions |
+//! | [`clusters`] | the clusters above and below, and how they come and go |
+//! | [`heads`] | which host serves the head of a cluster below |
+//! | [`behind`] | who needs what those around it do not have any more |
+//! | [`debts`] | what is kept for hosts of other clusters that are gone, and when it is let go of |
+
+mod behind;
+mod clusters;
+mod debts;
+mod heads;
+mod joins;
+mod moves;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use groupflow_base::Nanos;
+use groupflow_gather::machine::Token;
+use rand::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::cluster::{Cluster, Hold, Member, Up};
+use super::message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
+use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
+use super::policy::{Demotion, Policy};
+
+pub use clusters::Below;
+use debts::Outside;
+use joins::Joining;
+
+/// Clusters that were passed on are remembered, so that their news are, too: so many.
+const MAX_PASSED_ON: usize = 64;
+
+/// What the head of a cluster is connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Above {
+    /// Nothing: this is the root, and the head is the source.
+    Root,
+    /// The parent did not say it yet, or its answer is out of date.
+    Asked(ClusterId),
+    /// A host of the parent's cluster.
+    Attached(ClusterId, Peer, Ticket),
+}
+
+/// One cluster. A value: what is stored of it is a copy of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Dispatcher {
+    id: ClusterId,
+    root: ClusterId,
+    policy: Policy,
+    token: Token,
+    above: Above,
+    founder: Option<(HostId, Nanos)>,
+    tree: Cluster,
+    joins: BTreeMap<HostId, Joining>,
+    below: BTreeMap<ClusterId, Below>,
+    /// Who has which cluster now that was below this one.
+    passed_on: VecDeque<(ClusterId, ClusterId)>,
+    /// Moves that would make a cycle before others are carried out.
+    deferred: BTreeMap<HostId, HostId>,
+    /// No demotion below these until then.
+    settling: BTreeMap<HostId, Nanos>,
+    now: Nanos,
+    /// When the parent was asked for a host for the head.
+    asked: Nanos,
+    /// [`Below::moves`] of this cluster, as its last parent said.
+    moves: u32,
+    /// The last [`Between::Attach`] that the parent knows to be carried out.
+    reported: Option<Ticket>,
+    /// By which [`Between::Attach`] the head came to a host that does not have what comes next for it.
+    tried: Option<Ticket>,
+    /// The hosts above that may keep something for hosts of this cluster.
+    outside: Vec<Outside>,
+    rng: ChaCha8Rng,
+    #[serde(skip)]
+    out: VecDeque<Output>,
+    /// Its hosts are gone, and what is below it is handed over.
+    ended: bool,
+    /// And nobody needs any more what is kept for them: it is no more, and (`true`) has said so.
+    over: Option<bool>,
+}
+
+impl Dispatcher {
+    /// The root's: its head is the source.
+    pub fn root(
+        id: ClusterId,
+        policy: Policy,
+        token: Token,
+        source: &Join,
+        seed: u64,
+        now: Nanos,
+    ) -> Dispatcher {
+        let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
+        let capacity = source.capacity.min(policy.max_children);
+        let mut head = Member::new(source.peer, source.router, capacity, now);
+        (head.up, head.attached) = (Up::Outside, true);
+        dispatcher.tree.add(head);
+        dispatcher
+    }
+
+    /// A cluster that is being founded.
+    pub fn found(founding: &Founding, policy: Policy, token: Token, seed: u64, now: Nanos) -> Dispatcher {
+        let above = match founding.attach {
+            Some((peer, ticket)) => Above::Attached(founding.parent, peer, ticket),
+            None => Above::Asked(founding.parent),
+        };
+        let mut dispatcher = Dispatcher::new((founding.cluster, founding.root), policy, token, above, seed);
+        (dispatcher.founder, dispatcher.asked) = (Some((founding.founder, now + policy.patience)), now);
+        dispatcher.note_outside(founding.founder);
+        dispatcher
+    }
+
+    fn new(
+        (id, root): (ClusterId, ClusterId),
+        policy: Policy,
+        token: Token,
+        above: Above,
+        seed: u64,
+    ) -> Dispatcher {
+        Dispatcher {
+            id,
+            root,
+            policy,
+            token,
+            above,
+            founder: None,
+            tree: Cluster::default(),
+            joins: BTreeMap::new(),
+            below: BTreeMap::new(),
+            passed_on: VecDeque::new(),
+            deferred: BTreeMap::new(),
+            settling: BTreeMap::new(),
+            now: Nanos::ZERO,
+            asked: Nanos::ZERO,
+            moves: 0,
+            reported: None,
+            tried: None,
+            outside: Vec::new(),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            out: VecDeque::new(),
+            ended: false,
+            over: None,
+        }
+    }
+
+    /// Its cluster.
+    pub fn id(&self) -> ClusterId {
+        self.id
+    }
+
+    /// The parent's cluster; `None`: this is the root.
+    pub fn parent(&self) -> Option<ClusterId> {
+        match self.above {
+            Above::Root => None,
+            Above::Asked(parent) | Above::Attached(parent, ..) => Some(parent),
+        }
+    }
+
+    /// What its head is connected to, as far as the parent's dispatcher said.
+    pub fn attached_to(&self) -> Option<HostId> {
+        match self.above {
+            Above::Attached(_, peer, _) => Some(peer.host),
+            _ => None,
+        }
+    }
+
+    /// Whether its hosts are gone, and it is there only for those that may need what was kept for them.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Its hosts.
+    pub fn tree(&self) -> &Cluster {
+        &self.tree
+    }
+
+    /// The clusters below it.
+    pub fn below(&self) -> impl Iterator<Item = (ClusterId, &Below)> {
+        self.below.iter().map(|(&id, below)| (id, below))
+    }
+
+    /// Hosts that are joining.
+    pub fn joining(&self) -> usize {
+        self.joins.len()
+    }
+
+    /// What is to be done next.
+    pub fn poll(&mut self) -> Option<Output> {
+        let last = || (self.over == Some(false)).then_some(Output::Ended);
+        let next = self.out.pop_front().or_else(last);
+        if next == Some(Output::Ended) {
+            self.over = Some(true);
+        }
+        next
+    }
+
+    /// A host says something. Who says it was established by the connection that it came over.
+    pub fn on_host(&mut self, now: Nanos, from: HostId, message: FromHost) {
+        self.now = now;
+        if self.ended {
+            return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
+        }
+        self.on_heard(now, from);
+        match message {
+            FromHost::Join(join) => self.on_join(now, from, join),
+            FromHost::Measured(measured) => self.on_measured(now, from, measured),
+            FromHost::Attached { order, latency } => self.on_attached(now, from, order, latency),
+            FromHost::Lost { order, gone } => self.on_lost(now, from, order, gone),
+            FromHost::Backlog { child } => self.on_backlog(now, from, child),
+            FromHost::Alive => {}
+            FromHost::Back { order, attached } => self.on_back(now, from, order, attached),
+            FromHost::Leave => {
+                self.remove(now, from);
+                self.tell(from, ToHost::Released);
+            }
+        }
+    }
+
+    /// A host is there; who waits for one that serves may have found it.
+    fn on_heard(&mut self, now: Nanos, host: HostId) {
+        let Some(member) = self.tree.get_mut(host) else { return };
+        member.heard = now;
+        if std::mem::take(&mut member.suspect) {
+            self.retry(now);
+        }
+    }
+
+    /// After it was made again from what was stored of it: those it knows have as long to be heard of as if they had been just
+    /// now. Then hosts say [`FromHost::Back`].
+    pub fn resume(&mut self, now: Nanos) {
+        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
+        for host in hosts {
+            if let Some(member) = self.tree.get_mut(host) {
+                (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
+            }
+        }
+        // The clock may be another one.
+        self.tree.wait_at_most(now + self.policy.patience);
+        self.joins.clear();
+        self.settling.clear();
+        self.founder = self.founder.map(|(host, _)| (host, now + self.policy.patience));
+        (self.now, self.asked) = (now, now);
+    }
+
+    /// The connection to a host is lost: it failed.
+    pub fn on_gone(&mut self, now: Nanos, host: HostId) {
+        self.now = now;
+        self.tree.wait_no_longer(|sent, _| sent == host);
+        match self.ended {
+            false => self.remove(now, host),
+            true => self.settle_debts(),
+        }
+    }
+
+    /// Another dispatcher says something.
+    pub fn on_cluster(&mut self, now: Nanos, from: ClusterId, message: Between) {
+        self.now = now;
+        match (message, self.ended) {
+            (Between::Free(ticket), _) => self.on_free(from, Some(ticket)),
+            (Between::Returned(message), _) => self.on_returned(now, from, *message),
+            (message, true) => {
+                let message = Between::Returned(Box::new(message));
+                self.out.push_back(Output::Cluster(from, message));
+            }
+            (Between::Left(moves), false) => self.on_left(now, from, moves),
+            (message, false) => self.on_known(now, from, message),
+        }
+    }
+
+    /// What is passed on for a cluster that was below this one and is elsewhere now.
+    fn on_known(&mut self, now: Nanos, from: ClusterId, message: Between) {
+        if let (false, Some(to)) = (self.knows(from), self.passed_on_to(from)) {
+            let message = Between::Forwarded(from, Box::new(message));
+            return self.out.push_back(Output::Cluster(to, message));
+        }
+        match message {
+            Between::Head { head, moves, behind, tried } => {
+                self.on_head(now, from, (head, moves), behind, tried);
+            }
+            Between::Gone(tried) => self.on_gone_above(from, tried),
+            Between::Attach { to, ticket, head } => self.on_attach(from, to, ticket, head),
+            Between::Settled(ticket) => self.on_settled(from, ticket),
+            Between::HeadSlow => self.on_head_slow(now, from),
+            Between::Lower(_) => self.on_lower(now, from),
+            Between::Adopted { head, moves } => self.on_adopted(now, from, head, moves),
+            Between::Adopt { cluster, below } => self.on_adopt(now, cluster, below, true),
+            Between::Left(_) | Between::Free(_) | Between::Returned(_) => {}
+            Between::Dissolve => self.on_dissolve(from),
+            Between::GiveBack { cluster, below } => self.on_adopt(now, cluster, below, false),
+            Between::Vanished(clusters) => self.on_vanished(now, from, clusters),
+            Between::Forwarded(origin, message) => self.on_cluster(now, origin, *message),
+        }
+    }
+
+    /// There is no dispatcher for that cluster any more; what it was told is to be dealt with here. What one said that has
+    /// ended itself is lost: those below it ask again.
+    pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: Between) {
+        self.now = now;
+        self.on_free(to, None);
+        self.on_returned(now, to, message);
+    }
+
+    fn on_returned(&mut self, now: Nanos, to: ClusterId, message: Between) {
+        if let Between::Attach { ticket, .. } = message {
+            self.on_free(to, Some(ticket));
+        }
+        if self.ended {
+            return self.hand_over_again(to, message);
+        }
+        self.lose_cluster(now, to);
+        if self.parent() == Some(to) {
+            self.on_parent_lost();
+        }
+        match message {
+            Between::GiveBack { cluster, below } => self.keep(cluster, below),
+            Between::Adopt { cluster, below } => self.on_adopt(now, cluster, below, true),
+            Between::Vanished(clusters) => self.on_vanished(now, to, clusters),
+            Between::Forwarded(origin, message) => match *message {
+                // Its parent is no more, and did not know of it: it comes back here.
+                Between::Head { head, moves, behind, .. } => {
+                    self.find_again(now, origin, (head, moves), behind)
+                }
+                Between::Vanished(clusters) => self.on_vanished(now, origin, clusters),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// When [`Dispatcher::on_time`] is to be called.
+    pub fn deadline(&self) -> Nanos {
+        let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m)).map(|(_, m)| m.heard);
+        let joins = self.joins.values().filter(|joining| joining.is_asked()).map(|joining| joining.since);
+        let patience = silent.chain(joins).min().map_or(Nanos::MAX, |since| since + self.policy.patience);
+        let founder = self.founder.map_or(Nanos::MAX, |(_, until)| until);
+        let asked = match self.above {
+            Above::Asked(_) => self.asked + self.policy.patience,
+            _ => Nanos::MAX,
+        };
+        let sent = self.tree.waits_until().unwrap_or(Nanos::MAX);
+        match (self.over, self.ended) {
+            (Some(_), _) => Nanos::MAX,
+            (None, true) => sent,
+            (None, false) => patience.min(asked).min(founder).min(sent),
+        }
+    }
+
+    /// Gives up who has said nothing for too long.
+    pub fn on_time(&mut self, now: Nanos) {
+        self.now = now;
+        self.tree.wait_no_longer(|_, until| until <= now);
+        if self.ended {
+            return self.settle_debts();
+        }
+        self.ask_again();
+        let before = now.saturating_sub(self.policy.patience);
+        let late = |since: Nanos| since <= before && now >= self.policy.patience;
+        self.joins.retain(|_, joining| !(joining.is_asked() && late(joining.since)));
+        let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m) && late(m.heard));
+        let silent: Vec<HostId> = silent.map(|(host, _)| host).collect();
+        for host in silent {
+            // Who lives and waits for a place says nothing, either: it begins again.
+            self.refuse(host, RefusalCode::Ended, format!("nothing was heard of {host}"));
+            self.remove(now, host);
+        }
+        if self.founder.is_some_and(|(_, until)| until <= now) {
+            self.founder = None;
+            self.end_if_empty();
+        }
+        self.settling.retain(|_, until| *until > now);
+        self.retry(now);
+    }
+
+    /// Whom it asked may have gone with the question.
+    fn ask_again(&mut self) {
+        if matches!(self.above, Above::Asked(_)) && self.asked + self.policy.patience <= self.now {
+            self.asked = self.now;
+            if let Some(head) = self.tree.head() {
+                self.ask_above(head);
+            }
+        }
+    }
+
+    /// The source is a part of the session: without it there is no tree.
+    fn is_source(&self, member: &Member) -> bool {
+        self.above == Above::Root && member.up == Up::Outside
+    }
+
+    fn tell(&mut self, host: HostId, message: ToHost) {
+        self.out.push_back(Output::Host(host, message));
+    }
+
+    fn refuse(&mut self, host: HostId, code: RefusalCode, text: String) {
+        self.tell(host, ToHost::Refused { code, text });
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let mut bytes = [0; Ticket::BYTES];
+        self.rng.fill_bytes(&mut bytes);
+        Ticket(bytes)
+    }
+}

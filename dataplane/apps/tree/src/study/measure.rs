@@ -1,0 +1,139 @@
+//! A tree of hosts, laid over the links between routers.
+
+use std::collections::BTreeMap;
+
+use groupflow_base::Nanos;
+use serde::Serialize;
+
+use super::routers::Routers;
+use super::world::{Host, World, SOURCE};
+use crate::machine::HostId;
+
+/// Of one way to distribute a stream.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Shape {
+    /// Hosts that the stream reaches, without the source.
+    pub reached: usize,
+    /// Copies of a packet on a link between routers: the mean over links that carry it.
+    pub stress_mean: f64,
+    /// The most.
+    pub stress_max: u32,
+    /// Copies over all links.
+    pub copies: u64,
+    /// How much longer than by unicast a packet is on its way: the mean over hosts.
+    pub stretch_mean: f64,
+    /// That of one host in twenty is higher.
+    pub stretch_p95: f64,
+    /// The latest host's delay, ms.
+    pub latest_ms: f64,
+    /// Edges from the source: the mean over hosts.
+    pub depth_mean: f64,
+    /// The most.
+    pub depth_max: usize,
+}
+
+/// The tree as hosts are connected now.
+pub fn tree(world: &World<'_>, routers: &Routers) -> Shape {
+    shape(world, routers, |host| world.hosts[&host].parent)
+}
+
+/// Every host of the tree passes the stream to the one that came after it.
+pub fn chain(world: &World<'_>, routers: &Routers) -> Shape {
+    let hosts: Vec<HostId> = world.hosts.keys().copied().filter(|&host| is_in(world, host)).collect();
+    let before: BTreeMap<HostId, HostId> = hosts.windows(2).map(|pair| (pair[1], pair[0])).collect();
+    shape(world, routers, |host| before.get(&host).copied())
+}
+
+/// The source sends to every host of the tree.
+pub fn unicast(world: &World<'_>, routers: &Routers) -> Shape {
+    shape(world, routers, |host| (host != SOURCE && is_in(world, host)).then_some(SOURCE))
+}
+
+fn is_in(world: &World<'_>, host: HostId) -> bool {
+    host == SOURCE || world.hosts.get(&host).is_some_and(|found| found.joined)
+}
+
+/// Routers send a packet once over each link of the shortest ways.
+pub fn multicast(world: &World<'_>, routers: &Routers) -> Shape {
+    let mut found = unicast(world, routers);
+    let source = world.hosts[&SOURCE].router;
+    let mut carries = vec![0_u32; routers.links()];
+    for (_, host) in world.hosts.iter().filter(|(&id, _)| is_in(world, id)) {
+        for link in routers.way(source, host.router) {
+            carries[link] = 1;
+        }
+    }
+    (found.stress_mean, found.stress_max, found.copies) = stress(&carries);
+    found
+}
+
+fn shape(world: &World<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option<HostId>) -> Shape {
+    let mut carries = vec![0_u32; routers.links()];
+    let mut delays: BTreeMap<HostId, Option<(Nanos, usize)>> =
+        BTreeMap::from([(SOURCE, Some((Nanos::ZERO, 0)))]);
+    let (mut stretches, mut depths, mut latest) = (Vec::new(), Vec::new(), Nanos::ZERO);
+    for (&id, host) in world.hosts.iter().filter(|(&id, _)| id != SOURCE) {
+        let Some((delay, depth)) = delay(world, &parent, id, &mut delays) else {
+            continue;
+        };
+        if let Some(from) = parent(id).and_then(|parent| world.hosts.get(&parent)) {
+            routers.way(from.router, host.router).for_each(|link| carries[link] += 1);
+        }
+        let direct = world.latency(&world.hosts[&SOURCE], host);
+        stretches.push(delay.0 as f64 / direct.0 as f64);
+        depths.push(depth);
+        latest = latest.max(delay);
+    }
+    stretches.sort_by(f64::total_cmp);
+    let (stress_mean, stress_max, copies) = stress(&carries);
+    let reached = stretches.len();
+    let mean = |sum: f64| if reached > 0 { sum / reached as f64 } else { 0.0 };
+    Shape {
+        reached,
+        stress_mean,
+        stress_max,
+        copies,
+        stretch_mean: mean(stretches.iter().sum()),
+        stretch_p95: stretches.get(reached * 95 / 100).copied().unwrap_or(0.0),
+        latest_ms: latest.0 as f64 / 1e6,
+        depth_mean: mean(depths.iter().sum::<usize>() as f64),
+        depth_max: depths.into_iter().max().unwrap_or(0),
+    }
+}
+
+/// From the source, and over how many edges; `None`: the stream does not reach it.
+fn delay(
+    world: &World<'_>,
+    parent: &impl Fn(HostId) -> Option<HostId>,
+    host: HostId,
+    known: &mut BTreeMap<HostId, Option<(Nanos, usize)>>,
+) -> Option<(Nanos, usize)> {
+    // Chains are as long as there are hosts: no recursion.
+    let (mut way, mut at) = (Vec::new(), host);
+    while !known.contains_key(&at) && way.len() <= world.hosts.len() {
+        way.push(at);
+        match parent(at).filter(|parent| world.hosts.contains_key(parent)) {
+            Some(parent) => at = parent,
+            None => {
+                known.insert(at, None);
+                way.pop();
+            }
+        }
+    }
+    let (mut so_far, mut above): (_, Option<&Host>) =
+        (known.get(&at).copied().flatten(), world.hosts.get(&at));
+    for id in way.into_iter().rev() {
+        let here = world.hosts.get(&id);
+        let edge = above.zip(here).map(|(above, here)| world.latency(above, here));
+        so_far = so_far.zip(edge).map(|((delay, depth), edge)| (delay + edge, depth + 1));
+        known.insert(id, so_far);
+        above = here;
+    }
+    known.get(&host).copied().flatten()
+}
+
+fn stress(carries: &[u32]) -> (f64, u32, u64) {
+    let used = carries.iter().filter(|&&copies| copies > 0).count().max(1);
+    let copies: u64 = carries.iter().map(|&copies| u64::from(copies)).sum();
+    (copies as f64 / used as f64, carries.iter().copied().max().unwrap_or(0), copies)
+}

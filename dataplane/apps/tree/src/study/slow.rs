@@ -1,0 +1,409 @@
+//! What one slow host does to the others: a cluster around the source, or many behind the routers of a transit-stub network; a
+//! stream, and a host that serves others and whose link becomes slower than the stream.
+
+use std::collections::BTreeSet;
+
+use groupflow_base::{BitRate, Nanos};
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::group::{seconds, Group, Kind, END};
+use super::routers::Routers;
+use super::stream::Stream;
+use super::wires::{Place, Wires};
+use super::world::SOURCE;
+use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
+
+/// Hosts come so far apart; then there is as much time as this many need before the stream begins.
+const BETWEEN_JOINS: Nanos = Nanos::from_millis(50);
+const REST_JOINS: u64 = 100;
+/// From a host to the network, one way, µs: all are nearer to the source than `Policy::threshold`.
+const ACCESS_US: (u64, u64) = (500, 2500);
+/// Children that hosts offer to serve where all have the same link, and the source everywhere.
+const CAPACITY: (u16, u16) = (2, 4);
+/// Hosts behind routers: how far from them, µs; how many children they offer to serve, and how many of a hundred do. What such a host's
+/// link carries up is a quarter more than these need.
+const TO_ROUTER_US: (u64, u64) = (100, 1000);
+const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)];
+/// The source writes, and hosts are looked at.
+const TICK: Nanos = Nanos::from_millis(10);
+const LOOK: Nanos = Nanos::from_millis(100);
+/// Looks between two that are told.
+const TOLD: usize = 5;
+
+/// What becomes of who is slow ([`Slow`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// All wait for it.
+    Wait,
+    /// It is cut off.
+    Isolate,
+    /// It goes on later.
+    Skip,
+}
+
+/// A transit-stub network, whose stub routers hosts are behind.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransitStub {
+    /// Transit routers.
+    pub transit: usize,
+    /// Stub domains of each.
+    pub domains: usize,
+    /// Routers of a domain.
+    pub routers: usize,
+}
+
+/// A study. Times in ns, rates in bit/s.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Hosts, without the source.
+    pub hosts: usize,
+    /// `None`: all are near the source.
+    pub network: Option<TransitStub>,
+    /// The stream's.
+    pub rate_bps: u64,
+    /// Of each host's link down; and up, but where there are routers.
+    pub link_bps: u64,
+    /// Of the slow host's, once it is slow; `None`: it never is.
+    pub slow_bps: Option<u64>,
+    /// From when on, in the stream.
+    pub slow_at_ns: u64,
+    /// How long the stream is.
+    pub stream_ns: u64,
+    /// Bytes that a node holds.
+    pub cache: u64,
+    /// Who is moved down.
+    pub demotion: Demotion,
+    /// What becomes of who is slow.
+    pub mode: Mode,
+    /// Of everything random.
+    pub seed: u64,
+}
+
+/// How far behind the source the last of each kind is, s; `None`: all are cut off, or there are none.
+#[derive(Debug, Clone, Serialize)]
+pub struct Look {
+    /// In the stream, s.
+    pub at: f64,
+    /// Those that were below the slow host.
+    pub below: Option<f64>,
+    /// All others.
+    pub others: Option<f64>,
+    /// The slow host.
+    pub slow: Option<f64>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Those that were below the slow host when it became slow.
+    pub below: Group,
+    /// The other children of its parent then.
+    pub siblings: Group,
+    /// All others but those below it: its siblings are among them.
+    pub others: Group,
+    /// The slow host itself.
+    pub slow: Group,
+    /// Clusters then.
+    pub clusters: usize,
+    /// Hosts that found no room, and are none of these.
+    pub without: usize,
+    /// Edges from the source to it then.
+    pub depth: usize,
+    /// Its children then.
+    pub children: usize,
+    /// Orders to another parent since.
+    pub moves: u32,
+    /// Of them, to the slow host.
+    pub slow_moves: u32,
+    /// Children that the source had when the stream ended; it offers to serve 4.
+    pub source_children: usize,
+    /// Hosts that had more children then than they offered to serve, with the source.
+    pub overloaded: usize,
+    /// How often a host told that its new parent does not have what comes next any more, since.
+    pub behind: usize,
+    /// How often hosts told that data accumulate for a child, since.
+    pub reports: usize,
+    /// From when it was slow until the first that was about it, s.
+    pub reported: Option<f64>,
+    /// Bytes that the source could write.
+    pub written: u64,
+    /// Every half second.
+    pub looks: Vec<Look>,
+    /// Seconds that passed.
+    pub simulated_s: f64,
+}
+
+struct Study<'a> {
+    spec: &'a Spec,
+    stream: Stream,
+    began: Nanos,
+    written: u64,
+    looks: Vec<Look>,
+}
+
+/// Runs a study.
+pub fn run(spec: &Spec) -> Outcome {
+    let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x736c_6f77);
+    let stream = gather(spec, &mut rng);
+    let began = stream.now;
+    let mut study = Study { spec, stream, began, written: 0, looks: Vec::new() };
+    let slow_at = Nanos(spec.slow_at_ns.min(spec.stream_ns));
+    study.go_on(slow_at, &mut []);
+    let slow = study.choose(&mut rng);
+    let below: BTreeSet<HostId> = study.all().filter(|&host| study.is_below(host, slow)).collect();
+    let parent = study.stream.parent(slow);
+    let placed = |host: &HostId| study.stream.parent(*host).is_some();
+    let without = study.all().filter(|host| !placed(host)).count();
+    let others = study.all().filter(|host| *host != slow && !below.contains(host));
+    let others: Vec<HostId> = others.filter(placed).collect();
+    let siblings = others.iter().copied().filter(|&host| study.stream.parent(host) == parent);
+    let kinds = [below.into_iter().collect(), siblings.collect(), others, vec![slow]];
+    let mut kinds = kinds.map(|hosts| Kind::begin(hosts, &study.stream));
+    let children = study.children(slow);
+    let depth = std::iter::successors(Some(slow), |&at| study.stream.parent(at)).count() - 1;
+    let moves = |study: &Study<'_>| study.all().map(|host| study.stream.hosts[&host].moves).sum::<u32>();
+    let (moves_before, reports, behind) = (moves(&study), study.stream.reports.len(), study.stream.behind);
+    let clusters = study.stream.clusters();
+    let slow_moves = study.stream.hosts[&slow].moves;
+    if let Some(rate) = spec.slow_bps {
+        study.stream.wires.set_rate(slow, BitRate(rate));
+    }
+    let end = Nanos(spec.stream_ns);
+    study.go_on(end.saturating_sub(END).max(slow_at), &mut kinds);
+    kinds.iter_mut().for_each(|kind| kind.settle(&study.stream));
+    study.go_on(end, &mut kinds);
+    let reports = &study.stream.reports[reports..];
+    let first = reports.iter().find(|(_, _, child)| *child == slow).map(|&(when, ..)| when);
+    let [below, siblings, others, own] =
+        kinds.map(|kind| kind.end(&study.stream, BitRate(spec.rate_bps), (slow_at, end)));
+    Outcome {
+        clusters,
+        without,
+        below,
+        siblings,
+        others,
+        slow: own,
+        depth,
+        children,
+        moves: moves(&study) - moves_before,
+        slow_moves: study.stream.hosts[&slow].moves - slow_moves,
+        source_children: study.children(SOURCE),
+        overloaded: study.overloaded(),
+        behind: study.stream.behind - behind,
+        reports: reports.len(),
+        reported: first.map(|when| seconds(when - began - slow_at)),
+        written: study.written,
+        looks: study.looks,
+        simulated_s: seconds(study.stream.now),
+    }
+}
+
+/// The hosts come, and have their places.
+fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
+    let slow = match spec.mode {
+        Mode::Wait => Slow::Wait,
+        Mode::Isolate => Slow::Isolate,
+        Mode::Skip => Slow::Skip { align: 1 },
+    };
+    let base = NodeConfig::new(SOURCE);
+    // As `gfagent` makes it of its --cache.
+    let config = NodeConfig {
+        slow,
+        capacity: spec.cache,
+        history: spec.cache / 2,
+        window: base.window.min(spec.cache / 4),
+        slow_after: base.slow_after.min(spec.cache / 4),
+        max_children: 64,
+        ..base
+    };
+    let policy = Policy { demotion: spec.demotion, ..Policy::default() };
+    let routers = spec
+        .network
+        .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
+    let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
+    let source = place(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
+    let wires = routers.map_or_else(Wires::default, Wires::over);
+    let mut stream = Stream::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
+    for _ in 0..spec.hosts {
+        let (at, capacity) = draw(spec, &stubs, rng);
+        stream.join(at, capacity);
+        let next = stream.now + BETWEEN_JOINS;
+        stream.run_until(next);
+    }
+    for _ in 0..REST_JOINS {
+        let next = stream.now + BETWEEN_JOINS;
+        stream.run_until(next);
+    }
+    stream
+}
+
+/// A host somewhere, and how many children it offers to serve.
+fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Place, u16) {
+    let Some(&router) = stubs.choose(rng) else {
+        let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
+        let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
+        return (place(spec, access, None, capacity), capacity);
+    };
+    let access = rng.gen_range(TO_ROUTER_US.0..=TO_ROUTER_US.1);
+    let capacity = CAPACITIES.choose_weighted(rng, |(_, share)| *share).map_or(0, |&(children, _)| children);
+    (place(spec, access, Some(router), capacity), capacity)
+}
+
+fn place(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Place {
+    let access = Nanos::from_micros(access_us);
+    let down = BitRate(spec.link_bps);
+    let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
+    Place { router, access, up, down }
+}
+
+impl Study<'_> {
+    /// All but the source.
+    fn all(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.stream.hosts.keys().copied().filter(|&host| host != SOURCE)
+    }
+
+    fn children(&self, host: HostId) -> usize {
+        self.all().filter(|&child| self.stream.parent(child) == Some(host)).count()
+    }
+
+    fn overloaded(&self) -> usize {
+        let offers = self.stream.hosts.iter().map(|(&host, found)| (host, usize::from(found.capacity)));
+        offers.filter(|&(host, offer)| self.children(host) > offer).count()
+    }
+
+    /// One that serves at least two others, and that is not its parent's only child; or any that serves one.
+    fn choose(&self, rng: &mut ChaCha8Rng) -> HostId {
+        let shares =
+            |&host: &HostId| self.stream.parent(host).is_some_and(|parent| self.children(parent) > 1);
+        let fit: Vec<HostId> = self.all().filter(|&host| self.children(host) > 1).filter(shares).collect();
+        let any = || self.all().find(|&host| self.children(host) > 0).unwrap_or(SOURCE);
+        fit.choose(rng).copied().unwrap_or_else(any)
+    }
+
+    fn is_below(&self, host: HostId, top: HostId) -> bool {
+        let mut above = std::iter::successors(self.stream.parent(host), |&at| self.stream.parent(at));
+        above.any(|at| at == top)
+    }
+
+    /// Until then, in the stream.
+    fn go_on(&mut self, until: Nanos, kinds: &mut [Kind]) {
+        let mut at = self.stream.now - self.began;
+        while at < until {
+            let due = BitRate(self.spec.rate_bps).bytes_in(at).saturating_sub(self.written);
+            // A source that has no room takes what it can, and the rest later.
+            let bytes = vec![0; usize::try_from(due).unwrap_or(usize::MAX)];
+            self.written += self.stream.write(&bytes) as u64;
+            at = (at + TICK).min(until);
+            self.stream.run_until(self.began + at);
+            if at.0 % LOOK.0 == 0 {
+                self.look(at, kinds);
+            }
+        }
+    }
+
+    fn look(&mut self, at: Nanos, kinds: &mut [Kind]) {
+        let rate = BitRate(self.spec.rate_bps);
+        let last: Vec<Option<Nanos>> =
+            kinds.iter_mut().map(|kind| kind.look(&self.stream, rate, at)).collect();
+        if let &[below, _, others, slow] = last.as_slice() {
+            if at.0 % (TOLD as u64 * LOOK.0) == 0 {
+                let told = |lag: Option<Nanos>| lag.map(seconds);
+                let (below, others, slow) = (told(below), told(others), told(slow));
+                self.looks.push(Look { at: seconds(at), below, others, slow });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(demotion: Demotion, mode: Mode, seed: u64) -> Spec {
+        Spec {
+            hosts: 16,
+            network: None,
+            rate_bps: 4_000_000,
+            link_bps: 20_000_000,
+            slow_bps: Some(1_000_000),
+            slow_at_ns: 5_000_000_000,
+            stream_ns: 40_000_000_000,
+            cache: 4 << 20,
+            demotion,
+            mode,
+            seed,
+        }
+    }
+
+    #[test]
+    fn a_study_repeats_and_seeds_differ() {
+        let json = |spec: &Spec| serde_json::to_string(&run(spec)).expect("JSON");
+        let short = Spec { stream_ns: 15_000_000_000, ..spec(Demotion::Slowest, Mode::Skip, 1) };
+        assert_eq!(json(&short), json(&short));
+        assert_ne!(json(&short), json(&Spec { seed: 2, ..short.clone() }));
+    }
+
+    #[test]
+    fn where_nobody_is_slow_all_have_the_streams_rate() {
+        for mode in [Mode::Wait, Mode::Isolate, Mode::Skip] {
+            let outcome = run(&Spec { slow_bps: None, ..spec(Demotion::Slowest, mode, 1) });
+            for group in [&outcome.below, &outcome.others, &outcome.slow] {
+                assert!(group.hosts > 0 && group.goodput_least > 3.96e6 && group.lag_most < 0.2, "{group:?}");
+            }
+            assert_eq!((outcome.moves, outcome.reports, outcome.source_children), (0, 0, 4));
+        }
+    }
+
+    /// Those below it have less than it, and nobody else notices.
+    #[test]
+    fn a_slow_host_that_is_not_moved_holds_up_those_below_it_alone() {
+        let outcome = run(&spec(Demotion::Never, Mode::Skip, 1));
+        assert!(outcome.below.goodput_least > 0.0 && outcome.below.goodput_median < 1e6, "{outcome:?}");
+        assert!(outcome.below.lag_most > 10.0 && outcome.below.caught_up.is_none(), "{outcome:?}");
+        assert!(outcome.others.goodput_least > 3.96e6 && outcome.others.lag_most < 0.2, "{outcome:?}");
+        assert!(outcome.slow.goodput_least < 1e6 && outcome.slow.skipped > 0, "{outcome:?}");
+        assert!(outcome.moves == 0 && outcome.reported.is_some());
+    }
+
+    /// In one of many clusters.
+    #[test]
+    fn others_do_not_notice_a_slow_host_that_is_moved_behind_routers_either() {
+        let network = Some(TransitStub { transit: 2, domains: 2, routers: 3 });
+        for mode in [Mode::Isolate, Mode::Skip] {
+            let outcome = run(&Spec { hosts: 60, network, ..spec(Demotion::Slowest, mode, 1) });
+            assert!(outcome.clusters > 2 && outcome.without == 0, "{outcome:?}");
+            for group in [&outcome.below, &outcome.others] {
+                assert!(group.hosts > 0 && group.end_least > 3.96e6, "{group:?}");
+                assert_eq!((group.skipped, group.cut_off), (0, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn those_below_a_slow_host_that_is_moved_down_lose_nothing() {
+        for seed in 1..=2 {
+            let outcome = run(&spec(Demotion::Slowest, Mode::Skip, seed));
+            for group in [&outcome.below, &outcome.others] {
+                assert!(group.end_least > 3.96e6 && group.skipped == 0 && group.cut_off == 0, "{group:?}");
+                assert!(group.caught_up.is_some_and(|after| after < 10.0), "{group:?}");
+            }
+            assert!(outcome.slow_moves > 0 && outcome.slow.skipped > 0, "{outcome:?}");
+        }
+    }
+
+    /// What is waited for sets the pace, wherever it is.
+    #[test]
+    fn a_host_that_is_waited_for_holds_up_all() {
+        let outcome = run(&spec(Demotion::Slowest, Mode::Wait, 1));
+        assert!(outcome.others.end_least < 1e6 && outcome.others.lag_end > 10.0, "{outcome:?}");
+        let lost = [&outcome.below, &outcome.others, &outcome.slow]
+            .map(|group| group.skipped + group.cut_off as u64);
+        assert_eq!(lost, [0; 3]);
+    }
+}

@@ -1,0 +1,442 @@
+//! One stream over a clustered tree in virtual time: the machines of [`crate::machine`], as `gfagent` and the
+//! dispatchers' service drive them, over [`Wires`].
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use groupflow_base::Nanos;
+
+use super::wires::{End, Noticed, Place, Wires};
+use super::world::{token, SOURCE};
+use crate::machine::{
+    Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
+    Policy, Read, RefusalCode, RouterId, ToHost, Told,
+};
+
+/// Between a host and the dispatchers, one way, beyond the host's link and the way to the source's router, where they are; messages
+/// are short and do not wait for data.
+const TO_DISPATCHERS: Nanos = Nanos::from_millis(1);
+/// Given to a connection at once, as `gfagent` does.
+const BATCH: usize = 64 << 10;
+/// Who is refused begins again after so long, as `gfagent` does.
+const AGAIN: Nanos = Nanos::from_millis(300);
+
+/// A host.
+#[derive(Debug)]
+pub struct Host {
+    node: Node,
+    /// Children that it offers to serve.
+    pub capacity: u16,
+    cluster: ClusterId,
+    order: u32,
+    /// How often it has joined: what was said to it before counts no more.
+    joins: u32,
+    timer: Nanos,
+    /// Whether it is connected to the parent that it was told.
+    pub attached: bool,
+    /// Bytes that its reader has.
+    pub read: u64,
+    /// Bytes that its reader was told it will not get: together with those that it has, where it is.
+    pub skipped: u64,
+    /// Orders to another parent.
+    pub moves: u32,
+    /// When the stream was broken off here: the host is gone.
+    pub broken: Option<Nanos>,
+}
+
+#[derive(Debug)]
+enum What {
+    Timer(HostId),
+    Again(HostId),
+    Measured(HostId, u32, Vec<(HostId, Nanos)>),
+    /// `None`: the host is gone.
+    FromHost(HostId, ClusterId, u32, Option<FromHost>),
+    ToHost(u32, Told),
+    Dispatchers,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub struct Stream {
+    /// Now.
+    pub now: Nanos,
+    /// All hosts, and those that are gone.
+    pub hosts: BTreeMap<HostId, Host>,
+    /// Their links.
+    pub wires: Wires,
+    /// Who told that data accumulate for which child, and when.
+    pub reports: Vec<(Nanos, HostId, HostId)>,
+    /// How often a host told that its parent does not have what comes next any more.
+    pub behind: usize,
+    dispatchers: Dispatchers,
+    dispatchers_due: Nanos,
+    heard: BTreeMap<HostId, u32>,
+    config: NodeConfig,
+    /// What is closed when all is sent.
+    closing: BTreeSet<End>,
+    steps: BinaryHeap<Reverse<(Nanos, u64)>>,
+    what: BTreeMap<u64, What>,
+    numbers: u64,
+}
+
+fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
+    let number = u32::try_from(host.0).unwrap_or(u32::MAX);
+    let address = SocketAddr::from((Ipv4Addr::from(number), 1));
+    let router = router.map(|router| RouterId(router as u64));
+    Join { peer: Peer { host, address }, router, capacity, token: token() }
+}
+
+impl Stream {
+    /// A tree of its source alone.
+    pub fn new(
+        wires: Wires,
+        policy: Policy,
+        config: NodeConfig,
+        (place, capacity): (Place, u16),
+        seed: u64,
+    ) -> Stream {
+        let source = card(SOURCE, place.router, capacity);
+        let mut stream = Stream {
+            now: Nanos::ZERO,
+            hosts: BTreeMap::new(),
+            wires,
+            reports: Vec::new(),
+            behind: 0,
+            dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
+            dispatchers_due: Nanos::MAX,
+            heard: BTreeMap::new(),
+            config,
+            closing: BTreeSet::new(),
+            steps: BinaryHeap::new(),
+            what: BTreeMap::new(),
+            numbers: 0,
+        };
+        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), place, capacity);
+        stream.act(SOURCE);
+        stream
+    }
+
+    /// A host comes that is to have all of the stream.
+    pub fn join(&mut self, place: Place, capacity: u16) -> HostId {
+        let host = HostId(self.hosts.len() as u64);
+        let node = Node::new(NodeConfig { host, ..self.config }, Begin::At(0));
+        self.add(host, node, place, capacity);
+        self.ask(host, self.dispatchers.root());
+        host
+    }
+
+    /// The source writes; how many bytes are taken.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let now = self.now;
+        let taken = self.hosts.get_mut(&SOURCE).map_or(0, |source| source.node.write(now, bytes));
+        self.act(SOURCE);
+        taken
+    }
+
+    /// What a host is connected to.
+    pub fn parent(&self, host: HostId) -> Option<HostId> {
+        self.hosts.get(&host).filter(|found| found.broken.is_none())?.node.parent()
+    }
+
+    /// Clusters.
+    pub fn clusters(&self) -> usize {
+        self.dispatchers.iter().count()
+    }
+
+    /// Whether every host is connected to the parent that it was told.
+    pub fn is_complete(&self) -> bool {
+        self.hosts.iter().all(|(&host, found)| host == SOURCE || found.attached)
+    }
+
+    /// Lets time pass.
+    pub fn run_until(&mut self, end: Nanos) {
+        loop {
+            let own = self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time);
+            let wires = self.wires.deadline();
+            if own.min(wires) > end {
+                break;
+            }
+            self.now = own.min(wires);
+            if wires <= own {
+                let noticed = self.wires.step();
+                noticed.into_iter().for_each(|noticed| self.notice(noticed));
+            } else if let Some(Reverse((_, number))) = self.steps.pop() {
+                let what = self.what.remove(&number);
+                what.into_iter().for_each(|what| self.happen(what));
+            }
+        }
+        self.now = end;
+    }
+
+    fn add(&mut self, host: HostId, mut node: Node, place: Place, capacity: u16) {
+        self.wires.add_host(host, place);
+        let far = self.to_dispatchers(host);
+        node.on_dispatchers(far + far);
+        let cluster = self.dispatchers.root();
+        let found = Host {
+            node,
+            capacity,
+            cluster,
+            order: 0,
+            joins: 0,
+            timer: Nanos::MAX,
+            attached: false,
+            read: 0,
+            skipped: 0,
+            moves: 0,
+            broken: None,
+        };
+        self.hosts.insert(host, found);
+    }
+
+    fn at(&mut self, when: Nanos, what: What) {
+        self.numbers += 1;
+        self.steps.push(Reverse((when, self.numbers)));
+        self.what.insert(self.numbers, what);
+    }
+
+    fn node(&mut self, host: HostId) -> Option<&mut Node> {
+        self.hosts.get_mut(&host).filter(|found| found.broken.is_none()).map(|found| &mut found.node)
+    }
+
+    /// A host joins a cluster.
+    fn ask(&mut self, host: HostId, cluster: ClusterId) {
+        if let Some(found) = self.hosts.get_mut(&host) {
+            (found.cluster, found.order, found.attached) = (cluster, 0, false);
+            found.joins += 1;
+            let join = card(host, self.wires.router(host), found.capacity);
+            self.tell(host, Some(FromHost::Join(join)));
+        }
+    }
+
+    /// A host tells its dispatcher something; `None`: the connection between them is lost.
+    fn tell(&mut self, host: HostId, message: Option<FromHost>) {
+        let now = self.now;
+        let Some(found) = self.hosts.get_mut(&host) else { return };
+        match &message {
+            Some(FromHost::Attached { order, .. }) => found.attached = *order == found.order,
+            Some(FromHost::Lost { gone, .. }) => {
+                found.attached = false;
+                self.behind += usize::from(*gone);
+            }
+            Some(FromHost::Backlog { child }) => self.reports.push((now, host, *child)),
+            _ => {}
+        }
+        let what = What::FromHost(host, found.cluster, found.joins, message);
+        self.at(now + self.to_dispatchers(host), what);
+    }
+
+    /// One way.
+    fn to_dispatchers(&self, host: HostId) -> Nanos {
+        self.wires.access(host) + self.wires.between(host, SOURCE) + TO_DISPATCHERS
+    }
+
+    fn happen(&mut self, what: What) {
+        let now = self.now;
+        match what {
+            What::Timer(host) => {
+                let Some(found) = self.hosts.get_mut(&host).filter(|found| found.timer <= now) else {
+                    return;
+                };
+                found.timer = Nanos::MAX;
+                if found.broken.is_none() && found.node.deadline() <= now {
+                    found.node.on_time(now);
+                }
+                self.act(host);
+            }
+            What::Again(host) => self.ask(host, self.dispatchers.root()),
+            What::Measured(host, joins, measured) => {
+                if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
+                    self.tell(host, Some(FromHost::Measured(measured)));
+                }
+            }
+            What::FromHost(host, cluster, joins, message) => {
+                let told = match message {
+                    Some(message) => {
+                        self.heard.insert(host, joins);
+                        self.dispatchers.on_host(now, cluster, host, message)
+                    }
+                    None => self.dispatchers.on_gone(now, cluster, host),
+                };
+                self.carry(told);
+            }
+            What::ToHost(joins, told) => self.obey(joins, told),
+            What::Dispatchers => {
+                if self.dispatchers_due <= now {
+                    self.dispatchers_due = Nanos::MAX;
+                    let due = self.dispatchers.deadline() <= now;
+                    let told = if due { self.dispatchers.on_time(now) } else { Vec::new() };
+                    self.carry(told);
+                }
+            }
+        }
+    }
+
+    /// What dispatchers say is on its way.
+    fn carry(&mut self, told: Vec<Told>) {
+        for told in told {
+            let joins = self.heard.get(&told.host).copied().unwrap_or(0);
+            self.at(self.now + self.to_dispatchers(told.host), What::ToHost(joins, told));
+        }
+        let due = self.dispatchers.deadline();
+        if due < self.dispatchers_due {
+            self.dispatchers_due = due;
+            self.at(due, What::Dispatchers);
+        }
+    }
+
+    fn obey(&mut self, joins: u32, Told { cluster, host, message }: Told) {
+        let now = self.now;
+        let here =
+            |found: &&mut Host| found.joins == joins && found.cluster == cluster && found.broken.is_none();
+        let Some(found) = self.hosts.get_mut(&host).filter(here) else { return };
+        match &message {
+            ToHost::Place { order, .. } => {
+                found.moves += u32::from(found.order > 0 || found.joins > 1);
+                (found.order, found.attached) = (*order, false);
+            }
+            ToHost::Refused { code, .. } => {
+                found.node.begin_again(now);
+                if !found.node.is_leaving() {
+                    let wait = if *code == RefusalCode::Ended { Nanos::ZERO } else { AGAIN };
+                    self.at(now + wait, What::Again(host));
+                }
+                return self.act(host);
+            }
+            _ => {}
+        }
+        found.node.on_order(now, message);
+        self.act(host);
+    }
+
+    fn notice(&mut self, noticed: Noticed) {
+        let now = self.now;
+        let host = match noticed {
+            Noticed::Asked { wire, to } => {
+                match self.node(to).and_then(|node| node.on_accepted(now)) {
+                    Some(conn) => {
+                        self.wires.accept(now, wire, conn);
+                        self.measure((to, conn));
+                    }
+                    None => self.wires.refuse(now, wire),
+                }
+                to
+            }
+            Noticed::Connected((host, conn)) => {
+                self.measure((host, conn));
+                self.node(host).into_iter().for_each(|node| node.on_connected(now, conn));
+                host
+            }
+            Noticed::Bytes((host, conn), bytes) => {
+                self.node(host).into_iter().for_each(|node| node.on_bytes(now, conn, &bytes));
+                host
+            }
+            Noticed::Closed((host, conn)) => {
+                self.closing.remove(&(host, conn));
+                self.node(host).into_iter().for_each(|node| node.on_closed(now, conn));
+                host
+            }
+            Noticed::Room((host, _)) => host,
+        };
+        self.act(host);
+    }
+
+    /// As the kernel does it.
+    fn measure(&mut self, (host, conn): End) {
+        let round_trip = self.wires.round_trip((host, conn));
+        self.node(host).into_iter().for_each(|node| node.on_round_trip(conn, round_trip));
+    }
+
+    /// Does what a node wants done, gives its connections what they take, and reads, until there is nothing more.
+    fn act(&mut self, host: HostId) {
+        let mut more = true;
+        while std::mem::take(&mut more) {
+            while let Some(action) = self.node(host).and_then(Node::poll) {
+                self.carry_out(host, action);
+            }
+            for conn in self.wires.of(host) {
+                more |= self.fill((host, conn));
+            }
+            more |= self.read(host);
+        }
+        if let Some(due) = self.node(host).map(|node| node.deadline()) {
+            self.wake(host, due);
+        }
+    }
+
+    fn carry_out(&mut self, host: HostId, action: Action) {
+        match action {
+            Action::Connect { conn, to } => {
+                let door = Door { carries: Carries::Data, port: 1, tag: conn.0 };
+                self.node(host).into_iter().for_each(|node| node.offer(conn, door));
+                self.wires.connect(self.now, (host, conn), to.host);
+            }
+            Action::Close(conn) => drop(self.closing.insert((host, conn))),
+            Action::Tell(message) => self.tell(host, Some(message)),
+            Action::Measure(peers) => {
+                let there = |peer: &&Peer| self.hosts.get(&peer.host).is_some_and(|f| f.broken.is_none());
+                let far = |peer: &Peer| (peer.host, self.wires.latency(host, peer.host));
+                let measured: Vec<(HostId, Nanos)> = peers.iter().filter(there).map(far).collect();
+                let longest = measured.iter().map(|&(_, latency)| latency).max().unwrap_or(Nanos::ZERO);
+                let joins = self.hosts.get(&host).map_or(0, |found| found.joins);
+                self.at(self.now + longest + longest, What::Measured(host, joins, measured));
+            }
+            Action::Join(cluster) => self.ask(host, cluster),
+            Action::Refused { .. } | Action::Open { .. } => {}
+        }
+    }
+
+    /// Whether something was to be sent, or it is closed now.
+    fn fill(&mut self, end: End) -> bool {
+        let now = self.now;
+        let room = self.wires.room(end).min(BATCH);
+        let mut batch = Vec::new();
+        let Some(node) = self.node(end.0).filter(|_| room > 0) else { return false };
+        node.fill(now, end.1, &mut batch, room);
+        if !batch.is_empty() {
+            self.wires.send(now, end, &batch);
+            return true;
+        }
+        let closes = self.closing.remove(&end);
+        if closes {
+            self.wires.finish(now, end);
+            self.node(end.0).into_iter().for_each(|node| node.on_closed(now, end.1));
+        }
+        closes
+    }
+
+    /// Whether something was read.
+    fn read(&mut self, host: HostId) -> bool {
+        let now = self.now;
+        let Some(found) = self.hosts.get_mut(&host) else { return false };
+        match found.node.read(now, BATCH) {
+            Some(Read::Bytes(bytes)) => found.read += bytes.len() as u64,
+            Some(Read::Skipped { to }) => found.skipped = to.saturating_sub(found.read),
+            Some(Read::End) | None => return false,
+            Some(Read::Broken { .. }) => {
+                found.broken = Some(now);
+                self.go(host);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A host's program ends.
+    fn go(&mut self, host: HostId) {
+        for conn in self.wires.of(host) {
+            self.wires.finish(self.now, (host, conn));
+        }
+        self.tell(host, None);
+    }
+
+    fn wake(&mut self, host: HostId, due: Nanos) {
+        let due = due.max(self.now);
+        let earlier = self.hosts.get_mut(&host).filter(|found| due < found.timer);
+        if let Some(found) = earlier {
+            found.timer = due;
+            self.at(due, What::Timer(host));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What is run: hosts join, the tree is measured, then hosts come and go.
+
+use std::collections::BTreeMap;
+
+use groupflow_base::Nanos;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::measure::{chain, multicast, tree, unicast, Shape};
+use super::routers::Routers;
+use super::world::World;
+use crate::machine::{Demotion, HostId, Policy};
+
+/// The stream, bit/s.
+const STREAM: u64 = 4_000_000;
+/// What a host's link carries up, bit/s, and how many of a hundred hosts have such a link. A host offers to serve as many children
+/// as it can send the stream to.
+const UPLINKS: [(u64, u32); 5] =
+    [(2_000_000, 20), (4_000_000, 20), (8_000_000, 30), (16_000_000, 20), (32_000_000, 10)];
+/// After the last join, and after the churn: all that is under way ends.
+const REST: Nanos = Nanos::from_secs(20);
+
+/// A study. Times in ns.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Spec {
+    /// That join.
+    pub hosts: usize,
+    /// A second.
+    pub joins_per_s: u64,
+    /// Transit routers, stub domains of each, routers of a domain.
+    pub transit: usize,
+    /// Stub domains of a transit router.
+    pub domains: usize,
+    /// Routers of a stub domain.
+    pub routers: usize,
+    /// [`Policy::threshold`].
+    pub threshold_ns: u64,
+    /// [`Policy::max_members`].
+    pub max_members: usize,
+    /// [`Policy::max_clusters`].
+    pub max_clusters: usize,
+    /// [`Policy::takes_over`].
+    pub takes_over: bool,
+    /// Of a thousand hosts, so many go and as many come in a minute; half of those that go fail.
+    pub churn_permille: u64,
+    /// For so long.
+    pub churn_ns: u64,
+    /// A failure is noticed so much later.
+    pub silence_ns: u64,
+    /// Of everything random.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Links between routers.
+    pub links: usize,
+    /// Clusters, when all have joined.
+    pub clusters: usize,
+    /// Clusters above the lowest one.
+    pub cluster_depth: usize,
+    /// Hosts in the largest cluster.
+    pub largest: usize,
+    /// The tree, when all have joined.
+    pub tree: Shape,
+    /// A chain in the order of joining.
+    pub chain: Shape,
+    /// The source to each host.
+    pub unicast: Shape,
+    /// IP multicast.
+    pub multicast: Shape,
+    /// From a join's begin to its end, ms: the mean.
+    pub join_mean_ms: f64,
+    /// One in twenty took longer.
+    pub join_p95_ms: f64,
+    /// Messages of all hosts and dispatchers until all had joined, a join.
+    pub messages_a_join: f64,
+    /// Probes besides, there and back.
+    pub probes_a_join: f64,
+    /// Joins that were refused and tried again.
+    pub refused: u64,
+    /// Hosts that find no room, when all have had time to.
+    pub waiting: usize,
+    /// Hosts that are to send more than their link carries.
+    pub overloaded: usize,
+    /// Seconds that passed.
+    pub simulated_s: f64,
+    /// Of the churn.
+    pub churn: Option<Churn>,
+}
+
+/// What came of hosts that came and went.
+#[derive(Debug, Clone, Serialize)]
+pub struct Churn {
+    /// Hosts that went.
+    pub gone: u64,
+    /// Hosts that were told another parent, one that went.
+    pub moves_a_departure: f64,
+    /// Without a parent, ms: the median of those whose parent went.
+    pub repair_median_ms: f64,
+    /// One in twenty was longer without one.
+    pub repair_p95_ms: f64,
+    /// Of the hosts that are there, the stream reaches so many, looked at once a second: the mean share.
+    pub reached_mean: f64,
+    /// The least share.
+    pub reached_least: f64,
+    /// When all is over: hosts that were in the tree, and that the stream does not reach.
+    pub cut_off: usize,
+    /// Hosts that find no room, and try again.
+    pub waiting: usize,
+    /// The tree then.
+    pub tree: Shape,
+}
+
+/// Runs a study.
+pub fn run(spec: &Spec) -> Outcome {
+    let routers =
+        Routers::transit_stub(spec.transit.max(1), spec.domains.max(1), spec.routers.max(1), spec.seed);
+    let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x7472_6565);
+    let policy = Policy {
+        threshold: Nanos(spec.threshold_ns),
+        max_members: spec.max_members,
+        max_clusters: spec.max_clusters,
+        takes_over: spec.takes_over,
+        demotion: Demotion::Never,
+        patience: Nanos::from_secs(6),
+        ..Policy::default()
+    };
+    let silence = Nanos(spec.silence_ns);
+    let source = routers.stubs()[0];
+    let mut world = World::new(&routers, policy, silence, source, policy.max_children);
+    for n in 0..spec.hosts {
+        let when = Nanos(n as u64 * 1_000_000_000 / spec.joins_per_s.max(1));
+        join(&mut world, &routers, when, &mut rng);
+    }
+    let all = Nanos(spec.hosts as u64 * 1_000_000_000 / spec.joins_per_s.max(1)) + REST;
+    world.run_until(all);
+    let joins = milliseconds(&world.counts.joins);
+    let count = joins.len().max(1) as f64;
+    let mut outcome = Outcome {
+        links: routers.links(),
+        clusters: world.clusters().count(),
+        cluster_depth: cluster_depth(&world),
+        largest: world.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
+        tree: tree(&world, &routers),
+        chain: chain(&world, &routers),
+        unicast: unicast(&world, &routers),
+        multicast: multicast(&world, &routers),
+        join_mean_ms: joins.iter().sum::<f64>() / count,
+        join_p95_ms: part(&joins, 95),
+        messages_a_join: world.counts.messages as f64 / count,
+        probes_a_join: world.counts.probes as f64 / count,
+        refused: world.counts.refused,
+        waiting: world.hosts.len() - 1 - world.members().len(),
+        overloaded: overloaded(&world),
+        simulated_s: 0.0,
+        churn: None,
+    };
+    if spec.churn_permille > 0 {
+        outcome.churn = Some(churn(&mut world, &routers, spec, &mut rng));
+    }
+    outcome.simulated_s = world.now.0 as f64 / 1e9;
+    outcome
+}
+
+fn overloaded(world: &World<'_>) -> usize {
+    let mut served = BTreeMap::new();
+    for parent in world.hosts.values().filter_map(|host| host.parent) {
+        *served.entry(parent).or_insert(0) += 1;
+    }
+    let too_many = |(host, served): &(HostId, usize)| {
+        world.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
+    };
+    served.into_iter().filter(too_many).count()
+}
+
+fn join(world: &mut World<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
+    let router = routers.stubs()[rng.gen_range(0..routers.stubs().len())];
+    let access = Nanos::from_micros(rng.gen_range(100..1000));
+    let mut drawn = rng.gen_range(0..100);
+    let uplink = UPLINKS.iter().find(|(_, share)| {
+        let found = drawn < *share;
+        drawn = drawn.saturating_sub(*share);
+        found
+    });
+    let children = uplink.map_or(0, |&(rate, _)| rate / STREAM);
+    world.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
+}
+
+/// Second by second, some go and as many come.
+fn churn(world: &mut World<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha8Rng) -> Churn {
+    let (gone, moves, repairs) = (world.counts.gone, world.counts.moves, world.counts.repairs.len());
+    let a_second = spec.hosts as f64 * spec.churn_permille as f64 / 1000.0 / 60.0;
+    let (mut due, mut shares) = (0.0, Vec::new());
+    for _ in 0..spec.churn_ns / 1_000_000_000 {
+        due += a_second;
+        let mut members = world.members();
+        members.shuffle(rng);
+        for host in members.into_iter().take(due as usize) {
+            if rng.gen_bool(0.5) {
+                world.fail(host);
+            } else {
+                world.leave(host);
+            }
+            let when = world.now;
+            join(world, routers, when, rng);
+        }
+        due -= due.floor();
+        let next = world.now + Nanos::from_secs(1);
+        world.run_until(next);
+        shares.push(tree(world, routers).reached as f64 / world.members().len().max(1) as f64);
+    }
+    let gone = world.counts.gone - gone;
+    let moves = world.counts.moves - moves;
+    let end = world.now + REST;
+    world.run_until(end);
+    let repairs = milliseconds(&world.counts.repairs[repairs..]);
+    let last = tree(world, routers);
+    Churn {
+        gone,
+        moves_a_departure: moves as f64 / gone.max(1) as f64,
+        repair_median_ms: part(&repairs, 50),
+        repair_p95_ms: part(&repairs, 95),
+        reached_mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+        reached_least: shares.iter().copied().fold(1.0, f64::min),
+        cut_off: world.members().len() - last.reached,
+        waiting: world.hosts.len() - 1 - world.members().len(),
+        tree: last,
+    }
+}
+
+fn cluster_depth(world: &World<'_>) -> usize {
+    let parents: std::collections::BTreeMap<_, _> = world.clusters().map(|d| (d.id(), d.parent())).collect();
+    let depth = |id| {
+        let (mut at, mut depth) = (id, 0);
+        while let Some(Some(parent)) = parents.get(&at).filter(|_| depth <= parents.len()) {
+            (at, depth) = (*parent, depth + 1);
+        }
+        depth
+    };
+    parents.keys().map(|&id| depth(id)).max().unwrap_or(0)
+}
+
+/// In order.
+fn milliseconds(times: &[Nanos]) -> Vec<f64> {
+    let mut found: Vec<f64> = times.iter().map(|time| time.0 as f64 / 1e6).collect();
+    found.sort_by(f64::total_cmp);
+    found
+}
+
+/// That which so many of a hundred are below.
+fn part(sorted: &[f64], percent: usize) -> f64 {
+    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> Spec {
+        Spec {
+            hosts: 400,
+            joins_per_s: 100,
+            transit: 4,
+            domains: 3,
+            routers: 4,
+            threshold_ns: 5_000_000,
+            max_members: 64,
+            max_clusters: 16,
+            takes_over: true,
+            churn_permille: 100,
+            churn_ns: 30_000_000_000,
+            silence_ns: 500_000_000,
+            seed: 1,
+        }
+    }
+
+    /// All are reached, over fewer copies than chains and unicast have, and with less delay than a chain.
+    #[test]
+    fn a_tree_reaches_all_and_loads_links_less_than_chains_and_unicast() {
+        let outcome = run(&spec());
+        assert_eq!(outcome.tree.reached, 400);
+        assert_eq!((outcome.multicast.stress_max, outcome.multicast.stretch_mean), (1, 1.0));
+        assert!(outcome.tree.copies * 2 < outcome.chain.copies.min(outcome.unicast.copies), "{outcome:?}");
+        assert!(outcome.tree.stretch_mean < outcome.chain.stretch_mean / 10.0);
+        assert!(outcome.largest <= 64);
+        let churn = outcome.churn.expect("churn");
+        assert!(churn.gone >= 15 && churn.cut_off == 0, "{churn:?}");
+    }
+
+    #[test]
+    fn a_study_repeats_and_seeds_differ() {
+        let json = |spec: &Spec| serde_json::to_string(&run(spec)).expect("JSON");
+        let small = Spec { hosts: 60, churn_ns: 5_000_000_000, ..spec() };
+        assert_eq!(json(&small), json(&small));
+        assert_ne!(json(&small), json(&Spec { seed: 2, ..small.clone() }));
+    }
+}

@@ -1,0 +1,457 @@
+//! Connections between hosts in virtual time: bytes in order, at the rates of the hosts' links, without packets.
+//!
+//! Each host has a link of its own to a network that is never in the way, but may be long. At a host's link up all its connections take
+//! turns (as with the fair queues of Linux); its link down is one queue. A connection has a bounded send buffer, and no more
+//! than a window on its way: so what waits for a slow host waits where it is sent, and little in the network.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use groupflow_base::{BitRate, Nanos};
+
+use super::routers::Routers;
+use crate::machine::{ConnId, HostId};
+
+/// What a sender's socket holds before it has sent it: as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT), and a batch.
+const UNSENT: usize = (128 + 64) << 10;
+/// Bytes of a connection on their way. A link of 20 Mbit/s and a round trip of 10 ms have 25,000. With 64 KiB a link of 1 Mbit/s has a
+/// queue of half a second, and a host behind it is taken for dead by some when that builds up.
+const WINDOW: usize = 32 << 10;
+/// Where the way is long, there is as much on it as this brings in a round trip.
+const LONG: BitRate = BitRate(20_000_000);
+/// How long a connection sends when it is its turn, and bytes at most; a segment at least.
+const TURN: Nanos = Nanos::from_millis(2);
+const MOST: u64 = 8 << 10;
+/// Bytes of a segment, and of its headers: Ethernet, IPv4, and TCP with timestamps.
+const SEGMENT: u64 = 1448;
+const HEADERS: u64 = 66;
+
+/// One end of a connection, as its host knows it.
+pub type End = (HostId, ConnId);
+
+/// What a host notices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Noticed {
+    /// Somebody connects; then [`Wires::accept`], or [`Wires::refuse`].
+    Asked {
+        /// What to accept or refuse.
+        wire: u64,
+        /// Whom.
+        to: HostId,
+    },
+    /// A connection that was asked for is there.
+    Connected(End),
+    /// Bytes came.
+    Bytes(End, Vec<u8>),
+    /// There is room again for what is to be sent.
+    Room(End),
+    /// The connection is no more.
+    Closed(End),
+}
+
+/// A direction of a connection: from that side of it.
+type Way = (u64, usize);
+
+#[derive(Debug)]
+enum Step {
+    Ask(u64),
+    Answer(u64, bool),
+    Free(HostId),
+    Arrive(Way, Vec<u8>, bool),
+    Deliver(Way, Vec<u8>, bool),
+    Acknowledge(Way, usize),
+}
+
+/// Where a host is, and its link.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its router, if there are some.
+    pub router: Option<usize>,
+    /// From it to its router, or to what is between all, one way.
+    pub access: Nanos,
+    /// What its link carries to the network.
+    pub up: BitRate,
+    /// From it.
+    pub down: BitRate,
+}
+
+/// A host's link.
+#[derive(Debug)]
+struct Link {
+    place: Place,
+    /// What has something to send, in turns.
+    turns: VecDeque<Way>,
+    busy: bool,
+    /// All that has come to it is through by then.
+    down_until: Nanos,
+}
+
+impl Link {
+    /// Bytes of a turn.
+    fn turn(&self) -> usize {
+        self.place.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
+    }
+}
+
+/// For so many bytes of a connection.
+fn takes(rate: BitRate, bytes: usize) -> Nanos {
+    let bytes = bytes as u64;
+    rate.time_for(bytes + HEADERS * bytes.div_ceil(SEGMENT).max(1))
+}
+
+#[derive(Debug, Default)]
+struct Sending {
+    unsent: VecDeque<u8>,
+    flying: usize,
+    waits: bool,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct Wire {
+    hosts: [HostId; 2],
+    /// `None`: not there yet, or not any more.
+    ends: [Option<ConnId>; 2],
+    ways: [Sending; 2],
+    window: usize,
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub struct Wires {
+    routers: Option<Routers>,
+    links: BTreeMap<HostId, Link>,
+    wires: BTreeMap<u64, Wire>,
+    found: BTreeMap<End, Way>,
+    steps: BinaryHeap<Reverse<(Nanos, u64)>>,
+    what: BTreeMap<u64, Step>,
+    numbers: u64,
+}
+
+impl Wires {
+    /// Between hosts that are behind routers.
+    pub fn over(routers: Routers) -> Wires {
+        Wires { routers: Some(routers), ..Wires::default() }
+    }
+
+    /// A host.
+    pub fn add_host(&mut self, host: HostId, place: Place) {
+        let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
+        self.links.insert(host, Link { place, turns, busy: false, down_until });
+    }
+
+    /// Its router, if there are some.
+    pub fn router(&self, host: HostId) -> Option<usize> {
+        self.links.get(&host)?.place.router
+    }
+
+    /// A host's link has another rate from now on, up and down.
+    pub fn set_rate(&mut self, host: HostId, rate: BitRate) {
+        if let Some(link) = self.links.get_mut(&host) {
+            (link.place.up, link.place.down) = (rate, rate);
+        }
+    }
+
+    /// One way, when nothing waits.
+    pub fn latency(&self, a: HostId, b: HostId) -> Nanos {
+        let links = [a, b].into_iter().filter_map(|host| self.links.get(&host));
+        links.fold(self.between(a, b), |sum, link| sum + link.place.access)
+    }
+
+    /// Of a connection, when nothing waits.
+    pub fn round_trip(&self, end: End) -> Nanos {
+        let wire = self.found.get(&end).and_then(|way| self.wires.get(&way.0));
+        let one_way = wire.map_or(Nanos::ZERO, |wire| self.latency(wire.hosts[0], wire.hosts[1]));
+        one_way + one_way
+    }
+
+    /// From a host to its router, or to what is between all.
+    pub fn access(&self, host: HostId) -> Nanos {
+        self.links.get(&host).map_or(Nanos::ZERO, |link| link.place.access)
+    }
+
+    /// Of it, between their routers.
+    pub fn between(&self, a: HostId, b: HostId) -> Nanos {
+        let ends = self.router(a).zip(self.router(b));
+        self.routers.as_ref().zip(ends).map_or(Nanos::ZERO, |(routers, (a, b))| routers.latency(a, b))
+    }
+
+    /// When [`Wires::step`] is to be called.
+    pub fn deadline(&self) -> Nanos {
+        self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time)
+    }
+
+    /// One step, and what is noticed of it.
+    pub fn step(&mut self) -> Option<Noticed> {
+        let Reverse((now, number)) = self.steps.pop()?;
+        match self.what.remove(&number)? {
+            Step::Ask(wire) => Some(Noticed::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
+            Step::Answer(wire, true) => Some(Noticed::Connected(self.end((wire, 0))?)),
+            Step::Answer(wire, false) => self.close((wire, 0)),
+            Step::Free(host) => {
+                self.links.get_mut(&host)?.busy = false;
+                self.serve(now, host)
+            }
+            Step::Arrive(way, bytes, last) => {
+                let to = self.wires.get(&way.0)?.hosts[1 - way.1];
+                let link = self.links.get_mut(&to)?;
+                link.down_until = now.max(link.down_until) + takes(link.place.down, bytes.len());
+                let when = link.down_until;
+                self.at(when, Step::Deliver(way, bytes, last));
+                None
+            }
+            Step::Deliver((wire, side), bytes, last) => {
+                let [a, b] = self.wires.get(&wire)?.hosts;
+                self.at(now + self.latency(a, b), Step::Acknowledge((wire, side), bytes.len()));
+                match last {
+                    true => self.close((wire, 1 - side)),
+                    false => Some(Noticed::Bytes(self.end((wire, 1 - side))?, bytes)),
+                }
+            }
+            Step::Acknowledge(way, count) => {
+                let wire = self.wires.get_mut(&way.0)?;
+                wire.ways[way.1].flying -= count;
+                let host = wire.hosts[way.1];
+                self.line_up(way);
+                self.serve(now, host)
+            }
+        }
+    }
+
+    /// A host asks for a connection to another.
+    pub fn connect(&mut self, now: Nanos, from: End, to: HostId) {
+        self.numbers += 1;
+        let wire = self.numbers;
+        let (ends, ways) = ([Some(from.1), None], Default::default());
+        let latency = self.latency(from.0, to);
+        let window = WINDOW.max(LONG.bytes_in(latency + latency) as usize);
+        self.wires.insert(wire, Wire { hosts: [from.0, to], ends, ways, window });
+        self.found.insert(from, (wire, 0));
+        self.at(now + latency, Step::Ask(wire));
+    }
+
+    /// A host takes who connects.
+    pub fn accept(&mut self, now: Nanos, wire: u64, conn: ConnId) {
+        if let Some(found) = self.wires.get_mut(&wire) {
+            found.ends[1] = Some(conn);
+            let [from, to] = found.hosts;
+            self.found.insert((to, conn), (wire, 1));
+            self.at(now + self.latency(from, to), Step::Answer(wire, true));
+        }
+    }
+
+    /// Nobody takes who connects.
+    pub fn refuse(&mut self, now: Nanos, wire: u64) {
+        if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
+            self.at(now + self.latency(from, to), Step::Answer(wire, false));
+        }
+    }
+
+    /// Bytes that may be sent.
+    pub fn room(&self, end: End) -> usize {
+        let unsent =
+            self.found.get(&end).and_then(|way| Some(self.wires.get(&way.0)?.ways[way.1].unsent.len()));
+        unsent.map_or(0, |unsent| UNSENT.saturating_sub(unsent))
+    }
+
+    /// Sends, at most what there is room for.
+    pub fn send(&mut self, now: Nanos, end: End, bytes: &[u8]) {
+        let Some(&way) = self.found.get(&end) else { return };
+        if let Some(wire) = self.wires.get_mut(&way.0) {
+            wire.ways[way.1].unsent.extend(bytes);
+        }
+        self.line_up(way);
+        self.serve(now, end.0);
+    }
+
+    /// The connection is no more for this end; for the other one when it has all that was sent.
+    pub fn finish(&mut self, now: Nanos, end: End) {
+        let Some(way) = self.found.remove(&end) else { return };
+        if let Some(wire) = self.wires.get_mut(&way.0) {
+            wire.ends[way.1] = None;
+            wire.ways[way.1].ended = true;
+        }
+        self.line_up(way);
+        self.serve(now, end.0);
+    }
+
+    /// All connections of a host, in order.
+    pub fn of(&self, host: HostId) -> Vec<ConnId> {
+        let ends = (host, ConnId(0))..=(host, ConnId(u64::MAX));
+        self.found.range(ends).map(|(&(_, conn), _)| conn).collect()
+    }
+
+    fn at(&mut self, when: Nanos, step: Step) {
+        self.numbers += 1;
+        self.steps.push(Reverse((when, self.numbers)));
+        self.what.insert(self.numbers, step);
+    }
+
+    fn end(&self, (wire, side): Way) -> Option<End> {
+        let found = self.wires.get(&wire)?;
+        Some((found.hosts[side], found.ends[side]?))
+    }
+
+    /// The other end has said its last; nothing that is sent would arrive.
+    fn close(&mut self, way: Way) -> Option<Noticed> {
+        let end = self.end(way);
+        self.wires.remove(&way.0);
+        let end = end?;
+        self.found.remove(&end);
+        Some(Noticed::Closed(end))
+    }
+
+    /// It waits for its turn, if there is something that may go.
+    fn line_up(&mut self, way: Way) {
+        let Some(wire) = self.wires.get_mut(&way.0) else { return };
+        let sending = &mut wire.ways[way.1];
+        let may = !sending.unsent.is_empty() && sending.flying < wire.window;
+        let last = sending.unsent.is_empty() && sending.ended;
+        if (may || last) && !sending.waits {
+            sending.waits = true;
+            self.links.entry(wire.hosts[way.1]).and_modify(|link| link.turns.push_back(way));
+        }
+    }
+
+    /// Whose turn it is sends, if the host's link is free.
+    fn serve(&mut self, now: Nanos, host: HostId) -> Option<Noticed> {
+        let link = self.links.get_mut(&host).filter(|link| !link.busy)?;
+        // What was closed in the meantime has no turn.
+        let way =
+            std::iter::from_fn(|| link.turns.pop_front()).find(|way| self.wires.contains_key(&way.0))?;
+        link.busy = true;
+        let wire = self.wires.get_mut(&way.0)?;
+        let sending = &mut wire.ways[way.1];
+        let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);
+        let through = now + takes(link.place.up, count);
+        let bytes: Vec<u8> = sending.unsent.drain(..count).collect();
+        sending.flying += count;
+        sending.waits = false;
+        let last = bytes.is_empty();
+        let [a, b] = wire.hosts;
+        self.at(through, Step::Free(host));
+        self.at(through + self.latency(a, b), Step::Arrive(way, bytes, last));
+        if last {
+            // Nothing follows it.
+            self.wires.entry(way.0).and_modify(|wire| wire.ways[way.1].ended = false);
+        }
+        self.line_up(way);
+        self.end(way).filter(|&end| self.room(end) > 0).map(Noticed::Room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: BitRate = BitRate(1_000_000);
+
+    /// Hosts 0 to 2, a millisecond from the network; each of 1 and 2 is connected to 0.
+    fn three() -> Wires {
+        let mut wires = Wires::default();
+        let place = Place { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
+        (0..3).for_each(|host| wires.add_host(HostId(host), place));
+        for host in 1..3 {
+            wires.connect(Nanos::ZERO, (HostId(host), ConnId(1)), HostId(0));
+        }
+        let mut there = 0;
+        while wires.deadline() != Nanos::MAX {
+            let now = wires.deadline();
+            match wires.step() {
+                Some(Noticed::Asked { wire, .. }) => wires.accept(now, wire, ConnId(wire)),
+                Some(Noticed::Connected(_)) => there += 1,
+                other => assert_eq!(other, None),
+            }
+        }
+        assert_eq!(there, 2);
+        wires
+    }
+
+    /// Each of these connections of host 0 always has something to send; bytes that came by then to each host.
+    fn pour(wires: &mut Wires, from: &[ConnId], until: Nanos) -> BTreeMap<HostId, usize> {
+        let mut came = BTreeMap::new();
+        let fill = |wires: &mut Wires, now, conn| {
+            let end = (HostId(0), conn);
+            let room = wires.room(end);
+            wires.send(now, end, &vec![7; room]);
+        };
+        from.iter().for_each(|&conn| fill(wires, Nanos::ZERO, conn));
+        while wires.deadline() <= until {
+            let now = wires.deadline();
+            match wires.step() {
+                Some(Noticed::Bytes((host, _), bytes)) => *came.entry(host).or_insert(0) += bytes.len(),
+                Some(Noticed::Room((_, conn))) => fill(wires, now, conn),
+                _ => {}
+            }
+        }
+        came
+    }
+
+    #[test]
+    fn connections_share_the_links_rate() {
+        let mut wires = three();
+        let conns = wires.of(HostId(0));
+        let came = pour(&mut wires, &conns, Nanos::from_secs(10));
+        let whole = RATE.bytes_in(Nanos::from_secs(10)) as f64 * 1448.0 / 1514.0;
+        let shares = [1, 2].map(|host| came[&HostId(host)] as f64 / whole);
+        assert!(shares.iter().all(|share| (0.49..=0.51).contains(share)), "{shares:?}");
+    }
+
+    /// What waits for a slow host is at its sender, and does not hold up others there.
+    #[test]
+    fn a_slow_link_holds_up_its_own_connection_only() {
+        let mut wires = three();
+        wires.set_rate(HostId(1), RATE.scaled(100));
+        let conns = wires.of(HostId(0));
+        let came = pour(&mut wires, &conns, Nanos::from_secs(10));
+        let whole = RATE.bytes_in(Nanos::from_secs(10)) as f64 * 1448.0 / 1514.0;
+        let shares = [1, 2].map(|host| came[&HostId(host)] as f64 / whole);
+        assert!((0.09..=0.1).contains(&shares[0]) && shares[1] > 0.8, "{shares:?}");
+        let sent = wires.wires.values().map(|wire| wire.ways[1].flying);
+        assert!(sent.clone().all(|flying| flying <= WINDOW), "{:?}", sent.collect::<Vec<_>>());
+    }
+
+    /// However far it is, and whatever its link carries up.
+    #[test]
+    fn a_connection_over_routers_has_the_rate_of_the_links() {
+        let routers = Routers::transit_stub(2, 1, 1, 1);
+        let [a, b] = [routers.stubs()[0], routers.stubs()[1]];
+        let far = routers.latency(a, b);
+        let mut wires = Wires::over(routers);
+        let place = |router, up, down| Place { router: Some(router), access: Nanos::ZERO, up, down };
+        wires.add_host(HostId(0), place(a, BitRate(10_000_000), RATE));
+        wires.add_host(HostId(1), place(b, RATE, BitRate(20_000_000)));
+        assert!(wires.latency(HostId(0), HostId(1)) == far && far > Nanos::from_millis(10));
+        wires.connect(Nanos::ZERO, (HostId(1), ConnId(1)), HostId(0));
+        let asked = wires.deadline();
+        let Some(Noticed::Asked { wire, .. }) = wires.step() else { panic!("it is asked") };
+        wires.accept(asked, wire, ConnId(wire));
+        let answered = wires.deadline();
+        assert_eq!((asked, answered), (far, far + far));
+        let (conns, end) = (wires.of(HostId(0)), Nanos::from_secs(10));
+        let came = pour(&mut wires, &conns, end)[&HostId(1)] as f64;
+        let whole = BitRate(10_000_000).bytes_in(end - far) as f64 * 1448.0 / 1514.0;
+        assert!((0.98..=1.0).contains(&(came / whole)), "{came} of {whole}");
+    }
+
+    #[test]
+    fn what_was_sent_comes_before_the_end() {
+        let mut wires = three();
+        let conn = wires.of(HostId(0))[0];
+        wires.send(Nanos::ZERO, (HostId(0), conn), &[1; 100_000]);
+        wires.finish(Nanos::ZERO, (HostId(0), conn));
+        let (mut came, mut closed) = (0, 0);
+        while wires.deadline() != Nanos::MAX {
+            match wires.step() {
+                Some(Noticed::Bytes(_, bytes)) => came += bytes.len(),
+                Some(Noticed::Closed(end)) => {
+                    assert_eq!((end, came), ((HostId(1), ConnId(1)), 100_000));
+                    closed += 1;
+                }
+                other => assert_eq!(other, None),
+            }
+        }
+        assert_eq!(closed, 1);
+        assert_eq!(wires.of(HostId(1)), []);
+    }
+}

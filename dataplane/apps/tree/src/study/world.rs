@@ -1,0 +1,453 @@
+//! Hosts and dispatchers in virtual time: messages, and connections that take round trips.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use groupflow_base::Nanos;
+use groupflow_gather::machine::Token;
+
+use super::routers::Routers;
+use crate::machine::{
+    Between, ClusterId, Dispatcher, FromHost, HostId, Join, Output, Peer, Policy, RefusalCode, RouterId,
+    ToHost,
+};
+
+/// The source, and the root's cluster.
+pub const SOURCE: HostId = HostId(0);
+const ROOT: ClusterId = ClusterId(0);
+/// A host that was refused tries again after so long.
+const RETRY: Nanos = Nanos::from_millis(1000);
+/// Between two signs of life.
+const ALIVE: Nanos = Nanos::from_millis(500);
+/// A host that leaves serves its children for so long.
+const LINGER: Nanos = Nanos::from_millis(2000);
+
+/// A host.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Its router.
+    pub router: usize,
+    /// To its router, one way.
+    pub access: Nanos,
+    /// Children that it offers to serve.
+    pub capacity: u16,
+    /// Its parent, when it is connected.
+    pub parent: Option<HostId>,
+    cluster: ClusterId,
+    order: u32,
+    /// How often it has joined a cluster: what was said before counts no more.
+    joins: u32,
+    began: Nanos,
+    /// Whether it has had a parent: then it is in the tree.
+    pub joined: bool,
+    /// Since when it is without a parent.
+    lost: Option<Nanos>,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    Begin,
+    FromHost(HostId, ClusterId, u32, FromHost),
+    ToHost(ClusterId, u32, ToHost),
+    Between(ClusterId, ClusterId, Between),
+    Connected { order: u32, parent: HostId },
+    ParentGone(HostId),
+    Silent(ClusterId),
+    Ended,
+    Tick,
+}
+
+/// What happened, in all.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// Messages between hosts and dispatchers, and between dispatchers.
+    pub messages: u64,
+    /// Probes, there and back.
+    pub probes: u64,
+    /// From the beginning of a join to the parent's first answer.
+    pub joins: Vec<Nanos>,
+    /// From a parent's failure or departure until another serves; 0 where the new one did before the old one was gone.
+    pub repairs: Vec<Nanos>,
+    /// Orders that hosts got, but their first ones.
+    pub moves: u64,
+    /// Hosts that went.
+    pub gone: u64,
+    /// Refusals.
+    pub refused: u64,
+}
+
+/// All of it.
+pub struct World<'a> {
+    routers: &'a Routers,
+    policy: Policy,
+    /// After a failure others notice it so much later.
+    silence: Nanos,
+    /// Now.
+    pub now: Nanos,
+    /// Hosts that are there.
+    pub hosts: BTreeMap<HostId, Host>,
+    clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
+    events: BinaryHeap<Reverse<(Nanos, u64)>>,
+    what: BTreeMap<u64, (HostId, What)>,
+    sequence: u64,
+    /// The last join that a dispatcher heard of a host.
+    joined: BTreeMap<(ClusterId, HostId), u32>,
+    next_host: u64,
+    /// What happened.
+    pub counts: Counts,
+}
+
+pub(super) fn token() -> Token {
+    // Hexadecimal digits are a token.
+    Token::parse("00").unwrap_or_else(|| unreachable!())
+}
+
+impl<'a> World<'a> {
+    /// A source at that router.
+    pub fn new(
+        routers: &'a Routers,
+        policy: Policy,
+        silence: Nanos,
+        source: usize,
+        capacity: u16,
+    ) -> World<'a> {
+        let mut world = World {
+            routers,
+            policy,
+            silence,
+            now: Nanos::ZERO,
+            hosts: BTreeMap::new(),
+            clusters: BTreeMap::new(),
+            events: BinaryHeap::new(),
+            what: BTreeMap::new(),
+            sequence: 0,
+            joined: BTreeMap::new(),
+            next_host: 0,
+            counts: Counts::default(),
+        };
+        let host = world.add_host(source, Nanos::from_micros(200), capacity);
+        let join = world.join_message(host);
+        let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
+        world.clusters.insert(ROOT, (root, source));
+        world.at(ALIVE, SOURCE, What::Tick);
+        world
+    }
+
+    /// A host comes, at that time.
+    pub fn join(&mut self, when: Nanos, router: usize, access: Nanos, capacity: u16) -> HostId {
+        let host = self.add_host(router, access, capacity);
+        self.at(when, host, What::Begin);
+        host
+    }
+
+    /// A host fails, now.
+    pub fn fail(&mut self, host: HostId) {
+        self.go(host, self.silence);
+    }
+
+    /// A host says that it leaves, and serves its children for a while.
+    pub fn leave(&mut self, host: HostId) {
+        if self.hosts.contains_key(&host) {
+            self.say(host, FromHost::Leave);
+            self.at(self.now + LINGER, host, What::Ended);
+        }
+    }
+
+    /// Lets time pass.
+    pub fn run_until(&mut self, end: Nanos) {
+        while let Some(&Reverse((time, sequence))) = self.events.peek().filter(|next| next.0 .0 <= end) {
+            self.events.pop();
+            self.now = time;
+            if let Some((host, what)) = self.what.remove(&sequence) {
+                self.happen(host, what);
+            }
+        }
+        self.now = end;
+    }
+
+    /// From one host to another, one way.
+    pub fn latency(&self, a: &Host, b: &Host) -> Nanos {
+        self.routers.latency(a.router, b.router) + a.access + b.access
+    }
+
+    /// Clusters.
+    pub fn clusters(&self) -> impl Iterator<Item = &Dispatcher> {
+        self.clusters.values().map(|(dispatcher, _)| dispatcher)
+    }
+
+    /// Hosts that joined and are there, but the source.
+    pub fn members(&self) -> Vec<HostId> {
+        self.hosts.iter().filter(|(&id, host)| id != SOURCE && host.joined).map(|(&id, _)| id).collect()
+    }
+
+    fn add_host(&mut self, router: usize, access: Nanos, capacity: u16) -> HostId {
+        let id = HostId(self.next_host);
+        self.next_host += 1;
+        let (parent, cluster, began) = (None, ROOT, self.now);
+        let host = Host {
+            router,
+            access,
+            capacity,
+            parent,
+            cluster,
+            order: 0,
+            joins: 0,
+            began,
+            joined: false,
+            lost: None,
+        };
+        self.hosts.insert(id, host);
+        id
+    }
+
+    fn join_message(&self, host: HostId) -> Join {
+        let found = &self.hosts[&host];
+        let number = u32::try_from(host.0).unwrap_or(u32::MAX);
+        let address = SocketAddr::from((Ipv4Addr::from(number), 1));
+        let router = Some(RouterId(found.router as u64));
+        Join { peer: Peer { host, address }, router, capacity: found.capacity, token: token() }
+    }
+
+    fn at(&mut self, when: Nanos, host: HostId, what: What) {
+        self.sequence += 1;
+        self.events.push(Reverse((when, self.sequence)));
+        self.what.insert(self.sequence, (host, what));
+    }
+
+    /// A host tells its dispatcher something.
+    fn say(&mut self, host: HostId, message: FromHost) {
+        let Some(found) = self.hosts.get(&host) else { return };
+        let (cluster, joins, way) = (found.cluster, found.joins, self.to_cluster(found));
+        self.counts.messages += 1;
+        self.at(self.now + way, host, What::FromHost(host, cluster, joins, message));
+    }
+
+    fn to_cluster(&self, host: &Host) -> Nanos {
+        let at = self.clusters.get(&host.cluster).or_else(|| self.clusters.get(&ROOT));
+        at.map_or(Nanos::ZERO, |&(_, router)| self.routers.latency(host.router, router) + host.access)
+    }
+
+    fn happen(&mut self, host: HostId, what: What) {
+        match what {
+            What::Begin => self.begin(host, ROOT),
+            What::FromHost(from, cluster, joins, message) => match self.clusters.get_mut(&cluster) {
+                Some((dispatcher, _)) => {
+                    self.joined.insert((cluster, from), joins);
+                    dispatcher.on_host(self.now, from, message);
+                    self.collect(cluster);
+                }
+                None => self.begin_again(from),
+            },
+            What::ToHost(from, joins, message) => {
+                if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
+                    self.obey(host, from, message);
+                }
+            }
+            What::Between(from, to, message) => self.between(from, to, message),
+            What::Connected { order, parent } => self.connected(host, order, parent),
+            What::ParentGone(parent) => self.parent_gone(host, parent),
+            What::Silent(cluster) => {
+                if let Some((dispatcher, _)) = self.clusters.get_mut(&cluster) {
+                    dispatcher.on_gone(self.now, host);
+                    self.collect(cluster);
+                }
+            }
+            What::Ended => self.go(host, Nanos::ZERO),
+            What::Tick => self.tick(),
+        }
+    }
+
+    /// Signs of life are not sent one by one, and not counted.
+    fn tick(&mut self) {
+        let alive: Vec<(HostId, ClusterId)> =
+            self.hosts.iter().map(|(&id, host)| (id, host.cluster)).collect();
+        for (host, cluster) in alive {
+            if let Some((dispatcher, _)) = self.clusters.get_mut(&cluster) {
+                if dispatcher.tree().get(host).is_some() {
+                    dispatcher.on_host(self.now, host, FromHost::Alive);
+                }
+            }
+        }
+        for id in self.clusters.keys().copied().collect::<Vec<_>>() {
+            let now = self.now;
+            if let Some((dispatcher, _)) = self.clusters.get_mut(&id).filter(|(d, _)| d.deadline() <= now) {
+                dispatcher.on_time(now);
+            }
+            self.collect(id);
+        }
+        self.at(self.now + ALIVE, SOURCE, What::Tick);
+    }
+
+    fn begin_again(&mut self, host: HostId) {
+        if host != SOURCE {
+            self.begin(host, ROOT);
+        }
+    }
+
+    /// Joins a cluster, and lets go of everything before.
+    fn begin(&mut self, host: HostId, cluster: ClusterId) {
+        let now = self.now;
+        let Some(found) = self.hosts.get_mut(&host) else {
+            return;
+        };
+        if !found.joined && cluster == ROOT {
+            found.began = now;
+        }
+        if found.parent.take().is_some() {
+            found.lost = Some(now);
+        }
+        (found.cluster, found.order) = (cluster, 0);
+        found.joins += 1;
+        let children: Vec<HostId> =
+            self.hosts.iter().filter(|(_, h)| h.parent == Some(host)).map(|(&id, _)| id).collect();
+        for child in children {
+            self.parent_gone(child, host);
+        }
+        let join = self.join_message(host);
+        self.say(host, FromHost::Join(join));
+    }
+
+    fn obey(&mut self, host: HostId, from: ClusterId, message: ToHost) {
+        let Some(found) = self.hosts.get(&host).filter(|found| found.cluster == from) else {
+            return;
+        };
+        match message {
+            ToHost::Probe(peers) => {
+                let there = peers
+                    .iter()
+                    .filter_map(|p| Some((p.host, self.latency(self.hosts.get(&p.host)?, found))));
+                let measured: Vec<(HostId, Nanos)> = there.collect();
+                // The farthest one's round trip.
+                let longest = measured.iter().map(|&(_, latency)| latency).max().unwrap_or(Nanos::ZERO);
+                let way = self.to_cluster(found);
+                self.counts.probes += 2 * measured.len() as u64;
+                self.counts.messages += 1;
+                let answer = What::FromHost(host, from, found.joins, FromHost::Measured(measured));
+                self.at(self.now + longest + longest + way, host, answer);
+            }
+            ToHost::Redirect(cluster) => self.begin(host, cluster),
+            ToHost::Place { order, parent, .. } => {
+                let moves = u64::from(found.joined);
+                // Connecting is a round trip, HELLO and WELCOME another one.
+                let latency = self.hosts.get(&parent.host).map_or(self.silence, |p| self.latency(p, found));
+                if let Some(found) = self.hosts.get_mut(&host) {
+                    found.order = order;
+                }
+                self.counts.moves += moves;
+                self.at(
+                    self.now + Nanos(4 * latency.0),
+                    host,
+                    What::Connected { order, parent: parent.host },
+                );
+            }
+            ToHost::Refused { code, .. } => {
+                self.counts.refused += 1;
+                match code {
+                    RefusalCode::Ended => self.begin_again(host),
+                    _ => self.at(self.now + RETRY, host, What::Begin),
+                }
+            }
+            ToHost::Expect { .. } | ToHost::Forget { .. } | ToHost::Gone | ToHost::Released => {}
+        }
+    }
+
+    fn connected(&mut self, host: HostId, order: u32, parent: HostId) {
+        let latency = self.hosts.get(&parent).zip(self.hosts.get(&host)).map(|(a, b)| self.latency(a, b));
+        let now = self.now;
+        let Some(found) = self.hosts.get_mut(&host).filter(|found| found.order == order) else {
+            return;
+        };
+        let Some(latency) = latency else {
+            found.lost = found.lost.or(Some(now)).filter(|_| found.joined);
+            found.parent = None;
+            return self.say(host, FromHost::Lost { order, gone: false });
+        };
+        found.parent = Some(parent);
+        if let Some(lost) = found.lost.take() {
+            self.counts.repairs.push(now - lost);
+        }
+        if !std::mem::replace(&mut found.joined, true) {
+            self.counts.joins.push(now - found.began);
+        }
+        self.say(host, FromHost::Attached { order, latency });
+    }
+
+    fn parent_gone(&mut self, host: HostId, parent: HostId) {
+        let now = self.now;
+        let Some(found) = self.hosts.get_mut(&host).filter(|found| found.parent == Some(parent)) else {
+            return;
+        };
+        found.parent = None;
+        found.lost = found.lost.or(Some(now));
+        let order = found.order;
+        self.say(host, FromHost::Lost { order, gone: false });
+    }
+
+    /// A host is gone; others notice it after `silence`.
+    fn go(&mut self, host: HostId, silence: Nanos) {
+        let Some(gone) = self.hosts.remove(&host) else {
+            return;
+        };
+        self.counts.gone += 1;
+        let now = self.now;
+        self.at(now + silence + self.to_cluster(&gone), host, What::Silent(gone.cluster));
+        let children: Vec<HostId> =
+            self.hosts.iter().filter(|(_, h)| h.parent == Some(host)).map(|(&id, _)| id).collect();
+        for child in children {
+            let way = self.latency(&self.hosts[&child], &gone);
+            if let Some(found) = self.hosts.get_mut(&child) {
+                found.lost = found.lost.or(Some(now));
+            }
+            self.at(now + silence + way, child, What::ParentGone(host));
+        }
+    }
+
+    fn between(&mut self, from: ClusterId, to: ClusterId, message: Between) {
+        match self.clusters.get_mut(&to) {
+            Some((dispatcher, _)) => {
+                dispatcher.on_cluster(self.now, from, message);
+                self.collect(to);
+            }
+            None => {
+                if let Some((dispatcher, _)) = self.clusters.get_mut(&from) {
+                    dispatcher.on_undelivered(self.now, to, message);
+                }
+                self.collect(from);
+            }
+        }
+    }
+
+    /// Does what a dispatcher wants done.
+    fn collect(&mut self, id: ClusterId) {
+        while let Some((output, router)) = self.clusters.get_mut(&id).and_then(|(d, r)| Some((d.poll()?, *r)))
+        {
+            match output {
+                Output::Host(host, message) => {
+                    let Some(found) = self.hosts.get(&host) else { continue };
+                    let way = self.routers.latency(found.router, router) + found.access;
+                    self.counts.messages += 1;
+                    let joins = self.joined.get(&(id, host)).copied().unwrap_or(0);
+                    self.at(self.now + way, host, What::ToHost(id, joins, message));
+                }
+                Output::Cluster(to, message) => {
+                    let there = self.clusters.get(&to).map_or(router, |&(_, there)| there);
+                    let way = self.routers.latency(router, there);
+                    self.counts.messages += 1;
+                    self.at(self.now + way, SOURCE, What::Between(id, to, message));
+                }
+                Output::Found(founding) => {
+                    // It runs beside who founds it.
+                    let there = self.hosts.get(&founding.founder).map_or(router, |found| found.router);
+                    let seed = founding.cluster.0;
+                    let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);
+                    self.clusters.insert(founding.cluster, (dispatcher, there));
+                }
+                Output::Ended => {
+                    self.clusters.remove(&id);
+                    return;
+                }
+            }
+        }
+    }
+}

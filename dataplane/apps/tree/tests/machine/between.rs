@@ -1,0 +1,273 @@
+//! What dispatchers tell each other about what is kept for hosts of another's cluster, and about who needs what is not there
+//! any more.
+
+use groupflow_base::Nanos;
+use groupflow_tree::machine::{
+    Between, ClusterId, Dispatcher, FromHost, HostId, Output, Policy, RefusalCode, Ticket, ToHost,
+};
+
+use super::dispatchers::{
+    across, attached, founded, free, head, join, outputs, peer, policy, root, FOUNDED, FOUNDER, PARENT,
+};
+use super::forest::{token, ROOT, SOURCE};
+
+const SECOND: HostId = HostId(11);
+const AGAIN: Ticket = Ticket([2; Ticket::BYTES]);
+
+/// A host is taken in below another, and is connected to it.
+fn member(dispatcher: &mut Dispatcher, host: HostId, parent: HostId, capacity: u16) {
+    dispatcher.on_host(Nanos::ZERO, host, FromHost::Join(join(host, capacity)));
+    let head = dispatcher.tree().head().expect("a head");
+    for near in [head, parent] {
+        if dispatcher.tree().get(host).is_none() {
+            dispatcher.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(near, Nanos::from_millis(1))]));
+        }
+    }
+    attached(dispatcher, host, 1);
+    outputs(dispatcher);
+}
+
+/// A cluster whose head, which is to be connected to a host above, has a child.
+fn of_two(capacity: u16) -> Dispatcher {
+    let mut cluster = founded();
+    member(&mut cluster, SECOND, FOUNDER, capacity);
+    assert_eq!(cluster.tree().get(SECOND).and_then(|second| second.parent()), Some(FOUNDER));
+    cluster
+}
+
+/// Which host the cluster is told to be connected to, and by which ticket.
+fn attach(told: &[(ClusterId, Between)]) -> Option<(HostId, Ticket)> {
+    told.iter().find_map(|(_, message)| match message {
+        Between::Attach { to, ticket, .. } => Some((to.host, *ticket)),
+        _ => None,
+    })
+}
+
+fn attach_to(parent: HostId, ticket: Ticket, head: HostId) -> Between {
+    Between::Attach { to: peer(parent), ticket, head }
+}
+
+fn behind(host: HostId, tried: Option<Ticket>) -> Between {
+    Between::Head { head: peer(host), moves: 0, behind: true, tried }
+}
+
+#[test]
+fn a_parent_outside_lets_go_when_those_below_a_dead_head_have_others() {
+    let mut cluster = of_two(4);
+    cluster.on_gone(Nanos::ZERO, FOUNDER);
+    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND, 0))]);
+    cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(6), AGAIN, SECOND));
+    assert_eq!(across(&mut cluster), [], "it may still need what the dead one did not pass on");
+    let order = cluster.tree().get(SECOND).expect("a member").order;
+    attached(&mut cluster, SECOND, order);
+    let told = across(&mut cluster);
+    assert!(told.contains(&(PARENT, Between::Free(FOUNDED))), "{told:?}");
+    assert!(!told.contains(&(PARENT, Between::Free(AGAIN))), "{told:?}");
+}
+
+#[test]
+fn what_is_kept_for_another_cluster_is_kept_above_as_well_when_who_kept_it_dies() {
+    let (mut root, upper) = (root(2), HostId(5));
+    member(&mut root, upper, SOURCE, 4);
+    // The source has no room beside another.
+    member(&mut root, HostId(6), SOURCE, 0);
+    root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
+    let (parent, first) = attach(&across(&mut root)).expect("an Attach");
+    assert_eq!(parent, upper);
+    root.on_gone(Nanos::ZERO, upper);
+    let (parent, second) = attach(&across(&mut root)).expect("an Attach");
+    assert_eq!(parent, SOURCE);
+    let forget = |child| Output::Host(SOURCE, ToHost::Forget { child });
+    root.on_host(Nanos::ZERO, HostId(6), FromHost::Alive);
+    assert!(!outputs(&mut root).contains(&forget(upper)), "the head may need it");
+    root.on_cluster(Nanos::ZERO, PARENT, Between::Free(first));
+    assert_eq!(outputs(&mut root), [forget(upper)]);
+    // That head dies, and the next is connected to the same host.
+    root.on_cluster(Nanos::ZERO, PARENT, head(SECOND, 0));
+    assert!(attach(&across(&mut root)).is_some());
+    root.on_cluster(Nanos::ZERO, PARENT, Between::Free(second));
+    assert_eq!(outputs(&mut root), [forget(FOUNDER)]);
+}
+
+#[test]
+fn a_cluster_without_hosts_is_there_until_nobody_needs_what_is_kept_for_them() {
+    let (mut cluster, lower) = (founded(), ClusterId(3));
+    outputs(&mut cluster);
+    cluster.on_cluster(Nanos::ZERO, lower, head(SECOND, 0));
+    let (_, ticket) = attach(&across(&mut cluster)).expect("an Attach");
+    cluster.on_gone(Nanos::ZERO, FOUNDER);
+    let told = outputs(&mut cluster);
+    assert!(matches!(&told[..], [Output::Cluster(PARENT, Between::Vanished(_))]), "{told:?}");
+    let asks = head(SECOND, 0);
+    cluster.on_cluster(Nanos::ZERO, lower, asks.clone());
+    assert_eq!(across(&mut cluster), [(lower, Between::Returned(Box::new(asks)))]);
+    cluster.on_cluster(Nanos::ZERO, lower, Between::Free(ticket));
+    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), Output::Ended]);
+}
+
+#[test]
+fn a_head_that_needs_more_than_its_parent_has_comes_to_the_head_above_and_in_the_end_to_the_source() {
+    let mut cluster = of_two(4);
+    let lower = ClusterId(3);
+    cluster.on_cluster(Nanos::ZERO, lower, head(HostId(20), 0));
+    let (parent, first) = attach(&across(&mut cluster)).expect("an Attach");
+    assert_eq!(parent, FOUNDER);
+    cluster.on_cluster(Nanos::ZERO, lower, behind(HostId(20), Some(first)));
+    let second = across(&mut cluster);
+    let given = second.iter().find_map(|(to, message)| match message {
+        Between::GiveBack { cluster, below } if *to == PARENT => Some((*cluster, *below)),
+        _ => None,
+    });
+    let (given, below) = given.expect("it is given to the cluster above");
+    assert!(given == lower && below.behind, "{below:?}");
+    assert_eq!(cluster.tree().get(FOUNDER).map(|host| host.foreign), Some(0), "it has room again");
+
+    // Given with that, it comes to the source at once; asked for by one that tried another host, after that.
+    let mut root = root(2);
+    member(&mut root, HostId(5), SOURCE, 4);
+    root.on_cluster(Nanos::ZERO, PARENT, Between::GiveBack { cluster: lower, below });
+    assert_eq!(attach(&across(&mut root)).map(|(parent, _)| parent), Some(SOURCE));
+    root.on_cluster(Nanos::ZERO, PARENT, head(SECOND, 0));
+    let (parent, first) = attach(&across(&mut root)).expect("an Attach");
+    assert_eq!(parent, HostId(5));
+    root.on_cluster(Nanos::ZERO, PARENT, behind(SECOND, Some(first)));
+    let (parent, ticket) = attach(&across(&mut root)).expect("an Attach");
+    assert_eq!(parent, SOURCE);
+    root.on_cluster(Nanos::ZERO, PARENT, behind(SECOND, Some(first)));
+    let (_, again) = attach(&across(&mut root)).expect("it did not come to the source yet");
+    assert_ne!(ticket, again);
+    root.on_cluster(Nanos::ZERO, PARENT, behind(SECOND, Some(again)));
+    assert!(across(&mut root).contains(&(PARENT, Between::Gone(again))));
+}
+
+#[test]
+fn a_host_that_needs_more_than_the_head_of_its_cluster_has_becomes_the_head() {
+    let mut cluster = of_two(4);
+    cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
+    assert_eq!(across(&mut cluster), [(PARENT, behind(SECOND, None))]);
+    cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(6), AGAIN, SECOND));
+    let order = cluster.tree().get(SECOND).expect("a member").order;
+    attached(&mut cluster, SECOND, order);
+    assert_eq!(cluster.tree().head(), Some(SECOND));
+    assert_eq!(cluster.tree().get(FOUNDER).and_then(|before| before.parent()), Some(SECOND));
+    let told = outputs(&mut cluster);
+    let gives_up = |output: &Output| matches!(output, Output::Host(_, ToHost::Gone));
+    assert!(!told.iter().any(gives_up), "{told:?}");
+}
+
+#[test]
+fn who_needs_more_than_the_head_has_and_serves_nobody_is_a_cluster_of_its_own() {
+    let mut cluster = of_two(0);
+    cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
+    let told = outputs(&mut cluster);
+    let founding = told.iter().find_map(|output| match output {
+        Output::Found(founding) => Some(founding.clone()),
+        _ => None,
+    });
+    let founding = founding.expect("it is founded");
+    assert!(told.contains(&Output::Host(SECOND, ToHost::Redirect(founding.cluster))), "{told:?}");
+    let (token, now) = (join(SECOND, 0).token, Nanos::ZERO);
+    let mut apart = Dispatcher::found(&founding, policy(), token, 1, now);
+    apart.on_host(now, SECOND, FromHost::Join(join(SECOND, 0)));
+    assert_eq!(across(&mut apart), [(PARENT, head(SECOND, 0))]);
+    assert_eq!(cluster.tree().head(), Some(FOUNDER));
+}
+
+/// It may be connected to nobody until it has a place elsewhere: what it needs is kept.
+#[test]
+fn what_a_host_needs_that_is_sent_elsewhere_is_kept_as_long_as_that_may_take() {
+    let mut cluster = of_two(0);
+    outputs(&mut cluster);
+    cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
+    let forgets = |told: &[Output]| told.contains(&Output::Host(FOUNDER, ToHost::Forget { child: SECOND }));
+    assert!(!forgets(&outputs(&mut cluster)));
+    let until = policy().patience;
+    cluster.on_host(until, FOUNDER, FromHost::Alive);
+    cluster.on_time(until);
+    assert!(forgets(&outputs(&mut cluster)));
+}
+
+#[test]
+fn who_is_given_up_for_its_silence_is_told_and_the_last_word_is_that_the_cluster_ends() {
+    let ended = |told: &[Output]| told.last() == Some(&Output::Ended);
+    let mut cluster = founded();
+    cluster.on_time(policy().patience);
+    let told = outputs(&mut cluster);
+    let refused = |output: &Output| {
+        matches!(output, Output::Host(FOUNDER, ToHost::Refused { code: RefusalCode::Ended, .. }))
+    };
+    assert!(ended(&told) && told.iter().any(refused), "{told:?}");
+    let mut cluster = founded();
+    cluster.on_host(Nanos::ZERO, FOUNDER, FromHost::Leave);
+    let told = outputs(&mut cluster);
+    assert!(ended(&told) && told.contains(&Output::Host(FOUNDER, ToHost::Released)), "{told:?}");
+}
+
+/// A head that was relieved, and is the head again, is still connected to what it was: a place that was meant for the other does not stand
+/// for its own, which would be let go of.
+#[test]
+fn a_place_for_a_head_that_is_gone_is_given_back() {
+    let mut cluster = of_two(4);
+    cluster.on_cluster(Nanos::ZERO, PARENT, Between::HeadSlow);
+    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND, 0))]);
+    cluster.on_gone(Nanos::ZERO, SECOND);
+    assert_eq!(across(&mut cluster), [(PARENT, head(FOUNDER, 0))]);
+    cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(5), AGAIN, SECOND));
+    assert_eq!(across(&mut cluster), [(PARENT, Between::Free(AGAIN))]);
+}
+
+/// A cluster that has ended when it is told where its head belongs does not say later that it needs nothing of it.
+#[test]
+fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
+    let mut root = root(2);
+    root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
+    let told = across(&mut root);
+    let (parent, ticket) = attach(&told).expect("an Attach");
+    let message = attach_to(parent, ticket, FOUNDER);
+    root.on_cluster(Nanos::ZERO, PARENT, Between::Returned(Box::new(message)));
+    let forget = Output::Host(parent, ToHost::Forget { child: FOUNDER });
+    assert!(outputs(&mut root).contains(&forget));
+}
+
+/// So the other knows which of its tickets counts, whether or not another of them was taken.
+#[test]
+fn an_earlier_ticket_for_the_same_parent_is_given_back() {
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    let again = attach_to(HostId(5), AGAIN, FOUNDER);
+    cluster.on_cluster(Nanos::ZERO, PARENT, again.clone());
+    assert!(outputs(&mut cluster).contains(&free(PARENT, FOUNDED)));
+    cluster.on_cluster(Nanos::ZERO, PARENT, again);
+    assert!(!outputs(&mut cluster).contains(&free(PARENT, AGAIN)), "it counts");
+}
+
+/// Where nobody has room for it. As long as that one has not settled the source serves both.
+#[test]
+fn a_cluster_goes_below_another_rather_than_that_a_host_serves_more_than_it_offered() {
+    let policy = Policy { max_clusters: 16, ..policy() };
+    let [first, second] = [ClusterId(5), ClusterId(6)];
+    for settles_first in [true, false] {
+        let mut root = Dispatcher::root(ROOT, policy, token(), &join(SOURCE, 1), 1, Nanos::ZERO);
+        let comes = |root: &mut Dispatcher, cluster: ClusterId| {
+            let head = peer(HostId(cluster.0));
+            let message = Between::Head { head, moves: 0, behind: false, tried: None };
+            root.on_cluster(Nanos::ZERO, cluster, message);
+        };
+        comes(&mut root, first);
+        let (host, ticket) = attach(&across(&mut root)).expect("it has a place");
+        assert_eq!(host, SOURCE);
+        if settles_first {
+            root.on_cluster(Nanos::ZERO, first, Between::Settled(ticket));
+            comes(&mut root, second);
+        } else {
+            comes(&mut root, second);
+            assert_eq!(attach(&across(&mut root)).map(|(host, _)| host), Some(SOURCE));
+            root.on_cluster(Nanos::ZERO, first, Between::Settled(ticket));
+            root.on_host(Nanos::ZERO, SOURCE, FromHost::Backlog { child: HostId(second.0) });
+        }
+        let told = across(&mut root);
+        let adopts =
+            |message: &Between| matches!(message, Between::Adopt { cluster, .. } if *cluster == second);
+        assert!(told.iter().any(|(to, message)| *to == first && adopts(message)), "{told:?}");
+    }
+}

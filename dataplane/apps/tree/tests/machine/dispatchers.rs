@@ -1,0 +1,409 @@
+//! Single dispatchers, told step by step what others tell them.
+
+use std::net::SocketAddr;
+
+use groupflow_base::Nanos;
+use groupflow_tree::machine::{
+    Below, Between, ClusterId, Demotion, Dispatcher, Founding, FromHost, HostId, Join, Output, Peer, Policy,
+    RefusalCode, Ticket, ToHost,
+};
+
+use super::forest::{token, ROOT, SOURCE};
+
+pub const PARENT: ClusterId = ClusterId(1);
+pub const FOUNDER: HostId = HostId(10);
+pub const FOUNDED: Ticket = Ticket([1; Ticket::BYTES]);
+
+pub fn peer(host: HostId) -> Peer {
+    Peer { host, address: SocketAddr::from(([10, 0, 0, 1], 4000)) }
+}
+
+pub fn join(host: HostId, capacity: u16) -> Join {
+    Join { peer: peer(host), router: None, capacity, token: token() }
+}
+
+pub fn policy() -> Policy {
+    Policy { max_clusters: 1, demotion: Demotion::Slowest, settling: Nanos::ZERO, ..Policy::default() }
+}
+
+pub fn root(capacity: u16) -> Dispatcher {
+    Dispatcher::root(ROOT, policy(), token(), &join(SOURCE, capacity), 1, Nanos::ZERO)
+}
+
+/// A cluster of one host below `PARENT`; it is connected to what the parent named.
+pub fn founded() -> Dispatcher {
+    let attach = Some((peer(HostId(5)), FOUNDED));
+    let founding = Founding { cluster: ClusterId(2), parent: PARENT, root: ROOT, founder: FOUNDER, attach };
+    let mut dispatcher = Dispatcher::found(&founding, policy(), token(), 1, Nanos::ZERO);
+    dispatcher.on_host(Nanos::ZERO, FOUNDER, FromHost::Join(join(FOUNDER, 4)));
+    attached(&mut dispatcher, FOUNDER, 1);
+    dispatcher
+}
+
+pub fn attached(dispatcher: &mut Dispatcher, host: HostId, order: u32) {
+    let latency = Nanos::from_millis(1);
+    dispatcher.on_host(Nanos::ZERO, host, FromHost::Attached { order, latency });
+}
+
+pub fn outputs(dispatcher: &mut Dispatcher) -> Vec<Output> {
+    std::iter::from_fn(|| dispatcher.poll()).collect()
+}
+
+/// What other dispatchers were told.
+pub fn across(dispatcher: &mut Dispatcher) -> Vec<(ClusterId, Between)> {
+    let told = outputs(dispatcher).into_iter().filter_map(|output| match output {
+        Output::Cluster(to, message) => Some((to, message)),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// Who was told which parent.
+fn places(dispatcher: &mut Dispatcher) -> Vec<(HostId, HostId)> {
+    let told = outputs(dispatcher).into_iter().filter_map(|output| match output {
+        Output::Host(host, ToHost::Place { parent, .. }) => Some((host, parent.host)),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// A cluster that is known by its head only.
+fn below(head: u64) -> Below {
+    moved(head, 0)
+}
+
+/// One that was given to others so often.
+fn moved(head: u64, moves: u32) -> Below {
+    Below {
+        head: peer(HostId(head)),
+        router: None,
+        from: None,
+        latency: Nanos::ZERO,
+        awaited: None,
+        moves,
+        behind: false,
+    }
+}
+
+/// Asks for a parent.
+pub fn head(head: HostId, moves: u32) -> Between {
+    Between::Head { head: peer(head), moves, behind: false, tried: None }
+}
+
+/// Nobody needs any more what is kept by that.
+pub fn free(by: ClusterId, ticket: Ticket) -> Output {
+    Output::Cluster(by, Between::Free(ticket))
+}
+
+fn give_back(cluster: u64) -> Between {
+    Between::GiveBack { cluster: ClusterId(cluster), below: below(cluster) }
+}
+
+#[test]
+fn a_cluster_whose_parent_ends_with_its_question_asks_again_and_comes_to_the_root() {
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    let asks = head(FOUNDER, 0);
+    cluster.on_host(Nanos::ZERO, FOUNDER, FromHost::Lost { order: 1, gone: false });
+    assert_eq!(across(&mut cluster), [(PARENT, asks.clone())]);
+    // The parent took it, and has gone without an answer.
+    let later = cluster.deadline();
+    assert_eq!(later, policy().patience);
+    cluster.on_host(later, FOUNDER, FromHost::Alive);
+    cluster.on_time(later);
+    assert_eq!(across(&mut cluster), [(PARENT, asks.clone())]);
+    assert!(cluster.deadline() > later, "not at once again");
+    cluster.on_undelivered(later, PARENT, asks.clone());
+    assert_eq!(across(&mut cluster), [(ROOT, asks)]);
+}
+
+/// Else it would ask for ever, and at once.
+#[test]
+fn a_cluster_whose_root_is_gone_asks_again_after_a_while() {
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    let asks = head(FOUNDER, 0);
+    cluster.on_undelivered(Nanos::ZERO, PARENT, asks.clone());
+    assert_eq!(across(&mut cluster), [(ROOT, asks.clone())]);
+    cluster.on_undelivered(Nanos::ZERO, ROOT, asks.clone());
+    assert_eq!(across(&mut cluster), []);
+    let later = cluster.deadline();
+    assert_eq!(later, policy().patience);
+    cluster.on_host(later, FOUNDER, FromHost::Alive);
+    cluster.on_time(later);
+    assert_eq!(across(&mut cluster), [(ROOT, asks)]);
+}
+
+#[test]
+fn clusters_that_come_back_are_at_most_twice_as_many_as_may_be_founded() {
+    let mut root = root(8);
+    root.on_cluster(Nanos::ZERO, PARENT, head(HostId(1), 0));
+    (11..=14).for_each(|id| root.on_cluster(Nanos::ZERO, PARENT, give_back(id)));
+    assert_eq!(root.below().map(|(id, _)| id).collect::<Vec<_>>(), [PARENT, ClusterId(11)]);
+    let told = across(&mut root).into_iter().filter(|(_, message)| *message == Between::Dissolve);
+    assert_eq!(told.map(|(id, _)| id.0).collect::<Vec<_>>(), [12, 13, 14]);
+
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    (11..=14).for_each(|id| cluster.on_cluster(Nanos::ZERO, PARENT, give_back(id)));
+    assert_eq!(cluster.below().count(), 2);
+    let passed_up = across(&mut cluster).into_iter().filter(|(to, _)| *to == PARENT);
+    let given = |id| Between::GiveBack { cluster: ClusterId(id), below: moved(id, 1) };
+    assert_eq!(passed_up.map(|(_, message)| message).collect::<Vec<_>>(), [given(13), given(14)]);
+}
+
+#[test]
+fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
+    let mut cluster = founded();
+    outputs(&mut cluster);
+    cluster.on_cluster(Nanos::ZERO, ClusterId(77), Between::Dissolve);
+    assert_eq!(outputs(&mut cluster), [], "from a stranger");
+    cluster.on_cluster(Nanos::ZERO, ROOT, Between::Dissolve);
+    let told = outputs(&mut cluster);
+    assert!(told.contains(&Output::Host(FOUNDER, ToHost::Redirect(ROOT))), "{told:?}");
+    assert!(!told.contains(&Output::Ended), "what its hosts need is kept until they may have places");
+    cluster.on_time(cluster.deadline());
+    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), Output::Ended]);
+    cluster.on_gone(Nanos::ZERO, FOUNDER);
+    cluster.on_time(policy().patience);
+    assert_eq!(outputs(&mut cluster), [], "nothing follows");
+}
+
+/// It was given on at once, and what the two said comes in the other order.
+#[test]
+fn of_two_clusters_that_say_they_have_one_the_later_has_it() {
+    let (mut cluster, first, second) = (founded(), ClusterId(21), ClusterId(22));
+    outputs(&mut cluster);
+    let adopted = |moves| Between::Adopted { head: peer(FOUNDER), moves };
+    cluster.on_cluster(Nanos::ZERO, second, adopted(2));
+    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(PARENT, Between::Left(2))]));
+    cluster.on_cluster(Nanos::ZERO, first, adopted(1));
+    assert_eq!((cluster.parent(), across(&mut cluster)), (Some(second), vec![(first, Between::Left(2))]));
+    cluster.on_undelivered(Nanos::ZERO, second, head(FOUNDER, 2));
+    assert_eq!(across(&mut cluster), [(ROOT, head(FOUNDER, 2))]);
+}
+
+/// What it said when it was given away may come after it was given back.
+#[test]
+fn a_cluster_that_came_back_is_not_lost_by_an_earlier_farewell() {
+    let mut root = root(8);
+    let back = Between::Vanished(vec![(ClusterId(11), moved(11, 2))]);
+    root.on_cluster(Nanos::ZERO, ClusterId(99), back);
+    let has = |root: &Dispatcher| root.below().any(|(id, _)| id == ClusterId(11));
+    assert!(has(&root));
+    root.on_cluster(Nanos::ZERO, ClusterId(11), Between::Left(1));
+    assert!(has(&root));
+    root.on_cluster(Nanos::ZERO, ClusterId(11), Between::Left(2));
+    assert!(!has(&root));
+}
+
+/// Until then the other's hosts may be connected to hosts of the one that would be put below it.
+#[test]
+fn a_cluster_is_put_below_another_only_when_that_has_settled() {
+    let (mut root, beside) = (root(8), PARENT);
+    root.on_cluster(Nanos::ZERO, beside, head(HostId(1), 0));
+    let told = across(&mut root);
+    let ticket = told.iter().find_map(|(_, message)| match message {
+        Between::Attach { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    let ticket = ticket.expect("an Attach");
+    let comes = |root: &mut Dispatcher, id: u64| {
+        let message = Between::Vanished(vec![(ClusterId(id), below(id))]);
+        root.on_cluster(Nanos::ZERO, ClusterId(99), message);
+        let told = across(root);
+        told.iter().any(|(to, message)| *to == beside && matches!(message, Between::Adopt { .. }))
+    };
+    assert!(!comes(&mut root, 11));
+    root.on_cluster(Nanos::ZERO, beside, Between::Settled(FOUNDED));
+    assert!(!comes(&mut root, 11), "settled where it was before");
+    root.on_cluster(Nanos::ZERO, beside, Between::Settled(ticket));
+    assert!(comes(&mut root, 12));
+}
+
+#[test]
+fn a_cluster_has_settled_when_all_its_hosts_have_carried_out_their_orders() {
+    let mut cluster = founded();
+    let settled = |ticket| (PARENT, Between::Settled(ticket));
+    assert!(across(&mut cluster).contains(&settled(FOUNDED)));
+    let second = HostId(11);
+    cluster.on_host(Nanos::ZERO, second, FromHost::Join(join(second, 4)));
+    cluster.on_host(Nanos::ZERO, second, FromHost::Measured(vec![(FOUNDER, Nanos::from_millis(1))]));
+    let ticket = Ticket([2; Ticket::BYTES]);
+    cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to: peer(HostId(6)), ticket, head: FOUNDER });
+    attached(&mut cluster, FOUNDER, 2);
+    assert_eq!(across(&mut cluster), [(PARENT, Between::Free(FOUNDED))], "the second is on its way");
+    attached(&mut cluster, second, 1);
+    assert_eq!(across(&mut cluster), [settled(ticket)]);
+}
+
+/// One that has lost an earlier parent says so while its last order is under way.
+#[test]
+fn an_order_may_still_be_carried_out_by_a_host_that_is_connected_to_nobody() {
+    let (mut root, slow, other, lower) = (root(2), HostId(1), HostId(2), HostId(3));
+    for (host, capacity, parents) in
+        [(slow, 2, vec![SOURCE]), (other, 1, vec![SOURCE, SOURCE]), (lower, 2, vec![SOURCE, slow])]
+    {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, capacity)));
+        for parent in parents {
+            root.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(parent, Nanos::from_millis(1))]));
+        }
+        if host != lower {
+            attached(&mut root, host, 1);
+        }
+    }
+    assert_eq!(places(&mut root), [(slow, SOURCE), (other, SOURCE), (lower, slow)]);
+    root.on_host(Nanos::ZERO, lower, FromHost::Lost { order: 1, gone: false });
+    assert_eq!(places(&mut root), [(lower, other)]);
+    root.on_host(Nanos::ZERO, SOURCE, FromHost::Backlog { child: slow });
+    assert_eq!(places(&mut root), [], "the lower may be connected to the slow one yet");
+    attached(&mut root, lower, 2);
+    assert_eq!(places(&mut root), [(slow, lower)]);
+}
+
+#[test]
+fn a_dispatcher_that_is_made_again_goes_on_with_its_hosts() {
+    let (mut root, upper, lower) = (root(1), HostId(1), HostId(0xfedc_ba98_7654_3210));
+    for (host, parents) in [(upper, vec![SOURCE]), (lower, vec![SOURCE, upper])] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
+        for parent in parents {
+            root.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(parent, Nanos::from_millis(1))]));
+        }
+    }
+    attached(&mut root, upper, 1);
+    outputs(&mut root);
+    let stored = serde_json::to_string(&root).expect("JSON");
+    assert!(stored.contains("fedcba9876543210"), "a name of 64 bits");
+    let mut again: Dispatcher = serde_json::from_str(&stored).expect("the same");
+    let later = policy().patience + policy().patience;
+    again.resume(later);
+    again.on_time(later);
+    assert_eq!(outputs(&mut again), [], "nobody was silent for it");
+    let back = |order, attached| FromHost::Back { order, attached };
+    again.on_host(later, upper, back(1, true));
+    assert_eq!(places(&mut again), [(lower, upper)], "who may not be expected any more");
+    again.on_host(later, lower, back(0, false));
+    assert_eq!(places(&mut again), [(lower, upper)], "it never got its order");
+    again.on_host(later, HostId(77), back(3, true));
+    let told = outputs(&mut again);
+    assert!(matches!(&told[..], [Output::Host(HostId(77), ToHost::Refused { .. })]), "{told:?}");
+}
+
+/// What it was told may be lost: whom it is to expect, it would refuse.
+#[test]
+fn who_is_on_the_way_to_a_host_that_comes_back_is_sent_again() {
+    let (mut root, upper, lower) = (root(1), HostId(1), HostId(2));
+    for (host, parents) in [(upper, vec![SOURCE]), (lower, vec![SOURCE, upper])] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
+        for parent in parents {
+            root.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(parent, Nanos::from_millis(1))]));
+        }
+    }
+    outputs(&mut root);
+    let back = |order| FromHost::Back { order, attached: true };
+    root.on_host(Nanos::ZERO, SOURCE, back(0));
+    assert_eq!(places(&mut root), [(upper, SOURCE)], "and the source expects it");
+    attached(&mut root, upper, 2);
+    outputs(&mut root);
+    root.on_host(Nanos::ZERO, upper, back(2));
+    let told = outputs(&mut root);
+    let expect = |output: &Output| matches!(output, Output::Host(host, ToHost::Expect { child, .. }) if (*host, *child) == (upper, lower));
+    assert!(told.iter().any(expect), "{told:?}");
+    attached(&mut root, lower, 2);
+    root.on_host(Nanos::ZERO, upper, back(2));
+    assert_eq!(outputs(&mut root), [], "all are there");
+}
+
+#[test]
+fn messages_are_readable_json_and_come_back_as_they_were() {
+    let ticket = Ticket([0xab; Ticket::BYTES]);
+    let place = ToHost::Place { order: 3, parent: peer(HostId(0x1f)), ticket };
+    let text = serde_json::to_string(&place).expect("JSON");
+    let parent = r#"{"host":"1f","address":"10.0.0.1:4000"}"#;
+    let shown =
+        format!(r#"{{"say":"place","what":{{"order":3,"parent":{parent},"ticket":"{}"}}}}"#, "ab".repeat(16));
+    assert_eq!(text, shown);
+    assert_eq!(serde_json::from_str::<ToHost>(&text).expect("the same"), place);
+    let said = [
+        FromHost::Join(join(FOUNDER, 3)),
+        FromHost::Measured(vec![(SOURCE, Nanos::from_millis(2))]),
+        FromHost::Alive,
+        FromHost::Back { order: 7, attached: true },
+    ];
+    for message in said {
+        let text = serde_json::to_string(&message).expect("JSON");
+        assert_eq!(serde_json::from_str::<FromHost>(&text).expect("the same"), message, "{text}");
+    }
+    for wrong in [
+        r#"{"say":"place"}"#,
+        r#"{"say":"measured","what":[["xyz",1]]}"#,
+        r#"{"say":"measured","what":[["12345678901234567",1]]}"#,
+        r#"{"say":"join","what":{"peer":{"host":"1","address":"nowhere"},"router":null,"capacity":1,"token":"ab"}}"#,
+        r#"{"say":"join","what":{"peer":{"host":"1","address":"1.1.1.1:1"},"router":null,"capacity":1,"token":"x"}}"#,
+    ] {
+        assert!(serde_json::from_str::<FromHost>(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// Otherwise it would be sent there again and again until the news come that it is gone.
+#[test]
+fn nobody_is_sent_to_a_host_that_could_not_be_reached_before_it_is_heard_of() {
+    let (mut root, gone, other) = (root(1), HostId(1), HostId(2));
+    for (host, parents) in [(gone, vec![SOURCE]), (other, vec![SOURCE, gone])] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
+        for parent in parents {
+            root.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(parent, Nanos::from_millis(1))]));
+        }
+    }
+    assert_eq!(places(&mut root), [(gone, SOURCE), (other, gone)]);
+    root.on_host(Nanos::ZERO, other, FromHost::Lost { order: 1, gone: false });
+    assert_eq!(places(&mut root), [(other, SOURCE)], "who has no room, but is there");
+    root.on_host(Nanos::ZERO, other, FromHost::Lost { order: 2, gone: false });
+    assert_eq!(places(&mut root), [], "both are suspect");
+    root.on_host(Nanos::ZERO, gone, FromHost::Alive);
+    assert_eq!(places(&mut root), [(other, gone)]);
+}
+
+/// Both measure how far the one is that has room for one of them.
+#[test]
+fn of_two_that_come_at_once_for_one_place_one_is_refused() {
+    let (mut root, only, first, second) = (root(1), HostId(1), HostId(2), HostId(3));
+    let near = |host| FromHost::Measured(vec![(host, Nanos::from_millis(1))]);
+    root.on_host(Nanos::ZERO, only, FromHost::Join(join(only, 1)));
+    root.on_host(Nanos::ZERO, only, near(SOURCE));
+    attached(&mut root, only, 1);
+    for host in [first, second] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 0)));
+        root.on_host(Nanos::ZERO, host, near(SOURCE));
+    }
+    outputs(&mut root);
+    for host in [first, second] {
+        root.on_host(Nanos::ZERO, host, near(only));
+    }
+    let told = outputs(&mut root);
+    let place = |output: &Output| matches!(output, Output::Host(_, ToHost::Place { .. }));
+    let busy = |output: &Output| {
+        let refused = |message: &ToHost| matches!(message, ToHost::Refused { code: RefusalCode::Busy, .. });
+        matches!(output, Output::Host(host, message) if *host == second && refused(message))
+    };
+    assert_eq!(told.iter().filter(|output| place(output)).count(), 1, "{told:?}");
+    assert!(told.iter().any(busy), "{told:?}");
+}
+
+/// The source serves one host; of two in a chain the upper is slow, and they change places.
+#[test]
+fn a_host_goes_below_another_only_when_that_has_left_it() {
+    let (mut root, upper, lower) = (root(1), HostId(1), HostId(2));
+    for (host, parents) in [(upper, vec![SOURCE]), (lower, vec![SOURCE, upper])] {
+        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
+        for parent in parents {
+            root.on_host(Nanos::ZERO, host, FromHost::Measured(vec![(parent, Nanos::from_millis(1))]));
+        }
+        attached(&mut root, host, 1);
+    }
+    assert_eq!(places(&mut root), [(upper, SOURCE), (lower, upper)]);
+    root.on_host(Nanos::ZERO, SOURCE, FromHost::Backlog { child: upper });
+    assert_eq!(places(&mut root), [(lower, SOURCE)], "it may still be connected to the other");
+    attached(&mut root, lower, 2);
+    assert_eq!(places(&mut root), [(upper, lower)]);
+}

@@ -1,0 +1,433 @@
+//! Dispatchers and hosts, and what is under way between them: of each pair in order, of all in any.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use groupflow_base::Nanos;
+use groupflow_gather::machine::Token;
+use groupflow_tree::machine::{
+    Between, ClusterId, Dispatcher, FromHost, HostId, Join, Output, Peer, Policy, RefusalCode, RouterId,
+    Ticket, ToHost, Up,
+};
+
+#[derive(Debug)]
+enum Message {
+    /// And which join of the host it comes after, or is.
+    Up(FromHost, u32),
+    /// And which join of the host it comes after.
+    Down(ToHost, u32),
+    Across(Between),
+    /// The host's connection to its dispatcher is lost.
+    Gone,
+    /// The host's parent is gone, or its order is carried out.
+    Parent(HostId),
+    Connect {
+        order: u32,
+        parent: HostId,
+        ticket: Ticket,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    Host(HostId),
+    Cluster(ClusterId),
+}
+
+#[derive(Debug)]
+pub struct Host {
+    pub place: u64,
+    pub router: Option<RouterId>,
+    pub capacity: u16,
+    pub cluster: ClusterId,
+    pub parent: Option<HostId>,
+    pub order: u32,
+    /// The order is carried out.
+    pub done: bool,
+    /// How often it has joined: what was said before the last time does not count.
+    pub joins: u32,
+    pub expected: Vec<(HostId, Ticket)>,
+    pub refused: Option<RefusalCode>,
+}
+
+pub const SOURCE: HostId = HostId(0);
+pub const ROOT: ClusterId = ClusterId(0);
+
+pub struct Forest {
+    pub now: Nanos,
+    pub hosts: BTreeMap<HostId, Host>,
+    pub clusters: BTreeMap<ClusterId, Dispatcher>,
+    pub policy: Policy,
+    queues: BTreeMap<(Who, Who), VecDeque<Message>>,
+    joined: BTreeMap<(ClusterId, HostId), u32>,
+    next: u64,
+    pub told: usize,
+}
+
+pub fn token() -> Token {
+    Token::parse("c0ffee").expect("a token")
+}
+
+fn peer(host: HostId) -> Peer {
+    Peer { host, address: SocketAddr::from(([10, 0, 0, 1], 4000)) }
+}
+
+impl Forest {
+    pub fn new(policy: Policy, capacity: u16) -> Forest {
+        let host = |place| Host {
+            place,
+            router: None,
+            capacity,
+            cluster: ROOT,
+            parent: None,
+            order: 0,
+            done: false,
+            joins: 0,
+            expected: Vec::new(),
+            refused: None,
+        };
+        let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
+        Forest {
+            now: Nanos::ZERO,
+            hosts: BTreeMap::from([(SOURCE, host(500))]),
+            clusters: BTreeMap::from([(ROOT, root)]),
+            policy,
+            queues: BTreeMap::new(),
+            joined: BTreeMap::new(),
+            next: 1,
+            told: 0,
+        }
+    }
+
+    /// A host comes to the root.
+    pub fn join(&mut self, place: u64, router: Option<u64>, capacity: u16) -> HostId {
+        let host = HostId(self.next);
+        self.next += 1;
+        let router = router.map(RouterId);
+        let (cluster, parent, order, done, refused) = (ROOT, None, 0, false, None);
+        let (joins, expected) = (0, Vec::new());
+        let new = Host { place, router, capacity, cluster, parent, order, done, joins, expected, refused };
+        self.hosts.insert(host, new);
+        self.ask(host);
+        host
+    }
+
+    /// Those that are to try again do.
+    pub fn retry(&mut self) {
+        let busy = |host: &Host| host.refused == Some(RefusalCode::Busy);
+        let busy: Vec<HostId> = self.hosts.iter().filter(|(_, h)| busy(h)).map(|(&host, _)| host).collect();
+        for host in busy {
+            let found = self.hosts.get_mut(&host).expect("a host");
+            (found.refused, found.cluster) = (None, ROOT);
+            self.ask(host);
+        }
+    }
+
+    fn ask(&mut self, host: HostId) {
+        let joining = self.hosts.get_mut(&host).expect("a host");
+        joining.joins += 1;
+        let Host { router, capacity, cluster, joins, .. } = *joining;
+        let join = FromHost::Join(Join { peer: peer(host), router, capacity, token: token() });
+        self.send(Who::Host(host), Who::Cluster(cluster), Message::Up(join, joins));
+    }
+
+    pub fn say(&mut self, host: HostId, message: FromHost) {
+        if let Some((cluster, joins)) = self.hosts.get(&host).map(|h| (h.cluster, h.joins)) {
+            self.send(Who::Host(host), Who::Cluster(cluster), Message::Up(message, joins));
+        }
+    }
+
+    /// A host fails. Its dispatcher and its children get to know of it some time.
+    pub fn kill(&mut self, host: HostId) {
+        let Some(dead) = self.hosts.remove(&host) else {
+            return;
+        };
+        self.send(Who::Host(host), Who::Cluster(dead.cluster), Message::Gone);
+        let children: Vec<HostId> = self.children(host);
+        for child in children {
+            self.send(Who::Host(host), Who::Host(child), Message::Parent(host));
+        }
+    }
+
+    /// A dispatcher dies and is made again from what was stored of it; what it and its hosts said to each other is lost.
+    pub fn replace(&mut self, choice: usize) {
+        let id = *self.clusters.keys().nth(choice % self.clusters.len()).expect("a cluster");
+        let stored = serde_json::to_string(&self.clusters[&id]).expect("JSON");
+        let mut again: Dispatcher = serde_json::from_str(&stored).expect("the same");
+        again.resume(self.now);
+        self.clusters.insert(id, again);
+        let with_host = |(from, to): &(Who, Who)| matches!((from, to), (Who::Host(_), Who::Cluster(c)) | (Who::Cluster(c), Who::Host(_)) if *c == id);
+        self.queues.retain(|pair, _| !with_host(pair));
+        for (host, (order, done)) in self.hosts_of(id) {
+            match order {
+                0 if host == SOURCE => self.say(host, FromHost::Back { order: 0, attached: true }),
+                0 => self.ask(host),
+                order => {
+                    self.say(host, FromHost::Back { order, attached: done });
+                    let is_last = |message: &Message| matches!(message, Message::Connect { order: o, .. } if *o == order);
+                    let own = self.queues.get(&(Who::Host(host), Who::Host(host)));
+                    let under_way = own.is_some_and(|queue| queue.iter().any(is_last));
+                    if !under_way && self.hosts[&host].parent.is_none() {
+                        self.say(host, FromHost::Lost { order, gone: false });
+                    }
+                }
+            }
+        }
+    }
+
+    fn hosts_of(&self, id: ClusterId) -> Vec<(HostId, (u32, bool))> {
+        let of_it = self.hosts.iter().filter(|(_, h)| h.cluster == id && h.refused.is_none());
+        of_it.map(|(&host, h)| (host, (h.order, h.done))).collect()
+    }
+
+    pub fn children(&self, host: HostId) -> Vec<HostId> {
+        self.hosts.iter().filter(|(_, h)| h.parent == Some(host)).map(|(&child, _)| child).collect()
+    }
+
+    pub fn under_way(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Carries one message of the queues.
+    pub fn carry(&mut self, choice: usize) -> bool {
+        let Some(pair) = self.queues.keys().nth(choice % self.queues.len().max(1)).copied() else {
+            return false;
+        };
+        let queue = self.queues.get_mut(&pair).expect("a queue");
+        let message = queue.pop_front().expect("a message");
+        if queue.is_empty() {
+            self.queues.remove(&pair);
+        }
+        self.take(pair, message);
+        true
+    }
+
+    /// All that is under way is carried, and all that times out does.
+    pub fn settle(&mut self) {
+        for round in 0..12 {
+            self.carry_all();
+            if round < 10 {
+                for host in self.hosts.keys().copied().collect::<Vec<_>>() {
+                    self.say(host, FromHost::Alive);
+                }
+                self.carry_all();
+                self.now += Nanos(self.policy.patience.0 / 2);
+                self.on_time();
+            }
+        }
+    }
+
+    /// In an order in which no queue waits for ever (Fibonacci hashing): who is sent to a cluster that has ended begins again
+    /// until that is known.
+    fn carry_all(&mut self) {
+        let mut carried = 0_usize;
+        while self.carry(carried.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) {
+            carried += 1;
+            assert!(carried < 200_000, "messages for ever");
+            if carried % 16 == 0 {
+                self.check();
+            }
+        }
+    }
+
+    fn on_time(&mut self) {
+        for id in self.clusters.keys().copied().collect::<Vec<_>>() {
+            let now = self.now;
+            if let Some(dispatcher) = self.clusters.get_mut(&id).filter(|d| d.deadline() <= now) {
+                dispatcher.on_time(now);
+            }
+            self.collect(id);
+        }
+    }
+
+    fn send(&mut self, from: Who, to: Who, message: Message) {
+        self.told += 1;
+        self.queues.entry((from, to)).or_default().push_back(message);
+    }
+
+    fn take(&mut self, (from, to): (Who, Who), message: Message) {
+        let now = self.now;
+        match (from, to, message) {
+            (Who::Host(host), Who::Cluster(id), Message::Up(message, joins)) => {
+                match self.clusters.get_mut(&id) {
+                    Some(dispatcher) => {
+                        if matches!(message, FromHost::Join(_)) {
+                            self.joined.insert((id, host), joins);
+                        }
+                        dispatcher.on_host(now, host, message);
+                        self.collect(id);
+                    }
+                    None => self.begin_again(host),
+                }
+            }
+            (Who::Host(host), Who::Cluster(id), Message::Gone) => {
+                if let Some(dispatcher) = self.clusters.get_mut(&id) {
+                    dispatcher.on_gone(now, host);
+                }
+                self.collect(id);
+            }
+            (Who::Cluster(sender), Who::Cluster(id), Message::Across(message)) => {
+                match self.clusters.get_mut(&id) {
+                    Some(dispatcher) => dispatcher.on_cluster(now, sender, message),
+                    None => {
+                        if let Some(sender) = self.clusters.get_mut(&sender) {
+                            sender.on_undelivered(now, id, message);
+                        }
+                        self.collect(sender);
+                    }
+                }
+                self.collect(id);
+            }
+            (Who::Cluster(id), Who::Host(host), Message::Down(message, join)) => {
+                if self.hosts.get(&host).is_some_and(|h| h.joins == join) {
+                    self.obey(host, id, message);
+                }
+            }
+            (_, Who::Host(host), Message::Connect { order, parent, ticket }) => {
+                self.connect(host, order, parent, ticket)
+            }
+            (_, Who::Host(host), Message::Parent(parent)) => {
+                if let Some(child) =
+                    self.hosts.get_mut(&host).filter(|h| h.parent.map_or(true, |p| p == parent))
+                {
+                    (child.parent, child.done) = (None, false);
+                    let order = child.order;
+                    self.say(host, FromHost::Lost { order, gone: false });
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn begin_again(&mut self, host: HostId) {
+        if host != SOURCE && self.hosts.get(&host).is_some_and(|lost| lost.cluster != ROOT) {
+            self.begin(host, ROOT);
+        }
+    }
+
+    /// Joins a cluster, and lets go of everything before.
+    fn begin(&mut self, host: HostId, cluster: ClusterId) {
+        for child in self.children(host) {
+            self.hosts.get_mut(&child).expect("a child").parent = None;
+            self.send(Who::Host(host), Who::Host(child), Message::Parent(host));
+        }
+        let new = self.hosts.get_mut(&host).expect("a host");
+        (new.cluster, new.order, new.parent, new.done) = (cluster, 0, None, false);
+        new.expected.clear();
+        self.ask(host);
+    }
+
+    fn obey(&mut self, host: HostId, from: ClusterId, message: ToHost) {
+        let Some(at) = self.hosts.get(&host).filter(|h| h.cluster == from) else {
+            return;
+        };
+        let latency =
+            |other: &HostId| Some(Nanos::from_millis(self.hosts.get(other)?.place.abs_diff(at.place)));
+        match message {
+            ToHost::Probe(peers) => {
+                let measured = peers.iter().filter_map(|p| Some((p.host, latency(&p.host)?))).collect();
+                self.say(host, FromHost::Measured(measured));
+            }
+            ToHost::Redirect(cluster) => {
+                self.begin(host, cluster);
+            }
+            ToHost::Place { order, parent, ticket } => {
+                // It takes a while, and orders may be carried out after later ones came.
+                let obeys = self.hosts.get_mut(&host).expect("a host");
+                (obeys.order, obeys.done) = (order, false);
+                let message = Message::Connect { order, parent: parent.host, ticket };
+                self.send(Who::Host(host), Who::Host(host), message);
+            }
+            ToHost::Refused { code: RefusalCode::Ended, .. } => self.begin_again(host),
+            ToHost::Refused { code, .. } => self.hosts.get_mut(&host).expect("a host").refused = Some(code),
+            ToHost::Expect { child, ticket } => {
+                let expects = &mut self.hosts.get_mut(&host).expect("a host").expected;
+                expects.retain(|(other, _)| *other != child);
+                expects.push((child, ticket));
+            }
+            ToHost::Forget { .. } | ToHost::Gone | ToHost::Released => {}
+        }
+    }
+
+    /// As long as a parent may yet hear of a child, that tries again.
+    fn connect(&mut self, host: HostId, order: u32, parent: HostId, ticket: Ticket) {
+        let expects = |at: &Host| at.expected.contains(&(host, ticket));
+        let is_told = |message: &Message| matches!(message, Message::Down(ToHost::Expect { ticket: t, .. }, _) if *t == ticket);
+        let is_expected = self.hosts.get(&parent).is_some_and(expects);
+        let will_be =
+            self.queues.iter().any(|((_, to), queue)| *to == Who::Host(parent) && queue.iter().any(is_told));
+        if !is_expected && will_be && self.hosts.contains_key(&parent) {
+            let again = Message::Connect { order, parent, ticket };
+            return self.send(Who::Host(host), Who::Host(host), again);
+        }
+        let latency = self.hosts.get(&parent).filter(|_| is_expected).zip(self.hosts.get(&host));
+        let latency = latency.map(|(a, b)| Nanos::from_millis(a.place.abs_diff(b.place)));
+        let Some(child) = self.hosts.get_mut(&host).filter(|h| h.order == order) else {
+            return;
+        };
+        (child.parent, child.done) = (latency.map(|_| parent), latency.is_some());
+        self.say(
+            host,
+            latency.map_or(FromHost::Lost { order, gone: false }, |latency| FromHost::Attached {
+                order,
+                latency,
+            }),
+        );
+    }
+
+    fn collect(&mut self, id: ClusterId) {
+        while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
+            match output {
+                Output::Host(host, message) => {
+                    let join = self.joined.get(&(id, host)).copied().unwrap_or(0);
+                    self.send(Who::Cluster(id), Who::Host(host), Message::Down(message, join))
+                }
+                Output::Cluster(to, message) => {
+                    self.send(Who::Cluster(id), Who::Cluster(to), Message::Across(message));
+                }
+                Output::Found(founding) => {
+                    let (new, seed) = (founding.cluster, founding.cluster.0);
+                    let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);
+                    assert!(self.clusters.insert(new, dispatcher).is_none(), "a name that is taken");
+                }
+                Output::Ended => {
+                    self.clusters.remove(&id);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// What must always hold: connections have no cycle, and nothing is more than it may be.
+    pub fn check(&self) {
+        for &host in self.hosts.keys() {
+            let (mut at, mut seen) = (host, BTreeSet::new());
+            while let Some(parent) = self.hosts.get(&at).and_then(|h| h.parent) {
+                assert!(seen.insert(at), "{host} is in a cycle");
+                at = parent;
+            }
+        }
+        for dispatcher in self.clusters.values() {
+            let tree = dispatcher.tree();
+            assert!(tree.len() <= self.policy.max_members);
+            assert!(dispatcher.joining() <= self.policy.max_joins);
+            assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
+            assert!(tree.iter().filter(|(_, m)| m.up == Up::Outside).count() <= 1, "two heads");
+            for (host, member) in tree.iter() {
+                if let Up::Host(parent) = member.up {
+                    assert!(!tree.is_below(parent, host), "a cycle was ordered");
+                }
+            }
+        }
+    }
+
+    /// Whether a host's connections lead to the source.
+    pub fn receives(&self, host: HostId) -> bool {
+        let mut at = host;
+        while let Some(parent) = self.hosts.get(&at).and_then(|h| h.parent) {
+            at = parent;
+        }
+        at == SOURCE
+    }
+}

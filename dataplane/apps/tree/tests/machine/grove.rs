@@ -1,0 +1,648 @@
+//! Clusters: their dispatchers, nodes, and connections that carry what they like, and break.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use groupflow_base::Nanos;
+use groupflow_tree::machine::{
+    Action, Begin, Carries, ClusterId, ConnId, Door, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy,
+    Read, RefusalCode, ToHost, Told,
+};
+
+use super::forest::{token, SOURCE};
+use super::parts::Parts;
+
+/// What a connection's sockets hold.
+const SOCKET: usize = 3000;
+/// Where the source is. Two hosts are as many milliseconds from each other as their places are apart.
+pub const MIDDLE: u64 = 500;
+/// Who is refused begins again after so long.
+const AGAIN: Nanos = Nanos::from_millis(100);
+
+pub struct Reader {
+    pub node: Node,
+    /// Bytes that it read, all of them the stream's; and where the next belongs.
+    pub count: usize,
+    pub at: Option<u64>,
+    pub skips: usize,
+    pub ended: bool,
+    pub broken: bool,
+    /// It was told to go on later when it had this much.
+    pub skipped_at: Vec<u64>,
+    pub cluster: ClusterId,
+    place: u64,
+    capacity: u16,
+    /// How often it has joined: what was said to it before the last time does not count.
+    joins: u32,
+    /// Its last order, and whether it is carried out.
+    order: u32,
+    attached: bool,
+    /// It was connected to somebody once.
+    placed: bool,
+    /// It had a place and found none with room when it joined again.
+    pub refused: bool,
+    /// When it joins again.
+    again: Option<Nanos>,
+}
+
+/// What a host tells a cluster's dispatcher, and after how many joins; `None`: its connection is lost.
+struct Up {
+    host: HostId,
+    cluster: ClusterId,
+    joins: u32,
+    message: Option<FromHost>,
+}
+
+struct Down {
+    told: Told,
+    joins: u32,
+}
+
+/// A datagram on its way.
+struct Flying {
+    to: (HostId, ConnId),
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+struct Wire {
+    ends: [(HostId, ConnId); 2],
+    /// From the first to the second, and back.
+    bytes: [VecDeque<u8>; 2],
+    closing: [bool; 2],
+    /// From the second to the first.
+    carried: usize,
+}
+
+pub struct Grove {
+    pub now: Nanos,
+    pub nodes: BTreeMap<HostId, Reader>,
+    pub written: u64,
+    pub dispatchers: Parts,
+    /// Hosts that were sent from one cluster to another.
+    pub redirected: usize,
+    /// How often the dispatchers were replaced.
+    pub replaced: usize,
+    policy: Policy,
+    wires: Vec<Wire>,
+    /// On the way to dispatchers.
+    told: VecDeque<Up>,
+    /// On the way to hosts.
+    orders: VecDeque<Down>,
+    /// After how many joins of a host the dispatchers heard of it last.
+    heard: BTreeMap<HostId, u32>,
+    air: Vec<Flying>,
+    config: NodeConfig,
+    next: u64,
+}
+
+pub fn byte(offset: u64) -> u8 {
+    (offset.wrapping_mul(31) ^ (offset >> 8).wrapping_mul(17)) as u8
+}
+
+fn peer(host: HostId) -> Peer {
+    Peer { host, address: SocketAddr::from(([10, 0, 0, 1], 4000)) }
+}
+
+fn reader(node: Node, cluster: ClusterId, place: u64, capacity: u16) -> Reader {
+    Reader {
+        node,
+        count: 0,
+        at: None,
+        skips: 0,
+        ended: false,
+        broken: false,
+        skipped_at: Vec::new(),
+        cluster,
+        place,
+        capacity,
+        joins: 0,
+        order: 0,
+        attached: false,
+        placed: false,
+        refused: false,
+        again: None,
+    }
+}
+
+impl Grove {
+    pub fn new(config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
+        Grove::in_parts(1, config, policy, capacity)
+    }
+
+    /// Its dispatchers are run by so many processes.
+    pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
+        let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let source = Node::source(NodeConfig { host: SOURCE, ..config });
+        let dispatchers = Parts::new(count, policy, &join);
+        let source = reader(source, dispatchers.root(), MIDDLE, capacity);
+        Grove {
+            now: Nanos::ZERO,
+            nodes: BTreeMap::from([(SOURCE, source)]),
+            written: 0,
+            dispatchers,
+            redirected: 0,
+            replaced: 0,
+            policy,
+            wires: Vec::new(),
+            told: VecDeque::new(),
+            orders: VecDeque::new(),
+            heard: BTreeMap::new(),
+            air: Vec::new(),
+            config,
+            next: 1,
+        }
+    }
+
+    /// A host that is to have all of the stream.
+    pub fn join(&mut self, capacity: u16, sockets: u16) -> HostId {
+        self.join_from(MIDDLE, capacity, sockets)
+    }
+
+    /// One that is somewhere else.
+    pub fn join_from(&mut self, place: u64, capacity: u16, sockets: u16) -> HostId {
+        assert_eq!(self.written, 0);
+        self.join_at(Begin::At(0), place, capacity, sockets)
+    }
+
+    pub fn join_at(&mut self, begin: Begin, place: u64, capacity: u16, sockets: u16) -> HostId {
+        self.join_with(NodeConfig { sockets, ..self.config }, begin, place, capacity)
+    }
+
+    pub fn join_with(&mut self, config: NodeConfig, begin: Begin, place: u64, capacity: u16) -> HostId {
+        let host = HostId(self.next);
+        self.next += 1;
+        let node = Node::new(NodeConfig { host, ..config }, begin);
+        let at = (begin == Begin::At(0)).then_some(0);
+        let root = self.dispatchers.root();
+        self.nodes.insert(host, Reader { at, ..reader(node, root, place, capacity) });
+        self.ask(host, root);
+        host
+    }
+
+    /// A host joins a cluster.
+    fn ask(&mut self, host: HostId, cluster: ClusterId) {
+        if let Some(found) = self.nodes.get_mut(&host) {
+            (found.cluster, found.order, found.attached, found.again) = (cluster, 0, false, None);
+            found.joins += 1;
+            let join = Join { peer: peer(host), router: None, capacity: found.capacity, token: token() };
+            self.tell(host, FromHost::Join(join));
+        }
+    }
+
+    pub fn tell(&mut self, host: HostId, message: FromHost) {
+        let Some(found) = self.nodes.get_mut(&host) else { return };
+        match message {
+            FromHost::Attached { order, .. } => {
+                (found.attached, found.placed) = (order == found.order, true);
+            }
+            FromHost::Lost { .. } => found.attached = false,
+            _ => {}
+        }
+        let (cluster, joins) = (found.cluster, found.joins);
+        self.told.push_back(Up { host, cluster, joins, message: Some(message) });
+    }
+
+    /// So much of what was told, each way, reaches whom it is for; of one host always in order.
+    pub fn deliver(&mut self, most: usize) -> bool {
+        let (told, orders) = (self.told.len().min(most), self.orders.len().min(most));
+        for up in self.told.drain(..told).collect::<Vec<_>>() {
+            self.hear(up);
+        }
+        for down in self.orders.drain(..orders).collect::<Vec<_>>() {
+            self.obey(down);
+        }
+        let mut mail = 0;
+        while let Some(told) = (mail < most).then(|| self.dispatchers.on_mail(self.now)).flatten() {
+            self.collect(told);
+            mail += 1;
+        }
+        told + orders + mail > 0
+    }
+
+    /// What one host was told or tells next is there before all else.
+    pub fn hurry(&mut self, host: HostId) {
+        if let Some(at) = self.orders.iter().position(|down| down.told.host == host) {
+            let down = self.orders.remove(at).expect("an order");
+            self.obey(down);
+        } else if let Some(at) = self.told.iter().position(|up| up.host == host) {
+            let up = self.told.remove(at).expect("what it tells");
+            self.hear(up);
+        }
+    }
+
+    fn hear(&mut self, Up { host, cluster, joins, message }: Up) {
+        let told = match message {
+            Some(message) => {
+                self.heard.insert(host, joins);
+                self.dispatchers.on_host(self.now, cluster, host, message)
+            }
+            None => self.dispatchers.on_gone(self.now, cluster, host),
+        };
+        self.collect(told);
+    }
+
+    fn obey(&mut self, Down { told: Told { cluster, host, message }, joins }: Down) {
+        let now = self.now;
+        let here = |found: &&mut Reader| found.joins == joins && found.cluster == cluster;
+        let Some(found) = self.nodes.get_mut(&host).filter(here) else { return };
+        match &message {
+            ToHost::Place { order, .. } => (found.order, found.attached) = (*order, false),
+            ToHost::Redirect(_) => self.redirected += usize::from(found.placed),
+            // Nobody has room for who was nowhere yet.
+            ToHost::Refused { code, .. } if !found.placed && *code != RefusalCode::Ended => {
+                return self.kill(host)
+            }
+            ToHost::Refused { code, .. } => {
+                found.node.begin_again(now);
+                let again = if *code == RefusalCode::Ended { now } else { now + AGAIN };
+                found.refused |= *code != RefusalCode::Ended;
+                found.again = Some(again).filter(|_| !found.node.is_leaving());
+                return self.act(host);
+            }
+            _ => {}
+        }
+        found.node.on_order(now, message);
+        self.act(host);
+    }
+
+    /// The dispatchers die, and are made again from what was stored of them: what they and the hosts said to each other is lost.
+    pub fn replace(&mut self) {
+        self.replaced += 1;
+        // Else there would be two of each name.
+        self.dispatchers.replace(self.now, 100 * self.replaced as u64);
+        let lost: Vec<Up> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
+        self.told.extend(lost);
+        self.orders.clear();
+        let root = self.dispatchers.root();
+        self.tell(SOURCE, FromHost::Back { order: 0, attached: true });
+        for host in self.nodes.keys().copied().filter(|&host| host != SOURCE).collect::<Vec<_>>() {
+            let Reader { order, attached, ref node, .. } = self.nodes[&host];
+            let parent = node.parent();
+            if node.is_leaving() {
+                self.tell(host, FromHost::Leave);
+                continue;
+            }
+            if order == 0 {
+                self.ask(host, root);
+                continue;
+            }
+            self.tell(host, FromHost::Back { order, attached });
+            if parent.is_none() {
+                self.tell(host, FromHost::Lost { order, gone: false });
+            }
+        }
+    }
+
+    /// All that was told, and what comes of it, but for what connections carry.
+    pub fn deliver_all(&mut self) -> bool {
+        let some = self.deliver(usize::MAX);
+        while self.deliver(usize::MAX) {}
+        some
+    }
+
+    /// A host is no more; the others and the dispatcher notice.
+    pub fn kill(&mut self, host: HostId) {
+        if let Some(Reader { cluster, joins, .. }) = self.nodes.remove(&host) {
+            self.told.push_back(Up { host, cluster, joins, message: None });
+        }
+        while let Some(at) = self.wires.iter().position(|wire| wire.ends.iter().any(|end| end.0 == host)) {
+            self.cut(at);
+        }
+    }
+
+    /// A host is to go, and goes when nobody needs it.
+    pub fn leave(&mut self, host: HostId) {
+        let now = self.now;
+        if let Some(found) = self.nodes.get_mut(&host) {
+            found.node.leave(now);
+            self.act(host);
+        }
+    }
+
+    fn collect(&mut self, told: Vec<Told>) {
+        let down = |told: Told| Down { joins: self.heard.get(&told.host).copied().unwrap_or(0), told };
+        self.orders.extend(told.into_iter().map(down));
+    }
+
+    /// Does what a node wants done.
+    fn act(&mut self, host: HostId) {
+        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.poll()) {
+            match action {
+                Action::Connect { conn, to } => self.connect(host, conn, to.host),
+                Action::Close(conn) => {
+                    let found = self.wires.iter().position(|wire| wire.ends.contains(&(host, conn)));
+                    if let Some(at) = found {
+                        let side = usize::from(self.wires[at].ends[0] != (host, conn));
+                        self.wires[at].closing[side] = true;
+                    }
+                }
+                Action::Tell(message) => self.tell(host, message),
+                Action::Measure(peers) => {
+                    let place = self.nodes[&host].place;
+                    let far = |to: &Reader| Nanos::from_millis(to.place.abs_diff(place).max(1));
+                    let measured = peers.iter().filter_map(|p| Some((p.host, far(self.nodes.get(&p.host)?))));
+                    let measured = measured.collect();
+                    self.tell(host, FromHost::Measured(measured));
+                }
+                Action::Join(cluster) => self.ask(host, cluster),
+                Action::Refused { .. } | Action::Open { .. } => {}
+            }
+        }
+        while let Some(datagram) = self.nodes.get_mut(&host).and_then(|found| found.node.poll_datagram()) {
+            for conn in datagram.to {
+                let wire = self.wires.iter().find(|wire| wire.ends[1] == (host, conn));
+                let to = wire.map(|wire| wire.ends[0]);
+                let flying = |to| Flying { to, offset: datagram.offset, bytes: datagram.bytes.clone() };
+                self.air.extend(to.map(flying));
+            }
+        }
+    }
+
+    /// One of the datagrams comes, and may come again; false: there is none.
+    pub fn land(&mut self, n: usize, again: bool) -> bool {
+        if self.air.is_empty() {
+            return false;
+        }
+        let at = n % self.air.len();
+        let Flying { to: (host, conn), offset, bytes } = self.air.swap_remove(at);
+        if let Some(found) = self.nodes.get_mut(&host) {
+            found.node.on_datagram(self.now, conn, offset, &bytes);
+            self.act(host);
+        }
+        if again {
+            self.air.push(Flying { to: (host, conn), offset, bytes });
+        }
+        true
+    }
+
+    /// One of the datagrams does not come.
+    pub fn lose(&mut self, n: usize) {
+        if !self.air.is_empty() {
+            self.air.swap_remove(n % self.air.len());
+        }
+    }
+
+    /// Datagrams come in the order in which they were sent, and what comes of them.
+    pub fn land_all(&mut self) -> bool {
+        let some = !self.air.is_empty();
+        while !self.air.is_empty() {
+            for flying in std::mem::take(&mut self.air) {
+                self.air.insert(0, flying);
+                self.land(0, false);
+            }
+        }
+        some
+    }
+
+    fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
+        let now = self.now;
+        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.on_accepted(now));
+        let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
+        node.offer(conn, Door { carries: Carries::Data, port: 1, tag: conn.0 });
+        match accepted {
+            Some(accepted) => {
+                node.on_connected(now, conn);
+                let (bytes, closing) = (Default::default(), [false; 2]);
+                self.wires.push(Wire { ends: [(host, conn), (to, accepted)], bytes, closing, carried: 0 });
+            }
+            None => node.on_closed(now, conn),
+        }
+        self.act(host);
+    }
+
+    /// A connection breaks; what it carried is lost.
+    fn cut(&mut self, at: usize) {
+        let wire = self.wires.swap_remove(at);
+        for (host, conn) in wire.ends {
+            let now = self.now;
+            if let Some(found) = self.nodes.get_mut(&host) {
+                found.node.on_closed(now, conn);
+                self.act(host);
+            }
+        }
+    }
+
+    pub fn wires(&self) -> usize {
+        self.wires.len()
+    }
+
+    pub fn break_wire(&mut self, n: usize) {
+        if !self.wires.is_empty() {
+            self.cut(n % self.wires.len());
+        }
+    }
+
+    /// Carries so many bytes from one end of a connection to the other.
+    pub fn carry(&mut self, n: usize, side: usize, most: usize) -> bool {
+        let (now, count) = (self.now, self.wires.len());
+        if count == 0 {
+            return false;
+        }
+        let at = n % count;
+        let (from, to) = (self.wires[at].ends[side], self.wires[at].ends[1 - side]);
+        let room = SOCKET.saturating_sub(self.wires[at].bytes[side].len());
+        let mut filled = Vec::new();
+        if let Some(found) = self.nodes.get_mut(&from.0).filter(|_| room > 0) {
+            found.node.fill(now, from.1, &mut filled, room);
+        }
+        let wire = &mut self.wires[at];
+        wire.bytes[side].extend(&filled);
+        let carried: Vec<u8> = wire.bytes[side].drain(..most.min(wire.bytes[side].len())).collect();
+        wire.carried += if side == 1 { carried.len() } else { 0 };
+        let over = carried.is_empty() && filled.is_empty() && wire.closing[side];
+        if let Some(found) = self.nodes.get_mut(&to.0).filter(|_| !carried.is_empty()) {
+            found.node.on_bytes(now, to.1, &carried);
+        }
+        self.act(from.0);
+        self.act(to.0);
+        if over {
+            let found = self.wires.iter().position(|wire| wire.ends.contains(&from));
+            found.into_iter().for_each(|at| self.cut(at));
+        }
+        over || !carried.is_empty()
+    }
+
+    /// How much was carried so far to a host over each of its connections to another.
+    pub fn carried(&self, from: HostId, to: HostId) -> Vec<usize> {
+        let of_it = |wire: &&Wire| wire.ends[0].0 == to && wire.ends[1].0 == from;
+        self.wires.iter().filter(of_it).map(|wire| wire.carried).collect()
+    }
+
+    /// Whatever the first so many connections take.
+    pub fn carry_all(&mut self, wires: usize) {
+        for wire in 0..wires {
+            self.carry(wire, 1, usize::MAX);
+            self.carry(wire, 0, usize::MAX);
+        }
+    }
+
+    pub fn write(&mut self, count: usize) -> usize {
+        let bytes: Vec<u8> = (self.written..self.written + count as u64).map(byte).collect();
+        let now = self.now;
+        let taken = self.nodes.get_mut(&SOURCE).map_or(0, |found| found.node.write(now, &bytes));
+        self.written += taken as u64;
+        self.act(SOURCE);
+        taken
+    }
+
+    pub fn finish(&mut self) {
+        let now = self.now;
+        if let Some(found) = self.nodes.get_mut(&SOURCE) {
+            found.node.finish(now);
+        }
+        self.act(SOURCE);
+    }
+
+    pub fn read(&mut self, host: HostId, most: usize) -> bool {
+        let now = self.now;
+        let Some(found) = self.nodes.get_mut(&host) else {
+            return false;
+        };
+        let at = found.node.position();
+        let read = found.node.read(now, most);
+        match &read {
+            Some(Read::Bytes(bytes)) => {
+                // It goes on where it was, or where it was told.
+                assert_eq!(at, *found.at.get_or_insert(at), "{host}");
+                for (offset, &found) in (at..).zip(bytes) {
+                    assert_eq!(found, byte(offset), "{host} at {offset}");
+                }
+                found.at = Some(at + bytes.len() as u64);
+                found.count += bytes.len();
+            }
+            Some(Read::Skipped { to }) => {
+                assert!(found.at.map_or(true, |at| at < *to), "{host} goes back to {to}");
+                found.skipped_at.extend(found.at);
+                (found.at, found.skips) = (Some(*to), found.skips + 1);
+            }
+            Some(Read::End) => {
+                assert!(!std::mem::replace(&mut found.ended, true), "{host} ends twice");
+            }
+            Some(Read::Broken { .. }) => return !std::mem::replace(&mut found.broken, true),
+            None => {}
+        }
+        self.act(host);
+        read.is_some()
+    }
+
+    pub fn pass(&mut self, time: Nanos) {
+        self.now += time;
+        let now = self.now;
+        for host in self.nodes.keys().copied().collect::<Vec<_>>() {
+            if let Some(found) = self.nodes.get_mut(&host).filter(|found| found.node.deadline() <= now) {
+                found.node.on_time(now);
+                self.act(host);
+            }
+        }
+        let told = self.dispatchers.on_time(now);
+        self.collect(told);
+        let root = self.dispatchers.root();
+        let due = |found: &Reader| found.again.is_some_and(|again| again <= now);
+        for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {
+            self.ask(host, root);
+        }
+        // Who is released goes.
+        let over = self
+            .nodes
+            .iter()
+            .filter(|(_, found)| found.node.is_over() && found.node.failed().is_none())
+            .map(|(&host, _)| host);
+        for host in over.collect::<Vec<_>>() {
+            self.kill(host);
+        }
+    }
+
+    /// Everything is carried and read until nothing moves any more, however often that takes.
+    pub fn settle(&mut self) {
+        let mut idle = 0;
+        for turn in 0.. {
+            assert!(turn < 20_000, "it goes on for ever: {}", self.show());
+            self.deliver_all();
+            let mut moved = self.land_all();
+            for wire in 0..self.wires() {
+                moved |= self.carry(wire, 0, usize::MAX) | self.carry(wire, 1, usize::MAX);
+            }
+            for host in self.nodes.keys().copied().collect::<Vec<_>>() {
+                moved |= host != SOURCE && self.read(host, usize::MAX);
+            }
+            self.pass(Nanos::from_millis(25));
+            // Signs of life go on for ever.
+            self.deliver_all();
+            idle = if moved { 0 } else { idle + 1 };
+            if idle > 60 {
+                return;
+            }
+        }
+    }
+
+    /// For who looks for what went wrong.
+    pub fn show(&self) -> String {
+        let mut text = String::new();
+        for (host, f) in &self.nodes {
+            let n = &f.node;
+            text += &format!(
+                "{host} ({}, {}) in {} at {:?} received {} failed {:?} parent {:?} order {} attached {} children {:?} keeps {:?} again {:?} joins {}\n",
+                f.place, f.capacity, f.cluster, f.at, n.received(), n.failed(), n.parent(), f.order, f.attached,
+                n.children().collect::<Vec<_>>(), n.keeps_for().collect::<Vec<_>>(), f.again, f.joins,
+            );
+        }
+        for w in &self.wires {
+            text += &format!(
+                "wire {:?} closing {:?} bytes {:?}\n",
+                w.ends,
+                w.closing,
+                [w.bytes[0].len(), w.bytes[1].len()]
+            );
+        }
+        for d in self.dispatchers.iter() {
+            text += &format!("{} below {:?} ended {}\n", d.id(), d.parent(), d.has_ended());
+            for (host, m) in d.tree().iter() {
+                text += &format!("    {host} {:?} {:?} order {} attached {} was {:?} left {:?} behind {} suspect {} foreign {}\n", m.up, m.outside, m.order, m.attached, m.was, m.left, m.behind, m.suspect, m.foreign);
+            }
+            for (c, b) in d.below() {
+                text += &format!(
+                    "    {c} head {} from {:?} awaited {} moves {} behind {}\n",
+                    b.head.host,
+                    b.from,
+                    b.awaited.is_some(),
+                    b.moves,
+                    b.behind
+                );
+            }
+        }
+        text
+    }
+
+    /// Whether a cluster is there whose founder did not come, and may be dead.
+    pub fn waits_for_founders(&self) -> bool {
+        self.dispatchers.iter().any(|dispatcher| dispatcher.tree().is_empty() && !dispatcher.has_ended())
+    }
+
+    /// So long passes that whoever says nothing is given up; those that live say that they do.
+    pub fn outlast_patience(&mut self) {
+        for _ in 0..6 {
+            self.settle();
+            self.pass(Nanos(self.policy.patience.0 / 3));
+        }
+        self.settle();
+    }
+
+    /// Nobody holds more than it may, dispatchers have no more of anything than they may, and connections have no cycle.
+    pub fn check(&self) {
+        for (&host, found) in &self.nodes {
+            let held = found.node.held();
+            assert!(held <= self.config.capacity + self.config.window, "{host} holds {held}");
+            let (mut at, mut seen) = (host, BTreeSet::new());
+            while let Some(parent) = self.nodes.get(&at).and_then(|found| found.node.parent()) {
+                assert!(seen.insert(at), "{host} is in a cycle");
+                at = parent;
+            }
+        }
+        for dispatcher in self.dispatchers.iter() {
+            assert!(dispatcher.tree().len() <= self.policy.max_members);
+            assert!(dispatcher.joining() <= self.policy.max_joins);
+            assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Peers that say whatever they like: nothing panics, nothing is held beyond its bound, and others are unharmed.
+
+use std::net::SocketAddr;
+
+use groupflow_base::Nanos;
+use groupflow_session::fanout::Mode;
+use groupflow_tree::machine::frame::MAX_BLOCK;
+use groupflow_tree::machine::{
+    Action, Begin, Carries, Door, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, ToHost,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::edges::{actions, config, connect, expect, hear, hello, say, served_with, BAD, GOOD, TICKET};
+
+#[derive(Debug, Clone)]
+enum Input {
+    Bytes(Vec<u8>),
+    Frame(Frame),
+    Datagram(u64, usize),
+    Close,
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let offset = || prop_oneof![4 => 0..30_000_u64, 1 => any::<u64>()];
+    let begin = prop_oneof![Just(Begin::Now), offset().prop_map(Begin::At)];
+    prop_oneof![
+        (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
+            let needed = if let Begin::At(offset) = begin { offset / 2 } else { 0 };
+            let door = datagrams.then_some(Door { carries: Carries::Data, port: 1, tag: 2 });
+            Frame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, door }
+        }),
+        (offset(), offset()).prop_map(|(x, y)| Frame::Taken { taken: x.max(y), needed: x.min(y) }),
+        Just(Frame::Complete),
+        Just(Frame::Moved),
+        offset().prop_map(|begin| Frame::Welcome { begin }),
+        (offset(), 1..MAX_BLOCK).prop_map(|(offset, count)| Frame::Data { offset, bytes: vec![9; count] }),
+        offset().prop_map(|to| Frame::Skip { to }),
+        offset().prop_map(|length| Frame::End { length }),
+        Just(Frame::Refused(Reason::Gone)),
+        Just(Frame::Alive),
+    ]
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        20 => frame().prop_map(Input::Frame),
+        10 => (prop_oneof![8 => 0..30_000_u64, 1 => any::<u64>()], 1..1200_usize).prop_map(|(offset, count)| Input::Datagram(offset, count)),
+        1 => vec(any::<u8>(), 0..200).prop_map(Input::Bytes),
+        1 => Just(Input::Close),
+    ]
+}
+
+fn modes() -> impl Strategy<Value = (Mode, Slow)> {
+    let slow = vec![Slow::Wait, Slow::Isolate, Slow::Skip { align: 100 }];
+    (proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]), proptest::sample::select(slow))
+}
+
+proptest! {
+    /// A child that says whatever it likes: its sibling reads the stream.
+    #[test]
+    fn nothing_that_a_child_says_harms_its_sibling(inputs in vec(input(), 0..100), (mode, slow) in modes()) {
+        let mut node = Node::source(NodeConfig { mode, slow, ..config() });
+        expect(&mut node, GOOD);
+        expect(&mut node, BAD);
+        let mut now = Nanos::ZERO;
+        let good = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
+        let mut bad = node.on_accepted(now);
+        let (mut written, mut got) = (0_u64, 0_u64);
+        for input in inputs {
+            now += Nanos::from_millis(10);
+            bad = bad.or_else(|| node.on_accepted(now));
+            match (input, bad) {
+                (Input::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
+                (Input::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),
+                (Input::Datagram(offset, count), Some(conn)) => {
+                    prop_assert!(!node.on_datagram(now, conn, offset, &vec![9; count]), "of a child");
+                }
+                (Input::Close, Some(conn)) => node.on_closed(now, conn),
+                _ => {}
+            }
+            if let Some(conn) = bad {
+                hear(&mut node, now, conn);
+            }
+            say(&mut node, now, good, &Frame::Alive);
+            written += node.write(now, &[1; 700]) as u64;
+            for frame in hear(&mut node, now, good) {
+                if let Frame::Data { offset, bytes } = frame {
+                    prop_assert_eq!(offset, got);
+                    got += bytes.len() as u64;
+                    say(&mut node, now, good, &Frame::Taken { taken: got, needed: got });
+                }
+            }
+            prop_assert_eq!(got, written);
+            node.on_time(now);
+            for action in actions(&mut node) {
+                if let Action::Close(conn) = action {
+                    prop_assert!(conn != good);
+                    node.on_closed(now, conn);
+                    bad = bad.filter(|&bad| bad != conn);
+                }
+            }
+            prop_assert!(node.held() <= 20_000);
+        }
+    }
+
+    /// A parent that says whatever it likes: the node holds no more than it may.
+    #[test]
+    fn nothing_that_a_parent_says_makes_a_node_panic_or_hold_much(
+        inputs in vec(input(), 0..100), (mode, slow) in modes(),
+    ) {
+        // With datagrams, too.
+        let datagrams = Some(Nanos::from_millis(20)).filter(|_| matches!(slow, Slow::Skip { .. }));
+        let (mut node, mut conn) = served_with(NodeConfig { mode, slow, datagrams, ..config() });
+        expect(&mut node, GOOD);
+        let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::Now));
+        let (mut now, mut order) = (Nanos::ZERO, 1);
+        for input in inputs {
+            now += Nanos::from_millis(10);
+            match input {
+                Input::Frame(frame) => say(&mut node, now, conn, &frame),
+                Input::Bytes(bytes) => node.on_bytes(now, conn, &bytes),
+                Input::Datagram(offset, count) => {
+                    node.on_datagram(now, conn, offset, &vec![9; count]);
+                }
+                Input::Close => node.on_closed(now, conn),
+            }
+            hear(&mut node, now, child);
+            node.read(now, 500);
+            node.on_time(now);
+            prop_assert!(node.held() <= 28_000);
+            for action in actions(&mut node) {
+                if let Action::Tell(FromHost::Lost { .. }) = action {
+                    order += 1;
+                    let parent = Peer { host: HostId(0), address: SocketAddr::from(([10, 0, 0, 1], 4000)) };
+                    node.on_order(now, ToHost::Place { order, parent, ticket: TICKET });
+                }
+                if let Action::Connect { conn: new, .. } = action {
+                    node.on_connected(now, new);
+                    conn = new;
+                }
+            }
+        }
+    }
+}

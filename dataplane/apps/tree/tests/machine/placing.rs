@@ -1,0 +1,333 @@
+//! Where dispatchers put hosts.
+
+use std::collections::BTreeSet;
+
+use groupflow_base::Nanos;
+use groupflow_tree::machine::{ClusterId, Demotion, FromHost, HostId, Policy, RefusalCode};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::forest::{Forest, ROOT, SOURCE};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Join { place: u64, router: Option<u64>, capacity: u16 },
+    Kill(usize),
+    Leave(usize),
+    Backlog(usize, usize),
+    Replace(usize),
+    Carry(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let router = prop_oneof![Just(None), (0..4_u64).prop_map(Some)];
+    prop_oneof![
+        6 => (0..1000_u64, router, 0..5_u16).prop_map(|(place, router, capacity)| Step::Join { place, router, capacity }),
+        1 => any::<usize>().prop_map(Step::Kill),
+        1 => any::<usize>().prop_map(Step::Leave),
+        2 => (any::<usize>(), any::<usize>()).prop_map(|(host, child)| Step::Backlog(host, child)),
+        1 => any::<usize>().prop_map(Step::Replace),
+        40 => any::<usize>().prop_map(Step::Carry),
+    ]
+}
+
+fn policy(max_members: usize, demotion: Demotion) -> Policy {
+    let settling = Nanos::ZERO;
+    Policy {
+        threshold: Nanos::from_millis(60),
+        max_members,
+        max_clusters: 3,
+        max_children: 4,
+        demotion,
+        settling,
+        ..Policy::default()
+    }
+}
+
+fn nth(forest: &Forest, n: usize) -> Option<HostId> {
+    let others: Vec<HostId> = forest.hosts.keys().copied().filter(|&host| host != SOURCE).collect();
+    (!others.is_empty()).then(|| others[n % others.len()])
+}
+
+fn run(forest: &mut Forest, step: Step) {
+    match step {
+        Step::Join { place, router, capacity } => drop(forest.join(place, router, capacity)),
+        Step::Kill(n) => nth(forest, n).into_iter().for_each(|host| forest.kill(host)),
+        Step::Leave(n) => {
+            if let Some(host) = nth(forest, n) {
+                forest.say(host, FromHost::Leave);
+                forest.kill(host);
+            }
+        }
+        Step::Backlog(n, m) => {
+            let host = if n % 3 == 0 { Some(SOURCE) } else { nth(forest, n) };
+            let children = host.map(|host| forest.children(host)).unwrap_or_default();
+            if let (Some(host), false) = (host, children.is_empty()) {
+                forest.say(host, FromHost::Backlog { child: children[m % children.len()] });
+            }
+        }
+        Step::Replace(n) => forest.replace(n),
+        Step::Carry(n) => drop(forest.carry(n)),
+    }
+}
+
+proptest! {
+    /// Whoever comes, goes, dies and is demoted, whichever dispatcher is replaced, in whatever order the news come: no connections in a cycle, no more of
+    /// anything than may be; and when nothing happens any more, everyone who was not refused receives.
+    #[test]
+    fn there_is_never_a_cycle_and_all_receive(
+        steps in vec(step(), 0..600), max_members in 3..12_usize, slowest in any::<bool>(),
+    ) {
+        let demotion = if slowest { Demotion::Slowest } else { Demotion::LargestLatency };
+        let mut forest = Forest::new(policy(max_members, demotion), 3);
+        for step in steps {
+            run(&mut forest, step);
+            forest.check();
+        }
+        forest.settle();
+        prop_assert_eq!(forest.under_way(), 0);
+        let cut: Vec<_> = forest.hosts.iter().filter(|(&id, host)| host.refused.is_none() && !forest.receives(id)).collect();
+        let stuck: Vec<_> = cut.iter().map(|(_, host)| forest.clusters.get(&host.cluster)).collect();
+        prop_assert!(cut.is_empty(), "{:?} of {:#?}", cut, stuck);
+    }
+}
+
+#[test]
+fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
+    let mut forest = Forest::new(policy(64, Demotion::Never), 4);
+    let near = forest.join(520, None, 4);
+    let far = forest.join(900, Some(1), 4);
+    forest.settle();
+    let beside_far = forest.join(930, None, 4);
+    let on_its_router = forest.join(700, Some(1), 4);
+    forest.settle();
+    let cluster = |host| forest.hosts[&host].cluster;
+    assert_eq!(cluster(near), ROOT);
+    assert_ne!(cluster(far), ROOT);
+    assert_eq!(cluster(beside_far), cluster(far));
+    assert_eq!(cluster(on_its_router), cluster(far), "200 ms away, on the same router");
+}
+
+/// Who has measured before another has founded a cluster does not know of it, and who is sent there may come before its founder.
+#[test]
+fn hosts_that_join_at_once_do_not_each_found_a_cluster() {
+    for router in [None, Some(1)] {
+        let mut forest = Forest::new(policy(4, Demotion::Never), 2);
+        let hosts: Vec<HostId> = (0..12).map(|_| forest.join(520, router, 2)).collect();
+        for _ in 0..4 {
+            forest.settle();
+            forest.retry();
+        }
+        forest.settle();
+        assert!(hosts.iter().all(|&host| forest.receives(host)), "{router:?}");
+        let clusters: BTreeSet<ClusterId> = hosts.iter().map(|host| forest.hosts[host].cluster).collect();
+        assert!(clusters.len() <= 4, "{router:?}: {} clusters", clusters.len());
+    }
+}
+
+/// Of a chain of islands each is below the one before: a link between two of them carries the stream once.
+#[test]
+fn clusters_are_below_those_that_are_nearest() {
+    let mut forest = Forest::new(policy(64, Demotion::Never), 4);
+    // The farthest comes first, and is taken over.
+    let places = [900, 600, 700, 800];
+    let hosts: Vec<HostId> = places
+        .map(|place| {
+            let h = forest.join(place, None, 4);
+            forest.settle();
+            h
+        })
+        .to_vec();
+    let parent = |host: HostId| forest.hosts[&host].parent.map(|parent| forest.hosts[&parent].place);
+    assert_eq!(
+        hosts.iter().map(|&host| parent(host)).collect::<Vec<_>>(),
+        [Some(800), Some(500), Some(600), Some(700)]
+    );
+}
+
+#[test]
+fn a_departure_moves_only_hosts_of_its_cluster() {
+    let mut forest = Forest::new(policy(64, Demotion::Never), 2);
+    for place in (480..520).chain(880..920) {
+        forest.join(place, None, 2);
+        forest.settle();
+    }
+    let orders =
+        |forest: &Forest| forest.hosts.iter().map(|(&id, h)| (id, (h.cluster, h.order))).collect::<Vec<_>>();
+    let parents: Vec<HostId> =
+        forest.hosts.keys().copied().filter(|&h| h != SOURCE && forest.hosts[&h].cluster == ROOT).collect();
+    let leaving =
+        *parents.iter().find(|&&host| forest.children(host).len() == 2).expect("a host with children");
+    let before = orders(&forest);
+    let heads_served_by_it: Vec<HostId> =
+        forest.children(leaving).into_iter().filter(|host| forest.hosts[host].cluster != ROOT).collect();
+    forest.say(leaving, FromHost::Leave);
+    forest.kill(leaving);
+    forest.settle();
+    let served = heads_served_by_it;
+    let moved = before.iter().filter(|(id, state)| {
+        forest.hosts.get(id).is_some_and(|h| (h.cluster, h.order) != *state) && !served.contains(id)
+    });
+    let moved: Vec<_> = moved.collect();
+    assert!(!moved.is_empty() && moved.iter().all(|(_, (cluster, _))| *cluster == ROOT), "{moved:?}");
+}
+
+#[test]
+fn the_farthest_or_the_slowest_child_is_moved_down() {
+    for (demotion, moved_place) in [(Demotion::LargestLatency, 540), (Demotion::Slowest, 510)] {
+        let mut forest = Forest::new(policy(64, demotion), 3);
+        let hosts: Vec<HostId> = [510, 520, 540]
+            .map(|place| {
+                let h = forest.join(place, None, 3);
+                forest.settle();
+                h
+            })
+            .to_vec();
+        assert_eq!(forest.children(SOURCE).len(), 3);
+        forest.say(SOURCE, FromHost::Backlog { child: hosts[0] });
+        forest.settle();
+        let moved: Vec<u64> = hosts
+            .iter()
+            .map(|h| &forest.hosts[h])
+            .filter(|h| h.parent != Some(SOURCE))
+            .map(|h| h.place)
+            .collect();
+        assert_eq!(moved, [moved_place], "{demotion:?}");
+    }
+}
+
+/// Neither one that joins nor one whose parent died is put below a host that was reported as slow, though it is the nearest and has
+/// room; in the end it is forgiven.
+#[test]
+fn nobody_is_put_below_a_slow_host() {
+    let slow_for = Nanos::from_millis(60_000);
+    for demotion in [Demotion::Never, Demotion::Slowest] {
+        let mut forest = Forest::new(Policy { slow_for, ..policy(64, demotion) }, 3);
+        let joins = |forest: &mut Forest, place, capacity| {
+            let host = forest.join(place, None, capacity);
+            forest.settle();
+            host
+        };
+        let [slow, dies, _] = [510, 520, 460].map(|place| joins(&mut forest, place, 3));
+        let orphans = [521, 522].map(|place| joins(&mut forest, place, 0));
+        assert!(orphans.iter().all(|host| forest.hosts[host].parent == Some(dies)));
+        forest.say(SOURCE, FromHost::Backlog { child: slow });
+        forest.carry(0);
+        let late = joins(&mut forest, 511, 0);
+        assert_ne!(forest.hosts[&late].parent, Some(slow), "{demotion:?}");
+        // The source has room for one of them, and the third one for all.
+        forest.kill(dies);
+        forest.settle();
+        assert_eq!(forest.children(slow), [], "{demotion:?}");
+        assert!(orphans.iter().all(|&host| forest.receives(host)));
+        (0..4).for_each(|_| forest.settle());
+        for _ in 0..8 {
+            joins(&mut forest, 511, 0);
+        }
+        assert_eq!(forest.children(slow).len(), 3, "{demotion:?}");
+    }
+}
+
+/// Nor below a child of one, as long as there is room elsewhere.
+#[test]
+fn nobody_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
+    let slow_for = Nanos::from_millis(60_000);
+    let mut forest = Forest::new(Policy { slow_for, ..policy(64, Demotion::Never) }, 2);
+    let joins = |forest: &mut Forest, place, capacity| {
+        let host = forest.join(place, None, capacity);
+        forest.settle();
+        host
+    };
+    let [slow, other] = [510, 460].map(|place| joins(&mut forest, place, 2));
+    let [near, far, third] = [515, 512, 465].map(|place| joins(&mut forest, place, 1));
+    let parents = [slow, other, near, far, third].map(|host| forest.hosts[&host].parent);
+    assert_eq!(parents, [SOURCE, SOURCE, slow, slow, other].map(Some));
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.carry(0);
+    // The nearest are those behind the slow one.
+    let found: Vec<_> = (0..4).map(|_| joins(&mut forest, 514, 0)).collect();
+    let parents: Vec<_> = found.iter().map(|host| forest.hosts[host].parent).collect();
+    assert_eq!(parents[..2], [other, third].map(Some));
+    assert!(
+        parents[2..].iter().all(|parent| [near, far].map(Some).contains(parent)),
+        "there is no other room"
+    );
+}
+
+/// Nor a cluster's head.
+#[test]
+fn no_cluster_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
+    let slow_for = Nanos::from_millis(60_000);
+    let mut forest = Forest::new(Policy { slow_for, ..policy(64, Demotion::Never) }, 2);
+    let joins = |forest: &mut Forest, place| {
+        let host = forest.join(place, None, 2);
+        forest.settle();
+        host
+    };
+    let [slow, other, near] = [501, 460, 502].map(|place| joins(&mut forest, place));
+    assert_eq!([slow, other, near].map(|host| forest.hosts[&host].parent), [SOURCE, SOURCE, slow].map(Some));
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.carry(0);
+    let far = joins(&mut forest, 900);
+    assert_ne!(forest.hosts[&far].cluster, forest.hosts[&other].cluster);
+    assert_eq!(forest.hosts[&far].parent, Some(other), "the head is nearer over who is behind the slow one");
+}
+
+/// A slow host whose children take all the room there is below stays where it is, instead of making another host slow.
+#[test]
+fn who_is_moved_down_takes_no_place_that_is_taken() {
+    let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
+    let mut joins = |place, capacity| {
+        let host = forest.join(place, None, capacity);
+        forest.settle();
+        host
+    };
+    let [slow, other] = [(510, 2), (520, 1)].map(|(place, capacity)| joins(place, capacity));
+    let below = [511, 512].map(|place| joins(place, 0));
+    assert_eq!(forest.children(slow), below);
+    forest.say(SOURCE, FromHost::Backlog { child: slow });
+    forest.settle();
+    assert_eq!(forest.children(other), below[..1]);
+    assert_eq!(forest.hosts[&slow].parent, Some(SOURCE));
+}
+
+/// It is no child's fault.
+#[test]
+fn who_serves_more_than_it_offered_has_a_child_less_when_there_is_room() {
+    let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
+    let mut joins = |place, capacity| {
+        let host = forest.join(place, None, capacity);
+        forest.settle();
+        host
+    };
+    let [left, right, dies] = [(510, 1), (490, 1), (512, 3)].map(|(place, capacity)| joins(place, capacity));
+    let _orphans = [512, 513, 514].map(|place| joins(place, 0));
+    let goes = joins(491, 0);
+    let parents = [left, right, dies, goes].map(|host| forest.hosts[&host].parent);
+    assert_eq!(parents, [SOURCE, SOURCE, left, right].map(Some));
+    forest.kill(dies);
+    forest.settle();
+    // The source has one more than it offered, and so has the left one.
+    assert_eq!([SOURCE, left].map(|host| forest.children(host).len()), [3, 2]);
+    forest.kill(goes);
+    forest.settle();
+    let child = forest.children(left)[1];
+    forest.say(left, FromHost::Backlog { child });
+    forest.settle();
+    assert_eq!(forest.hosts[&child].parent, Some(right));
+}
+
+#[test]
+fn who_has_another_token_or_finds_no_room_is_refused() {
+    let mut forest = Forest::new(policy(64, Demotion::Never), 1);
+    let only = forest.join(500, None, 0);
+    forest.settle();
+    assert_eq!(forest.hosts[&only].parent, Some(SOURCE));
+    let second = forest.join(500, None, 0);
+    forest.settle();
+    assert_eq!(forest.hosts[&second].refused, Some(RefusalCode::Full));
+    let serving = forest.join(500, None, 5);
+    forest.settle();
+    assert_eq!(forest.hosts[&serving].parent, Some(SOURCE), "it takes the place of one that serves nobody");
+    assert_eq!(forest.hosts[&only].parent, Some(serving));
+}

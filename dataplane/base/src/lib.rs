@@ -1,0 +1,8 @@
+//! The floor of the workspace: what has no subject of its own. Every other crate may import it; it imports none of them.
+
+pub mod ranges;
+mod rate;
+mod time;
+
+pub use rate::BitRate;
+pub use time::Nanos;

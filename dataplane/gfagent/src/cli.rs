@@ -1,0 +1,111 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+use groupflow_bone::agent::args::{BoneHubArgs, BoneRimArgs};
+use groupflow_gather::agent::args::{GatherSendArgs, GatherServeArgs};
+use groupflow_group::args::{CacheArgs, MemberArgs, RecvArgs, SendArgs};
+use groupflow_split::args::{KeepArgs, SplitArgs};
+use groupflow_tree::agent::args::{TreeRecvArgs, TreeSendArgs};
+
+/// Sends to a group, receives from it, caches for a switch, or splits TCP connections.
+#[derive(Debug, Parser)]
+#[command(name = "gfagent", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Send a file, stdin, or datagrams into a session
+    #[command(after_help = "Examples:
+  gfagent send --session 7 --token c0ffee --name ma1 --file video.mp4 --members 3
+  tar c docs | gfagent send --session 7 --token c0ffee --name ma1 --rate 10mbit")]
+    Send(SendArgs),
+    /// Receive a session's stream
+    #[command(after_help = "Examples:
+  gfagent recv --session 7 --token c0ffee --name mb1 --output video.mp4
+  gfagent recv --session 7 --token c0ffee --name mb1 --from start | tar x")]
+    Recv(RecvArgs),
+    /// Be a member whose streams come as TCP connections, to a program that listens on this host
+    #[command(after_help = "Example:
+  gfagent member --session 7 --token c0ffee --name mb1 --listen 9000")]
+    Member(MemberArgs),
+    /// Cache and repair for the switch this host is connected to
+    #[command(after_help = "Example:
+  gfagent cache --name sa1 --bind-iface sa1-eth0 --max-bytes 256MiB --json")]
+    Cache(CacheArgs),
+    /// Split TCP connections: cache what a sender sends, hand it to agents and members
+    #[command(after_help = "Example:
+  ip route add local 10.200.0.0/16 dev lo
+  gfagent split --name sa1 --addr 10.0.0.1 --control /run/groupflow/sa1.sock")]
+    Split(SplitArgs),
+    /// Gather the streams of many clients, each over several TCP connections whose windows and number are tuned
+    #[command(after_help = "Example:
+  gfagent gather-serve --listen 0.0.0.0:26490 --clients clients.json --out gathered --json")]
+    GatherServe(GatherServeArgs),
+    /// Send a file or stdin to a server that gathers
+    #[command(after_help = "Examples:
+  gfagent gather-send --to 10.0.0.1:26490 --client cam1 --token c0ffee --file video.mp4
+  tar c logs | GROUPFLOW_TOKEN=c0ffee gfagent gather-send --to 10.0.0.1:26490 --client cam1")]
+    GatherSend(GatherSendArgs),
+    /// Send files to many caches at once: what is put into a folder, what a cache or an order asks for
+    #[command(mut_arg("port", |port| port.default_value("26501").help("UDP port, where rims answer to")))]
+    #[command(after_help = "Examples:
+  gfagent bone-hub --name hub --dir outbox --bind-iface eth0 --rate 96kbit
+  gfagent bone-hub --name hub --dir outbox --method unicast --rim 10.0.1.1:26500 --rim 10.0.2.1:26500
+  curl -X POST http://127.0.0.1:26502/video.mp4")]
+    BoneHub(Box<BoneHubArgs>),
+    /// Cache what a hub sends, and serve it to local clients over HTTP
+    #[command(mut_arg("port", |port| port.hide(true)))]
+    #[command(after_help = "Examples:
+  gfagent bone-rim --name rim1 --dir cache --max-bytes 10GiB --bind-iface eth0
+  curl -O http://127.0.0.1:26503/video.mp4")]
+    BoneRim(Box<BoneRimArgs>),
+    /// Send a stream to the hosts of a clustered tree
+    #[command(after_help = "Examples:
+  gfagent tree-send --to 10.0.0.1:26495 --tls-pin $PIN --file video.mp4 --members 20
+  tar c data | gfagent tree-send --to 10.0.0.1:26495 --plain")]
+    TreeSend(Box<TreeSendArgs>),
+    /// Receive the stream of a clustered tree, and pass it on
+    #[command(after_help = "Examples:
+  gfagent tree-recv --to 10.0.0.1:26495 --tls-pin $PIN --output video.mp4
+  gfagent tree-recv --to 10.0.0.1:26495 --plain --slow skip --align 1316 > video")]
+    TreeRecv(Box<TreeRecvArgs>),
+    /// Hold connections while a split agent is started again (it starts this itself)
+    #[command(hide = true)]
+    Keep(KeepArgs),
+}
+
+impl Command {
+    /// The options, which know how to run it.
+    pub fn subcommand(&self) -> &dyn groupflow_host::subcommand::Subcommand {
+        match self {
+            Command::Send(args) => args,
+            Command::Recv(args) => args,
+            Command::Member(args) => args,
+            Command::Cache(args) => args,
+            Command::Split(args) => args,
+            Command::Keep(args) => args,
+            Command::GatherServe(args) => args,
+            Command::GatherSend(args) => args,
+            Command::BoneHub(args) => &**args,
+            Command::BoneRim(args) => &**args,
+            Command::TreeSend(args) => &**args,
+            Command::TreeRecv(args) => &**args,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,268 @@
+//! The dispatchers of one tree, with the lines of `groupflow tree serve`: a thread a connection, nothing stored.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use groupflow_base::Nanos;
+use groupflow_gather::machine::Token;
+use groupflow_host::identity::Identity;
+use groupflow_host::secure::SecureSend;
+use groupflow_tree::agent::session::Options;
+use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, Join, Policy, Told};
+use rustls::{ServerConnection, StreamOwned};
+use serde_json::{json, Value};
+
+pub const TOKEN: &str = "c0ffee";
+const TURN: Duration = Duration::from_millis(5);
+
+/// A service, until it is dropped.
+pub struct Dispatch {
+    pub address: SocketAddrV4,
+    pub pin: Option<String>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Known {
+    lines: Sender<Value>,
+    cluster: ClusterId,
+    joins: u64,
+}
+
+struct State {
+    began: Instant,
+    tree: Option<Dispatchers>,
+    source: Option<HostId>,
+    hosts: BTreeMap<HostId, Known>,
+    counted: usize,
+    identity: Value,
+}
+
+impl Dispatch {
+    /// A service on any port, which hosts know by its fingerprint, or not at all.
+    pub fn start(tls: bool) -> Dispatch {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let SocketAddr::V4(address) = listener.local_addr().expect("an address") else { unreachable!() };
+        listener.set_nonblocking(true).expect("it does not wait");
+        let name = format!("tree-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder: PathBuf = std::env::temp_dir().join(name);
+        let identity = tls.then(|| {
+            std::fs::create_dir_all(&folder).expect("a folder");
+            Identity::open(&folder.join("cert"), &folder.join("key")).expect("made")
+        });
+        let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+        let shared = json!({"certificate": text("cert"), "key": text("key")});
+        let _ = std::fs::remove_dir_all(&folder);
+        let state = State {
+            began: Instant::now(),
+            tree: None,
+            source: None,
+            hosts: BTreeMap::new(),
+            counted: 0,
+            identity: if tls { shared } else { Value::Null },
+        };
+        let (state, over) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
+        let (pin, stop) = (identity.as_ref().map(|identity| identity.fingerprint.clone()), over.clone());
+        let thread = thread::spawn(move || {
+            let mut threads = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                while let Ok((socket, _)) = listener.accept() {
+                    socket.set_nonblocking(false).expect("it waits");
+                    socket.set_read_timeout(Some(TURN)).expect("a while");
+                    let (state, stop) = (state.clone(), stop.clone());
+                    let config = identity.as_ref().map(|identity| identity.config.clone());
+                    threads.push(thread::spawn(move || match config {
+                        Some(config) => {
+                            let tls = ServerConnection::new(config).expect("a connection");
+                            serve(&state, &stop, &mut StreamOwned::new(tls, socket));
+                        }
+                        None => serve(&state, &stop, &mut { socket }),
+                    }));
+                }
+                state.lock().expect("nobody panicked").tick();
+                thread::sleep(TURN);
+            }
+            threads.into_iter().for_each(|thread| thread.join().expect("a connection's thread"));
+        });
+        Dispatch { address, pin, over, thread: Some(thread) }
+    }
+
+    /// Of a host of this tree.
+    pub fn options(&self) -> Options {
+        options(self.address, self.pin.as_deref())
+    }
+}
+
+/// Of a host whose dispatchers are there.
+pub fn options(to: SocketAddrV4, pin: Option<&str>) -> Options {
+    let known = match pin {
+        Some(pin) => SecureSend::pinned(pin).expect("a fingerprint"),
+        None => SecureSend::plain(),
+    };
+    let mut options = Options::new(to, TOKEN, known).expect("options");
+    options.host.listen = "127.0.0.1:0".parse().expect("an address");
+    options.host.patience = 5;
+    options
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let (Some(thread), false) = (self.thread.take(), thread::panicking()) {
+            thread.join().expect("the service's thread");
+        }
+    }
+}
+
+/// One connection, until it ends.
+fn serve(state: &Mutex<State>, stop: &AtomicBool, stream: &mut (impl Read + Write)) {
+    let (lines, outgoing) = channel();
+    let mut host = None;
+    if let Err(error) = converse(state, stop, stream, &lines, &outgoing, &mut host) {
+        // The last: a host that does not know this certificate.
+        let gone = [
+            ErrorKind::UnexpectedEof,
+            ErrorKind::ConnectionReset,
+            ErrorKind::BrokenPipe,
+            ErrorKind::InvalidData,
+        ];
+        let gone = gone.contains(&error.kind());
+        assert!(gone || stop.load(Ordering::Relaxed), "{error}");
+    }
+    if let Some(host) = host {
+        state.lock().expect("nobody panicked").part(host);
+    }
+}
+
+fn converse(
+    state: &Mutex<State>,
+    stop: &AtomicBool,
+    stream: &mut (impl Read + Write),
+    lines: &Sender<Value>,
+    outgoing: &Receiver<Value>,
+    host: &mut Option<HostId>,
+) -> std::io::Result<()> {
+    let (mut came, mut chunk, mut waits) = (Vec::new(), [0; 4096], None);
+    while !stop.load(Ordering::Relaxed) {
+        let mut state_now = state.lock().expect("nobody panicked");
+        if let Some(hello) = waits.take() {
+            match state_now.greet(&hello, lines) {
+                Some(found) => *host = Some(found),
+                None => waits = Some(hello),
+            }
+        }
+        drop(state_now);
+        for line in outgoing.try_iter() {
+            stream.write_all(format!("{line}\n").as_bytes())?;
+        }
+        match stream.flush() {
+            // A handshake waits for an answer.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            other => other?,
+        }
+        match stream.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(count) => came.extend_from_slice(&chunk[..count]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+        while let Some(end) = came.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = came.drain(..=end).collect();
+            let mut line: Value = serde_json::from_slice(&line).expect("a line");
+            match (line.get_mut("hello"), *host) {
+                (Some(hello), _) => waits = Some(hello.take()),
+                (None, Some(host)) => state.lock().expect("nobody panicked").hear(host, line),
+                (None, None) => panic!("{line} before a hello"),
+            }
+        }
+    }
+    Ok(())
+}
+
+impl State {
+    fn now(&self) -> Nanos {
+        Nanos(self.began.elapsed().as_nanos() as u64)
+    }
+
+    /// `None`: there is no source yet.
+    fn greet(&mut self, hello: &Value, lines: &Sender<Value>) -> Option<HostId> {
+        let join: Join = serde_json::from_value(hello["join"].clone()).expect("a join");
+        let (host, now) = (join.peer.host, self.now());
+        if hello["source"] == true && self.tree.is_none() {
+            let policy = Policy {
+                demotion: Demotion::Never,
+                patience: Nanos::from_millis(10_000),
+                ..Policy::default()
+            };
+            let token = Token::parse(TOKEN).expect("a token");
+            self.tree = Some(Dispatchers::new(policy, token, &join, 7, now));
+            self.source = Some(host);
+        }
+        let root = self.tree.as_ref()?.root();
+        self.hosts.insert(host, Known { lines: lines.clone(), cluster: root, joins: 0 });
+        self.say(host, json!({"welcome": {"root": root, "identity": self.identity}}));
+        Some(host)
+    }
+
+    fn hear(&mut self, host: HostId, line: Value) {
+        let known = self.hosts.get_mut(&host).expect("a host");
+        known.cluster = serde_json::from_value(line["cluster"].clone()).expect("a cluster");
+        known.joins = line["joins"].as_u64().expect("a number");
+        let (cluster, now) = (known.cluster, self.now());
+        let message = serde_json::from_value(line).expect("a message");
+        let told = self.tree.as_mut().map(|tree| tree.on_host(now, cluster, host, message));
+        self.carry(told.unwrap_or_default());
+    }
+
+    fn part(&mut self, host: HostId) {
+        let (now, known) = (self.now(), self.hosts.remove(&host));
+        if let (Some(known), Some(tree)) = (known, &mut self.tree) {
+            let told = tree.on_gone(now, known.cluster, host);
+            self.carry(told);
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.now();
+        if let Some(told) = self.tree.as_mut().map(|tree| tree.on_time(now)) {
+            self.carry(told);
+        }
+    }
+
+    fn carry(&mut self, told: Vec<Told>) {
+        for Told { cluster, host, message } in told {
+            if let Some(known) = self.hosts.get(&host) {
+                let mut line = serde_json::to_value(message).expect("JSON");
+                (line["cluster"], line["joins"]) = (json!(cluster), json!(known.joins));
+                self.say(host, line);
+            }
+        }
+        let Some(tree) = &self.tree else { return };
+        if tree.has_ended() {
+            let line = json!({"refused": {"code": "ended", "text": "the source has left"}});
+            self.hosts.keys().for_each(|&host| self.say(host, line.clone()));
+            return;
+        }
+        let attached = tree.iter().flat_map(|each| each.tree().iter()).filter(|(_, member)| member.attached);
+        let hosts = attached.count().saturating_sub(1);
+        if let (Some(source), true) = (self.source, hosts != self.counted) {
+            self.counted = hosts;
+            self.say(source, json!({"hosts": hosts}));
+        }
+    }
+
+    fn say(&self, host: HostId, line: Value) {
+        if let Some(known) = self.hosts.get(&host) {
+            // Its thread may be over.
+            let _ = known.lines.send(line);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What can go wrong, with what to do about it.
+
+use std::io;
+
+use groupflow_session::control::Refusal;
+use groupflow_session::receive_report::ReceiveError;
+use groupflow_session::send_report::SendError;
+use groupflow_session::source::SourceError;
+use thiserror::Error;
+
+/// Exit codes besides 0.
+pub mod exit {
+    /// Something failed.
+    pub const FAILURE: u8 = 1;
+    /// The command line makes no sense.
+    pub const USAGE: u8 = 2;
+    /// Sent, but some members were lost.
+    pub const LOST: u8 = 3;
+    /// The controller refused.
+    pub const REFUSED: u8 = 4;
+}
+
+/// The reason why the agent ends early: one line for people, a code for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{cause}; {cure}")]
+pub struct AgentError {
+    /// A word for programs.
+    pub code: &'static str,
+    /// What happened.
+    pub cause: String,
+    /// What to do.
+    pub cure: String,
+    /// The exit code.
+    pub exit: u8,
+}
+
+impl AgentError {
+    /// A failure with exit code 1.
+    pub fn new(code: &'static str, cause: impl Into<String>, cure: impl Into<String>) -> AgentError {
+        AgentError { code, cause: cause.into(), cure: cure.into(), exit: exit::FAILURE }
+    }
+
+    /// The command line makes no sense.
+    pub fn usage(cause: impl Into<String>, cure: impl Into<String>) -> AgentError {
+        AgentError { exit: exit::USAGE, ..AgentError::new("usage", cause, cure) }
+    }
+
+    /// A signal ended it.
+    pub fn interrupted() -> AgentError {
+        AgentError::new("interrupted", "stopped by a signal", "start it again to go on")
+    }
+
+    /// A session agent could not serve this member.
+    pub fn put_out(text: &str) -> AgentError {
+        let cure = "see that the program listens and takes what comes, then join again";
+        AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
+    }
+
+    /// The controller said no.
+    pub fn refused(code: Refusal, text: &str) -> AgentError {
+        let cure = match code {
+            Refusal::UnknownSession => "create the session first, or check --session",
+            Refusal::WrongToken => "pass the session's token with --token",
+            Refusal::SessionFull => "make room in the session, or raise its limit",
+            Refusal::BadRequest => "check that agent and controller are of one version",
+            Refusal::NoSuchSource => "check --source, or leave it out",
+            Refusal::Expired => "create a new session",
+        };
+        let cause = format!("refused by the controller: {}", one_line(text));
+        AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
+    }
+
+    /// The controller did not answer.
+    pub fn join_timeout() -> AgentError {
+        let cure = "check that the controller runs and that the switch this host is connected to punts joins";
+        AgentError::new("join_timeout", "no answer to JOIN from the controller", cure)
+    }
+
+    /// The session is no more.
+    pub fn session_deleted() -> AgentError {
+        AgentError::new("session_deleted", "the session was deleted", "create a new session")
+    }
+}
+
+/// The error without Rust's "(os error 2)".
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((plain, _)) => plain.to_lowercase(),
+        None => text,
+    }
+}
+
+/// Text from outside goes into a line of ours.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+impl From<SendError> for AgentError {
+    fn from(error: SendError) -> AgentError {
+        let cause = one_line(&error.to_string());
+        match error {
+            SendError::Refused { code, text } => AgentError::refused(code, &text),
+            SendError::JoinTimeout => AgentError::join_timeout(),
+            SendError::SessionDeleted => AgentError::session_deleted(),
+            SendError::NoReceivers { .. } => {
+                AgentError::new("no_receivers", cause, "start the receivers again, then send again")
+            }
+            SendError::NoAcknowledgement { .. } => {
+                AgentError::new("no_acknowledgement", cause, "bring it back, then send again")
+            }
+            SendError::Renamed => AgentError::new("no_acknowledgement", cause, "send again"),
+            SendError::Source(SourceError::TooLong) => {
+                AgentError::new("too_long", cause, "send it in several parts")
+            }
+            SendError::Source(SourceError::Read(_)) => {
+                AgentError::new("input", cause, "check the file, then send again")
+            }
+        }
+    }
+}
+
+impl From<ReceiveError> for AgentError {
+    fn from(error: ReceiveError) -> AgentError {
+        let cause = one_line(&error.to_string());
+        match error {
+            ReceiveError::Refused { code, text } => AgentError::refused(code, &text),
+            ReceiveError::JoinTimeout => AgentError::join_timeout(),
+            ReceiveError::SessionDeleted => AgentError::session_deleted(),
+            ReceiveError::SenderLost { .. } => {
+                AgentError::new("sender_lost", cause, "send and receive again")
+            }
+            ReceiveError::Gone { .. } => {
+                AgentError::new("gone", cause, "receive with --from now, or have it sent again")
+            }
+            ReceiveError::Format(_) => {
+                AgentError::new("format", cause, "use --datagrams at both ends or at neither")
+            }
+            ReceiveError::Deaf(_) => {
+                AgentError::new("no_controller", cause, "check the controller and the links, then try again")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line_with_cause_and_cure() {
+        let error = AgentError::refused(Refusal::WrongToken, "token\nis wrong");
+        let line = "refused by the controller: token is wrong; pass the session's token with --token";
+        assert_eq!((error.to_string().as_str(), error.exit), (line, exit::REFUSED));
+        let lost = vec!["mb1".to_owned(), "mc2".to_owned()];
+        let error = AgentError::from(SendError::NoReceivers { lost });
+        assert_eq!(error.cause, "no receivers are left, lost: mb1, mc2");
+    }
+}

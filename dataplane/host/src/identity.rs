@@ -1,0 +1,107 @@
+//! The server's certificate: a given one, or one that it makes itself when it is started for the first time.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::ring as provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::ServerConfig;
+
+use crate::error::plain;
+use crate::error::AgentError;
+
+/// In a certificate that the server makes; clients know it by its fingerprint.
+const NAME: &str = "groupflow-gather";
+
+/// What a server is known by.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// For each connection.
+    pub config: Arc<ServerConfig>,
+    /// SHA-256 of the certificate, hexadecimal.
+    pub fingerprint: String,
+    /// Whether it was made now.
+    pub made: bool,
+}
+
+impl Identity {
+    /// From PEM files: the certificate (with those that vouch for it) and its key. When neither is there, both
+    /// are made.
+    pub fn open(certificate: &Path, key: &Path) -> Result<Identity, AgentError> {
+        let made = !certificate.exists() && !key.exists();
+        if made {
+            make(certificate, key)?;
+        }
+        let chain = CertificateDer::pem_file_iter(certificate).and_then(|items| items.collect());
+        let chain: Vec<CertificateDer<'static>> = chain.map_err(|error| unusable(certificate, &error))?;
+        let Some(own) = chain.first() else {
+            return Err(unusable(certificate, &"it has no certificate"));
+        };
+        let fingerprint = fingerprint(own);
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, &error))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
+        let mut config = config.map_err(|error| unusable(certificate, &error))?;
+        // Every connection proves itself; nothing is remembered of those before.
+        config.send_tls13_tickets = 0;
+        Ok(Identity { config: Arc::new(config), fingerprint, made })
+    }
+}
+
+/// SHA-256 of a certificate, as hexadecimal digits.
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn make(certificate: &Path, key: &Path) -> Result<(), AgentError> {
+    let made =
+        rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|e| unusable(certificate, &e))?;
+    // The key first, for its owner only: a certificate without one is of no use.
+    write(key, &made.key_pair.serialize_pem(), 0o600)?;
+    write(certificate, &made.cert.pem(), 0o644)
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), AgentError> {
+    let opened = File::options().write(true).create_new(true).mode(mode).open(path);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        let cause = format!("cannot write {}: {}", path.display(), plain(&error));
+        AgentError::new("tls", cause, "choose another path")
+    })
+}
+
+fn unusable(path: &Path, why: &dyn std::fmt::Display) -> AgentError {
+    let why = why.to_string().replace('\n', " ");
+    let cure = "name a PEM file, or remove certificate and key to have new ones made";
+    AgentError::new("tls", format!("cannot use {}: {why}", path.display()), cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_certificate_is_made_once_and_its_key_is_its_owners() {
+        let folder = std::env::temp_dir().join(format!("gfidentity-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let (certificate, key) = (folder.join("a.crt"), folder.join("a.key"));
+        let first = Identity::open(&certificate, &key).expect("made");
+        let again = Identity::open(&certificate, &key).expect("read");
+        assert!(first.made && !again.made);
+        assert_eq!((first.fingerprint.len(), &first.fingerprint), (64, &again.fingerprint));
+        let mode = std::fs::metadata(&key).expect("there").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
+        std::fs::remove_file(&key).expect("removed");
+        let error = Identity::open(&certificate, &key).expect_err("half of it is gone");
+        assert!(error.cause.starts_with("cannot use ") && error.cause.contains("a.key"), "{error}");
+        std::fs::write(&key, "no key").expect("written");
+        assert!(Identity::open(&certificate, &key).is_err());
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+}

@@ -1,0 +1,149 @@
+//! Values of the command line, and the options that a session's agents share.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use clap::{Args, ValueEnum};
+use groupflow_session::control::StartAt;
+use groupflow_session::ids::GROUP_PORT;
+use groupflow_session::SessionId;
+
+use crate::socket::SocketConfig;
+
+/// Options of all commands.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
+    /// This host's name in the session
+    #[arg(long)]
+    pub name: String,
+    /// The session's token
+    #[arg(long, value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Bind to this interface and use its address
+    #[arg(long, value_name = "IFACE")]
+    pub bind_iface: Option<String>,
+    /// Own IPv4 address [default: the interface's]
+    #[arg(long, value_name = "IP")]
+    pub addr: Option<Ipv4Addr>,
+    /// UDP port; send and recv take another one when it is busy
+    #[arg(long, default_value_t = GROUP_PORT)]
+    pub port: u16,
+    /// Send everything to this address, not to the group's (a relay)
+    #[arg(long, value_name = "IP:PORT")]
+    pub via: Option<SocketAddrV4>,
+    /// Give up joining after so many seconds (cache never does)
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub join_timeout: u64,
+    /// Seed of the random delays [default: the system's]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CommonArgs {
+    /// Where the socket goes.
+    pub fn socket(&self, any_port: bool) -> SocketConfig {
+        SocketConfig {
+            interface: self.bind_iface.clone(),
+            address: self.addr,
+            port: self.port,
+            any_port,
+            via: self.via,
+            multicast: None,
+        }
+    }
+
+    /// The token; may be empty.
+    pub fn token(&self) -> String {
+        self.token.clone().unwrap_or_default()
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(rand::random)
+    }
+}
+
+/// Where a receiver begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// With what is sent from now on
+    Now,
+    /// With the first packet, from the caches
+    Start,
+}
+
+impl From {
+    /// As a JOIN says it.
+    pub fn start(self) -> StartAt {
+        match self {
+            From::Now => StartAt::Now,
+            From::Start => StartAt::Start,
+        }
+    }
+}
+
+/// A session id.
+pub fn parse_session(text: &str) -> Result<SessionId, String> {
+    match text.parse::<u32>() {
+        Ok(id) if (1..=SessionId::MAX.0).contains(&id) => Ok(SessionId(id)),
+        _ => Err(format!("a session id is a number from 1 to {}", SessionId::MAX.0)),
+    }
+}
+
+fn parse_token(text: &str) -> Result<String, String> {
+    if text.len() <= 255 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        Ok(text.to_owned())
+    } else {
+        Err("a token is at most 255 hexadecimal digits".to_owned())
+    }
+}
+
+/// A rate in bit/s.
+pub fn parse_rate(text: &str) -> Result<u64, String> {
+    parse_quantity(text, &[("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("bit", 1)])
+        .ok_or_else(|| "a rate is a number of bit/s, or like 500kbit, 10mbit, 1gbit".to_owned())
+}
+
+/// A size in bytes.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    parse_quantity(text, &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)])
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "a size is a number of bytes, or like 64KiB, 256MiB, 1GiB".to_owned())
+}
+
+fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let found = units.iter().find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
+    let (number, factor) = found.unwrap_or((text, 1));
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities() {
+        let rates =
+            [("0", Ok(0)), ("100mbit", Ok(100_000_000)), ("5bit", Ok(5)), ("1gbit", Ok(1_000_000_000))];
+        for (text, expected) in rates {
+            assert_eq!(parse_rate(text), expected, "{text}");
+        }
+        for text in ["", "mbit", "-1", "1.5mbit", "1mb", "99999999999gbit"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_bytes("256MiB"), Ok(256 << 20));
+        assert!(parse_bytes("0").is_err());
+    }
+
+    #[test]
+    fn ids_and_tokens() {
+        for (text, ok) in [("1", true), ("16777215", true), ("0", false), ("16777216", false), ("x", false)] {
+            assert_eq!(parse_session(text).is_ok(), ok, "{text}");
+        }
+        for (text, ok) in [("", true), ("c0FFee", true), ("xyz", false)] {
+            assert_eq!(parse_token(text).is_ok(), ok, "{text}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Where a stream goes: a file that appears when it is complete, or stdout.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use crate::error::plain;
+use crate::error::AgentError;
+
+/// Files are written in blocks of this size.
+pub const BLOCK: usize = 256 << 10;
+/// A pipe that is ready for writing takes this much without waiting (PIPE_BUF).
+const PIPE: usize = 4096;
+
+/// Where a stream goes.
+#[derive(Debug)]
+pub enum Output {
+    /// A file under a temporary name.
+    File {
+        /// The file.
+        file: File,
+        /// Its name while it is incomplete; `None`: it is written in place.
+        part: Option<PathBuf>,
+        /// Its name when it is complete.
+        path: PathBuf,
+    },
+    /// Stdout, which may be slow.
+    Stdout(io::Stdout),
+}
+
+impl Output {
+    /// Stdout for `-`, else a file.
+    pub fn open(path: &Path) -> Result<Output, AgentError> {
+        if path.as_os_str() == "-" {
+            return Ok(Output::Stdout(io::stdout()));
+        }
+        let special = fs::metadata(path).is_ok_and(|about| !about.is_file());
+        let mut part = OsString::from(path);
+        part.push(".part");
+        let part = (!special).then(|| PathBuf::from(part));
+        let opened = match &part {
+            // Not truncated: a part that is there already, left or prepared, keeps its memory and blocks.
+            Some(part) => File::options().write(true).create(true).truncate(false).open(part),
+            None => File::options().write(true).open(path),
+        };
+        let file = opened.map_err(|e| failed(path, &e))?;
+        Ok(Output::File { file, part, path: path.to_owned() })
+    }
+
+    /// Whether events must not go to stdout.
+    pub fn is_stdout(&self) -> bool {
+        matches!(self, Output::Stdout(_))
+    }
+
+    /// Writes from the front of `bytes` what goes without waiting, and removes it.
+    pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
+        match self {
+            Output::File { file, path, .. } => {
+                file.write_all(bytes).map_err(|e| failed(path, &e))?;
+                bytes.clear();
+            }
+            Output::Stdout(stdout) => {
+                let mut done = 0;
+                while done < bytes.len() && writable(stdout.as_fd()) {
+                    let end = bytes.len().min(done + PIPE);
+                    match nix::unistd::write(stdout.as_fd(), &bytes[done..end]) {
+                        Ok(count) => done += count,
+                        Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => break,
+                        Err(e) => return Err(failed(Path::new("stdout"), &e.into())),
+                    }
+                }
+                bytes.drain(..done);
+            }
+        }
+        Ok(())
+    }
+
+    /// The stream is complete: gives the file its name.
+    pub fn finish(&mut self) -> Result<(), AgentError> {
+        match self {
+            Output::File { file, part: Some(part), path } => {
+                let cut = file.stream_position().and_then(|end| file.set_len(end));
+                cut.and_then(|()| fs::rename(&*part, &*path)).map_err(|e| failed(path, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Output::File { file, .. } => file.as_fd(),
+            Output::Stdout(stdout) => stdout.as_fd(),
+        }
+    }
+}
+
+impl AsRawFd for Output {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+fn writable(fd: BorrowedFd<'_>) -> bool {
+    use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
+    matches!(poll(&mut fds, PollTimeout::ZERO), Ok(n) if n > 0)
+}
+
+fn failed(path: &Path, error: &io::Error) -> AgentError {
+    let cause = format!("cannot write {}: {}", path.display(), plain(error));
+    AgentError::new("output", cause, "check the path, its permissions and the disk's free space")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_part_left_by_an_earlier_run_leaves_nothing_behind() {
+        let path = std::env::temp_dir().join(format!("gfagent-part-{}", std::process::id()));
+        let part = path.with_extension("part");
+        fs::write(&part, b"something longer than the file").expect("written");
+        let mut output = Output::open(&path).expect("opened");
+        output.write(&mut b"short".to_vec()).expect("written");
+        output.finish().expect("renamed");
+        assert_eq!(fs::read(&path).expect("there"), b"short");
+        fs::remove_file(&path).expect("removed");
+    }
+
+    #[test]
+    fn a_file_appears_when_it_is_complete() {
+        let folder = std::env::temp_dir().join(format!("gfagent-output-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("out.bin");
+        let mut output = Output::open(&path).expect("opened");
+        output.write(&mut b"abc".to_vec()).expect("written");
+        assert!(!path.exists());
+        output.finish().expect("renamed");
+        assert_eq!(fs::read(&path).expect("read"), b"abc");
+        assert!(!folder.join("out.bin.part").exists());
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn special_files_are_written_in_place() {
+        let mut output = Output::open(Path::new("/dev/null")).expect("opened");
+        output.write(&mut b"abc".to_vec()).expect("written");
+        output.finish().expect("nothing to rename");
+        assert!(!Path::new("/dev/null.part").exists());
+    }
+
+    #[test]
+    fn a_folder_that_does_not_exist_is_named() {
+        let error = Output::open(Path::new("/nonexistent/x")).map(|_| ()).map_err(|e| e.cause);
+        assert_eq!(error, Err("cannot write /nonexistent/x: no such file or directory".to_owned()));
+    }
+}

@@ -1,0 +1,78 @@
+//! When to report progress, and how fast it is.
+
+use groupflow_base::{BitRate, Nanos};
+
+/// Time between progress reports.
+pub const PROGRESS: Nanos = Nanos::from_millis(200);
+
+/// One report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Since the start.
+    pub elapsed: Nanos,
+    /// Since the last report.
+    pub rate: BitRate,
+}
+
+/// Measures progress between start and stop.
+#[derive(Debug, Default)]
+pub struct Meter {
+    running: Option<Running>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    began: Nanos,
+    last: Nanos,
+    bytes: u64,
+}
+
+impl Meter {
+    /// The transfer begins.
+    pub fn start(&mut self, now: Nanos) {
+        self.running = Some(Running { began: now, last: now, bytes: 0 });
+    }
+
+    /// The transfer is over.
+    pub fn stop(&mut self) {
+        self.running = None;
+    }
+
+    /// Since when it runs.
+    pub fn began(&self) -> Option<Nanos> {
+        self.running.map(|r| r.began)
+    }
+
+    /// When the next report is due.
+    pub fn due(&self) -> Option<Nanos> {
+        self.running.map(|r| r.last + PROGRESS)
+    }
+
+    /// A report, if one is due; `bytes` is the progress so far.
+    pub fn sample(&mut self, now: Nanos, bytes: u64) -> Option<Sample> {
+        let running = self.running.as_mut().filter(|r| now >= r.last + PROGRESS)?;
+        let rate = BitRate::of(bytes.saturating_sub(running.bytes), now - running.last);
+        running.last = now;
+        running.bytes = bytes;
+        Some(Sample { elapsed: now - running.began, rate })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_spaced_and_give_the_rate_since_the_last() {
+        let mut meter = Meter::default();
+        assert_eq!((meter.due(), meter.sample(PROGRESS, 1)), (None, None));
+        meter.start(Nanos::from_secs(1));
+        assert_eq!(meter.sample(Nanos::from_millis(1199), 1), None);
+        let first = meter.sample(Nanos::from_millis(1200), 25_000);
+        let expected = Sample { elapsed: PROGRESS, rate: BitRate(1_000_000) };
+        assert_eq!(first, Some(expected));
+        assert_eq!(meter.due(), Some(Nanos::from_millis(1400)));
+        let second = meter.sample(Nanos::from_millis(1600), 75_000).map(|s| s.rate);
+        assert_eq!(second, Some(BitRate(1_000_000)));
+    }
+}

@@ -1,0 +1,212 @@
+//! Events for programs (JSON lines) and for people (short lines on stderr).
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use groupflow_base::Nanos;
+use groupflow_session::control::{Joined, Mode, Notice, NoticeKind, Policy};
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use serde_json::{json, Map, Value};
+
+use crate::error::AgentError;
+
+/// An event that matters waits this long for a reader, in milliseconds.
+const PATIENCE_MS: u16 = 1000;
+
+/// Whether an event may be left out when nobody reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// There will be a newer one.
+    Passing,
+    /// There will not.
+    Lasting,
+}
+
+/// What a program is told: an event's name and its fields.
+type Told = Box<dyn FnMut(&str, &Value) + Send>;
+
+/// Writes events.
+pub struct Reporter {
+    json: bool,
+    to_stderr: bool,
+    quiet: bool,
+    told: Option<Told>,
+    base: Map<String, Value>,
+    dropped: u64,
+}
+
+impl Reporter {
+    /// Events of `role`; to stdout, or to stderr when stdout is the data.
+    pub fn new(json: bool, to_stderr: bool, role: &str, name: &str, session: Option<u32>) -> Reporter {
+        let mut base = Map::new();
+        base.insert("role".to_owned(), json!(role));
+        base.insert("name".to_owned(), json!(name));
+        if let Some(session) = session {
+            base.insert("session".to_owned(), json!(session));
+        }
+        Reporter { json, to_stderr, quiet: false, told: None, base, dropped: 0 }
+    }
+
+    /// Says nothing: for programs that ask instead.
+    pub fn quiet() -> Reporter {
+        Reporter { quiet: true, ..Reporter::new(false, false, "", "", None) }
+    }
+
+    /// Tells a program within which this runs.
+    pub fn told(told: impl FnMut(&str, &Value) + Send + 'static) -> Reporter {
+        Reporter { told: Some(Box::new(told)), ..Reporter::quiet() }
+    }
+
+    /// Writes an event as JSON; `human` is its line for people, if it has one.
+    pub fn event(&mut self, event: &str, weight: Weight, fields: Value, human: Option<String>) {
+        if let Some(told) = &mut self.told {
+            told(event, &fields);
+        }
+        if self.quiet {
+            return;
+        }
+        if !self.json {
+            if let Some(line) = human {
+                let _ = writeln!(io::stderr(), "gfagent: {line}");
+            }
+            return;
+        }
+        let mut line = Map::new();
+        line.insert("event".to_owned(), json!(event));
+        line.insert("time".to_owned(), json!(unix_seconds()));
+        line.extend(self.base.clone());
+        if let Value::Object(fields) = fields {
+            line.extend(fields);
+        }
+        let text = format!("{}\n", Value::Object(line));
+        if self.to_stderr {
+            self.write(&mut io::stderr(), weight, &text);
+        } else {
+            self.write(&mut io::stdout(), weight, &text);
+        }
+    }
+
+    fn write<W: Write + AsFd>(&mut self, out: &mut W, weight: Weight, text: &str) {
+        let patience = match weight {
+            Weight::Passing => 0,
+            Weight::Lasting => PATIENCE_MS,
+        };
+        if !writable(out.as_fd(), patience) {
+            self.dropped += 1;
+            return;
+        }
+        // Whoever started us may have stopped reading: that is no reason to stop.
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            self.dropped += 1;
+        }
+    }
+
+    /// The socket is bound.
+    pub fn ready(&mut self, address: std::net::SocketAddrV4) {
+        let fields = json!({"addr": address.ip().to_string(), "port": address.port()});
+        self.event("ready", Weight::Lasting, fields, None);
+    }
+
+    /// The controller took us in.
+    pub fn joined(&mut self, joined: &Joined, again: bool, took: Nanos) {
+        let fields = json!({
+            "member": joined.member.0,
+            "source": joined.source.0,
+            "mode": mode_name(joined.mode),
+            "policy": policy_name(joined.policy),
+            "window": joined.window,
+            "rate_bps": joined.rate.0,
+            "receivers": joined.receivers,
+            "start_seq": joined.start_seq.0,
+            "seconds": seconds(took),
+            "rejoined": again,
+        });
+        let human = format!("joined as member {} ({} receivers)", joined.member.0, joined.receivers);
+        self.event("joined", Weight::Lasting, fields, Some(human));
+    }
+
+    /// Something happened in the session.
+    pub fn notice(&mut self, notice: &Notice) {
+        let what = notice_name(notice.what);
+        let fields = json!({
+            "what": what,
+            "about": notice.about.0,
+            "text": notice.text,
+            "receivers": notice.receivers,
+        });
+        let human = format!("{} {}", what.replace('_', " "), notice.text);
+        self.event("notice", Weight::Lasting, fields, Some(human));
+    }
+
+    /// The controller does not answer, or does again.
+    pub fn controller(&mut self, silent: Option<Nanos>) {
+        match silent {
+            Some(quiet) => {
+                let human = Some("the controller does not answer".to_owned());
+                let fields = json!({"seconds": seconds(quiet)});
+                self.event("controller_silent", Weight::Lasting, fields, human);
+            }
+            None => {
+                let human = Some("the controller is back".to_owned());
+                self.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
+            }
+        }
+    }
+
+    /// The agent ends with an error: one line on stderr, and an event.
+    pub fn error(&mut self, error: &AgentError) {
+        let fields = json!({
+            "code": error.code,
+            "cause": error.cause,
+            "cure": error.cure,
+            "exit": error.exit,
+        });
+        self.event("error", Weight::Lasting, fields, None);
+        let _ = writeln!(io::stderr(), "gfagent: {error}");
+    }
+}
+
+fn writable(fd: BorrowedFd<'_>, patience_ms: u16) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
+    matches!(poll(&mut fds, PollTimeout::from(patience_ms)), Ok(n) if n > 0)
+}
+
+fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
+}
+
+/// For events only; nothing is computed from it.
+pub fn seconds(span: Nanos) -> f64 {
+    std::time::Duration::from_nanos(span.0).as_secs_f64()
+}
+
+/// The mode's name in events.
+pub fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::EndToEnd => "e2e",
+        Mode::NodeToNode => "n2n",
+    }
+}
+
+/// The policy's name in events.
+pub fn policy_name(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Strict => "strict",
+        Policy::Isolate => "isolate",
+    }
+}
+
+fn notice_name(what: NoticeKind) -> &'static str {
+    match what {
+        NoticeKind::MemberJoined => "member_joined",
+        NoticeKind::MemberLeft => "member_left",
+        NoticeKind::MemberLost => "member_lost",
+        NoticeKind::SessionDeleted => "session_deleted",
+        NoticeKind::SwitchLost => "switch_lost",
+        NoticeKind::SwitchBack => "switch_back",
+        NoticeKind::AgentLost => "agent_lost",
+        NoticeKind::AgentBack => "agent_back",
+        NoticeKind::MemberComplete => "member_complete",
+    }
+}

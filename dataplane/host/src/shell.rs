@@ -1,0 +1,236 @@
+//! The loop around a protocol machine: one thread, one `ppoll`.
+//!
+//! While packets flow the loop sleeps a quantum of 1 ms between rounds and then moves all that has
+//! come together, so its cost follows time, not packets. When nothing flows it sleeps until the
+//! machine's next deadline or the next packet. It never spins.
+
+use std::iter;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use groupflow_base::Nanos;
+use groupflow_session::cache::CacheAgent;
+use groupflow_session::listener::Listener;
+use groupflow_session::receiver::Receiver;
+use groupflow_session::sender::Sender;
+use groupflow_session::wire::WireError;
+use groupflow_session::{Datagram, Transmit};
+use nix::poll::{ppoll, PollFd, PollFlags};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+
+use crate::batch::BATCH;
+use crate::error::AgentError;
+use crate::socket::GroupSocket;
+
+/// Who is stopped waits this long for the answer to its LEAVE.
+pub const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
+/// Packets are moved at most this often.
+const QUANTUM: Nanos = Nanos::from_millis(1);
+/// Batches received in one round, so that sending and the application get their turn.
+const ROUNDS: usize = 8;
+/// Packets sent in one round.
+const BURST: usize = 8 * BATCH;
+
+/// A protocol machine.
+pub trait Machine {
+    /// Why a datagram is refused.
+    type Error;
+    /// Takes a datagram in.
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), Self::Error>;
+    /// The next packet to send.
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
+    /// The next packet whose answer is to come to this process, whoever else listens at the socket's port.
+    fn poll_private(&mut self, _now: Nanos) -> Option<Transmit> {
+        None
+    }
+    /// When it wants to be asked again.
+    fn next_deadline(&self) -> Option<Nanos>;
+}
+
+macro_rules! machine {
+    ($type:ty) => {
+        impl Machine for $type {
+            type Error = WireError;
+            fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+                <$type>::handle(self, now, datagram)
+            }
+            fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+                <$type>::poll_transmit(self, now)
+            }
+            fn next_deadline(&self) -> Option<Nanos> {
+                <$type>::next_deadline(self)
+            }
+        }
+    };
+}
+
+machine!(Sender);
+machine!(Receiver);
+machine!(CacheAgent);
+machine!(Listener);
+
+/// Time since the start, as the machines see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    origin: Instant,
+}
+
+impl Clock {
+    /// A clock that begins a little after zero: zero means "never" in places.
+    pub fn start() -> Clock {
+        Clock { origin: Instant::now() }
+    }
+
+    /// Now.
+    pub fn now(&self) -> Nanos {
+        let elapsed = u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Nanos::from_secs(1) + Nanos(elapsed)
+    }
+}
+
+/// What the application waits for besides packets.
+#[derive(Clone, Copy)]
+pub struct Interest<'a> {
+    /// The descriptor.
+    pub fd: BorrowedFd<'a>,
+    /// For reading or for writing.
+    pub flags: PollFlags,
+}
+
+/// Why the loop woke.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// SIGTERM or SIGINT came.
+    pub signal: bool,
+    /// The application's descriptor is ready.
+    pub ready: bool,
+}
+
+/// Socket, clock and signals.
+pub struct Shell {
+    /// The clock.
+    pub clock: Clock,
+    /// The socket.
+    pub socket: GroupSocket,
+    /// One of its own, where others listen at the first one's port, too.
+    private: Option<GroupSocket>,
+    signals: SignalFd,
+    busy: bool,
+    /// Datagrams that were no group packets of ours.
+    pub refused: u64,
+}
+
+impl Shell {
+    /// Takes the signals SIGTERM and SIGINT over.
+    pub fn new(socket: GroupSocket) -> Result<Shell, AgentError> {
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGTERM);
+        mask.add(Signal::SIGINT);
+        let signals = mask
+            .thread_block()
+            .and_then(|()| SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
+            .map_err(|e| AgentError::new("network", format!("cannot take signals: {e}"), "report this"))?;
+        Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false, refused: 0 })
+    }
+
+    /// With a socket for what [`Machine::poll_private`] sends.
+    pub fn with_private(self, private: GroupSocket) -> Shell {
+        Shell { private: Some(private), ..self }
+    }
+
+    /// Moves packets both ways.
+    pub fn exchange(&mut self, machine: &mut impl Machine) -> Result<(), AgentError> {
+        let received = self.receive(machine)?;
+        let sent = self.transmit(machine)?;
+        self.busy = received > 0 || sent > 0;
+        Ok(())
+    }
+
+    fn receive(&mut self, machine: &mut impl Machine) -> Result<usize, AgentError> {
+        let mut total = 0;
+        for socket in iter::once(&mut self.socket).chain(&mut self.private) {
+            for _ in 0..ROUNDS {
+                let now = self.clock.now();
+                let refused = &mut self.refused;
+                let count = socket.receive(|from, bytes| {
+                    if machine.handle(now, Datagram { from, bytes }).is_err() {
+                        *refused += 1;
+                    }
+                })?;
+                total += count;
+                if count < BATCH {
+                    break;
+                }
+            }
+        }
+        Ok(total)
+    }
+
+    /// Sends what the machine has; also after the application changed something.
+    pub fn transmit(&mut self, machine: &mut impl Machine) -> Result<usize, AgentError> {
+        self.socket.flush()?;
+        let mut total = 0;
+        let now = self.clock.now();
+        while total < BURST && !self.socket.congested() {
+            while !self.socket.batch_full() {
+                let Some(transmit) = machine.poll_transmit(now) else { break };
+                self.socket.queue(transmit);
+                total += 1;
+            }
+            let full = self.socket.batch_full();
+            self.socket.flush()?;
+            if !full {
+                break;
+            }
+        }
+        let socket = self.private.as_mut().unwrap_or(&mut self.socket);
+        while let Some(transmit) = machine.poll_private(now) {
+            socket.queue(transmit);
+            total += 1;
+        }
+        socket.flush()?;
+        Ok(total)
+    }
+
+    /// Sleeps until there is something to do, at the latest at `until`.
+    pub fn wait(
+        &mut self,
+        machine: &impl Machine,
+        until: Option<Nanos>,
+        interest: Option<Interest<'_>>,
+    ) -> Result<Woken, AgentError> {
+        let now = self.clock.now();
+        let deadline = [machine.next_deadline(), until].into_iter().flatten().min();
+        let mut span = deadline.map(|at| (at - now).max(QUANTUM));
+        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        if self.busy {
+            // More is coming: let it gather.
+            span = Some(span.map_or(QUANTUM, |s| s.min(QUANTUM)));
+        } else {
+            let mut flags = PollFlags::POLLIN;
+            flags.set(PollFlags::POLLOUT, self.socket.congested());
+            fds.push(PollFd::new(self.socket.as_fd(), flags));
+            fds.extend(self.private.as_ref().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)));
+        }
+        let application = interest.map(|i| {
+            fds.push(PollFd::new(i.fd, i.flags));
+            fds.len() - 1
+        });
+        let timeout = span.map(|s| TimeSpec::from(Duration::from_nanos(s.0)));
+        match ppoll(&mut fds, timeout, None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => {
+                return Err(AgentError::new("network", format!("waiting failed: {e}"), "report this"));
+            }
+        }
+        let any = |index: usize| fds.get(index).is_some_and(|fd| fd.any().unwrap_or(false));
+        let woken = Woken { signal: any(0), ready: application.is_some_and(any) };
+        if woken.signal {
+            // Read it, so that it does not wake us again.
+            let _ = self.signals.read_signal();
+        }
+        Ok(woken)
+    }
+}

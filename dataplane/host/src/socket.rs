@@ -1,0 +1,273 @@
+//! The agent's UDP socket: where it is bound, and what the kernel must know for group packets.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use groupflow_session::ids::GROUP_PORT;
+use groupflow_session::{Dest, Transmit};
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::batch::{self, Inbox, Outgoing, BATCH};
+use crate::error::AgentError;
+
+/// Room for what arrives while the process is not running.
+const RECEIVE_BUFFER: usize = 8 << 20;
+const SEND_BUFFER: usize = 2 << 20;
+/// Group packets cross this many routers at most.
+const TTL: u32 = 64;
+/// Datagrams that wait for the kernel at most; further ones are lost, as on a link.
+const BACKLOG: usize = 4 * BATCH;
+
+/// Where to bind and where to send.
+#[derive(Debug, Clone)]
+pub struct SocketConfig {
+    /// Bind to this interface.
+    pub interface: Option<String>,
+    /// Own address; `None`: the interface's.
+    pub address: Option<Ipv4Addr>,
+    /// UDP port.
+    pub port: u16,
+    /// Take another port when that one is busy.
+    pub any_port: bool,
+    /// Send group packets here, not to the group's address.
+    pub via: Option<SocketAddrV4>,
+    /// Multicast as the network has it, not in sessions: nothing rewrites packets, and this host hears them, too.
+    pub multicast: Option<Multicast>,
+}
+
+/// Multicast without sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct Multicast {
+    /// The group that is heard, at any address of this host.
+    pub listen: Option<Ipv4Addr>,
+}
+
+/// A UDP socket that speaks in batches.
+pub struct GroupSocket {
+    socket: Socket,
+    address: SocketAddrV4,
+    via: Option<SocketAddrV4>,
+    inbox: Inbox,
+    backlog: Vec<Outgoing>,
+    dropped: u64,
+}
+
+impl GroupSocket {
+    /// Binds the socket and sets its options.
+    pub fn open(config: &SocketConfig) -> Result<GroupSocket, AgentError> {
+        let ip = own_address(config)?;
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))
+            .map_err(|e| network("no UDP socket", &e))?;
+        if let Some(name) = &config.interface {
+            socket.bind_device(Some(name.as_bytes())).map_err(|e| {
+                let cure = "run as root, or leave out --bind-iface";
+                AgentError::new("network", format!("cannot bind to interface {name}: {e}"), cure)
+            })?;
+        }
+        let listen = config.multicast.and_then(|multicast| multicast.listen);
+        if listen.is_some() {
+            socket.set_reuse_address(true).map_err(|e| network("cannot share the UDP port", &e))?;
+        }
+        bind(&socket, listen.map_or(ip, |_| Ipv4Addr::UNSPECIFIED), config)?;
+        let set = |what: &str, result: io::Result<()>| {
+            result.map_err(|e| network(&format!("cannot set {what}"), &e))
+        };
+        set("the multicast interface", socket.set_multicast_if_v4(&ip))?;
+        set("the multicast TTL", socket.set_multicast_ttl_v4(TTL))?;
+        set("multicast loop", socket.set_multicast_loop_v4(config.multicast.is_some()))?;
+        if let Some(group) = listen {
+            set("which groups are heard", socket.set_multicast_all_v4(false))?;
+            set("the multicast group", socket.join_multicast_v4(&group, &ip))?;
+        }
+        enlarge_buffers(&socket);
+        if config.multicast.is_none() {
+            leave_out_checksums(&socket);
+        }
+        let address = match socket.local_addr().map(|a| a.as_socket_ipv4()) {
+            Ok(Some(address)) => address,
+            _ => SocketAddrV4::new(ip, config.port),
+        };
+        Ok(GroupSocket {
+            socket,
+            address,
+            via: config.via,
+            inbox: Inbox::default(),
+            backlog: Vec::with_capacity(BATCH),
+            dropped: 0,
+        })
+    }
+
+    /// The address it is bound to.
+    pub fn address(&self) -> SocketAddrV4 {
+        self.address
+    }
+
+    /// Hands what has arrived to `take`, at most one batch; returns how many datagrams.
+    pub fn receive(&mut self, mut take: impl FnMut(SocketAddrV4, &[u8])) -> Result<usize, AgentError> {
+        let count = match self.inbox.receive(self.socket.as_fd()) {
+            Ok(count) => count,
+            Err(e) if is_transient(&e) => 0,
+            Err(e) => return Err(network("receiving failed", &e)),
+        };
+        for index in 0..count {
+            let (from, bytes) = self.inbox.get(index);
+            take(from, bytes);
+        }
+        Ok(count)
+    }
+
+    /// Queues a packet; [`GroupSocket::flush`] sends it.
+    pub fn queue(&mut self, transmit: Transmit) {
+        if self.backlog.len() >= BACKLOG {
+            self.dropped += 1;
+            return;
+        }
+        let to = match (transmit.dest, self.via) {
+            (Dest::Host(address), _) => address,
+            (Dest::Group(_), Some(via)) => via,
+            (Dest::Group(session), None) => SocketAddrV4::new(session.group(), GROUP_PORT),
+        };
+        self.backlog.push(Outgoing { to, bytes: transmit.bytes });
+    }
+
+    /// Whether a whole batch waits to be sent.
+    pub fn batch_full(&self) -> bool {
+        self.backlog.len() >= BATCH
+    }
+
+    /// Whether the kernel could not take everything.
+    pub fn congested(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
+    /// Sends what is queued, as far as the kernel takes it.
+    pub fn flush(&mut self) -> Result<(), AgentError> {
+        let mut sent = 0;
+        while sent < self.backlog.len() {
+            match batch::send(self.socket.as_fd(), &self.backlog[sent..]) {
+                Ok(count) => sent += count.max(1),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // The network may come back: a packet that cannot leave is a lost packet.
+                Err(e) if is_transient(&e) => {
+                    self.dropped += 1;
+                    sent += 1;
+                }
+                Err(e) => return Err(network("sending failed", &e)),
+            }
+        }
+        self.backlog.drain(..sent);
+        Ok(())
+    }
+
+    /// Packets that could not leave.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl AsFd for GroupSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), AgentError> {
+    let try_bind = |port| socket.bind(&SocketAddrV4::new(ip, port).into());
+    let error = match try_bind(config.port) {
+        Ok(()) => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse && config.any_port => match try_bind(0) {
+            Ok(()) => return Ok(()),
+            Err(e) => e,
+        },
+        Err(e) => e,
+    };
+    let port = config.port;
+    Err(match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let cause = format!("UDP port {port} of {ip} is in use");
+            AgentError::new("network", cause, "stop the other agent, or choose another --port")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            let cause = format!("{ip} is no address of this host");
+            AgentError::new("network", cause, "check --addr")
+        }
+        _ => network(&format!("cannot bind to {ip}:{port}"), &error),
+    })
+}
+
+/// The kernel's limits hold unless we are root; then what it grants has to do.
+fn enlarge_buffers(socket: &Socket) {
+    if setsockopt(socket, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
+        let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    }
+    if setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER).is_err() {
+        let _ = socket.set_send_buffer_size(SEND_BUFFER);
+    }
+}
+
+/// UDP checksums are left out, as RFC 768 permits: the network does the same when it rewrites
+/// copies, and a checksum that the kernel leaves to the network card would be wrong behind a
+/// software switch, which never sees such a card.
+fn leave_out_checksums(socket: &Socket) {
+    let on: libc::c_int = 1;
+    let size = std::mem::size_of_val(&on) as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the pointer and size are those of a live integer.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NO_CHECK,
+            std::ptr::addr_of!(on).cast(),
+            size,
+        );
+    }
+}
+
+/// The given address, or the one of the interface, or of the first that is not loopback.
+fn own_address(config: &SocketConfig) -> Result<Ipv4Addr, AgentError> {
+    if let Some(address) = config.address {
+        return Ok(address);
+    }
+    let all = getifaddrs().map_err(|e| network("cannot list the interfaces", &e.into()))?;
+    let up = InterfaceFlags::IFF_UP;
+    let usable = |name: &str, flags: InterfaceFlags| match &config.interface {
+        Some(wanted) => name == wanted,
+        None => flags.contains(up) && !flags.contains(InterfaceFlags::IFF_LOOPBACK),
+    };
+    let found = all
+        .filter(|i| usable(&i.interface_name, i.flags))
+        .find_map(|i| i.address.and_then(|a| a.as_sockaddr_in().map(|a| a.ip())));
+    found.ok_or_else(|| {
+        let cause = match &config.interface {
+            Some(name) => format!("no interface {name} with an IPv4 address"),
+            None => "no interface with an IPv4 address is up".to_owned(),
+        };
+        AgentError::new("network", cause, "check --bind-iface, or pass --addr")
+    })
+}
+
+/// Errors that pass: links that go down, hosts that do not answer.
+fn is_transient(error: &io::Error) -> bool {
+    let raw = error.raw_os_error().unwrap_or(0);
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+        || matches!(
+            raw,
+            libc::ENETUNREACH
+                | libc::EHOSTUNREACH
+                | libc::ENETDOWN
+                | libc::EHOSTDOWN
+                | libc::ECONNREFUSED
+                | libc::ENOBUFS
+                | libc::EPERM
+                | libc::ENOMEM
+        )
+}
+
+fn network(what: &str, error: &io::Error) -> AgentError {
+    AgentError::new("network", format!("{what}: {error}"), "check the host's network")
+}

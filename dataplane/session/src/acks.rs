@@ -1,0 +1,158 @@
+//! When to acknowledge: shared by receivers and cache agents.
+
+use groupflow_base::Nanos;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::ids::Seq;
+use crate::wire::{Flags, Header};
+
+/// An acknowledgement is due after this many packets ...
+const EVERY: u32 = 16;
+/// ... or this long after the first unacknowledged one.
+const DELAY: Nanos = Nanos::from_millis(10);
+/// Answers to a poll are spread over this time.
+const POLL_SPREAD: Nanos = Nanos::from_millis(5);
+
+/// Decides when the cumulative acknowledgement is sent.
+#[derive(Debug)]
+pub struct Acknowledger {
+    /// Last sent.
+    sent: Seq,
+    /// To be sent: everything below it is acknowledged.
+    value: Seq,
+    due: Option<Nanos>,
+    poll: u8,
+    answer_due: Option<Nanos>,
+    stamp: u32,
+}
+
+impl Acknowledger {
+    /// Acknowledges nothing yet: the first packet expected is `start`.
+    pub fn new(start: Seq) -> Acknowledger {
+        Acknowledger { sent: start, value: start, due: None, poll: 0, answer_due: None, stamp: 0 }
+    }
+
+    /// Takes note of the stamp and the poll of a DATA or SYNC.
+    pub fn saw(&mut self, now: Nanos, header: &Header, rng: &mut ChaCha8Rng) {
+        if header.stamp != 0 {
+            self.stamp = header.stamp;
+        }
+        if newer_poll(header.poll, self.poll) {
+            self.poll = header.poll;
+            let spread = Nanos(rng.gen_range(0..=POLL_SPREAD.0));
+            self.answer_due.get_or_insert(now + spread);
+        }
+    }
+
+    /// Everything below `value` may be acknowledged. Never moves back.
+    pub fn advance(&mut self, now: Nanos, value: Seq) {
+        self.value = self.value.max(value);
+        let unacknowledged = self.value.since(self.sent);
+        if unacknowledged >= EVERY {
+            self.due = Some(now);
+        } else if unacknowledged > 0 {
+            self.due.get_or_insert(now + DELAY);
+        }
+    }
+
+    /// Acknowledge now, whether or not anything is new.
+    pub fn hurry(&mut self, now: Nanos) {
+        self.due = Some(now);
+    }
+
+    /// What is acknowledged: everything below.
+    pub fn value(&self) -> Seq {
+        self.value
+    }
+
+    /// Whether [`Acknowledger::value`] was not sent yet.
+    pub fn unsent(&self) -> bool {
+        self.value > self.sent
+    }
+
+    /// The latest poll seen.
+    pub fn poll(&self) -> u8 {
+        self.poll
+    }
+
+    /// Fills in an ACK header when one is due.
+    pub fn poll_transmit(&mut self, now: Nanos, mut header: Header) -> Option<Header> {
+        let forced = self.answer_due.is_some_and(|due| due <= now);
+        if !forced && self.due.map_or(true, |due| due > now) {
+            return None;
+        }
+        self.due = None;
+        self.sent = self.value;
+        header.seq = self.value;
+        header.stamp = self.stamp;
+        if forced {
+            self.answer_due = None;
+            header.flags = Flags::FORCED;
+            header.poll = self.poll;
+        }
+        Some(header)
+    }
+
+    /// When the next acknowledgement is due.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        [self.due, self.answer_due].into_iter().flatten().min()
+    }
+}
+
+/// Whether poll `a` was made after poll `b`. Numbers wrap from 255 to 1; 0 is no poll.
+fn newer_poll(a: u8, b: u8) -> bool {
+    let ahead = a.wrapping_sub(b);
+    a != 0 && (b == 0 || (ahead != 0 && ahead < 128))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{MemberId, SessionId};
+    use crate::wire::Kind;
+    use rand::SeedableRng;
+
+    fn header(kind: Kind) -> Header {
+        Header::new(kind, SessionId(1), MemberId(1))
+    }
+
+    #[test]
+    fn every_16_packets_or_10_ms_after_the_first() {
+        let mut acks = Acknowledger::new(Seq(1));
+        acks.advance(Nanos::ZERO, Seq(2));
+        assert_eq!(acks.next_deadline(), Some(DELAY));
+        acks.advance(Nanos(5), Seq(16));
+        assert_eq!(acks.next_deadline(), Some(DELAY));
+        acks.advance(Nanos(6), Seq(17));
+        let sent = acks.poll_transmit(Nanos(6), header(Kind::Ack));
+        assert_eq!(sent.map(|h| (h.seq, h.flags)), Some((Seq(17), Flags::NONE)));
+        assert_eq!(acks.next_deadline(), None);
+        acks.advance(Nanos(7), Seq(3));
+        assert_eq!((acks.value(), acks.next_deadline()), (Seq(17), None));
+    }
+
+    #[test]
+    fn a_new_poll_is_answered_once() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut acks = Acknowledger::new(Seq(1));
+        let sync = |poll| Header { poll, stamp: 77, ..header(Kind::Sync) };
+        acks.saw(Nanos::ZERO, &sync(0), &mut rng);
+        assert_eq!(acks.next_deadline(), None, "0 is no poll");
+        acks.saw(Nanos::ZERO, &sync(3), &mut rng);
+        let sent = acks.poll_transmit(POLL_SPREAD, header(Kind::Ack));
+        let expected = Some((Flags::FORCED, 3, Seq(1), 77));
+        assert_eq!(sent.map(|h| (h.flags, h.poll, h.seq, h.stamp)), expected);
+        acks.saw(POLL_SPREAD, &sync(3), &mut rng);
+        acks.saw(POLL_SPREAD, &sync(2), &mut rng);
+        assert_eq!(acks.next_deadline(), None, "old polls are not answered");
+    }
+
+    #[test]
+    fn poll_numbers_wrap() {
+        let cases = [(1, 0, true), (0, 9, false), (9, 9, false), (1, 255, true), (255, 1, false)];
+        for (a, b, newer) in cases {
+            assert_eq!(newer_poll(a, b), newer, "{a} after {b}");
+        }
+    }
+}

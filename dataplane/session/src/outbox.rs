@@ -1,0 +1,124 @@
+//! Requests to the controller, repeated until answered.
+
+use std::collections::VecDeque;
+
+use groupflow_base::Nanos;
+
+use crate::control::{Request, RequestId};
+use crate::transmit::{Dest, Transmit};
+use crate::wire::Header;
+
+/// A request is repeated this long after it was sent.
+pub const RETRY: Nanos = Nanos::from_millis(200);
+/// Requests that wait for an answer at most; further ones push the oldest out.
+const BOUND: usize = 64;
+
+#[derive(Debug)]
+struct Pending {
+    id: RequestId,
+    bytes: Vec<u8>,
+    dest: Dest,
+    due: Nanos,
+}
+
+/// The requests without an answer. Every repetition is byte-identical.
+#[derive(Debug)]
+pub struct Outbox {
+    pending: VecDeque<Pending>,
+    next_id: u32,
+    overflowed: u64,
+}
+
+impl Outbox {
+    /// Request ids count from `first_id`: random, so that a restarted host does not repeat them.
+    pub fn new(first_id: u32) -> Outbox {
+        Outbox { pending: VecDeque::new(), next_id: first_id, overflowed: 0 }
+    }
+
+    /// A fresh request id, never 0.
+    pub fn next_id(&mut self) -> RequestId {
+        self.next_id = self.next_id.wrapping_add(1).max(1);
+        RequestId(self.next_id)
+    }
+
+    /// Sends a request that carries `id`, from `now` on until it is answered.
+    pub fn push(&mut self, now: Nanos, id: RequestId, header: Header, request: &Request) {
+        if self.pending.len() == BOUND {
+            self.pending.pop_front();
+            self.overflowed += 1;
+        }
+        let bytes = header.encode(&request.encode());
+        let dest = Dest::Group(header.session);
+        self.pending.push_back(Pending { id, bytes, dest, due: now });
+    }
+
+    /// The answer to `id` is here. False when nobody waits for it (any more).
+    pub fn answered(&mut self, id: RequestId) -> bool {
+        let before = self.pending.len();
+        self.pending.retain(|p| p.id != id);
+        self.pending.len() < before
+    }
+
+    /// Forgets every request.
+    pub fn clear(&mut self) {
+        self.pending.clear();
+    }
+
+    /// The next request that is due.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        let pending = self.pending.iter_mut().find(|p| p.due <= now)?;
+        pending.due = now + RETRY;
+        Some(Transmit { dest: pending.dest, bytes: pending.bytes.clone() })
+    }
+
+    /// When the next request is due.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        self.pending.iter().map(|p| p.due).min()
+    }
+
+    /// Requests given up because too many waited.
+    pub fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Query;
+    use crate::ids::{MemberId, SessionId};
+    use crate::wire::Kind;
+
+    fn push(outbox: &mut Outbox, now: Nanos) -> RequestId {
+        let id = outbox.next_id();
+        let header = Header::new(Kind::Query, SessionId(9), MemberId(1));
+        outbox.push(now, id, header, &Request::Query(Query { request: id }));
+        id
+    }
+
+    #[test]
+    fn repeats_until_answered() {
+        let mut outbox = Outbox::new(u32::MAX);
+        let id = push(&mut outbox, Nanos::ZERO);
+        assert_eq!(id, RequestId(1), "0 is never used");
+        let first = outbox.poll_transmit(Nanos::ZERO);
+        assert!(first.is_some());
+        assert_eq!(outbox.poll_transmit(Nanos::ZERO), None);
+        assert_eq!(outbox.next_deadline(), Some(RETRY));
+        assert_eq!(outbox.poll_transmit(RETRY), first);
+        assert!(outbox.answered(id));
+        assert!(!outbox.answered(id));
+        assert_eq!(outbox.next_deadline(), None);
+    }
+
+    #[test]
+    fn is_bounded() {
+        let mut outbox = Outbox::new(0);
+        let first = push(&mut outbox, Nanos::ZERO);
+        for _ in 0..BOUND {
+            push(&mut outbox, Nanos::ZERO);
+        }
+        assert_eq!(outbox.overflowed(), 1);
+        assert!(!outbox.answered(first));
+    }
+}

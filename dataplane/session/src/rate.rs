@@ -1,0 +1,398 @@
+//! How fast to send: a model of the path in the spirit of BBR (Cardwell et al., ACM Queue 14(5),
+//! 2016), and the pacer that follows it.
+//!
+//! The model's two figures are the windowed maximum of the delivery rate and the windowed minimum
+//! of the round-trip time. Losses do not enter: repairs come from caches near the loss, so a
+//! random loss says nothing about the bottleneck. Delivery is measured once a round (from sending
+//! a packet to its acknowledgement), since the group's cumulative acknowledgement stands still
+//! while one member repairs and then jumps.
+//!
+//! Departures from BBR: the controller knows the tree's slowest link, and that hint bounds the
+//! pacing rate below the link's, so queues drain without a separate probe for the round-trip time.
+//! Queueing delay is no signal here: the aggregated acknowledgement comes now from a near branch,
+//! now from a far one.
+
+use std::collections::VecDeque;
+
+use groupflow_base::{BitRate, Nanos};
+
+use crate::ids::{Seq, FRAME_OVERHEAD, MAX_PAYLOAD};
+
+/// Gains are per mille.
+const UNIT: u64 = 1000;
+/// Doubles the rate every round; BBR takes 2/ln 2, which overruns short queues.
+const STARTUP_GAIN: u64 = 2000;
+/// The ceiling is taken for the rate when what is measured is at least this share of it.
+const CLOSE: u64 = 900;
+/// Once in so many rounds more is tried, and then as much less.
+const CYCLE: u64 = 8;
+const PROBE_GAIN: u64 = 1250;
+/// Share of the hint that is used at most, and until something is measured.
+const HINT_CEILING: u64 = 985;
+/// The delivery rate's maximum is taken over this many rounds.
+const RATE_ROUNDS: u64 = 10;
+/// The hint stands in for a measurement this many rounds long.
+const HINT_ROUNDS: u64 = 4;
+/// The round-trip time's minimum is taken over this time.
+const RTT_WINDOW: Nanos = Nanos::from_secs(10);
+/// The pipe is full when the rate grew less than 25 % in three rounds.
+const FULL_GROWTH: u64 = 1250;
+const FULL_ROUNDS: u32 = 3;
+/// Without any knowledge.
+const RATE_GUESS: BitRate = BitRate(5_000_000);
+const RTT_GUESS: Nanos = Nanos::from_millis(100);
+/// Rounds that a sample spans: without a hint the jumps of the acknowledgement have to be
+/// averaged out, with one the ceiling contains them.
+const SPAN_HINTED: usize = 1;
+const SPAN_UNHINTED: usize = 4;
+/// The slowest pacing, so that a stalled path is noticed when it recovers.
+const RATE_FLOOR: BitRate = BitRate(200_000);
+/// Packets outstanding at least.
+const CWND_FLOOR: u32 = 64;
+/// The cumulative acknowledgement lags by the time a repair takes: a NACK's delay and a round
+/// trip to a cache or two.
+const REPAIR_ALLOWANCE: Nanos = Nanos::from_millis(150);
+/// A shell that wakes late may catch up this much.
+const BURST: Nanos = Nanos::from_millis(8);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Startup,
+    Drain,
+    Cruise,
+}
+
+/// Where a round began.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// It ends when everything below this packet is acknowledged.
+    end: Seq,
+    began: Nanos,
+    /// Wire bytes acknowledged then.
+    acked: u64,
+    /// There was not always something to send.
+    app_limited: bool,
+    /// The pacing rate when it began: nothing is delivered faster for long.
+    pacing: BitRate,
+}
+
+/// The model of the path.
+#[derive(Debug)]
+pub struct RateModel {
+    ceiling: BitRate,
+    phase: Phase,
+    /// (round, rate), rates descending.
+    rates: VecDeque<(u64, BitRate)>,
+    rounds: u64,
+    round: Option<Round>,
+    full_rate: BitRate,
+    full_rounds: u32,
+    /// (when, time), times ascending.
+    rtts: VecDeque<(Nanos, Nanos)>,
+    /// The rounds that the next sample spans, the current one last.
+    past: VecDeque<Round>,
+    span: usize,
+}
+
+impl RateModel {
+    /// `hint` is the slowest link's rate, `cap` the user's bound; 0 means none.
+    pub fn new(hint: BitRate, cap: BitRate) -> RateModel {
+        let unbounded = |rate: BitRate| if rate.0 == 0 { BitRate(u64::MAX) } else { rate };
+        let ceiling = unbounded(hint.scaled(HINT_CEILING)).min(unbounded(cap));
+        let mut rates = VecDeque::new();
+        let phase = if hint.0 > 0 {
+            // As old as the other rounds of the window but HINT_ROUNDS.
+            rates.push_back((HINT_ROUNDS, hint.scaled(HINT_CEILING)));
+            Phase::Cruise
+        } else {
+            Phase::Startup
+        };
+        RateModel {
+            ceiling,
+            phase,
+            rates,
+            rounds: RATE_ROUNDS,
+            round: None,
+            full_rate: BitRate(0),
+            full_rounds: 0,
+            rtts: VecDeque::new(),
+            past: VecDeque::new(),
+            span: if hint.0 > 0 { SPAN_HINTED } else { SPAN_UNHINTED },
+        }
+    }
+
+    /// A round-trip time was measured.
+    pub fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
+        while self.rtts.back().is_some_and(|&(_, old)| old >= rtt) {
+            self.rtts.pop_back();
+        }
+        self.rtts.push_back((now, rtt));
+        while self.rtts.len() > 1 && self.rtts.front().is_some_and(|&(when, _)| now - when > RTT_WINDOW) {
+            self.rtts.pop_front();
+        }
+    }
+
+    /// Everything below `acked`, `bytes` wire bytes since the beginning, was acknowledged; the
+    /// next new packet is `next`.
+    pub fn on_ack(&mut self, now: Nanos, acked: Seq, bytes: u64, next: Seq) {
+        let Some(round) = self.round else {
+            return self.begin_round(now, bytes, next);
+        };
+        if acked < round.end {
+            return;
+        }
+        self.past.push_back(round);
+        let span = if self.phase == Phase::Startup { 1 } else { self.span };
+        while self.past.len() > span {
+            self.past.pop_front();
+        }
+        let from = self.past.front().copied().unwrap_or(round);
+        let sample = BitRate::of(bytes.saturating_sub(from.acked), now - from.began);
+        // After a repair the acknowledgement jumps: faster than it was sent nothing arrived.
+        let fastest = self.past.iter().map(|r| r.pacing).max().unwrap_or(round.pacing);
+        let sample = sample.min(fastest.max(self.pacing()));
+        if self.past.iter().all(|r| !r.app_limited) || sample > self.rate() {
+            self.take(sample);
+        }
+        self.begin_round(now, bytes, next);
+    }
+
+    /// There was nothing to send: this round's delivery says little about the path.
+    pub fn on_idle(&mut self) {
+        if let Some(round) = self.round.as_mut() {
+            round.app_limited = true;
+        }
+    }
+
+    /// The first packet goes out.
+    pub fn begin(&mut self, now: Nanos, first: Seq) {
+        if self.round.is_none() {
+            self.begin_round(now, 0, first);
+        }
+    }
+
+    fn begin_round(&mut self, now: Nanos, acked: u64, end: Seq) {
+        self.round = Some(Round { end, began: now, acked, app_limited: false, pacing: self.pacing() });
+    }
+
+    fn take(&mut self, sample: BitRate) {
+        self.rounds += 1;
+        while self.rates.back().is_some_and(|&(_, old)| old <= sample) {
+            self.rates.pop_back();
+        }
+        self.rates.push_back((self.rounds, sample));
+        while self.rates.len() > 1
+            && self.rates.front().is_some_and(|&(round, _)| round + RATE_ROUNDS <= self.rounds)
+        {
+            self.rates.pop_front();
+        }
+        self.advance_phase();
+    }
+
+    fn advance_phase(&mut self) {
+        match self.phase {
+            Phase::Startup => {
+                let rate = self.rate();
+                if rate >= self.full_rate.scaled(FULL_GROWTH) {
+                    self.full_rate = rate;
+                    self.full_rounds = 0;
+                } else {
+                    self.full_rounds += 1;
+                }
+                if self.full_rounds >= FULL_ROUNDS {
+                    self.phase = Phase::Drain;
+                }
+            }
+            Phase::Drain => self.phase = Phase::Cruise,
+            Phase::Cruise => {}
+        }
+    }
+
+    /// The delivery rate: the maximum over the window.
+    pub fn rate(&self) -> BitRate {
+        self.rates.front().map_or(RATE_GUESS, |&(_, rate)| rate)
+    }
+
+    /// The least round-trip time of the window, if any was measured.
+    pub fn min_rtt(&self) -> Option<Nanos> {
+        self.rtts.front().map(|&(_, rtt)| rtt)
+    }
+
+    /// How fast to send, counted in bytes of frames.
+    pub fn pacing(&self) -> BitRate {
+        let measured = self.rate();
+        // Close below the ceiling it is the measurement that wavers, not the path.
+        let close = measured >= self.ceiling.scaled(CLOSE);
+        let rate = if close { measured.max(self.ceiling) } else { measured };
+        let probe = rate.scaled(PROBE_GAIN).min(self.ceiling);
+        let pacing = match (self.phase, self.rounds % CYCLE) {
+            (Phase::Startup, _) => rate.scaled(STARTUP_GAIN),
+            (Phase::Drain, _) => rate.scaled(UNIT * UNIT / STARTUP_GAIN),
+            (Phase::Cruise, 0) => probe,
+            // Give back what the probe took too much: nothing, where the ceiling held it down.
+            (Phase::Cruise, 1) => BitRate(rate.0.saturating_mul(2).saturating_sub(probe.0)),
+            (Phase::Cruise, _) => rate,
+        };
+        pacing.max(RATE_FLOOR).min(self.ceiling)
+    }
+
+    /// How many packets may be outstanding.
+    pub fn cwnd(&self) -> u32 {
+        let rtt = self.min_rtt().unwrap_or(RTT_GUESS);
+        let span = Nanos(rtt.0.saturating_mul(2)) + REPAIR_ALLOWANCE;
+        let gain = if self.phase == Phase::Startup { STARTUP_GAIN } else { UNIT };
+        let bytes = self.rate().min(self.ceiling).scaled(gain).bytes_in(span);
+        let packets = bytes / (MAX_PAYLOAD as u64 + FRAME_OVERHEAD);
+        u32::try_from(packets).unwrap_or(u32::MAX).max(CWND_FLOOR)
+    }
+}
+
+/// Spaces packets by a rate.
+#[derive(Debug, Default)]
+pub struct Pacer {
+    next: Nanos,
+}
+
+impl Pacer {
+    /// When the next packet may go.
+    pub fn next(&self) -> Nanos {
+        self.next
+    }
+
+    /// A packet of `payload` bytes goes at `now`.
+    pub fn sent(&mut self, now: Nanos, payload: usize, rate: BitRate) {
+        let earliest = now - BURST;
+        let wire = payload as u64 + FRAME_OVERHEAD;
+        self.next = self.next.max(earliest) + rate.time_for(wire);
+    }
+
+    /// There is nothing to send: what is not used now is lost.
+    pub fn idle(&mut self, now: Nanos) {
+        self.next = self.next.max(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBIT: u64 = 1_000_000;
+
+    fn ms(n: u64) -> Nanos {
+        Nanos::from_millis(n)
+    }
+
+    /// A model and what was delivered so far, in rounds of 100 ms.
+    struct Path {
+        model: RateModel,
+        round: u32,
+        bytes: u64,
+    }
+
+    impl Path {
+        fn new(hint: u64) -> Path {
+            let mut model = RateModel::new(BitRate(hint), BitRate(0));
+            model.begin(Nanos::ZERO, Seq::ZERO);
+            Path { model, round: 0, bytes: 0 }
+        }
+
+        fn run(&mut self, rounds: u64, rate: u64) {
+            for _ in 0..rounds {
+                self.round += 1;
+                self.bytes += BitRate(rate).bytes_in(ms(100));
+                let (now, seq) = (ms(100 * u64::from(self.round)), Seq(self.round));
+                self.model.on_ack(now, seq, self.bytes, seq);
+            }
+        }
+    }
+
+    #[test]
+    fn a_hint_bounds_the_pacing() {
+        let mut path = Path::new(100 * MBIT);
+        assert_eq!(path.model.pacing(), BitRate(98_500_000));
+        for _ in 0..20 {
+            path.run(1, 100 * MBIT);
+            assert!(path.model.pacing() <= BitRate(98_500_000));
+        }
+        let capped = RateModel::new(BitRate(100 * MBIT), BitRate(10 * MBIT));
+        assert_eq!(capped.pacing(), BitRate(10 * MBIT));
+    }
+
+    #[test]
+    fn a_measurement_close_to_the_ceiling_does_not_lower_the_pacing() {
+        for (measured, pacing) in [(90, 98_500_000), (80, 80_000_000)] {
+            let mut path = Path::new(100 * MBIT);
+            path.run(RATE_ROUNDS, measured * MBIT);
+            path.run((CYCLE - path.model.rounds % CYCLE) + 2, measured * MBIT);
+            assert_eq!(path.model.pacing(), BitRate(pacing), "{measured} Mb/s");
+        }
+    }
+
+    #[test]
+    fn the_hint_gives_way_to_measurements() {
+        let mut path = Path::new(100 * MBIT);
+        path.run(HINT_ROUNDS - 1, 10 * MBIT);
+        assert_eq!(path.model.rate(), BitRate(98_500_000));
+        path.run(1, 10 * MBIT);
+        assert_eq!(path.model.rate(), BitRate(10 * MBIT));
+    }
+
+    #[test]
+    fn startup_ends_when_the_rate_stops_growing() {
+        let mut path = Path::new(0);
+        assert_eq!(path.model.pacing(), RATE_GUESS.scaled(STARTUP_GAIN));
+        // 10, 20, 40, 50, then three rounds without growth.
+        path.run(7, 50 * MBIT);
+        assert_eq!(path.model.phase, Phase::Drain);
+        assert_eq!(path.model.pacing(), BitRate(25 * MBIT));
+        path.run(1, 50 * MBIT);
+        assert_eq!(path.model.phase, Phase::Cruise);
+    }
+
+    #[test]
+    fn the_gain_probes_up_then_down() {
+        let mut path = Path::new(0);
+        path.run(20, 50 * MBIT);
+        let mut gains: Vec<u64> = Vec::new();
+        for _ in 0..8 {
+            path.run(1, 50 * MBIT);
+            gains.push(path.model.pacing().0 / (50 * MBIT / UNIT));
+        }
+        gains.sort_unstable();
+        assert_eq!(gains, [750, 1000, 1000, 1000, 1000, 1000, 1000, 1250]);
+    }
+
+    #[test]
+    fn idle_rounds_do_not_lower_the_rate() {
+        let mut path = Path::new(0);
+        path.run(10, 50 * MBIT);
+        for _ in 0..25 {
+            path.model.on_idle();
+            path.run(1, MBIT);
+        }
+        assert_eq!(path.model.rate(), BitRate(50 * MBIT));
+    }
+
+    #[test]
+    fn the_least_rtt_expires() {
+        let mut model = RateModel::new(BitRate(0), BitRate(0));
+        model.on_rtt(ms(0), ms(60));
+        model.on_rtt(ms(1), ms(80));
+        assert_eq!(model.min_rtt(), Some(ms(60)));
+        model.on_rtt(ms(10_001), ms(90));
+        assert_eq!(model.min_rtt(), Some(ms(80)));
+    }
+
+    #[test]
+    fn the_pacer_catches_up_a_little_and_forgets_idle_time() {
+        let rate = BitRate(100 * MBIT);
+        let mut pacer = Pacer::default();
+        pacer.idle(ms(100));
+        pacer.sent(ms(100), MAX_PAYLOAD, rate);
+        assert_eq!(pacer.next(), ms(100) + Nanos(121_120));
+        pacer.sent(ms(200), MAX_PAYLOAD, rate);
+        assert_eq!(pacer.next(), ms(192) + Nanos(121_120));
+        pacer.idle(ms(300));
+        assert_eq!(pacer.next(), ms(300));
+    }
+}

@@ -1,0 +1,205 @@
+//! What the controller tells hosts: the payload of REPLY.
+
+use groupflow_base::BitRate;
+
+use crate::control::{Mode, NoticeKind, Policy, Refusal, RequestId, Writer};
+use crate::ids::{MemberId, Seq, SessionId};
+use crate::wire::{Reader, WireError};
+
+/// JOINED: you are a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Joined {
+    /// Your member id.
+    pub member: MemberId,
+    /// The stream to receive, or your own; 0: no sender yet.
+    pub source: MemberId,
+    /// The session's window in packets.
+    pub window: u32,
+    /// The lowest link rate along the tree; 0: not known.
+    pub rate: BitRate,
+    /// Who acknowledges.
+    pub mode: Mode,
+    /// What a slow receiver does to the group.
+    pub policy: Policy,
+    /// How often to send KEEPALIVE.
+    pub keepalive_ms: u16,
+    /// Receivers in the session now.
+    pub receivers: u16,
+    /// The first packet to deliver; 0: the first one seen.
+    pub start_seq: Seq,
+}
+
+/// NOTICE: something happened in the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// What.
+    pub what: NoticeKind,
+    /// The member it is about, if any.
+    pub about: MemberId,
+    /// Names the member or the switch.
+    pub text: String,
+    /// Receivers in the session now.
+    pub receivers: u16,
+}
+
+/// DELEGATED: cache this stream so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delegated {
+    /// The stream's session.
+    pub session: SessionId,
+    /// The stream's sender.
+    pub source: MemberId,
+    /// False: forget the stream.
+    pub active: bool,
+    /// Who acknowledges.
+    pub mode: Mode,
+    /// What a slow receiver does to the group.
+    pub policy: Policy,
+    /// The session's window in packets.
+    pub window: u32,
+    /// Branches at the agent's switch.
+    pub branches: u16,
+    /// Byte bound of this stream; 0: the agent's own bound alone.
+    pub max_bytes: u64,
+    /// Rate of the slowest branch link; 0: not known.
+    pub rate: BitRate,
+}
+
+/// What the controller says, after the request id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// See [`Joined`].
+    Joined(Joined),
+    /// The request is refused.
+    Refused {
+        /// Why.
+        code: Refusal,
+        /// Why, in words.
+        text: String,
+    },
+    /// Answers KEEPALIVE and REPORT.
+    Alive {
+        /// Receivers in the session now.
+        receivers: u16,
+        /// Senders in the session now.
+        sources: u8,
+    },
+    /// You are no member (any more): join again.
+    Unknown,
+    /// See [`Notice`].
+    Notice(Notice),
+    /// See [`Delegated`].
+    Delegated(Delegated),
+    /// Answers LEAVE.
+    Left,
+}
+
+/// A REPLY.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The request it answers; 0 when pushed.
+    pub request: RequestId,
+    /// What it says.
+    pub answer: Answer,
+}
+
+impl Reply {
+    /// The payload's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u8(self.answer.kind()).u32(self.request.0);
+        match &self.answer {
+            Answer::Joined(m) => {
+                out.u16(m.member.0).u16(m.source.0).u32(m.window).u64(m.rate.0);
+                out.u8(m.mode as u8).u8(m.policy as u8).u16(m.keepalive_ms).u16(m.receivers);
+                out.u32(m.start_seq.0);
+            }
+            Answer::Refused { code, text } => {
+                out.u8(*code as u8).text(text);
+            }
+            Answer::Alive { receivers, sources } => {
+                out.u16(*receivers).u8(*sources);
+            }
+            Answer::Notice(m) => {
+                out.u8(m.what as u8).u16(m.about.0).text(&m.text).u16(m.receivers);
+            }
+            Answer::Delegated(m) => {
+                out.u32(m.session.0).u16(m.source.0).u8(m.active.into());
+                out.u8(m.mode as u8).u8(m.policy as u8).u32(m.window).u16(m.branches);
+                out.u64(m.max_bytes).u64(m.rate.0);
+            }
+            Answer::Unknown | Answer::Left => {}
+        }
+        out.bytes
+    }
+
+    /// Parses the payload of a REPLY.
+    pub fn parse(payload: &[u8]) -> Result<Reply, WireError> {
+        let mut r = Reader::new(payload);
+        let kind = r.u8("reply kind")?;
+        let request = RequestId(r.u32("request_id")?);
+        let answer = match kind {
+            1 => Answer::Joined(parse_joined(&mut r)?),
+            2 => Answer::Refused { code: Refusal::parse(r.u8("code")?)?, text: r.text("text")? },
+            3 => Answer::Alive { receivers: r.u16("receivers")?, sources: r.u8("sources")? },
+            4 => Answer::Unknown,
+            5 => Answer::Notice(Notice {
+                what: NoticeKind::parse(r.u8("what")?)?,
+                about: MemberId(r.u16("about")?),
+                text: r.text("text")?,
+                receivers: r.u16("receivers")?,
+            }),
+            6 => Answer::Delegated(parse_delegated(&mut r)?),
+            7 => Answer::Left,
+            other => return Err(WireError::Value { field: "reply kind", value: other.into() }),
+        };
+        r.end("payload")?;
+        Ok(Reply { request, answer })
+    }
+}
+
+impl Answer {
+    fn kind(&self) -> u8 {
+        match self {
+            Answer::Joined(_) => 1,
+            Answer::Refused { .. } => 2,
+            Answer::Alive { .. } => 3,
+            Answer::Unknown => 4,
+            Answer::Notice(_) => 5,
+            Answer::Delegated(_) => 6,
+            Answer::Left => 7,
+        }
+    }
+}
+
+fn parse_joined(r: &mut Reader<'_>) -> Result<Joined, WireError> {
+    Ok(Joined {
+        member: MemberId(r.u16("member")?),
+        source: MemberId(r.u16("source")?),
+        window: r.u32("window")?,
+        rate: BitRate(r.u64("rate")?),
+        mode: Mode::parse(r.u8("mode")?)?,
+        policy: Policy::parse(r.u8("policy")?)?,
+        keepalive_ms: r.u16("keepalive_ms")?,
+        receivers: r.u16("receivers")?,
+        start_seq: Seq(r.u32("start_seq")?),
+    })
+}
+
+fn parse_delegated(r: &mut Reader<'_>) -> Result<Delegated, WireError> {
+    Ok(Delegated {
+        session: SessionId(r.u32("session")?),
+        source: MemberId(r.u16("source")?),
+        active: match r.u8("active")? {
+            0 => false,
+            1 => true,
+            other => return Err(WireError::Value { field: "active", value: other.into() }),
+        },
+        mode: Mode::parse(r.u8("mode")?)?,
+        policy: Policy::parse(r.u8("policy")?)?,
+        window: r.u32("window")?,
+        branches: r.u16("branches")?,
+        max_bytes: r.u64("max_bytes")?,
+        rate: BitRate(r.u64("rate")?),
+    })
+}

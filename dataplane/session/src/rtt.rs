@@ -1,0 +1,88 @@
+//! A smoothed round-trip time, and the timeouts that follow from it.
+
+use groupflow_base::Nanos;
+
+/// Exponentially smoothed round-trip time (RFC 6298, without the variance: the timeouts here are
+/// multiples of the time itself and back off).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rtt {
+    smoothed: Option<Nanos>,
+    least: Option<Nanos>,
+}
+
+impl Rtt {
+    /// Samples beyond this are echoes of something else.
+    const PLAUSIBLE: Nanos = Nanos::from_secs(10);
+    /// What is no sign of a queue.
+    const JITTER: Nanos = Nanos::from_millis(20);
+
+    /// Takes a measurement in, with weight 1/8.
+    pub fn sample(&mut self, measured: Nanos) {
+        if measured > Self::PLAUSIBLE {
+            return;
+        }
+        self.least = Some(self.least.map_or(measured, |least| least.min(measured)));
+        self.smoothed = Some(match self.smoothed {
+            None => measured,
+            Some(old) => Nanos(old.0 - old.0 / 8 + measured.0 / 8),
+        });
+    }
+
+    /// The smoothed time, if anything was measured.
+    pub fn get(&self) -> Option<Nanos> {
+        self.smoothed
+    }
+
+    /// Whether answers wait in a queue: they take twice as long as the fastest did, and a little.
+    pub fn inflated(&self) -> bool {
+        let bound = |least: Nanos| Nanos(least.0.saturating_mul(2)) + Self::JITTER;
+        self.smoothed.zip(self.least).is_some_and(|(smoothed, least)| smoothed > bound(least))
+    }
+
+    /// The smoothed time, or `default`.
+    pub fn or(&self, default: Nanos) -> Nanos {
+        self.smoothed.unwrap_or(default)
+    }
+}
+
+/// `base` doubled `times` times, at most `cap`.
+pub fn backoff(base: Nanos, times: u32, cap: Nanos) -> Nanos {
+    let factor = 1_u64.checked_shl(times).unwrap_or(u64::MAX);
+    Nanos(base.0.saturating_mul(factor)).min(cap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smooths_and_ignores_the_implausible() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.or(Nanos(7)), Nanos(7));
+        rtt.sample(Nanos::from_millis(80));
+        rtt.sample(Nanos::from_millis(160));
+        assert_eq!(rtt.get(), Some(Nanos::from_millis(90)));
+        rtt.sample(Nanos::from_secs(11));
+        assert_eq!(rtt.get(), Some(Nanos::from_millis(90)));
+    }
+
+    #[test]
+    fn a_queue_shows_in_the_time() {
+        let mut rtt = Rtt::default();
+        assert!(!rtt.inflated());
+        rtt.sample(Nanos::from_millis(10));
+        rtt.sample(Nanos::from_millis(240));
+        assert!(!rtt.inflated(), "38.75 ms, of 40");
+        rtt.sample(Nanos::from_millis(60));
+        assert!(rtt.inflated(), "41.4 ms");
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_the_cap() {
+        let cases = [(0, 30), (1, 60), (4, 480), (5, 500), (200, 500)];
+        for (times, millis) in cases {
+            let got = backoff(Nanos::from_millis(30), times, Nanos::from_millis(500));
+            assert_eq!(got, Nanos::from_millis(millis), "{times} times");
+        }
+    }
+}

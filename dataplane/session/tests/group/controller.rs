@@ -1,0 +1,335 @@
+//! A controller in miniature: members, tree, delegation, timeouts.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use groupflow_base::{BitRate, Nanos};
+use groupflow_session::control::{
+    Answer, Delegated, Joined, LeaveReason, Mode, Notice, NoticeKind, Policy, Refusal, Reply, ReportKind,
+    Request, RequestId, Role, StartAt,
+};
+use groupflow_session::wire::{Header, Kind, Packet};
+use groupflow_session::{MemberId, Seq, SessionId};
+
+use super::switch::{Frame, PortId, StreamEntry, Switch};
+
+pub const KEEPALIVE_MS: u16 = 500;
+/// A member is lost after this silence.
+const LOST: Nanos = Nanos::from_millis(1_700);
+
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub mode: Mode,
+    pub policy: Policy,
+    pub window: u32,
+    pub rate: BitRate,
+    pub token: String,
+    pub agents: bool,
+    /// Take slow branches out of the replication.
+    pub decouple: bool,
+}
+
+#[derive(Debug)]
+struct Member {
+    id: MemberId,
+    session: SessionId,
+    role: Role,
+    name: String,
+    address: SocketAddrV4,
+    switch: usize,
+    port: PortId,
+    heard: Nanos,
+    request: RequestId,
+    /// A sender that is done: its stream stays in the caches.
+    ended: bool,
+}
+
+/// A reply on its way to a host.
+pub struct Post {
+    pub to: SocketAddrV4,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub struct Controller {
+    pub rules: Rules,
+    pub alive: bool,
+    pub reports: Vec<(ReportKind, MemberId)>,
+    members: Vec<Member>,
+    next_id: u16,
+    /// The port of each switch that leads to each other switch.
+    pub paths: BTreeMap<(usize, usize), PortId>,
+    pub agents: Vec<Option<PortId>>,
+}
+
+impl Controller {
+    pub fn new(rules: Rules) -> Controller {
+        Controller {
+            rules,
+            alive: true,
+            reports: Vec::new(),
+            members: Vec::new(),
+            next_id: 1,
+            paths: BTreeMap::new(),
+            agents: Vec::new(),
+        }
+    }
+
+    /// Forgets everybody, as a controller without a store would after a restart.
+    pub fn forget_members(&mut self) {
+        self.members.clear();
+    }
+
+    pub fn receive(
+        &mut self,
+        now: Nanos,
+        switches: &mut [Switch],
+        at: (usize, PortId),
+        frame: &Frame,
+    ) -> Vec<Post> {
+        let Ok(packet) = Packet::parse(&frame.bytes) else {
+            return Vec::new();
+        };
+        let header = packet.header;
+        let Ok(request) = Request::parse(header.kind, packet.payload) else {
+            return Vec::new();
+        };
+        let known = self.members.iter_mut().find(|m| m.id == header.member && m.address == frame.from);
+        if let Some(member) = known {
+            member.heard = now;
+        }
+        let to = frame.from;
+        match request {
+            Request::Join(join) => self.join(now, switches, at, header, to, join),
+            Request::Leave(leave) => {
+                let sender =
+                    self.members.iter_mut().find(|m| m.id == header.member && m.role == Role::Sender);
+                if let Some(sender) = sender.filter(|_| leave.reason == LeaveReason::Done) {
+                    sender.ended = true;
+                    return vec![post(to, header, leave.request, Answer::Left)];
+                }
+                let mut posts = vec![post(to, header, leave.request, Answer::Left)];
+                posts.extend(self.remove(switches, header.member, NoticeKind::MemberLeft));
+                posts
+            }
+            Request::Keepalive(keepalive) => {
+                let answer = self.alive(header, to);
+                vec![post(to, header, keepalive.request, answer)]
+            }
+            Request::Query(query) => {
+                let answer = Answer::Delegated(self.delegation(header.session, header.source));
+                vec![post(to, header, query.request, answer)]
+            }
+            Request::Report(report) => {
+                self.reports.push((report.kind, report.about));
+                self.decouple(switches, header, report.kind, report.about);
+                let answer = self.alive(header, to);
+                let mut posts = vec![post(to, header, report.request, answer)];
+                if report.kind == ReportKind::Complete {
+                    posts.extend(self.tell(header.session, header.member, NoticeKind::MemberComplete));
+                }
+                posts
+            }
+        }
+    }
+
+    /// Takes a slow receiver out of the replication, and back in.
+    fn decouple(&self, switches: &mut [Switch], header: Header, kind: ReportKind, about: MemberId) {
+        let member = self.members.iter().find(|m| m.id == about).filter(|_| self.rules.decouple);
+        let Some(member) = member else { return };
+        let streams = &mut switches[member.switch].streams;
+        let Some(entry) = streams.get_mut(&(header.session, header.source)) else { return };
+        match kind {
+            ReportKind::SlowBranch => _ = entry.decoupled.insert(member.port),
+            ReportKind::CaughtUp => _ = entry.decoupled.remove(&member.port),
+            _ => {}
+        }
+    }
+
+    fn alive(&self, header: Header, from: SocketAddrV4) -> Answer {
+        let member = self.members.iter().any(|m| m.id == header.member && m.address == from);
+        if !member {
+            return Answer::Unknown;
+        }
+        let receivers = self.receivers(header.session);
+        Answer::Alive { receivers, sources: u8::from(self.sender(header.session).is_some()) }
+    }
+
+    fn delegation(&self, session: SessionId, source: MemberId) -> Delegated {
+        Delegated {
+            session,
+            source,
+            active: true,
+            mode: self.rules.mode,
+            policy: self.rules.policy,
+            window: self.rules.window,
+            branches: 1,
+            max_bytes: 0,
+            rate: self.rules.rate,
+        }
+    }
+
+    fn join(
+        &mut self,
+        now: Nanos,
+        switches: &mut [Switch],
+        (switch, port): (usize, PortId),
+        header: Header,
+        to: SocketAddrV4,
+        join: groupflow_session::control::Join,
+    ) -> Vec<Post> {
+        if join.token != self.rules.token && join.role != Role::Cache {
+            let text = "the token is not the session's".to_owned();
+            let code = Refusal::WrongToken;
+            return vec![post(to, header, join.request, Answer::Refused { code, text })];
+        }
+        let repeated = self.members.iter().find(|m| m.address == to && m.request == join.request);
+        let id = match repeated {
+            Some(member) => member.id,
+            None => {
+                let id = if header.member == MemberId::NONE {
+                    let id = MemberId(self.next_id);
+                    self.next_id += 1;
+                    id
+                } else {
+                    header.member
+                };
+                self.members.retain(|m| m.address != to);
+                self.members.push(Member {
+                    id,
+                    session: header.session,
+                    role: join.role,
+                    name: join.name.clone(),
+                    address: to,
+                    switch,
+                    port,
+                    heard: now,
+                    request: join.request,
+                    ended: false,
+                });
+                id
+            }
+        };
+        let source = match join.role {
+            Role::Sender => id,
+            _ => self.sender(header.session).map_or(MemberId::NONE, |m| m.id),
+        };
+        let begun = self.begun(switches, header.session);
+        self.build(switches, header.session);
+        let start_seq = match join.start {
+            StartAt::Resume => header.seq,
+            StartAt::Now if begun => Seq::ZERO,
+            _ => Seq::FIRST,
+        };
+        let joined = Joined {
+            member: id,
+            source,
+            window: self.rules.window,
+            rate: self.rules.rate,
+            mode: self.rules.mode,
+            policy: self.rules.policy,
+            keepalive_ms: KEEPALIVE_MS,
+            receivers: self.receivers(header.session),
+            start_seq,
+        };
+        let mut posts = vec![post(to, header, join.request, Answer::Joined(joined))];
+        if repeated_is_none(&posts, join.role) {
+            posts.extend(self.tell(header.session, id, NoticeKind::MemberJoined));
+        }
+        posts
+    }
+
+    fn begun(&self, switches: &[Switch], session: SessionId) -> bool {
+        let streams = switches.iter().flat_map(|s| &s.streams);
+        streams.filter(|(key, _)| key.0 == session).any(|(_, entry)| entry.data_seen > 0)
+    }
+
+    /// Writes the tree of the session into the switches, keeping the registers of old branches.
+    fn build(&self, switches: &mut [Switch], session: SessionId) {
+        let Some(sender) = self.sender(session) else {
+            return;
+        };
+        let key = (session, sender.id);
+        let mut wanted: Vec<BTreeMap<PortId, ()>> = vec![BTreeMap::new(); switches.len()];
+        for member in self.members.iter().filter(|m| m.session == session && m.role == Role::Receiver) {
+            wanted[member.switch].insert(member.port, ());
+            if member.switch != sender.switch {
+                wanted[sender.switch].insert(self.paths[&(sender.switch, member.switch)], ());
+            }
+        }
+        for (index, switch) in switches.iter_mut().enumerate() {
+            let upstream = match index == sender.switch {
+                true => sender.port,
+                false => self.paths[&(index, sender.switch)],
+            };
+            let entry = switch.streams.entry(key).or_insert_with(StreamEntry::default);
+            entry.upstream = upstream;
+            entry.agent = self.agents[index].filter(|_| self.rules.agents);
+            entry.agent_acknowledges = entry.agent.is_some()
+                && (self.rules.mode, self.rules.policy) != (Mode::EndToEnd, Policy::Strict);
+            entry.branches.retain(|port, _| wanted[index].contains_key(port));
+            for &port in wanted[index].keys() {
+                entry.branches.entry(port).or_insert(1);
+            }
+        }
+    }
+
+    fn remove(&mut self, switches: &mut [Switch], id: MemberId, what: NoticeKind) -> Vec<Post> {
+        let Some(index) = self.members.iter().position(|m| m.id == id) else {
+            return Vec::new();
+        };
+        let session = self.members[index].session;
+        let was_sender = self.members[index].role == Role::Sender;
+        let posts_before = was_sender.then(|| self.tell(session, id, what));
+        let name = self.members.remove(index).name;
+        if let Some(posts) = posts_before {
+            return posts;
+        }
+        self.build(switches, session);
+        self.tell_named(session, id, what, &name)
+    }
+
+    /// Members that were silent too long are lost.
+    pub fn expire(&mut self, now: Nanos, switches: &mut [Switch]) -> Vec<Post> {
+        let lost: Vec<MemberId> =
+            self.members.iter().filter(|m| !m.ended && now - m.heard > LOST).map(|m| m.id).collect();
+        lost.into_iter().flat_map(|id| self.remove(switches, id, NoticeKind::MemberLost)).collect()
+    }
+
+    fn tell(&self, session: SessionId, about: MemberId, what: NoticeKind) -> Vec<Post> {
+        let name = self.members.iter().find(|m| m.id == about).map_or(String::new(), |m| m.name.clone());
+        self.tell_named(session, about, what, &name)
+    }
+
+    fn tell_named(&self, session: SessionId, about: MemberId, what: NoticeKind, name: &str) -> Vec<Post> {
+        let notice = Notice { what, about, text: name.to_owned(), receivers: self.receivers(session) };
+        self.members
+            .iter()
+            .filter(|m| m.session == session && m.id != about && m.role != Role::Cache)
+            .map(|m| {
+                let header = Header::new(Kind::Reply, session, MemberId::NONE);
+                post(m.address, header, RequestId(0), Answer::Notice(notice.clone()))
+            })
+            .collect()
+    }
+
+    fn sender(&self, session: SessionId) -> Option<&Member> {
+        self.members.iter().find(|m| m.session == session && m.role == Role::Sender)
+    }
+
+    fn receivers(&self, session: SessionId) -> u16 {
+        let all = self.members.iter().filter(|m| m.session == session && m.role == Role::Receiver);
+        all.count() as u16
+    }
+}
+
+/// A sender or receiver that joined is told to the others; an agent is not.
+fn repeated_is_none(posts: &[Post], role: Role) -> bool {
+    !posts.is_empty() && role != Role::Cache
+}
+
+fn post(to: SocketAddrV4, header: Header, request: RequestId, answer: Answer) -> Post {
+    let reply = Reply { request, answer };
+    let header = Header::new(Kind::Reply, header.session, header.source);
+    Post { to, bytes: header.encode(&reply.encode()) }
+}

@@ -1,0 +1,119 @@
+//! A small model of the switch's pipeline: replication, the minimum of the branches'
+//! acknowledgements, redirection of NACKs, and who acknowledges upstream.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use groupflow_session::wire::{Flags, Header, Kind, Packet};
+use groupflow_session::{Dest, MemberId, Seq, SessionId};
+
+pub type PortId = usize;
+
+/// A frame on a link.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    pub from: SocketAddrV4,
+    pub to: Dest,
+    pub bytes: Vec<u8>,
+}
+
+/// What the controller wrote for one stream.
+#[derive(Debug, Default)]
+pub struct StreamEntry {
+    pub upstream: PortId,
+    /// The highest acknowledgement of each branch.
+    pub branches: BTreeMap<PortId, u32>,
+    /// Branches that get nothing but unicast repairs: the cache decouples them.
+    pub decoupled: BTreeSet<PortId>,
+    pub agent: Option<PortId>,
+    /// The agent acknowledges upstream, not the pipeline.
+    pub agent_acknowledges: bool,
+    pub forwarded: u32,
+    pub poll: u8,
+    pub data_seen: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Switch {
+    pub routes: BTreeMap<Ipv4Addr, PortId>,
+    pub streams: BTreeMap<(SessionId, MemberId), StreamEntry>,
+}
+
+/// What a switch does with a frame.
+#[derive(Debug)]
+pub enum Action {
+    Send(PortId, Frame),
+    Punt(PortId, Frame),
+}
+
+impl Switch {
+    pub fn receive(&mut self, port: PortId, frame: Frame) -> Vec<Action> {
+        let Ok(packet) = Packet::parse(&frame.bytes) else {
+            return Vec::new();
+        };
+        let header = packet.header;
+        if let Dest::Host(address) = frame.to {
+            // As in p4src/include/forwarding.p4: nothing else goes from host to host.
+            let passes = matches!(header.kind, Kind::Repair | Kind::Sync);
+            let route = self.routes.get(address.ip()).filter(|_| passes);
+            return route.map(|&port| Action::Send(port, frame)).into_iter().collect();
+        }
+        if matches!(header.kind, Kind::Join | Kind::Leave | Kind::Keepalive | Kind::Query | Kind::Report) {
+            return vec![Action::Punt(port, frame)];
+        }
+        let Some(stream) = self.streams.get_mut(&(header.session, header.source)) else {
+            return Vec::new();
+        };
+        match header.kind {
+            Kind::Data | Kind::Sync | Kind::Repair => stream.replicate(port, &frame, header.kind),
+            Kind::Ack => stream.aggregate(port, &frame, header),
+            Kind::Nack => stream.redirect(port, frame),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl StreamEntry {
+    fn replicate(&mut self, port: PortId, frame: &Frame, kind: Kind) -> Vec<Action> {
+        let from_above = port == self.upstream;
+        let from_agent = Some(port) == self.agent && kind == Kind::Repair;
+        if !from_above && !from_agent {
+            return Vec::new();
+        }
+        self.data_seen += u64::from(kind == Kind::Data);
+        let agent = self.agent.filter(|_| from_above);
+        self.branches.keys().copied().chain(agent).map(|port| Action::Send(port, frame.clone())).collect()
+    }
+
+    fn aggregate(&mut self, port: PortId, frame: &Frame, header: Header) -> Vec<Action> {
+        if Some(port) == self.agent {
+            let up = self.agent_acknowledges;
+            return up.then(|| Action::Send(self.upstream, frame.clone())).into_iter().collect();
+        }
+        let Some(register) = self.branches.get_mut(&port) else {
+            return Vec::new();
+        };
+        *register = (*register).max(header.seq.0);
+        let minimum = self.branches.values().copied().min().unwrap_or(0);
+        let forced = header.flags.has(Flags::FORCED) && header.poll != self.poll;
+        if minimum <= self.forwarded && !forced {
+            return Vec::new();
+        }
+        self.forwarded = self.forwarded.max(minimum);
+        if header.flags.has(Flags::FORCED) {
+            self.poll = header.poll;
+        }
+        let aggregated = Header { seq: Seq(minimum), member: MemberId::NONE, ..header };
+        let frame = Frame { bytes: aggregated.encode(&[]), ..frame.clone() };
+        let upstream = (!self.agent_acknowledges).then_some(self.upstream);
+        self.agent.into_iter().chain(upstream).map(|port| Action::Send(port, frame.clone())).collect()
+    }
+
+    fn redirect(&mut self, port: PortId, frame: Frame) -> Vec<Action> {
+        let to = match self.agent {
+            Some(agent) if agent != port => agent,
+            _ => self.upstream,
+        };
+        vec![Action::Send(to, frame)]
+    }
+}

@@ -1,0 +1,437 @@
+//! Virtual time: hosts with protocol machines, links, switches and the controller.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use groupflow_base::{BitRate, Nanos};
+use groupflow_session::cache::{CacheAgent, CacheConfig};
+use groupflow_session::cache_report::CacheStats;
+use groupflow_session::control::StartAt;
+use groupflow_session::ids::GROUP_PORT;
+use groupflow_session::receive_report::{ReceiveError, ReceiverEvent};
+use groupflow_session::receiver::{Receiver, ReceiverConfig};
+use groupflow_session::send_report::{SendError, SenderEvent, Summary};
+use groupflow_session::sender::{Sender, SenderConfig};
+use groupflow_session::source::Source;
+use groupflow_session::{Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::controller::{Controller, Post, Rules};
+use super::link::{Link, LinkConfig};
+use super::switch::{Action, Frame, PortId, Switch};
+
+/// From a switch to the controller and back.
+const CONTROL_DELAY: Nanos = Nanos::from_millis(2);
+const EXPIRY: Nanos = Nanos::from_millis(200);
+
+pub type HostId = usize;
+
+pub enum Machine {
+    Sender(Box<Sender>),
+    Receiver(Box<Receiver>),
+    Agent(Box<CacheAgent>),
+}
+
+pub struct Host {
+    pub machine: Option<Machine>,
+    pub address: SocketAddrV4,
+    pub switch: usize,
+    pub port: PortId,
+    wake_at: Option<Nanos>,
+    /// What a receiver delivered.
+    pub output: Vec<u8>,
+    /// A receiver whose application does not read.
+    pub paused: bool,
+    pub started: Option<Nanos>,
+    pub completed: Option<Nanos>,
+    pub summary: Option<Summary>,
+    pub send_error: Option<SendError>,
+    pub receive_error: Option<ReceiveError>,
+    pub first_data: Option<Nanos>,
+}
+
+#[derive(Debug)]
+enum Event {
+    AtSwitch(usize, PortId, Frame),
+    AtHost(HostId, Frame),
+    AtController(usize, PortId, Frame),
+    Wake(HostId),
+    Expire,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Host(HostId),
+    Switch(usize, PortId),
+}
+
+pub struct World {
+    pub now: Nanos,
+    pub hosts: Vec<Host>,
+    pub switches: Vec<Switch>,
+    pub controller: Controller,
+    /// The far end and the outgoing direction of each switch port.
+    ports: BTreeMap<(usize, PortId), (End, Link)>,
+    uplinks: BTreeMap<HostId, Link>,
+    events: BTreeMap<(Nanos, u64), Event>,
+    sequence: u64,
+    rng: ChaCha8Rng,
+    seed: u64,
+}
+
+impl World {
+    /// Two switches, s0 and s1, with an agent each (hosts 0 and 1), joined by `trunk`.
+    pub fn new(seed: u64, rules: Rules, trunk: LinkConfig, cache_bytes: u64) -> World {
+        let agents = rules.agents;
+        let mut world = World {
+            now: Nanos::from_secs(1),
+            hosts: Vec::new(),
+            switches: vec![Switch::default(), Switch::default()],
+            controller: Controller::new(rules),
+            ports: BTreeMap::new(),
+            uplinks: BTreeMap::new(),
+            events: BTreeMap::new(),
+            sequence: 0,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            seed,
+        };
+        world.connect_switches(trunk);
+        for switch in 0..2 {
+            let id = world.add_host(switch, LinkConfig::local(), LinkConfig::local());
+            let port = world.hosts[id].port;
+            world.controller.agents.push(Some(port));
+            if agents {
+                world.start_agent(id, cache_bytes);
+            }
+        }
+        world.schedule(EXPIRY, Event::Expire);
+        world
+    }
+
+    fn connect_switches(&mut self, trunk: LinkConfig) {
+        for (from, to) in [(0, 1), (1, 0)] {
+            self.ports.insert((from, 0), (End::Switch(to, 0), Link::new(trunk)));
+            self.controller.paths.insert((from, to), 0);
+        }
+    }
+
+    pub fn add_host(&mut self, switch: usize, up: LinkConfig, down: LinkConfig) -> HostId {
+        let id = self.hosts.len();
+        let port = 1 + self.ports.keys().filter(|(s, _)| *s == switch).map(|&(_, p)| p).max().unwrap_or(0);
+        let ip = Ipv4Addr::new(10, 0, 1 + id as u8, 1);
+        self.ports.insert((switch, port), (End::Host(id), Link::new(down)));
+        self.uplinks.insert(id, Link::new(up));
+        self.switches[switch].routes.insert(ip, port);
+        self.switches[1 - switch].routes.insert(ip, 0);
+        self.hosts.push(Host {
+            machine: None,
+            address: SocketAddrV4::new(ip, GROUP_PORT),
+            switch,
+            port,
+            wake_at: None,
+            output: Vec::new(),
+            paused: false,
+            started: None,
+            completed: None,
+            summary: None,
+            send_error: None,
+            receive_error: None,
+            first_data: None,
+        });
+        id
+    }
+
+    pub fn start_agent(&mut self, host: HostId, max_bytes: u64) {
+        let config = CacheConfig {
+            name: format!("sa{host}"),
+            token: String::new(),
+            max_bytes,
+            seed: self.seed + host as u64,
+        };
+        self.start(host, Machine::Agent(Box::new(CacheAgent::new(self.now, config))));
+    }
+
+    pub fn start_sender(&mut self, host: HostId, session: u32, source: Source, receivers: u16) {
+        self.start_sender_at(host, session, source, receivers, Seq::FIRST);
+    }
+
+    pub fn start_sender_at(
+        &mut self,
+        host: HostId,
+        session: u32,
+        source: Source,
+        receivers: u16,
+        first: Seq,
+    ) {
+        let config = SenderConfig {
+            session: SessionId(session),
+            name: format!("h{host}"),
+            token: self.controller.rules.token.clone(),
+            receivers,
+            cap: BitRate(0),
+            first,
+            join_patience: Some(Nanos::from_secs(10)),
+            seed: self.seed + host as u64,
+        };
+        self.start(host, Machine::Sender(Box::new(Sender::new(self.now, config, source))));
+    }
+
+    pub fn start_receiver(&mut self, host: HostId, session: u32, start: StartAt, datagrams: bool) {
+        let token = self.controller.rules.token.clone();
+        self.start_receiver_with(host, session, start, datagrams, token);
+    }
+
+    pub fn start_receiver_with(
+        &mut self,
+        host: HostId,
+        session: u32,
+        start: StartAt,
+        datagrams: bool,
+        token: String,
+    ) {
+        let config = ReceiverConfig {
+            session: SessionId(session),
+            source: MemberId::NONE,
+            name: format!("h{host}"),
+            token,
+            start,
+            datagrams,
+            join_patience: Some(Nanos::from_secs(10)),
+            seed: self.seed + host as u64,
+        };
+        self.start(host, Machine::Receiver(Box::new(Receiver::new(self.now, config))));
+    }
+
+    fn start(&mut self, host: HostId, machine: Machine) {
+        self.hosts[host].machine = Some(machine);
+        self.hosts[host].wake_at = None;
+        self.pump(host);
+    }
+
+    /// The host stops without a word.
+    pub fn kill(&mut self, host: HostId) {
+        self.hosts[host].machine = None;
+    }
+
+    fn schedule(&mut self, after: Nanos, event: Event) {
+        self.sequence += 1;
+        self.events.insert((self.now + after, self.sequence), event);
+    }
+
+    /// Runs until `done`, or until `limit` has passed. True when done.
+    pub fn run_until(&mut self, limit: Nanos, mut done: impl FnMut(&World) -> bool) -> bool {
+        let end = self.now + limit;
+        while !done(self) {
+            let Some((&(at, sequence), _)) = self.events.iter().next() else {
+                return false;
+            };
+            if at > end {
+                self.now = end;
+                return done(self);
+            }
+            let Some(event) = self.events.remove(&(at, sequence)) else {
+                return false;
+            };
+            self.now = at;
+            self.act(event);
+        }
+        true
+    }
+
+    pub fn run_for(&mut self, span: Nanos) {
+        self.run_until(span, |_| false);
+    }
+
+    fn act(&mut self, event: Event) {
+        match event {
+            Event::AtSwitch(switch, port, frame) => {
+                for action in self.switches[switch].receive(port, frame) {
+                    match action {
+                        Action::Send(out, frame) => self.send_from_switch(switch, out, frame),
+                        Action::Punt(port, frame) => {
+                            self.schedule(CONTROL_DELAY, Event::AtController(switch, port, frame));
+                        }
+                    }
+                }
+            }
+            Event::AtHost(host, frame) => self.deliver(host, &frame),
+            Event::AtController(switch, port, frame) if self.controller.alive => {
+                let posts = self.controller.receive(self.now, &mut self.switches, (switch, port), &frame);
+                self.post(posts);
+            }
+            Event::AtController(..) => {}
+            Event::Wake(host) => {
+                if self.hosts[host].wake_at.is_some_and(|at| at <= self.now) {
+                    self.hosts[host].wake_at = None;
+                    self.pump(host);
+                }
+            }
+            Event::Expire => {
+                if self.controller.alive {
+                    let posts = self.controller.expire(self.now, &mut self.switches);
+                    self.post(posts);
+                }
+                self.schedule(EXPIRY, Event::Expire);
+            }
+        }
+    }
+
+    /// Packet-outs of the controller: they cross the host's link like everything else.
+    fn post(&mut self, posts: Vec<Post>) {
+        for Post { to, bytes } in posts {
+            let Some(host) = self.hosts.iter().find(|h| h.address == to) else {
+                continue;
+            };
+            let (switch, port) = (host.switch, host.port);
+            let gateway = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 254), GROUP_PORT);
+            let frame = Frame { from: gateway, to: Dest::Host(to), bytes };
+            self.send_from_switch(switch, port, frame);
+        }
+    }
+
+    fn send_from_switch(&mut self, switch: usize, port: PortId, frame: Frame) {
+        let Some((end, link)) = self.ports.get_mut(&(switch, port)) else {
+            return;
+        };
+        let end = *end;
+        for arrival in link.send(self.now, frame.bytes.len(), &mut self.rng) {
+            let event = match end {
+                End::Host(host) => Event::AtHost(host, frame.clone()),
+                End::Switch(next, at) => Event::AtSwitch(next, at, frame.clone()),
+            };
+            self.schedule(arrival - self.now, event);
+        }
+    }
+
+    fn send_from_host(&mut self, host: HostId, transmit: Transmit) {
+        let (switch, port, from) = {
+            let h = &self.hosts[host];
+            (h.switch, h.port, h.address)
+        };
+        let frame = Frame { from, to: transmit.dest, bytes: transmit.bytes };
+        let Some(link) = self.uplinks.get_mut(&host) else {
+            return;
+        };
+        for arrival in link.send(self.now, frame.bytes.len(), &mut self.rng) {
+            self.schedule(arrival - self.now, Event::AtSwitch(switch, port, frame.clone()));
+        }
+    }
+
+    fn deliver(&mut self, host: HostId, frame: &Frame) {
+        let datagram = Datagram { from: frame.from, bytes: &frame.bytes };
+        let result = match &mut self.hosts[host].machine {
+            Some(Machine::Sender(m)) => m.handle(self.now, datagram),
+            Some(Machine::Receiver(m)) => m.handle(self.now, datagram),
+            Some(Machine::Agent(m)) => m.handle(self.now, datagram),
+            None => Ok(()),
+        };
+        assert_eq!(result, Ok(()), "host {host} refuses a packet");
+        self.pump(host);
+    }
+
+    /// Lets a host send what it has, takes what it delivers, and asks when it wants to wake.
+    pub fn pump(&mut self, host: HostId) {
+        let now = self.now;
+        let mut out: Vec<Transmit> = Vec::new();
+        let h = &mut self.hosts[host];
+        let deadline = match &mut h.machine {
+            Some(Machine::Sender(m)) => {
+                out.extend(std::iter::from_fn(|| m.poll_transmit(now)));
+                for event in m.events() {
+                    match event {
+                        SenderEvent::Started { .. } => h.started = Some(now),
+                        SenderEvent::Complete(summary) => {
+                            h.completed = Some(now);
+                            h.summary = Some(summary);
+                        }
+                        SenderEvent::Failed(error) => h.send_error = Some(error),
+                        _ => {}
+                    }
+                }
+                m.next_deadline()
+            }
+            Some(Machine::Receiver(m)) => {
+                if !h.paused {
+                    m.take(now, &mut h.output);
+                }
+                out.extend(std::iter::from_fn(|| m.poll_transmit(now)));
+                for event in m.events() {
+                    match event {
+                        ReceiverEvent::Started { .. } => h.first_data = Some(now),
+                        ReceiverEvent::Complete => h.completed = Some(now),
+                        ReceiverEvent::Failed(error) => h.receive_error = Some(error),
+                        _ => {}
+                    }
+                }
+                m.next_deadline()
+            }
+            Some(Machine::Agent(m)) => {
+                out.extend(std::iter::from_fn(|| m.poll_transmit(now)));
+                m.events().for_each(drop);
+                m.next_deadline()
+            }
+            None => None,
+        };
+        for transmit in out {
+            self.send_from_host(host, transmit);
+        }
+        self.wake(host, deadline);
+    }
+
+    fn wake(&mut self, host: HostId, deadline: Option<Nanos>) {
+        let Some(at) = deadline else { return };
+        let at = at.max(self.now + Nanos(1));
+        if self.hosts[host].wake_at.map_or(true, |old| at < old) {
+            self.hosts[host].wake_at = Some(at);
+            self.schedule(at - self.now, Event::Wake(host));
+        }
+    }
+
+    pub fn sender(&mut self, host: HostId) -> &mut Sender {
+        match &mut self.hosts[host].machine {
+            Some(Machine::Sender(sender)) => sender,
+            _ => panic!("host {host} is no sender"),
+        }
+    }
+
+    pub fn receiver(&mut self, host: HostId) -> &mut Receiver {
+        match &mut self.hosts[host].machine {
+            Some(Machine::Receiver(receiver)) => receiver,
+            _ => panic!("host {host} is no receiver"),
+        }
+    }
+
+    pub fn cache_stats(&self, host: HostId) -> CacheStats {
+        match &self.hosts[host].machine {
+            Some(Machine::Agent(agent)) => agent.stats(),
+            _ => CacheStats::default(),
+        }
+    }
+
+    /// Bytes that crossed the host's link towards the switch.
+    pub fn uplink_bytes(&self, host: HostId) -> u64 {
+        self.uplinks[&host].bytes
+    }
+
+    /// Bytes and overflows of a switch port's outgoing direction.
+    pub fn port_bytes(&self, switch: usize, port: PortId) -> (u64, u64) {
+        let link = &self.ports[&(switch, port)].1;
+        (link.bytes, link.overflows)
+    }
+
+    pub fn set_trunk(&mut self, up: bool) {
+        for key in [(0, 0), (1, 0)] {
+            if let Some((_, link)) = self.ports.get_mut(&key) {
+                link.up = up;
+            }
+        }
+    }
+
+    pub fn set_downlink(&mut self, host: HostId, config: LinkConfig) {
+        let key = (self.hosts[host].switch, self.hosts[host].port);
+        if let Some((_, link)) = self.ports.get_mut(&key) {
+            link.config = config;
+        }
+    }
+}
