@@ -116,7 +116,7 @@ fn build_reset(py: Python<'_>, session: u32, source: u16, branch: u16, seq: u32)
         nobody,
         nobody,
         std::net::Ipv4Addr::UNSPECIFIED,
-        SessionId(session).group(),
+        *SessionId(session).group().ip(),
         groupflow_session::ids::GROUP_PORT,
     );
     PyBytes::new(py, &envelope.wrap(&header.encode(&[]))).unbind()
@@ -230,7 +230,7 @@ fn build_request(
         eth_src: Mac::parse("eth_src", eth_src)?,
         eth_dst: Mac([0x01, 0, 0x5e, 0, 0, 0]),
         ip_src: address("ip_src", ip_src)?,
-        ip_dst: SessionId(session).group(),
+        ip_dst: *SessionId(session).group().ip(),
         udp_src,
         udp_dst: groupflow_session::ids::GROUP_PORT,
     };

@@ -8,13 +8,7 @@ use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use groupflow_base::Nanos;
-use groupflow_session::cache::CacheAgent;
-use groupflow_session::listener::Listener;
-use groupflow_session::receiver::Receiver;
-use groupflow_session::sender::Sender;
-use groupflow_session::wire::WireError;
-use groupflow_session::{Datagram, Transmit};
+use groupflow_base::{Datagram, Machine, Nanos};
 use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -32,44 +26,6 @@ const QUANTUM: Nanos = Nanos::from_millis(1);
 const ROUNDS: usize = 8;
 /// Packets sent in one round.
 const BURST: usize = 8 * BATCH;
-
-/// A protocol machine.
-pub trait Machine {
-    /// Why a datagram is refused.
-    type Error;
-    /// Takes a datagram in.
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), Self::Error>;
-    /// The next packet to send.
-    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
-    /// The next packet whose answer is to come to this process, whoever else listens at the socket's port.
-    fn poll_private(&mut self, _now: Nanos) -> Option<Transmit> {
-        None
-    }
-    /// When it wants to be asked again.
-    fn next_deadline(&self) -> Option<Nanos>;
-}
-
-macro_rules! machine {
-    ($type:ty) => {
-        impl Machine for $type {
-            type Error = WireError;
-            fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
-                <$type>::handle(self, now, datagram)
-            }
-            fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-                <$type>::poll_transmit(self, now)
-            }
-            fn next_deadline(&self) -> Option<Nanos> {
-                <$type>::next_deadline(self)
-            }
-        }
-    };
-}
-
-machine!(Sender);
-machine!(Receiver);
-machine!(CacheAgent);
-machine!(Listener);
 
 /// Time since the start, as the machines see it.
 #[derive(Debug, Clone, Copy)]

@@ -4,8 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use groupflow_session::ids::GROUP_PORT;
-use groupflow_session::{Dest, Transmit};
+use groupflow_base::{Dest, Transmit};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -127,9 +126,8 @@ impl GroupSocket {
             return;
         }
         let to = match (transmit.dest, self.via) {
-            (Dest::Host(address), _) => address,
             (Dest::Group(_), Some(via)) => via,
-            (Dest::Group(session), None) => SocketAddrV4::new(session.group(), GROUP_PORT),
+            (dest, _) => dest.address(),
         };
         self.backlog.push(Outgoing { to, bytes: transmit.bytes });
     }

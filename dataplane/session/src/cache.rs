@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -20,7 +20,6 @@ use crate::nack::Nack;
 use crate::outbox::Outbox;
 use crate::stream_cache::Terms;
 use crate::stream_table::{StreamKey, StreamTable};
-use crate::transmit::{Datagram, Transmit};
 use crate::wire::{Header, Kind, Packet, WireError};
 
 /// A stream the controller never delegated is forgotten after this silence.

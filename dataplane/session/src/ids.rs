@@ -1,7 +1,7 @@
 //! Names and quantities of the group protocols.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 pub use groupflow_base::Nanos;
 
@@ -20,10 +20,10 @@ impl SessionId {
     /// The largest id: its 24 bits are the low bits of the group address.
     pub const MAX: SessionId = SessionId(0x00ff_ffff);
 
-    /// 239.x.y.z with the low 24 bits of the id.
-    pub fn group(self) -> Ipv4Addr {
+    /// The group's address: 239.x.y.z with the low 24 bits of the id, at [`GROUP_PORT`].
+    pub fn group(self) -> SocketAddrV4 {
         let [_, a, b, c] = self.0.to_be_bytes();
-        Ipv4Addr::new(239, a, b, c)
+        SocketAddrV4::new(Ipv4Addr::new(239, a, b, c), GROUP_PORT)
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
             (0, [239, 0, 0, 0]),
         ];
         for (id, address) in cases {
-            assert_eq!(SessionId(id).group().octets(), address, "session {id}");
+            assert_eq!(SessionId(id).group().ip().octets(), address, "session {id}");
         }
     }
 

@@ -45,9 +45,31 @@ pub mod source;
 pub mod store;
 mod stream_cache;
 mod stream_table;
-pub mod transmit;
 mod watch;
 pub mod wire;
 
+use groupflow_base::{Datagram, Nanos, Transmit};
+
 pub use ids::{MemberId, Seq, SessionId};
-pub use transmit::{Datagram, Dest, Transmit};
+
+macro_rules! machine {
+    ($type:ty) => {
+        impl groupflow_base::Machine for $type {
+            type Error = wire::WireError;
+            fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), wire::WireError> {
+                <$type>::handle(self, now, datagram)
+            }
+            fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+                <$type>::poll_transmit(self, now)
+            }
+            fn next_deadline(&self) -> Option<Nanos> {
+                <$type>::next_deadline(self)
+            }
+        }
+    };
+}
+
+machine!(sender::Sender);
+machine!(receiver::Receiver);
+machine!(cache::CacheAgent);
+machine!(listener::Listener);

@@ -1,14 +1,13 @@
 //! Who takes a session's streams as TCP connections: a membership, and nothing else. The streams come from the
 //! session agent beside the member's switch, to an ordinary listening program.
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::control::{LeaveReason, Notice, NoticeKind, Reply, Role, StartAt};
 use crate::ids::{MemberId, SessionId};
 use crate::member::{Member, MemberConfig, MemberEvent, State};
-use crate::transmit::{Datagram, Transmit};
 use crate::wire::{Kind, Packet, WireError};
 
 /// Who listens where.

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Nanos, Transmit};
 
 use crate::control::{
     Answer, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report,
@@ -19,7 +19,6 @@ use crate::control::{
 };
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::outbox::Outbox;
-use crate::transmit::Transmit;
 use crate::wire::{Header, Kind};
 
 /// A LEAVE without an answer is given up after this.

@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Dest, Nanos, Transmit};
 
 use crate::control::{Request, RequestId};
-use crate::transmit::{Dest, Transmit};
 use crate::wire::Header;
 
 /// A request is repeated this long after it was sent.
@@ -48,7 +47,7 @@ impl Outbox {
             self.overflowed += 1;
         }
         let bytes = header.encode(&request.encode());
-        let dest = Dest::Group(header.session);
+        let dest = Dest::Group(header.session.group());
         self.pending.push_back(Pending { id, bytes, dest, due: now });
     }
 

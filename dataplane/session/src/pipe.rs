@@ -8,7 +8,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Nanos};
 
 use crate::ids::{MemberId, Seq};
 use crate::receive_report::{ReceiverEvent, ReceiverStats};
@@ -16,7 +16,6 @@ use crate::receiver::Receiver;
 use crate::send_report::{SendError, SenderEvent, SenderStats};
 use crate::sender::Sender;
 use crate::source::Source;
-use crate::transmit::Datagram;
 use crate::wire::{self, WireError};
 
 /// Who sends, and who receives.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -13,7 +13,6 @@ use crate::incoming::Incoming;
 use crate::member::{Member, MemberConfig, MemberEvent, State};
 use crate::nack::Nack;
 use crate::receive_report::{ReceiveError, ReceiverEvent, ReceiverStats};
-use crate::transmit::{Datagram, Dest, Transmit};
 use crate::wire::{Flags, Header, Kind, Packet, WireError};
 
 /// A complete receiver goes on answering polls for this long.
@@ -386,7 +385,7 @@ impl Receiver {
     }
 
     fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
-        let dest = Dest::Group(self.session);
+        let dest = Dest::Group(self.session.group());
         Transmit { dest, bytes: header.encode(payload) }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{BitRate, Nanos};
+use groupflow_base::{BitRate, Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -18,7 +18,6 @@ use crate::repeats::Repeats;
 use crate::rtt::Rtt;
 use crate::send_report::{SendError, SenderEvent, SenderStats, Summary};
 use crate::source::{Again, Source, SourceError, WrittenSource};
-use crate::transmit::{Datagram, Dest, Transmit};
 use crate::watch::{Stall, Watch};
 use crate::wire::{Flags, Header, Kind, Packet, WireError};
 
@@ -405,12 +404,12 @@ impl Sender {
         self.stats.sent_bytes += payload.len() as u64;
         self.stats.sent_wire += payload.len() as u64 + FRAME_OVERHEAD;
         let header = Header { flags, ..self.header(now, Kind::Data, seq) };
-        Transmit { dest: Dest::Group(self.session), bytes: header.encode(payload) }
+        Transmit { dest: Dest::Group(self.session.group()), bytes: header.encode(payload) }
     }
 
     fn sync(&mut self, now: Nanos) -> Transmit {
         let header = self.header(now, Kind::Sync, self.flight.sent().last);
-        Transmit { dest: Dest::Group(self.session), bytes: header.encode(&[]) }
+        Transmit { dest: Dest::Group(self.session.group()), bytes: header.encode(&[]) }
     }
 
     fn tell_gone(&mut self, missing: Seq) -> Transmit {
@@ -420,7 +419,7 @@ impl Sender {
             ..Header::new(Kind::Repair, self.session, self.stream)
         };
         let header = Header { seq: missing, member: self.stream, ..header };
-        Transmit { dest: Dest::Group(self.session), bytes: header.encode(&[]) }
+        Transmit { dest: Dest::Group(self.session.group()), bytes: header.encode(&[]) }
     }
 
     fn header(&self, now: Nanos, kind: Kind, seq: Seq) -> Header {

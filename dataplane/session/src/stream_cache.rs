@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-use groupflow_base::{BitRate, Nanos};
+use groupflow_base::{BitRate, Dest, Nanos, Transmit};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -17,7 +17,6 @@ use crate::repair::{Asker, Repairs};
 use crate::requesters::{LagChange, Requesters};
 use crate::requests::Requests;
 use crate::store::{Cached, Store, FULL_PACKET};
-use crate::transmit::{Dest, Transmit};
 use crate::wire::{Flags, Header, Kind, Packet};
 
 /// An agent asks sooner than the receivers behind it.
@@ -381,7 +380,7 @@ impl StreamCache {
             let flags = cached.flags.only(Flags::FIN.with(Flags::BOUNDARY));
             let (dest, flags) = match asker {
                 Asker::One(address) => (Dest::Host(address), flags),
-                Asker::All => (Dest::Group(self.session), flags.with(Flags::RETX)),
+                Asker::All => (Dest::Group(self.session.group()), flags.with(Flags::RETX)),
             };
             match asker {
                 Asker::One(_) => self.counters.repairs_unicast += 1,
@@ -393,7 +392,7 @@ impl StreamCache {
     }
 
     fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
-        Transmit { dest: Dest::Group(self.session), bytes: header.encode(payload) }
+        Transmit { dest: Dest::Group(self.session.group()), bytes: header.encode(payload) }
     }
 
     /// Nobody waits any longer for old packets that do not come.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Nanos};
+use groupflow_base::{BitRate, Datagram, Nanos};
 use groupflow_session::cache::{CacheAgent, CacheConfig};
 use groupflow_session::control::{
     Answer, Delegated, Join, Joined, Keepalive, Leave, LeaveReason, Mode, Notice, NoticeKind, Policy, Query,
@@ -16,7 +16,7 @@ use groupflow_session::receiver::{Receiver, ReceiverConfig};
 use groupflow_session::sender::{Sender, SenderConfig};
 use groupflow_session::source::Source;
 use groupflow_session::wire::{Flags, Header, Kind, Packet};
-use groupflow_session::{Datagram, MemberId, Seq, SessionId};
+use groupflow_session::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -11,9 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use groupflow_base::Nanos;
+use groupflow_base::{Dest, Nanos};
 use groupflow_session::wire::Packet;
-use groupflow_session::Dest;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -132,7 +131,7 @@ impl State {
         };
         let frame = Frame {
             from: self.ports[port].relay_address,
-            to: Dest::Group(packet.header.session),
+            to: Dest::Group(packet.header.session.group()),
             bytes: bytes.to_vec(),
         };
         for action in self.switches[0].receive(port, frame) {

@@ -4,11 +4,10 @@
 
 use std::net::SocketAddrV4;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Offer, Outcome, Rim, RimConfig, RimEvent, RimId, TransferId,
 };
-use groupflow_session::{Datagram, Dest, Transmit};
 
 use super::group_end::{pattern, write_datagram, Pattern};
 use crate::sample::{BoneSample, FlowSample};

@@ -4,14 +4,13 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Nanos};
+use groupflow_base::{BitRate, Datagram, Nanos, Transmit};
 use groupflow_session::cache::{CacheAgent, CacheConfig};
 use groupflow_session::control::StartAt;
-use groupflow_session::ids::GROUP_PORT;
 use groupflow_session::receiver::{Receiver, ReceiverConfig};
 use groupflow_session::sender::{Sender, SenderConfig};
 use groupflow_session::source::{SeekableBytes, Source, SourceError};
-use groupflow_session::{Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+use groupflow_session::{MemberId, Seq, SessionId};
 
 use crate::sample::FlowSample;
 use crate::spec::{MemberRole, MemberSpec};
@@ -189,11 +188,7 @@ impl GroupEnd {
     }
 
     fn write(&self, transmit: &Transmit, head: &mut Vec<u8>) {
-        let to = match transmit.dest {
-            Dest::Group(session) => SocketAddrV4::new(session.group(), GROUP_PORT),
-            Dest::Host(to) => to,
-        };
-        write_datagram(&self.addresses, to, &transmit.bytes, head);
+        write_datagram(&self.addresses, transmit.dest.address(), &transmit.bytes, head);
     }
 
     /// Datagrams that the machine refused, and bytes that were not those that were sent.

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use groupflow_base::Dest;
 use groupflow_session::wire::{Flags, Header, Kind, Packet};
-use groupflow_session::{Dest, MemberId, Seq, SessionId};
+use groupflow_session::{MemberId, Seq, SessionId};
 
 pub type PortId = usize;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Nanos};
+use groupflow_base::{BitRate, Datagram, Dest, Nanos, Transmit};
 use groupflow_session::cache::{CacheAgent, CacheConfig};
 use groupflow_session::cache_report::CacheStats;
 use groupflow_session::control::StartAt;
@@ -13,7 +13,7 @@ use groupflow_session::receiver::{Receiver, ReceiverConfig};
 use groupflow_session::send_report::{SendError, SenderEvent, Summary};
 use groupflow_session::sender::{Sender, SenderConfig};
 use groupflow_session::source::Source;
-use groupflow_session::{Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+use groupflow_session::{MemberId, Seq, SessionId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

@@ -10,7 +10,6 @@ use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs
 use groupflow_host::report::Reporter;
 use groupflow_host::socket::{Multicast, SocketConfig};
 use groupflow_host::subcommand::{check_name, Subcommand};
-use groupflow_session::ids::GROUP_PORT;
 use groupflow_session::SessionId;
 
 use super::http::STALLED;
@@ -42,7 +41,7 @@ pub struct BoneArgs {
 impl BoneArgs {
     /// Where the hub sends to all: the session's group is replaced when it is sent.
     pub fn group(&self) -> SocketAddrV4 {
-        self.session.map_or(self.group, |session| SocketAddrV4::new(session.group(), GROUP_PORT))
+        self.session.map_or(self.group, |session| session.group())
     }
 
     /// The hub's socket: of its own address, where rims answer to.

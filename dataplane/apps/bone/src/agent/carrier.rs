@@ -4,14 +4,14 @@
 //! In a session hub and rims are members like any others, sender and receivers. Each message of the hub to all is the
 //! payload of a DATA packet; what goes from one to one is a message as it is. The first byte tells them apart.
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
 use groupflow_session::control::{LeaveReason, Reply, Role, StartAt};
 use groupflow_session::member::{Member, MemberConfig, MemberEvent, State};
 use groupflow_session::wire::{Header, Kind, Packet, WireError, VERSION};
-use groupflow_session::{Datagram, Dest, MemberId, Seq, SessionId, Transmit};
+use groupflow_session::{MemberId, Seq, SessionId};
 
 /// How messages are carried.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Carrier {
             stamp: (now.0 / 1000) as u32,
             ..Header::new(Kind::Data, membership.session, id)
         };
-        Transmit { dest: Dest::Group(membership.session), bytes: header.encode(&transmit.bytes) }
+        Transmit { dest: Dest::Group(membership.session.group()), bytes: header.encode(&transmit.bytes) }
     }
 
     /// The membership's next packet.
@@ -185,7 +185,7 @@ mod tests {
             Ok(Some(bytes.clone()))
         );
         let packed = carrier.pack(now, Transmit { dest: Dest::Host(FROM), bytes: bytes.clone() });
-        assert_eq!(packed.dest, Dest::Group(SessionId(7)));
+        assert_eq!(packed.dest, Dest::Group(SessionId(7).group()));
         let packed = Datagram { from: FROM, bytes: &packed.bytes };
         assert_eq!(
             carrier.unpack(now, packed).map(|found| found.map(|d| d.bytes.to_vec())),

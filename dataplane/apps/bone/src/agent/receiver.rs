@@ -5,10 +5,8 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
-use groupflow_host::shell::Machine;
-use groupflow_session::{Datagram, Transmit};
 
 use super::carrier::Carrier;
 use super::digest::Digest;

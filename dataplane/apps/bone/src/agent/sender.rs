@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use groupflow_base::Nanos;
-use groupflow_host::shell::Machine;
-use groupflow_session::{Datagram, Dest, Transmit};
+use groupflow_base::{Datagram, Dest, Machine, Nanos, Transmit};
 
 use super::carrier::Carrier;
 use super::desk::Desk;

@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
 
-use groupflow_base::Nanos;
-use groupflow_session::transmit::{Dest, Transmit};
+use groupflow_base::{Dest, Nanos, Transmit};
 
 use super::message::{Body, Message, Verdict};
 use super::names::{FileName, RimId, TransferId};

@@ -5,8 +5,7 @@ mod rounds;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_base::Nanos;
-use groupflow_session::transmit::{Datagram, Dest, Transmit};
+use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 
 use super::coding::UNIT;
 use super::group::Group;

@@ -6,8 +6,7 @@ mod reporting;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_base::Nanos;
-use groupflow_session::transmit::{Datagram, Dest, Transmit};
+use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -5,12 +5,11 @@ mod messages;
 mod reports;
 mod world;
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_bone::machine::message::Message;
 use groupflow_bone::machine::{
     Asked, Asker, FileName, Hub, HubConfig, Method, Outcome, Repair, Rim, RimConfig, RimId, Verdict,
 };
-use groupflow_session::{Datagram, Dest, Transmit};
 use proptest::prelude::*;
 use world::{config, file, rim_address, Medium, World, GROUP, HUB};
 

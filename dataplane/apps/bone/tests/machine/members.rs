@@ -1,11 +1,10 @@
 //! Who takes part: rims that come late, leave, are not heard, come again, or say what makes no sense.
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, Message, Reception, Span};
 use groupflow_bone::machine::{
     HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId,
 };
-use groupflow_session::Datagram;
 
 use crate::world::{config, file, rim_address, Medium, World};
 use crate::{CLEAN, DAY, REPAIRS};

@@ -2,10 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, Control, Data, Message, Reception, Round, Span, MAX_PACKET};
 use groupflow_bone::machine::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId, Verdict};
-use groupflow_session::Datagram;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -1,9 +1,8 @@
 //! What rims report, when, and how many do.
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, Control, Data, Message, Reception, Round};
 use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId};
-use groupflow_session::Datagram;
 
 use crate::world::{config, file, Medium, World, HUB};
 use crate::{CLEAN, DAY};

@@ -4,13 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::Nanos;
+use groupflow_base::{Datagram, Dest, Nanos};
 use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, Offer, Repair, Report, Rim, RimConfig, RimEvent, RimId,
     TransferId,
 };
 use groupflow_session::source::{SeekableBytes, SourceError};
-use groupflow_session::{Datagram, Dest};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -11,19 +11,19 @@
 //! | [`routers`] | transit-stub networks, and shortest ways |
 //! | [`world`] | hosts and dispatchers in virtual time |
 //! | [`measure`] | link stress, delay stretch, depth; chains, unicast and IP multicast beside them |
-//! | [`study`] | what is run, and what comes of it |
+//! | [`large`] | what is run, and what comes of it |
 //! | [`wires`] | connections that carry bytes, at the rates of the hosts' links |
 //! | [`stream`] | a stream over a tree of hosts, with those connections |
 //! | [`group`] | what hosts of one kind have of it |
 //! | [`slow`] | what one slow host does to the others |
 
 pub mod group;
+pub mod large;
 pub mod measure;
 pub mod routers;
 pub mod slow;
 pub mod stream;
-pub mod study;
 pub mod wires;
 pub mod world;
 
-pub use study::{run, Outcome, Spec};
+pub use large::{run, Outcome, Spec};

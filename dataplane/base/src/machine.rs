@@ -1,0 +1,65 @@
+//! A machine: a protocol endpoint as a value, without clock or socket. Whoever drives it gives it datagrams and the time,
+//! and sends what it wants to send.
+
+use std::net::SocketAddrV4;
+
+use crate::Nanos;
+
+/// A received UDP datagram.
+#[derive(Debug, Clone, Copy)]
+pub struct Datagram<'a> {
+    /// The sender's address: an answer goes back there.
+    pub from: SocketAddrV4,
+    /// The UDP payload.
+    pub bytes: &'a [u8],
+}
+
+/// Where a packet goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dest {
+    /// To a multicast group; a host behind a relay sends it to the relay instead.
+    Group(SocketAddrV4),
+    /// To one host.
+    Host(SocketAddrV4),
+}
+
+impl Dest {
+    /// The address, of the group or of the host.
+    pub fn address(self) -> SocketAddrV4 {
+        match self {
+            Dest::Group(address) | Dest::Host(address) => address,
+        }
+    }
+}
+
+/// A packet to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub dest: Dest,
+    /// The UDP payload.
+    pub bytes: Vec<u8>,
+}
+
+/// A protocol endpoint on datagrams. Times are those of the driver's clock.
+pub trait Machine {
+    /// Why a datagram is refused.
+    type Error;
+
+    /// Takes a datagram in.
+    ///
+    /// # Errors
+    /// Says why the datagram is refused; a refused datagram changes nothing.
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), Self::Error>;
+
+    /// The next packet to send.
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
+
+    /// The next packet whose answer is to come to this process, whichever others listen at the socket's port.
+    fn poll_private(&mut self, _now: Nanos) -> Option<Transmit> {
+        None
+    }
+
+    /// When [`Machine::poll_transmit`] has something to do next; `None`: not before a datagram comes.
+    fn next_deadline(&self) -> Option<Nanos>;
+}
