@@ -1,88 +1,47 @@
-//! Many datagrams in one system call: recvmmsg and sendmmsg over buffers that are reused.
+//! Many datagrams in one system call: recvmmsg and sendmmsg.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::{io, mem, ptr};
+
+use nix::sys::socket::{recvmmsg, sendmmsg, MsgFlags, MultiHeaders, SockaddrIn};
 
 /// Datagrams a call moves at most.
 pub const BATCH: usize = 64;
 /// Larger than any group packet: a longer datagram is cut and then refused by the parser.
 const SLOT: usize = 2048;
 
-fn no_address() -> libc::sockaddr_in {
-    to_raw(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))
-}
-
-fn to_raw(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
-        sin_zero: [0; 8],
-    }
-}
-
-fn from_raw(raw: &libc::sockaddr_in) -> SocketAddrV4 {
-    let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
-    SocketAddrV4::new(ip, u16::from_be(raw.sin_port))
-}
-
-fn header(name: *mut libc::sockaddr_in, iov: *mut libc::iovec) -> libc::mmsghdr {
-    // SAFETY: mmsghdr is plain data for which all zeros is a valid value.
-    let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
-    message.msg_hdr.msg_name = name.cast();
-    message.msg_hdr.msg_namelen = mem::size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    message.msg_hdr.msg_iov = iov;
-    message.msg_hdr.msg_iovlen = 1;
-    message
-}
-
 /// Buffers for received datagrams.
 pub struct Inbox {
     buffers: Vec<u8>,
-    addresses: Vec<libc::sockaddr_in>,
-    lengths: [usize; BATCH],
 }
 
 impl Default for Inbox {
     fn default() -> Inbox {
-        Inbox { buffers: vec![0; BATCH * SLOT], addresses: vec![no_address(); BATCH], lengths: [0; BATCH] }
+        Inbox { buffers: vec![0; BATCH * SLOT] }
     }
 }
 
 impl Inbox {
-    /// Receives what is there, without waiting; returns how many datagrams.
-    pub fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<usize> {
-        let mut vectors = [libc::iovec { iov_base: ptr::null_mut(), iov_len: SLOT }; BATCH];
-        for (vector, slot) in vectors.iter_mut().zip(self.buffers.chunks_exact_mut(SLOT)) {
-            vector.iov_base = slot.as_mut_ptr().cast();
-        }
-        let mut messages = [header(ptr::null_mut(), ptr::null_mut()); BATCH];
-        for ((message, vector), address) in messages.iter_mut().zip(&mut vectors).zip(&mut self.addresses) {
-            *message = header(address, vector);
-        }
-        // SAFETY: every header points to one vector and one address of arrays that outlive the
-        // call, every vector to its own SLOT bytes of `buffers`; BATCH is the length of them all.
-        let count = unsafe {
-            libc::recvmmsg(
-                socket.as_raw_fd(),
-                messages.as_mut_ptr(),
-                BATCH as libc::c_uint,
-                libc::MSG_DONTWAIT,
-                ptr::null_mut(),
-            )
-        };
-        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-        for (length, message) in self.lengths.iter_mut().zip(&messages[..count]) {
-            *length = (message.msg_len as usize).min(SLOT);
+    /// Hands the datagrams that are there to `take`, without waiting; returns how many they are, [`BATCH`] at most.
+    pub fn receive(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        mut take: impl FnMut(SocketAddrV4, &[u8]),
+    ) -> io::Result<usize> {
+        let mut slots: Vec<[IoSliceMut<'_>; 1]> =
+            self.buffers.chunks_exact_mut(SLOT).map(|slot| [IoSliceMut::new(slot)]).collect();
+        let mut headers = MultiHeaders::<SockaddrIn>::preallocate(BATCH, None);
+        let received =
+            recvmmsg(socket.as_raw_fd(), &mut headers, slots.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
+        let mut count = 0;
+        for datagram in received {
+            if let Some(from) = datagram.address {
+                take(from.into(), datagram.iovs().next().unwrap_or_default());
+            }
+            count += 1;
         }
         Ok(count)
-    }
-
-    /// A datagram of the last call.
-    pub fn get(&self, index: usize) -> (SocketAddrV4, &[u8]) {
-        let start = index * SLOT;
-        (from_raw(&self.addresses[index]), &self.buffers[start..start + self.lengths[index]])
     }
 }
 
@@ -97,27 +56,11 @@ pub struct Outgoing {
 /// Sends the first [`BATCH`] datagrams, without waiting; returns how many were taken.
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize> {
     let datagrams = &datagrams[..datagrams.len().min(BATCH)];
-    let mut addresses = [no_address(); BATCH];
-    let mut vectors = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; BATCH];
-    let mut messages = [header(ptr::null_mut(), ptr::null_mut()); BATCH];
-    for (i, datagram) in datagrams.iter().enumerate() {
-        addresses[i] = to_raw(datagram.to);
-        // The kernel only reads through this pointer.
-        vectors[i].iov_base = datagram.bytes.as_ptr().cast_mut().cast();
-        vectors[i].iov_len = datagram.bytes.len();
-        messages[i] = header(&mut addresses[i], &mut vectors[i]);
-    }
-    // SAFETY: the first `datagrams.len()` headers point to addresses and vectors of arrays that
-    // outlive the call, and the vectors to the datagrams' bytes, which are borrowed meanwhile.
-    let count = unsafe {
-        libc::sendmmsg(
-            socket.as_raw_fd(),
-            messages.as_mut_ptr(),
-            datagrams.len() as libc::c_uint,
-            libc::MSG_DONTWAIT,
-        )
-    };
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    let addresses: Vec<_> = datagrams.iter().map(|datagram| Some(SockaddrIn::from(datagram.to))).collect();
+    let payloads: Vec<_> = datagrams.iter().map(|datagram| [IoSlice::new(&datagram.bytes)]).collect();
+    let mut headers = MultiHeaders::preallocate(datagrams.len(), None);
+    let sent = sendmmsg(socket.as_raw_fd(), &mut headers, &payloads, &addresses, [], MsgFlags::MSG_DONTWAIT)?;
+    Ok(sent.count())
 }
 
 #[cfg(test)]
@@ -138,12 +81,13 @@ mod tests {
             .collect();
         assert_eq!(send(a.as_fd(), &out).expect("sent"), BATCH);
         let mut inbox = Inbox::default();
-        let count = inbox.receive(b.as_fd()).expect("received");
-        assert_eq!(count, BATCH);
-        for i in 0..count {
-            assert_eq!(inbox.get(i), (address(&a), &vec![i as u8; i][..]));
+        let mut taken = Vec::new();
+        let count = inbox.receive(b.as_fd(), |from, bytes| taken.push((from, bytes.to_vec())));
+        assert_eq!(count.expect("received"), BATCH);
+        for (i, datagram) in taken.into_iter().enumerate() {
+            assert_eq!(datagram, (address(&a), vec![i as u8; i]));
         }
-        let empty = inbox.receive(b.as_fd()).map_err(|e| e.kind());
+        let empty = inbox.receive(b.as_fd(), |_, _| {}).map_err(|e| e.kind());
         assert_eq!(empty, Err(io::ErrorKind::WouldBlock));
     }
 }

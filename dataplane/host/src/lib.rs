@@ -21,6 +21,7 @@ pub mod report;
 pub mod secure;
 pub mod shell;
 pub mod socket;
+pub mod sockopt;
 pub mod subcommand;
 pub mod tcp;
 pub mod tcp_info;

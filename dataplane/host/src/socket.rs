@@ -2,16 +2,18 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use groupflow_base::{Dest, Transmit};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::{RcvBufForce, SndBufForce};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::batch::{self, Inbox, Outgoing, BATCH};
 use crate::error::AgentError;
+use crate::sockopt;
 
 /// Room for what arrives while the process is not running.
 const RECEIVE_BUFFER: usize = 8 << 20;
@@ -106,17 +108,12 @@ impl GroupSocket {
     }
 
     /// Hands what has arrived to `take`, at most one batch; returns how many datagrams.
-    pub fn receive(&mut self, mut take: impl FnMut(SocketAddrV4, &[u8])) -> Result<usize, AgentError> {
-        let count = match self.inbox.receive(self.socket.as_fd()) {
-            Ok(count) => count,
-            Err(e) if is_transient(&e) => 0,
-            Err(e) => return Err(network("receiving failed", &e)),
-        };
-        for index in 0..count {
-            let (from, bytes) = self.inbox.get(index);
-            take(from, bytes);
+    pub fn receive(&mut self, take: impl FnMut(SocketAddrV4, &[u8])) -> Result<usize, AgentError> {
+        match self.inbox.receive(self.socket.as_fd(), take) {
+            Ok(count) => Ok(count),
+            Err(e) if is_transient(&e) => Ok(0),
+            Err(e) => Err(network("receiving failed", &e)),
         }
-        Ok(count)
     }
 
     /// Queues a packet; [`GroupSocket::flush`] sends it.
@@ -200,10 +197,10 @@ fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), Agen
 
 /// The kernel's limits hold unless we are root; then what it grants has to do.
 fn enlarge_buffers(socket: &Socket) {
-    if setsockopt(socket, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
+    if setsockopt(socket, RcvBufForce, &RECEIVE_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
     }
-    if setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER).is_err() {
+    if setsockopt(socket, SndBufForce, &SEND_BUFFER).is_err() {
         let _ = socket.set_send_buffer_size(SEND_BUFFER);
     }
 }
@@ -212,18 +209,8 @@ fn enlarge_buffers(socket: &Socket) {
 /// copies, and a checksum that the kernel leaves to the network card would be wrong behind a
 /// software switch, which never sees such a card.
 fn leave_out_checksums(socket: &Socket) {
-    let on: libc::c_int = 1;
-    let size = std::mem::size_of_val(&on) as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the pointer and size are those of a live integer.
-    unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_NO_CHECK,
-            std::ptr::addr_of!(on).cast(),
-            size,
-        );
-    }
+    // Where the kernel refuses, checksums stay.
+    let _ = sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
 }
 
 /// The given address, or the one of the interface, or of the first that is not loopback.

@@ -8,6 +8,7 @@ use nix::errno::Errno;
 
 /// Offsets of `struct tcp_info`, which only ever grows at its end.
 mod at {
+    pub const STATE: usize = 0;
     /// Two fields of four bits: the scale of the peer's windows, then that of ours.
     pub const SCALES: usize = 6;
     pub const RTO: usize = 8;
@@ -26,9 +27,15 @@ mod at {
     pub const END: usize = 236;
 }
 
+/// States of a connection (linux/tcp_states.h) in which no FIN was sent.
+const ESTABLISHED: u8 = 1;
+const CLOSE_WAIT: u8 = 8;
+
 /// A connection, as the kernel sees it. What an older kernel does not tell is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
+    /// The end of the stream was written (a FIN is sent, or waits to be).
+    pub told_end: bool,
     /// Retransmission time-out, µs.
     pub rto_us: u32,
     /// Smoothed round-trip time, µs; 0: not known yet.
@@ -69,6 +76,7 @@ impl TcpInfo {
         let number = |at: usize| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
         let long = |at: usize| info[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
         Ok(TcpInfo {
+            told_end: !matches!(info[at::STATE], ESTABLISHED | CLOSE_WAIT),
             rto_us: number(at::RTO),
             rtt_us: number(at::RTT),
             least_rtt_us: Some(number(at::MIN_RTT)).filter(|&rtt| rtt != u32::MAX).unwrap_or(0),

@@ -100,14 +100,17 @@ pub struct SessionSpec {
 }
 
 impl SessionSpec {
-    /// What its sockets have set. A small allowance is worth nothing behind a large receive buffer.
-    pub fn tcp(&self) -> TcpOptions {
+    /// The options of its listeners. An allowance that is small is worth nothing behind a large receive buffer.
+    pub fn listening(&self) -> TcpOptions {
         let small = (self.mode == Mode::EndToEnd).then_some(self.allowance_bytes.min(1 << 30) as usize);
-        TcpOptions {
-            send_buffer: self.send_buffer,
-            receive_buffer: self.receive_buffer.or(small),
-            congestion: self.congestion.clone(),
-        }
+        let (receive_buffer, congestion) = (self.receive_buffer.or(small), self.congestion.clone());
+        TcpOptions { receive_buffer, congestion, ..TcpOptions::default() }
+    }
+
+    /// The options of connections onward, which come from an address of this agent.
+    pub fn onward(&self, from: Ipv4Addr) -> TcpOptions {
+        let (send_buffer, congestion) = (self.send_buffer, self.congestion.clone());
+        TcpOptions { from, send_buffer, congestion, ..TcpOptions::default() }
     }
 
     /// From JSON.

@@ -23,12 +23,11 @@ use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::poller::Poller;
 use groupflow_host::process::{raise_descriptors, signals, system};
 use groupflow_host::report::{Reporter, Weight};
-use groupflow_host::tcp;
+use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::{json, Value};
 
 use crate::args::{KeepArgs, SplitArgs};
@@ -64,7 +63,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
     let address = SocketAddrV4::new(args.addr, args.peer_port);
-    let peers = tcp::listen(address, None).map_err(|e| {
+    let peers = tcp::listen(address, &TcpOptions::default()).map_err(|e| {
         let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
         AgentError::new("listen", cause, "choose another --addr or --peer-port")
     })?;

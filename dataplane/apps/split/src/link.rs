@@ -149,8 +149,9 @@ impl Link {
         offset: u64,
     ) -> io::Result<()> {
         self.disconnect(world);
-        let socket =
-            tcp::connect(world.limits.address, self.spec.address, &session.tcp(), world.limits.silence)?;
+        let options = session.onward(world.limits.address);
+        let socket = tcp::connect(self.spec.address, &options, world.limits.silence)?;
+        tcp::reset_on_close(&socket)?;
         let token = world.poller.add(&socket, Target::Branch(stream, self.key))?;
         self.socket = Some((socket, token));
         self.state = State::Connecting;

@@ -58,12 +58,7 @@ impl Session {
     pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<(), Refused> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();
-        // Buffers and congestion control are those of the listener.
-        let same = self.spec.receive_buffer == spec.receive_buffer
-            && self.spec.congestion == spec.congestion
-            && self.spec.mode == spec.mode
-            && self.spec.allowance_bytes == spec.allowance_bytes;
-        if !same {
+        if self.spec.listening() != spec.listening() {
             self.close(world);
         }
         let mut fresh = Vec::new();
@@ -71,7 +66,7 @@ impl Session {
             if self.listeners.iter().any(|(at, ..)| *at == address) {
                 continue;
             }
-            let made = tcp::listen(address, Some(&spec.tcp())).and_then(|listener| {
+            let made = tcp::listen(address, &spec.listening()).and_then(|listener| {
                 let token = world.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
                 Ok((address, Rc::new(listener), token))
             });

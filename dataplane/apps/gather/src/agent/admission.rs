@@ -2,13 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::net::TcpStream;
-use std::time::Duration;
 
 use groupflow_host::channel::{Channel, LongHandshake, Mismatch};
-use groupflow_host::tcp::{is_exhausted, is_later, EXHAUSTED};
+use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
-use socket2::{SockRef, TcpKeepalive};
 
 use super::flow::Flow;
 use super::server::{Server, Target};
@@ -38,7 +35,7 @@ impl Server {
             };
             self.next += 1;
             let number = self.next;
-            if prepare(&socket, self.options.silence).is_err() {
+            if tcp::prepare(&socket, self.options.silence).is_err() {
                 continue;
             }
             let tls =
@@ -171,15 +168,4 @@ impl Server {
         }
         self.farewell(number);
     }
-}
-
-/// What every connection has.
-fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
-    let socket = SockRef::from(socket);
-    socket.set_nonblocking(true)?;
-    socket.set_nodelay(true)?;
-    socket.set_tcp_user_timeout(Some(silence))?;
-    let second = Duration::from_secs(1);
-    let keepalive = TcpKeepalive::new().with_time((silence / 2).max(second));
-    socket.set_tcp_keepalive(&keepalive.with_interval((silence / 6).max(second)))
 }

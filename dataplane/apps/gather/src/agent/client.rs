@@ -11,7 +11,7 @@ use groupflow_host::input::Input;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
 use groupflow_host::report::{Reporter, Weight};
-use groupflow_host::tcp;
+use groupflow_host::tcp::{self, TcpOptions};
 use groupflow_host::trust::{self, Trust};
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
@@ -22,6 +22,9 @@ use super::link::{taking, Link, Stage};
 use crate::machine::frame::{data_header, parity_header, Hello};
 use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StreamId, StripeId};
 
+/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over a
+/// faster stripe.
+const UNSENT: i32 = 16 << 10;
 /// Read at once.
 const SCRATCH: usize = 64 << 10;
 /// Between reports, and between lines of progress.
@@ -40,6 +43,7 @@ enum Target {
 pub struct Client<'a> {
     args: &'a GatherSendArgs,
     trust: Option<Trust>,
+    options: TcpOptions,
     stream: StreamId,
     core: Outgoing,
     links: BTreeMap<StripeId, Link>,
@@ -85,6 +89,11 @@ impl<'a> Client<'a> {
         Ok(Client {
             args,
             trust,
+            options: TcpOptions {
+                congestion: args.congestion.clone(),
+                unsent: Some(UNSENT),
+                ..TcpOptions::default()
+            },
             stream,
             core: outgoing(args),
             links: BTreeMap::new(),
@@ -197,7 +206,7 @@ impl<'a> Client<'a> {
 
     fn open(&mut self) -> io::Result<()> {
         let silence = Duration::from_secs(self.args.silence);
-        let socket = tcp::begin(self.args.to, self.args.congestion.as_deref(), silence)?;
+        let socket = tcp::connect(self.args.to, &self.options, silence)?;
         let tls = self.trust.as_ref().map(|trust| trust.begin().map(Into::into)).transpose();
         let tls = tls.map_err(io::Error::other)?;
         let id = StripeId(self.next);

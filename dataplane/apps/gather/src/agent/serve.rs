@@ -6,7 +6,7 @@ use groupflow_host::error::{plain, AgentError};
 use groupflow_host::identity::Identity;
 use groupflow_host::process::{raise_descriptors, signals, system};
 use groupflow_host::report::Reporter;
-use groupflow_host::tcp;
+use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::json;
 
 use super::args::GatherServeArgs;
@@ -36,7 +36,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
         let cause = format!("--memory gives each of {} clients {room} bytes", clients.len());
         return Err(AgentError::usage(cause, "give it 4096 bytes a client or more"));
     }
-    let listener = tcp::listen(args.listen, None).map_err(|e| {
+    let listener = tcp::listen(args.listen, &TcpOptions::default()).map_err(|e| {
         let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
         AgentError::new("listen", cause, "choose another --listen, or stop the program that has it")
     })?;

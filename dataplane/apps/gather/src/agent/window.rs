@@ -1,10 +1,10 @@
 //! The window that a live connection advertises. What moves it was measured: docs/gather.md, "The window".
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
+use groupflow_host::sockopt::{get_int, set_int};
 use groupflow_host::tcp_info::TcpInfo;
-use nix::errno::Errno;
 
 /// The least that the kernel lets a window be clamped to (half of SOCK_MIN_RCVBUF).
 pub const LEAST: u64 = 1152;
@@ -22,7 +22,7 @@ const START: libc::c_int = 64 << 10;
 /// Lets windows of what a listener accepts be set as exactly as windows up to `most` can be: a clamp on the
 /// listener makes the kernel choose the smallest window scale that reaches it.
 pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
-    set_option(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
+    set_int(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
 }
 
 /// The window of a connection: what it was set to, so that nothing is set twice.
@@ -45,20 +45,20 @@ impl Window {
             Some(window) => {
                 let needed = buffer(window, segment);
                 if !(needed..=ROOMY * needed).contains(&self.buffer) {
-                    set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(needed))?;
+                    set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes(needed))?;
                     self.buffer = needed;
                 }
                 if self.clamp != window {
-                    set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))?;
+                    set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(window))?;
                     self.clamp = window;
                 }
             }
             None if *self == Window::default() => {}
             None => {
                 // From a small buffer, autotuning never sees that more would help.
-                set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
-                set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
-                set_option(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
+                set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
+                set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
+                set_int(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
                 *self = Window::default();
             }
         }
@@ -69,7 +69,7 @@ impl Window {
     /// peer was told what was set, it did not.
     pub fn keep(&mut self, stream: &impl AsFd, window: u64, segment: u64, known: &TcpInfo) -> io::Result<()> {
         if self.clamp == window && !known.advertises(window) {
-            self.clamp = option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
+            self.clamp = get_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
         }
         self.set(stream, Some(window), segment)
     }
@@ -87,29 +87,6 @@ fn buffer(window: u64, segment: u64) -> u64 {
 /// At most MOST.
 fn bytes(window: u64) -> libc::c_int {
     window.clamp(LEAST, MOST) as libc::c_int
-}
-
-fn set_option(
-    socket: &impl AsFd,
-    level: libc::c_int,
-    name: libc::c_int,
-    value: libc::c_int,
-) -> io::Result<()> {
-    let fd = socket.as_fd().as_raw_fd();
-    let length = std::mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the pointer and the length are those of `value`, which lives through the call.
-    let result = unsafe { libc::setsockopt(fd, level, name, std::ptr::addr_of!(value).cast(), length) };
-    Errno::result(result).map(drop).map_err(io::Error::from)
-}
-
-fn option(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
-    let (fd, mut value) = (socket.as_fd().as_raw_fd(), 0);
-    let mut length = std::mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `value`, which has as many.
-    let result =
-        unsafe { libc::getsockopt(fd, level, name, std::ptr::addr_of_mut!(value).cast(), &mut length) };
-    Errno::result(result).map_err(io::Error::from)?;
-    Ok(value)
 }
 
 #[cfg(test)]
@@ -213,14 +190,14 @@ mod tests {
         let mut rig = Rig::new(None);
         rig.set(Some(8_000));
         rig.until(|told| told < 10_000);
-        set_option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
+        set_int(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
         // As soon as the window is seen to be another one.
         rig.kept = None;
         rig.until(|told| told > 10_000);
         rig.kept = Some(8_000);
         // A window may be told that is small for what was not read yet, and says nothing of the clamp.
         let until = Instant::now() + Duration::from_secs(10);
-        while option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known") != 8_000 {
+        while get_int(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known") != 8_000 {
             rig.until(|_| true);
             assert!(Instant::now() < until, "the clamp stays where it was moved to");
         }
@@ -237,9 +214,9 @@ mod tests {
             [(30_000, 60_000), (16_000, 60_000), (15_000, 60_000), (14_000, 28_000), (20_000, 40_000)]
         {
             set.set(&server, Some(window), 0).expect("set");
-            let got = option(&server, libc::SOL_SOCKET, libc::SO_RCVBUF).expect("known");
+            let got = get_int(&server, libc::SOL_SOCKET, libc::SO_RCVBUF).expect("known");
             assert_eq!(got, buffer, "{window}");
-            let clamp = option(&server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
+            let clamp = get_int(&server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
             assert_eq!(clamp, window as libc::c_int);
         }
     }

@@ -78,7 +78,7 @@ impl Agent {
             let text = format!("are those of session {}", other.spec.id);
             return Err(Refused::field("in_use", "session.ports", text));
         }
-        if let Err(error) = tcp::check_congestion(&spec.tcp()) {
+        if let Err(error) = tcp::check(&spec.listening()) {
             let text = format!("cannot be used: {}", plain(&error));
             return Err(Refused::field("unavailable", "session.congestion", text));
         }

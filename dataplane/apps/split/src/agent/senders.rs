@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
 use groupflow_host::tcp;
 use serde_json::json;
@@ -26,19 +27,17 @@ impl Agent {
     ) -> Option<(TcpStream, SocketAddrV4)> {
         loop {
             match listener.accept() {
-                Ok((socket, SocketAddr::V4(peer))) => {
-                    match tcp::prepare_accepted(&socket, self.world.limits.silence) {
-                        Ok(()) => return Some((socket, peer)),
-                        Err(_) => continue,
-                    }
-                }
+                Ok((socket, SocketAddr::V4(peer))) => match prepare(&socket, self.world.limits.silence) {
+                    Ok(()) => return Some((socket, peer)),
+                    Err(_) => continue,
+                },
                 Ok(_) => continue,
                 Err(error) if tcp::is_exhausted(&error) => {
                     // The spare descriptor takes the connection, to reset it.
                     self.spare.take()?;
                     let refused = listener.accept();
                     if let Ok((socket, _)) = &refused {
-                        let _ = tcp::prepare_accepted(socket, self.world.limits.silence);
+                        let _ = tcp::reset_on_close(socket);
                         self.refused(session, Fault::Refused.word(), tcp::EXHAUSTED);
                     }
                     let none = refused.is_err();
@@ -136,4 +135,10 @@ impl Agent {
             }
         }
     }
+}
+
+/// Of what was accepted.
+fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
+    tcp::prepare(socket, silence)?;
+    tcp::reset_on_close(socket)
 }

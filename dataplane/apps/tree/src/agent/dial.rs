@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use groupflow_host::poller::{Poller, Token};
 use groupflow_host::tcp;
 
+use super::edge;
+
 /// After so long another connection is begun (RFC 8305, 5, has 100 to 2000 ms), and the last.
 const AGAIN: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
 
@@ -56,7 +58,7 @@ impl Dial {
 
     fn attempt<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         self.begun += 1;
-        let socket = tcp::begin(self.to, None, self.silence)?;
+        let socket = tcp::connect(self.to, &edge::options(), self.silence)?;
         let token = poller.add(&socket, target)?;
         self.attempts.push(Attempt { socket, token, began: now });
         Ok(())

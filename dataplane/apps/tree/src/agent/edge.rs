@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use groupflow_base::Nanos;
 use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::poller::Token;
-use groupflow_host::tcp::{bound_unsent, is_later};
+use groupflow_host::tcp::{is_later, TcpOptions};
 use groupflow_host::tcp_info::TcpInfo;
 
 /// Given to a connection at once; what waits in the kernel besides is bounded, too.
@@ -100,11 +99,7 @@ pub fn round_trip(socket: &TcpStream) -> Nanos {
     TcpInfo::of(socket).map_or(Nanos::ZERO, |info| Nanos(1000 * u64::from(info.least_rtt_us)))
 }
 
-/// Of what was accepted or begun.
-pub fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
-    let socket = socket2::SockRef::from(socket);
-    socket.set_nonblocking(true)?;
-    socket.set_nodelay(true)?;
-    socket.set_tcp_user_timeout(Some(silence))?;
-    bound_unsent(&socket, UNSENT)
+/// The options of an edge's connections, which those that are accepted inherit.
+pub fn options() -> TcpOptions {
+    TcpOptions { unsent: Some(UNSENT), ..TcpOptions::default() }
 }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::poller::Poller;
 use groupflow_host::process::system;
 use groupflow_host::tcp;
@@ -99,7 +98,7 @@ impl<'a> Host<'a> {
         source: bool,
         stop: Stop,
     ) -> Result<Host<'a>, AgentError> {
-        let listener = tcp::listen(args.listen, None).map_err(|e| {
+        let listener = tcp::listen(args.listen, &edge::options()).map_err(|e| {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
             AgentError::new("listen", cause, "choose another --listen")
         })?;
@@ -274,7 +273,7 @@ impl<'a> Host<'a> {
             None if !self.args.secure.plain => return Ok(()),
             None => None,
         };
-        if edge::prepare(&socket, SILENCE).is_err() {
+        if tcp::prepare(&socket, SILENCE).is_err() {
             return Ok(());
         }
         let Some(conn) = self.node.on_accepted(self.nanos()) else { return Ok(()) };

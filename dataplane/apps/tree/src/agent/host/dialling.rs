@@ -6,11 +6,12 @@ use std::time::Instant;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::AgentError;
 use groupflow_host::poller::Poller;
+use groupflow_host::tcp;
 use rustls::Connection;
 
 use super::{Host, Target, SILENCE};
 use crate::agent::dial::Dial;
-use crate::agent::edge::{self, Edge};
+use crate::agent::edge::Edge;
 use crate::machine::{ConnId, Peer};
 
 /// A connection that is being made, and what is said over it in the end.
@@ -59,7 +60,7 @@ impl Host<'_> {
             return;
         };
         let Ok(made) = answer else { return self.is_not_reached(conn) };
-        if edge::prepare(&made.socket, SILENCE).is_err() {
+        if tcp::prepare(&made.socket, SILENCE).is_err() {
             self.poller.remove(&made.socket, made.token);
             return self.is_not_reached(conn);
         }
