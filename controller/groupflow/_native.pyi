@@ -28,13 +28,13 @@ NoticeKind: TypeAlias = Literal[
 ]
 
 def tree_study(spec: str) -> str:
-    """A study of a large tree (dataplane/netsim/src/overlay), from JSON to JSON.
+    """A study of a large tree (dataplane/apps/tree/src/study), from JSON to JSON.
 
     Raises ValueError that names what makes no sense.
     """
 
 def slow_host_study(spec: str) -> str:
-    """What one slow host of a tree does to others (dataplane/netsim/src/overlay/slow.rs), from JSON to JSON.
+    """What one slow host of a tree does to others (dataplane/apps/tree/src/study/slow.rs), from JSON to JSON.
 
     Raises ValueError that names what makes no sense.
     """
@@ -43,7 +43,7 @@ def make_certificate(name: str) -> tuple[str, str]:
     """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
 
 class TreeDispatchers:
-    """A tree's dispatchers, all or some. Messages are JSON (dataplane/protocol/src/tree/message.rs).
+    """A tree's dispatchers, all or some. Messages are JSON (dataplane/apps/tree/src/machine/message.rs).
 
     `now` is nanoseconds. What methods return hosts are to be told: (cluster, host, message). Names are
     hexadecimal digits. All raise ValueError that names what makes no sense.
