@@ -132,7 +132,7 @@ def _parts(
 ) -> Iterable[Part]:
     """Each switch's part in the flow, from its source on."""
     from groupflow.diffusion.coefficients import line_rate
-    from groupflow.diffusion.plan import Branch, Part, Upstream, ticks_of
+    from groupflow.diffusion.plan import Branch, Part, Upstream
 
     topology = scenario.topology
     way = _way(scenario, flow)
@@ -146,10 +146,10 @@ def _parts(
         rate = line_rate(spec.rate, control.packet_bytes)
         port = topology.port_to(here, there)
         branch = Branch(there, port, spec.delay_ns, rate, controlled=there != way[-1])
-        first = generators[here]
-        generators[here] += ticks_of(upstream, (branch,))
+        generator = generators[here]
+        generators[here] += 1
         mac = bytes.fromhex(topology.switches[here].mac.replace(":", ""))
-        yield Part(here, mac, upstream, (branch,), queue, tuple(range(first, generators[here])))
+        yield Part(here, mac, upstream, (branch,), queue, (generator,))
         if there != way[-1]:
             upstream = Upstream(here, topology.port_to(there, here), spec.delay_ns, external=False)
 

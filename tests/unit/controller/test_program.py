@@ -23,7 +23,7 @@ def test_our_program_loads() -> None:
 
 
 def test_drop_reasons_are_those_of_the_p4() -> None:
-    source = (JSON.parents[1] / "include" / "metadata.p4").read_text()
+    source = (JSON.parents[1] / "stages" / "metadata.p4").read_text()
     names = [
         line.split("DROP_")[1].split()[0].lower()
         for line in source.splitlines()
@@ -38,7 +38,7 @@ BAD_JSON: list[tuple[Callable[[str], str], str]] = [
     (lambda _: '{"pipelines": 3}', "no 'pipelines' in it, so p4c did not write it for BMv2"),
     (
         lambda _: '{"pipelines": [{"tables": [1, {}]}, 2]}',
-        "no table 'GroupflowIngress.session.sessions.streams'",
+        "no table 'GroupflowIngress.session.streams.streams'",
     ),
 ]
 

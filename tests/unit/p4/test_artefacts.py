@@ -16,9 +16,9 @@ def test_artefacts_are_of_these_sources() -> None:
 
 def test_a_changed_source_is_noticed(monkeypatch: Any) -> None:
     now = p4_artefacts.current()
-    now["sources"]["include/acks.p4"] = "changed"
+    now["sources"]["stages/acks.p4"] = "changed"
     monkeypatch.setattr(p4_artefacts, "current", lambda: now)
-    assert p4_artefacts.differences() == ["include/acks.p4"]
+    assert p4_artefacts.differences() == ["stages/acks.p4"]
 
 
 def primitives() -> list[dict[str, Any]]:

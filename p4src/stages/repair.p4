@@ -5,7 +5,7 @@
 
 control Repair(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        if (meta.from_agent == 0 && meta.stream.repair_group != 0) {
+        if (meta.bridged.agent_port == 0 && meta.stream.repair_group != 0) {
             meta.group = meta.stream.repair_group;
         } else {
             meta.group = meta.stream.upstream_group;

@@ -32,7 +32,7 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
 control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        update_checksum(meta.refused == 1, TCP_RESET_CHECKSUM_FIELDS, hdr.tcp.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.bridged.refused == 1, TCP_RESET_CHECKSUM_FIELDS, hdr.tcp.checksum, HashAlgorithm.csum16);
         update_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
     }
 }

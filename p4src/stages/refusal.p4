@@ -12,8 +12,7 @@
 #define _GROUPFLOW_REFUSAL_
 
 control Refusal(inout headers_t hdr, inout metadata_t meta) {
-    // TCP segments answered with a reset. Index: the port they came from.
-    counter(MAX_PORTS, CounterType.packets) refusals;
+    CountRefusal() refusal;
 
     mac_t client_mac;
     ipv4_address_t client_ip;
@@ -21,7 +20,7 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
     bit<16> header_bytes;   // IPv4 and TCP
     bit<32> segment;        // SEG.LEN
 
-    action turn_round() {
+    @hidden action turn_round() {
         client_mac = hdr.ethernet.src;
         hdr.ethernet.src = hdr.ethernet.dst;
         hdr.ethernet.dst = client_mac;
@@ -34,8 +33,8 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
         meta.egress_port = meta.ingress_port;
     }
 
-    // Nothing but the headers; UpdateChecksums fills in both checksums.
-    action strip() {
+    // Nothing but the headers, whose checksums are summed when the packet leaves.
+    @hidden action strip() {
         hdr.ipv4.dscp_ecn = 0;
         hdr.ipv4.total_length = IPV4_BYTES + TCP_BYTES;
         hdr.ipv4.identification = 0;
@@ -73,7 +72,7 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
                 }
                 turn_round();
                 strip();
-                refusals.count((bit<32>)meta.ingress_port);
+                refusal.apply(meta.ingress_port);
             }
         }
     }

@@ -3,14 +3,13 @@
 #define _GROUPFLOW_CONTROL_
 
 control Control(inout headers_t hdr, inout metadata_t meta, out bool done) {
-    // Messages handed to the controller. Index: type of the group packet.
-    counter(256, CounterType.packets) punts;
+    CountPunt() punt;
 
     apply {
         done = false;
         if (hdr.group.type == TYPE_JOIN || hdr.group.type == TYPE_LEAVE || hdr.group.type == TYPE_KEEPALIVE
             || hdr.group.type == TYPE_QUERY || hdr.group.type == TYPE_REPORT) {
-            punts.count((bit<32>)hdr.group.type);
+            punt.apply(hdr.group.type);
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = meta.ingress_port;
             hdr.packet_in.reason = PUNT_CONTROL;
