@@ -189,7 +189,7 @@ control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<
 // In egress: what a report becomes that leaves to a host that shapes what it sends to the rate it is told.
 control ExternalReport(inout headers_t hdr, in port_t port) {
     Demand() demand;
-    link_t link = NO_LINK;
+    link_t link;
 
     @id(0x01000015)
     action report_external(int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c, term_t d_a, term_t d_b,
@@ -212,11 +212,14 @@ control ExternalReport(inout headers_t hdr, in port_t port) {
     }
 
     apply {
-        if (hdr.feedback.isValid() && external_reports.apply().hit) {
-            rate_t r_0;
-            demand.apply(link, hdr.feedback.r, hdr.feedback.n, 0, r_0);
-            hdr.feedback.flags = FLAG_EXTERNAL;
-            hdr.feedback.r = r_0;
+        if (hdr.feedback.isValid()) {
+            link = NO_LINK;
+            if (external_reports.apply().hit) {
+                rate_t r_0;
+                demand.apply(link, hdr.feedback.r, hdr.feedback.n, 0, r_0);
+                hdr.feedback.flags = FLAG_EXTERNAL;
+                hdr.feedback.r = r_0;
+            }
         }
     }
 }

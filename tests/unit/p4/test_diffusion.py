@@ -82,6 +82,12 @@ def test_a_tick_reports_r_and_n_upstream(node: Switch) -> None:
     assert parsed(output) == Feedback(FLOW, 0, 64_000 - 256 * (7 - 10), 10)
 
 
+def test_only_the_flow_and_the_port_of_a_host_that_shapes_get_equation_9(bare: Switch) -> None:
+    bare.write([+tick_entry(), +external_entry(flow=FLOW + 1), +external_entry(port=UPSTREAM + 5)])
+    set_share(bare, 100)
+    assert report(bare) == Feedback(FLOW, 0, 100, 0)
+
+
 def test_r_and_n_of_a_report_are_of_one_moment(node: Switch) -> None:
     """n_i enters J~(1) as it is at the tick, not as it was when feedback came."""
     node.run(DOWNSTREAM, feedback(r=64_000, n=0))
@@ -216,6 +222,8 @@ REFUSED = {
     "a tick of another branch": (GENERATOR_PORT, tick(branch=1), "unknown_flow"),
     "short feedback": (DOWNSTREAM, feedback()[:25], "malformed"),
     "a short tick": (GENERATOR_PORT, tick()[:25], "malformed"),
+    "a short probe": (DOWNSTREAM, feedback(flags=PROBE)[:25], "malformed"),
+    "feedback without flags": (DOWNSTREAM, feedback()[:17], "malformed"),
 }
 
 
@@ -254,6 +262,14 @@ def rule(flow: int, queue: int, priority: int = 1, **match: object) -> fy.P4Tabl
         priority=priority,
         match=fy.P4TableMatch({name.replace("__", "."): value for name, value in match.items()}),
         action=fy.P4TableAction("to_queue", flow=flow, queue=queue),
+    )
+
+
+def stream_rule(queue: int) -> fy.P4TableEntry:
+    return fy.P4TableEntry(
+        "controlled_streams",
+        match=fy.P4TableMatch({"hdr.group.session": 7, "hdr.group.source": 1}),
+        action=fy.P4TableAction("stream_to_queue", flow=1, queue=queue),
     )
 
 
@@ -302,12 +318,25 @@ def test_acknowledgements_of_a_session_are_not_controlled(switch: Switch) -> Non
     assert queues_used(switch, up.port) == {0: 1}
 
 
-def stream_rule(queue: int) -> fy.P4TableEntry:
-    return fy.P4TableEntry(
-        "controlled_streams",
-        match=fy.P4TableMatch({"hdr.group.session": 7, "hdr.group.source": 1}),
-        action=fy.P4TableAction("stream_to_queue", flow=1, queue=queue),
-    )
+UNROUTED = Ether(dst=ROUTER_MAC, src=mac(1)) / IP(src="10.0.0.1", dst="10.9.9.9") / UDP(sport=1, dport=2)
+
+
+@pytest.mark.parametrize(
+    ("entry", "counter", "port", "packet", "reason"),
+    [
+        (rule(1, 2, meta__ingress_port=1), "flow_counter", 1, UNROUTED, "no_route"),
+        (stream_rule(4), "stream_flow_counter", 4, frame(4, DATA), "wrong_port"),
+    ],
+    ids=["unicast", "session"],
+)
+def test_what_is_dropped_is_not_counted_in_a_flow(
+    switch: Switch, entry: fy.P4TableEntry, counter: str, port: int, packet: Packet, reason: str
+) -> None:
+    switch.write([+station_entry(), +entry])
+    assert switch.run(port, packet) == []
+    assert drops(switch) == {reason: 1}
+    (counted,) = switch.read(fy.P4DirectCounterEntry(counter, table_entry=entry))
+    assert counted.packet_count == 0
 
 
 def queues_used(switch: Switch, port: int) -> dict[int, int]:
