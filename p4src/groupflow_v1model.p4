@@ -1,11 +1,11 @@
-// The top for BMv2 and gfswitch: it only includes the stages, runs them in order, and translates between the neutral
-// metadata and v1model's.
+// The top for BMv2 and gfswitch: it only includes the stages, runs them in order, and translates between the
+// neutral metadata and v1model's.
 //
 //            +--------+   +------------+   +---------+   +---------+   +-------------+
-//  packet -->| parser |-->| validation |-->| control |-->| streams |-->| acks        |--+
-//            +--------+   +------------+   +---------+   +---------+   | repair      |  |  replication engine
-//                               |            (punt)                    | replication |  +--> and queues
-//                               |                                      +-------------+  |
+//  packet -->| parser |-->| validation |-->| session |-->| streams |-->| acks        |--+
+//            +--------+   +------------+   +---------+   +---------+   | replication |  |  replication engine
+//                               |            (punt)       (repair)     +-------------+  +--> and queues
+//                               |                                                       |
 //                               +-- unicast, ARP --> forwarding --> classification -----+  (queue)
 //                               |                        +--------> refusal (reset) ----+
 //                               +-- feedback, ticks --> diffusion ----------------------+
@@ -18,19 +18,16 @@
 #include <core.p4>
 #include <v1model.p4>
 
+#include "targets/v1model/intrinsic.p4"
 #include "stages/sizes.p4"
 #include "stages/headers.p4"
 #include "stages/metadata.p4"
-#include "targets/v1model/intrinsic.p4"
 #include "targets/v1model/checksums.p4"
 #include "targets/v1model/counters.p4"
 #include "targets/v1model/ack_registers.p4"
-#include "stages/deparser.p4"
 #include "stages/validation.p4"
-#include "stages/control.p4"
 #include "stages/streams.p4"
 #include "stages/acks.p4"
-#include "stages/repair.p4"
 #include "stages/replication.p4"
 #include "stages/session.p4"
 #include "stages/forwarding.p4"
@@ -54,7 +51,8 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
 #include "stages/parser_states.p4"
 }
 
-control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
+                         inout standard_metadata_t standard_metadata) {
     Validation() validation;
     Session() session;
     Forwarding() forwarding;
@@ -70,14 +68,11 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         meta.ingress_port = standard_metadata.ingress_port;
         meta.now = (bit<32>)standard_metadata.ingress_global_timestamp;
         meta.frame_bytes = (bit<16>)standard_metadata.packet_length;
-        if (standard_metadata.parser_error != error.NoError) {
-            meta.parser_failed = 1;
-        }
+        meta.parser_failed = (bit<1>)(standard_metadata.parser_error != error.NoError);
         meta.checksum_failed = standard_metadata.checksum_error;
 
         if (hdr.packet_out.isValid() && hdr.packet_out.inject == 0) {
             meta.egress_port = hdr.packet_out.egress_port;
-            hdr.packet_out.setInvalid();
             if (hdr.probe.isValid()) {
                 meta.bridged.queue = QUEUE_FEEDBACK;
             }
@@ -107,6 +102,8 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             }
         }
 
+        hdr.packet_out.setInvalid();
+
         if (meta.drop_reason == DROP_NONE && meta.group == 0 && meta.egress_port == 0) {
             meta.drop_reason = DROP_NO_UPSTREAM;
         }
@@ -123,7 +120,8 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta, inout stand
 }
 
 // Of ingress's metadata it reads `bridged` only.
-control GroupflowEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
+                        inout standard_metadata_t standard_metadata) {
     Neighbours() neighbours;
     ProbeStamp() probe_stamp;
     CountDeparture() departure;
@@ -141,11 +139,18 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta, inout standa
             }
 #ifndef NO_DIFFUSION
             external_report.apply(hdr, standard_metadata.egress_port);
-            queue_mirror.apply(meta.bridged, standard_metadata.egress_port, (bit<32>)standard_metadata.deq_qdepth);
+            queue_mirror.apply(meta.bridged, standard_metadata.egress_port,
+                               (bit<32>)standard_metadata.deq_qdepth);
 #endif
             probe_stamp.apply(hdr, (bit<32>)standard_metadata.egress_global_timestamp);
             departure.apply(standard_metadata.egress_port);
         }
+    }
+}
+
+control GroupflowDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
     }
 }
 

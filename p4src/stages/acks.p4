@@ -1,14 +1,13 @@
-// Acknowledgement aggregation: the minimum over the branches of what each has acknowledged goes up, once, when it grows.
-// An end-to-end acknowledgement so costs one packet a link, not one a receiver.
+// Acknowledgement aggregation: the minimum over the branches of what each has acknowledged goes up, once,
+// when it grows. An end-to-end acknowledgement so costs one packet a link, not one a receiver.
 //
 //   ACK of branch b --> branch[b] = max(branch[b], seq)
-//                       minimum over active branches > forwarded?  yes: forwarded = minimum, send it to ack_group
-//                                                                  no:  absorbed, unless it is the first answer to a poll
+//                       minimum over active branches > forwarded?
+//                         yes: forwarded = minimum, send it to ack_group
+//                         no:  absorbed, unless it is the first answer to a poll
 //
-// Each register is accessed once a packet, one read-modify-write, so the branches have a register each. The minimum is a
-// tree of depth 4.
-#ifndef _GROUPFLOW_ACKS_
-#define _GROUPFLOW_ACKS_
+// Each register is accessed once a packet, one read-modify-write, so the branches have a register each. The
+// minimum is a tree of depth 4.
 
 const seq_t NOT_COUNTED = 0xffffffff;   // value of a branch that does not take part in the minimum
 
@@ -30,9 +29,9 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         }
         bool whole = reset && meta.branch == ALL_BRANCHES;
 
-#define HIGHEST(NN)                                                                                              \
-        seq_t v##NN;                                                                                             \
-        branch_##NN.apply(meta.stream.index, whole || meta.branch == NN, reset, hdr.group.seq, v##NN);           \
+#define HIGHEST(NN)                                                                                          \
+        seq_t v##NN;                                                                                         \
+        branch_##NN.apply(meta.stream.index, whole || meta.branch == NN, reset, hdr.group.seq, v##NN);       \
         if (meta.stream.active[NN:NN] == 0) { v##NN = NOT_COUNTED; }
         EACH_BRANCH(HIGHEST)
 
@@ -46,18 +45,15 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         bool advanced;
         forwarded.apply(meta.stream.index, counted, whole, whole ? hdr.group.seq : minimum, advanced);
 
-        // An acknowledgement lost on the way up would never be repeated, because the minimum it told of is already
-        // `forwarded`. The sender then polls, and the first answer to each poll goes up whatever it says.
+        // An acknowledgement lost on the way up would never be repeated, because the minimum it told of is
+        // already `forwarded`. The sender then polls, and the first answer to each poll goes up whatever it
+        // says.
         bool polled = counted && (hdr.group.flags & FLAG_FORCED) != 0;
         bool answers;
         answered.apply(meta.stream.index, polled, whole, whole ? 0 : hdr.group.poll, answers);
 
         if (reset) {
-            hdr.packet_out.setInvalid();
-            hdr.packet_in.setValid();
-            hdr.packet_in.ingress_port = meta.ingress_port;
-            hdr.packet_in.reason = PUNT_RESET;
-            meta.egress_port = CPU_PORT;
+            punt(hdr, meta, PUNT_RESET);
         } else if (!advanced && !answers) {
             meta.drop_reason = DROP_ABSORBED;
         } else if (meta.stream.ack_group == 0) {
@@ -69,5 +65,3 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

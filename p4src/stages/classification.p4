@@ -1,29 +1,27 @@
 // Which queue of its egress port a packet takes: a controlled flow has one of its own.
-#ifndef _GROUPFLOW_CLASSIFICATION_
-#define _GROUPFLOW_CLASSIFICATION_
 
 control Classification(in headers_t hdr, inout metadata_t meta) {
     // Packets and bytes of each rule.
     @id(0x13000003) ENTRY_COUNTER(packets_and_bytes) flow_counter;
     @id(0x13000004) ENTRY_COUNTER(packets_and_bytes) stream_flow_counter;
 
-    @id(0x0100000f) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue < QUEUE_FEEDBACK))
+    @id(0x0100000f) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue <= 6))
     action to_queue(flow_t flow, queue_t queue) {
         meta.bridged.flow = flow;
         meta.bridged.queue = queue;
         flow_counter.count();
     }
 
-    @id(0x01000010) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue < QUEUE_FEEDBACK))
+    @id(0x01000010) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue <= 6))
     action stream_to_queue(flow_t flow, queue_t queue) {
         meta.bridged.flow = flow;
         meta.bridged.queue = queue;
         stream_flow_counter.count();
     }
 
-    // Unicast packets of a controlled flow. Where a port has more flows than queues, all flows that come in by one port
-    // share a flow number and a queue (a rule on ingress_port; on the node before, one on egress_port): the control
-    // needs no more than a queue an input port.
+    // Unicast packets of a controlled flow. Where a port has more flows than queues, all flows that come in
+    // by one port share a flow number and a queue (a rule on ingress_port; on the node before, one on
+    // egress_port): the control needs no more than a queue an input port.
     // Written by: the controller when a flow is installed. Any fields are legal.
     @id(0x02000007)
     table controlled_flows {
@@ -74,5 +72,3 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

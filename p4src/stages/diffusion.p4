@@ -1,5 +1,6 @@
-// Diffusion-type flow control (Takano et al., section 2): each node sets the rate of a flow's queue from what its
-// downstream neighbour reported, and reports to its upstream neighbour once a link delay. docs/diffusion.md explains it.
+// Diffusion-type flow control (Takano et al., section 2): each node sets the rate of a flow's queue from what
+// its downstream neighbour reported, and reports to its upstream neighbour once a link delay.
+// docs/diffusion.md explains it.
 //
 //   feedback (r_i, n_i+1) from downstream -->  keep both;
 //                                              queue_rate = max(0, J~_i(alpha)),
@@ -8,16 +9,15 @@
 //                                              feedback (r_i-1, n_i) to upstream              (eq. 4)
 //   at the network's edge, in egress      -->  r_0 = alpha J_1(1) - D_0 n_1                   (eq. 9)
 //
-// A tick computes J~_i(1) from n_i as it is then, not as it was when feedback came: the r and the n of a report must be
-// of one moment, or oscillations grow from node to node (docs/diffusion.md).
+// A tick computes J~_i(1) from n_i as it is then, not as it was when feedback came: the r and the n of a
+// report must be of one moment, or oscillations grow from node to node (docs/diffusion.md).
 //
-// Numbers: rates are Q26.6 packets/s in 32 bits (1/64 packet/s), signed where a formula can go below 0. All additions
-// saturate; n is clamped to 2^30-1, n_i+1 - n_i to the controller's limit. D n is exact within it; a term 2^-k of alpha
-// rounds towards minus infinity, so alpha r is off by less than 1/64 packet/s for each such term.
+// Numbers: rates are Q26.6 packets/s in 32 bits (1/64 packet/s), signed where a formula can go below 0. All
+// additions saturate; n is clamped to 2^30-1, n_i+1 - n_i to the controller's limit. D n is exact within it;
+// a term 2^-k of alpha rounds towards minus infinity, so alpha r is off by less than 1/64 packet/s for each
+// such term.
 //
 // Each register is accessed once a packet, in the order of Diffusion's apply.
-#ifndef _GROUPFLOW_DIFFUSION_
-#define _GROUPFLOW_DIFFUSION_
 
 const bit<32> DEPTH_MAX = 0x3fffffff;   // 2^30-1: the difference of two of them fits in 32 bits
 
@@ -25,7 +25,7 @@ const bit<32> DEPTH_MAX = 0x3fffffff;   // 2^30-1: the difference of two of them
 struct link_t {
     coefficient_t alpha;
     coefficient_t d;         // D_i = D / d_i, 1/s
-    int<32>       limit;     // largest |n_i+1 - n_i| that d may meet: 64 * limit * (any term or sum of terms) < 2^31
+    int<32>       limit;     // largest |n_i+1 - n_i|: 64 * limit * (any term of d, or sum of them) < 2^31
 }
 
 const link_t NO_LINK = { { NO_TERM, NO_TERM, NO_TERM }, { NO_TERM, NO_TERM, NO_TERM }, 0 };
@@ -36,7 +36,7 @@ struct hop_t {
     link_t  link;
     rate_t  r;           // r_i: told by feedback, or as last heard
     bit<32> next_n;      // n_i+1, likewise
-    rate_t  line_rate;   // of the last node: J~ = B, the link's rate, because nothing is known to wait behind it; else 0
+    rate_t  line_rate;   // the last node's J~: its link's rate, as nothing is known to wait behind it; else 0
     port_t  upstream_port;
     combine_t combine;
 }
@@ -69,7 +69,7 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Feedback taken from each downstream neighbour.
     @id(0x13000005) ENTRY_COUNTER(packets) feedback_counter;
 
-    @id(0x01000011) @action_restriction(LEGAL(to_cell < QUEUE_CELLS))
+    @id(0x01000011)
     action from_downstream(bit<32> to_cell, int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c,
                            term_t d_a, term_t d_b, term_t d_c) {
         hop.cell = to_cell;
@@ -82,10 +82,12 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     }
 
     // Whose feedback is taken, and for which queue: one entry for each downstream neighbour that takes part.
-    // Written by: the controller when a flow is installed. Legal beyond that: to_cell = ingress_port * QUEUES + the
-    // flow's queue; terms as in scaling.p4, limit as in link_t, from the link's delay.
+    // Written by: the controller when a flow is installed.
+    // Beside the restriction: to_cell = ingress_port * QUEUES + the flow's queue; terms as in scaling.p4,
+    // limit as in link_t, from the link's delay.
     @id(0x02000009)
-    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS && meta.ingress_port != 0))
+    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS
+                             && meta.ingress_port != 0))
     table feedback_sources {
         key = {
             hdr.feedback.flow : exact;
@@ -109,10 +111,9 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Ticks of each branch.
     @id(0x13000006) ENTRY_COUNTER(packets) tick_counter;
 
-    @id(0x01000013)
-    @action_restriction(LEGAL(of_cell < QUEUE_CELLS && to_port != CPU_PORT && combine <= COMBINE_FASTEST))
-    action report(bit<32> of_cell, int<32> limit, term_t d_a, term_t d_b, term_t d_c, rate_t line_rate, port_t to_port,
-                  combine_t combine) {
+    @id(0x01000013) @action_restriction(LEGAL(to_port != CPU_PORT && combine <= 2))
+    action report(bit<32> of_cell, int<32> limit, term_t d_a, term_t d_b, term_t d_c, rate_t line_rate,
+                  port_t to_port, combine_t combine) {
         hop.cell = of_cell;
         hop.link = { { ONE, NO_TERM, NO_TERM }, { d_a, d_b, d_c }, limit };
         hop.line_rate = line_rate;
@@ -125,12 +126,16 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
         meta.drop_reason = DROP_UNKNOWN_FLOW;
     }
 
-    // What a tick is to report. A flow has as many branches as it has downstream neighbours here, mostly one. Their
-    // ticks come one after the other: the first has COMBINE_FIRST, and only the last a to_port, to report for all.
-    // Written by: the controller when a flow is installed. Legal beyond that: of_cell = the branch's egress port * QUEUES +
-    // queue; terms and limit are those of the link downstream; line_rate is 0, or where no neighbour follows that takes
-    // part the link's rate, at most RATE_MAX; to_port is 0 where nobody upstream listens.
-    @id(0x0200000a) @entry_restriction(LEGAL(hdr.tick.flow > 0 && hdr.tick.flow < MAX_FLOWS && hdr.tick.branch <= LAST_BRANCH))
+    // What a tick is to report. A flow has as many branches as it has downstream neighbours here, mostly one.
+    // Their ticks come one after the other: the first has COMBINE_FIRST, and only the last a to_port, to
+    // report for all.
+    // Written by: the controller when a flow is installed.
+    // Beside the restriction: of_cell = the branch's egress port * QUEUES + queue; terms and limit are those
+    // of the link downstream; line_rate is 0, or where no neighbour follows that takes part the link's rate,
+    // at most RATE_MAX; to_port is 0 where nobody upstream listens.
+    @id(0x0200000a)
+    @entry_restriction(LEGAL(hdr.tick.flow > 0 && hdr.tick.flow < MAX_FLOWS
+                             && hdr.tick.branch <= LAST_BRANCH))
     table ticks {
         key = {
             hdr.tick.flow   : exact;
@@ -192,15 +197,16 @@ control ExternalReport(inout headers_t hdr, in port_t port) {
     link_t link;
 
     @id(0x01000015)
-    action report_external(int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c, term_t d_a, term_t d_b,
-                           term_t d_c) {
+    action report_external(int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c,
+                           term_t d_a, term_t d_b, term_t d_c) {
         link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
     }
 
     // The hosts that shape, by flow and port.
-    // Written by: the controller when a flow is installed. Legal beyond that: terms and limit are those of the link to the
-    // host.
-    @id(0x0200000b) @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS && port != 0))
+    // Written by: the controller when a flow is installed.
+    // Beside the restriction: terms and limit are those of the link to the host.
+    @id(0x0200000b)
+    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS && port != 0))
     table external_reports {
         key = {
             hdr.feedback.flow : exact;
@@ -258,5 +264,3 @@ control Diffusion(inout headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

@@ -1,6 +1,4 @@
 // Unicast IPv4 and ARP, so that ping, iperf3 and TCP work beside the sessions.
-#ifndef _GROUPFLOW_FORWARDING_
-#define _GROUPFLOW_FORWARDING_
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta) {
     mac_t requester_mac;
@@ -23,8 +21,8 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         meta.drop_reason = DROP_NO_ARP;
     }
 
-    // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed, even
-    // between two hosts of one subnet, because they sit on different ports.
+    // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed,
+    // even between two hosts of one subnet, because they sit on different ports.
     // Written by: the controller, at start, from the topology, for each host and gateway.
     @id(0x02000003) @entry_restriction(LEGAL(hdr.arp.target_ip::prefix_length == 32))
     table arp_responder {
@@ -50,7 +48,8 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         size = MAX_STATIONS;
     }
 
-    @id(0x01000009) @action_restriction(LEGAL(port != 0 && port != CPU_PORT)) action route(port_t port, mac_t src, mac_t dst) {
+    @id(0x01000009) @action_restriction(LEGAL(port != 0 && port != CPU_PORT))
+    action route(port_t port, mac_t src, mac_t dst) {
         meta.egress_port = port;
         hdr.ethernet.src = src;
         hdr.ethernet.dst = dst;
@@ -65,10 +64,10 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         meta.bridged.refused = 1;
     }
 
-    // Next hop of a unicast packet. The prefix of the TCP sessions' addresses is refused (refusal.p4), but for each
-    // session that an agent serves, whose address is routed to the agent. Any prefix is legal.
-    // Written by: the controller, along shortest paths: hosts and the prefix at start, a session when it is created or
-    // an agent comes or goes.
+    // Next hop of a unicast packet. The prefix of the TCP sessions' addresses is refused (refusal.p4), but
+    // for each session that an agent serves, whose address is routed to the agent. Any prefix is legal.
+    // Written by: the controller, along shortest paths: hosts and the prefix at start, a session when it is
+    // created or an agent comes or goes.
     @id(0x02000005)
     table ipv4_route {
         key = { hdr.ipv4.dst : lpm; }
@@ -86,13 +85,11 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
                 meta.drop_reason = DROP_NO_ARP;
             }
         } else if (hdr.group.isValid() && hdr.group.type != TYPE_REPAIR && hdr.group.type != TYPE_SYNC) {
-            // From host to host go a cache's repairs, and its word where the stream is to a receiver whose branch was
-            // taken out of it. A REPLY forged by a host must not reach another.
+            // From host to host go a cache's repairs, and its word where the stream is to a receiver whose
+            // branch was taken out of it. A REPLY forged by a host must not reach another.
             meta.drop_reason = DROP_NOT_CONTROLLER;
         } else if (station.apply().hit) {
             ipv4_route.apply();
         }
     }
 }
-
-#endif

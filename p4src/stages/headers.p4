@@ -1,6 +1,4 @@
 // Every header on the wire. docs/protocol.md gives the group header's meaning field by field.
-#ifndef _GROUPFLOW_HEADERS_
-#define _GROUPFLOW_HEADERS_
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_address_t;
@@ -136,7 +134,8 @@ header feedback_t {
     bit<32> n;           // packets of the flow in the sender of this frame
 }
 
-// A measurement of a link between two switches (probes.p4). It has feedback's EtherType: FLAG_PROBE tells them apart.
+// A measurement of a link between two switches (probes.p4). It has feedback's EtherType: FLAG_PROBE tells
+// them apart.
 header probe_t {
     bit<16> number;      // whatever its sender wants back
     bit<16> flags;       // FLAG_PROBE, with FLAG_ANSWER on the way back
@@ -169,7 +168,8 @@ const bit<7> PUNT_CONTROL = 1;  // JOIN, LEAVE, KEEPALIVE, QUERY, REPORT of a ho
 const bit<7> PUNT_RESET   = 2;  // a RESET of the controller has been carried out
 const bit<7> PUNT_PROBE   = 3;  // a probe of a link is back
 
-// From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a RESET.
+// From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a
+// RESET.
 @id(0x04000002) @controller_header("packet_out")
 header packet_out_t {
     port_t egress_port;
@@ -190,5 +190,3 @@ struct headers_t {
     tcp_t          tcp;
     group_header_t group;
 }
-
-#endif

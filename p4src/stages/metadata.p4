@@ -1,6 +1,4 @@
 // What the stages tell each other. The top translates it to and from the target's own metadata.
-#ifndef _GROUPFLOW_METADATA_
-#define _GROUPFLOW_METADATA_
 
 // Why a packet was dropped: the index in Ingress.drops. 0: not dropped.
 typedef bit<8> drop_reason_t;
@@ -19,16 +17,16 @@ const drop_reason_t DROP_UNKNOWN_TYPE      = 11;
 const drop_reason_t DROP_NO_UPSTREAM       = 12;  // nobody is there that could take this packet
 const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
 // Not a loss: the packet did its work here and need not go on.
-const drop_reason_t DROP_ABSORBED          = 14;  // acknowledgement that did not advance the minimum, feedback, tick
+const drop_reason_t DROP_ABSORBED          = 14;  // an acknowledgement below the minimum, feedback, a tick
 #ifndef NO_DIFFUSION
 const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from another port than the flow's downstream
 const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
 const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
 #endif
-const drop_reason_t DROP_REFUSED           = 18;  // to a refused address, and no TCP segment that asks for an answer
+const drop_reason_t DROP_REFUSED           = 18;  // to a refused address, and no TCP segment to answer
 #define DROP_REASONS 32
 
-typedef bit<3> queue_t;              // of the egress port. 0: what is not controlled, 1 to 6: controlled flows
+typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
 const queue_t QUEUE_FEEDBACK = 7;
 
 #ifndef NO_DIFFUSION
@@ -56,8 +54,8 @@ struct stream_t {
 
 // All that egress needs of ingress: a target carries it from the one to the other.
 struct bridged_t {
-    port_t  agent_port;   // of the cache agent that the packet came from, which gets no copy; 0: not from an agent
-    bit<1>  refused;      // addressed to a TCP session's address that nobody serves; at egress: a reset made of it
+    port_t  agent_port;   // of the agent the packet came from, which gets no copy; 0: not from an agent
+    bit<1>  refused;      // to a TCP session's address that nobody serves; at egress: a reset made of it
     flow_t  flow;         // controlled flow the packet belongs to; 0: none
     queue_t queue;        // at the egress port
 }
@@ -79,4 +77,10 @@ struct metadata_t {
     bridged_t     bridged;
 }
 
-#endif
+// Hands a packet to the controller.
+@hidden action punt(inout headers_t hdr, inout metadata_t meta, in bit<7> reason) {
+    hdr.packet_in.setValid();
+    hdr.packet_in.ingress_port = meta.ingress_port;
+    hdr.packet_in.reason = reason;
+    meta.egress_port = CPU_PORT;
+}

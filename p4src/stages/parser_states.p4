@@ -1,6 +1,6 @@
-// Wire to headers, from packet_out or from Ethernet on: states that each target's parser includes, because a parser that
-// calls another clears every header first. They reject nothing: what they cannot read is left invalid, and the validation
-// stage counts and drops it.
+// Wire to headers, from packet_out or from Ethernet on: states that each target's parser includes, because a
+// parser that calls another clears every header first. They reject nothing: what they cannot read is left
+// invalid, and the validation stage counts and drops it.
 
     state parse_packet_out {
         packet.extract(hdr.packet_out);
@@ -54,7 +54,8 @@
         transition accept;
     }
 
-    // Options and fragments end here: the former are refused later, the latter are forwarded by their address.
+    // Options and fragments end here: the former are refused later, the latter are forwarded by their
+    // address.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags & 1, hdr.ipv4.fragment_offset,

@@ -1,9 +1,9 @@
-// How long is a link? The controller sends a probe out of a port; it is stamped when it leaves, the neighbour sends it
-// back, and the clock that stamped it reads it again: no two clocks are compared, and no controller's delay counts.
+// How long is a link? The controller sends a probe out of a port; it is stamped when it leaves, the neighbour
+// sends it back, and the clock that stamped it reads it again: no two clocks are compared, and no
+// controller's delay counts.
 //
-//   packet-out --> egress: sent = now --> link --> neighbour: FLAG_ANSWER, back --> link --> returned = now --> packet-in
-#ifndef _GROUPFLOW_PROBES_
-#define _GROUPFLOW_PROBES_
+//   packet-out --> egress: sent = now --> link --> neighbour: FLAG_ANSWER
+//   packet-in  <-- returned = now     <-- link <-- back
 
 control Probes(inout headers_t hdr, inout metadata_t meta) {
     apply {
@@ -13,10 +13,7 @@ control Probes(inout headers_t hdr, inout metadata_t meta) {
             meta.egress_port = meta.ingress_port;
         } else {
             hdr.probe.returned = meta.now;
-            hdr.packet_in.setValid();
-            hdr.packet_in.ingress_port = meta.ingress_port;
-            hdr.packet_in.reason = PUNT_PROBE;
-            meta.egress_port = CPU_PORT;
+            punt(hdr, meta, PUNT_PROBE);
         }
     }
 }
@@ -29,5 +26,3 @@ control ProbeStamp(inout headers_t hdr, in bit<32> now) {
         }
     }
 }
-
-#endif

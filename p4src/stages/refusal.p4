@@ -1,15 +1,14 @@
-// Says no for the addresses of TCP sessions that nobody serves: a client is told at once that its connection is refused,
-// where silence would let it try for minutes. The segment itself becomes the answer, so nothing has to be made.
+// Says no for the addresses of TCP sessions that nobody serves: a client is told at once that its connection
+// is refused, where silence would let it try for minutes. The segment itself becomes the answer, so nothing
+// has to be made.
 //
-//   no ACK (a SYN)   -->  RST, ACK   seq 0                  ack SEG.SEQ + SEG.LEN     (RFC 9293, 3.10.7.1: state CLOSED)
+//   no ACK (a SYN)   -->  RST, ACK   seq 0          ack SEG.SEQ + SEG.LEN    (RFC 9293, 3.10.7.1: CLOSED)
 //   with ACK         -->  RST        seq SEG.ACK
 //   RST              -->  nothing
 //
-// SEG.LEN counts SYN and FIN. What followed the TCP header stays in the frame, behind the length that IPv4 tells: padding.
-// The segment's own checksum is not verified, because no switch chip can sum a payload: a client refuses a reset that does
-// not fit its connection.
-#ifndef _GROUPFLOW_REFUSAL_
-#define _GROUPFLOW_REFUSAL_
+// SEG.LEN counts SYN and FIN. What followed the TCP header stays in the frame, behind the length that IPv4
+// tells: padding. The segment's own checksum is not verified, because no switch chip can sum a payload: a
+// client refuses a reset that does not fit its connection.
 
 control Refusal(inout headers_t hdr, inout metadata_t meta) {
     CountRefusal() refusal;
@@ -77,5 +76,3 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

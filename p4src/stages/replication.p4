@@ -1,11 +1,10 @@
-// One packet in, one copy a branch out. Ingress picks the group; the replication engine copies; egress addresses each
-// copy to its neighbour.
-#ifndef _GROUPFLOW_REPLICATION_
-#define _GROUPFLOW_REPLICATION_
+// One packet in, one copy a branch out. Ingress picks the group; the replication engine copies; egress
+// addresses each copy to its neighbour.
 
 control Replication(in headers_t hdr, inout metadata_t meta) {
     apply {
-        // Data flows down from the sender's side only; a cache agent may multicast repairs below its own switch.
+        // Data flows down from the sender's side only; a cache agent may multicast repairs below its own
+        // switch.
         if (meta.ingress_port == meta.stream.upstream_port
             || (meta.bridged.agent_port != 0 && hdr.group.type == TYPE_REPAIR)) {
             meta.group = meta.stream.data_group;
@@ -42,8 +41,8 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
         neighbour_counter.count();
     }
 
-    // Addresses a copy made by the replication engine. The key is the instance of the replica, which the controller
-    // chooses as the number of the neighbour, so that one entry serves all sessions that go there.
+    // Addresses a copy made by the replication engine. The key is the instance of the replica, which the
+    // controller chooses as the number of the neighbour, so that one entry serves all sessions that go there.
     // Written by: the controller, before the first group that names the neighbour.
     @id(0x02000006) @entry_restriction(LEGAL(copy != 0))
     table neighbours {
@@ -58,5 +57,3 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
         neighbours.apply();
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 // Sizes of tables and registers. Override any of them on p4c's command line, e.g. `-DMAX_STREAMS=512`.
-#ifndef _GROUPFLOW_SIZES_
-#define _GROUPFLOW_SIZES_
 
-// Streams (one sender's data in one session) known to a switch. Also the length of every acknowledgement register.
+// Streams (one sender's data in one session) known to a switch. Also the length of every acknowledgement
+// register.
 #ifndef MAX_STREAMS
 #define MAX_STREAMS 4096
 #endif
@@ -49,14 +48,14 @@
 #define QUEUES 8
 #define QUEUE_CELLS (MAX_PORTS * QUEUES)
 
-// The branches that a stream may have at one switch, each with a register, a bit of `active` and a number of two digits.
+// The branches that a stream may have at one switch, each with a register, a bit of `active` and a number of
+// two digits.
 #define EACH_BRANCH(DO) \
-    DO(00) DO(01) DO(02) DO(03) DO(04) DO(05) DO(06) DO(07) DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+    DO(00) DO(01) DO(02) DO(03) DO(04) DO(05) DO(06) DO(07) \
+    DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define LAST_BRANCH 15
 
-// What entries of a table, or parameters of an action, are legal, in the language of p4-constraints: @entry_restriction
-// and @action_restriction take it as a text, and sizes are filled in.
+// What entries of a table, or parameters of an action, are legal, in the language of p4-constraints:
+// @entry_restriction and @action_restriction take it as a text, and sizes are filled in.
 #define LEGAL(...) LEGAL_TEXT(__VA_ARGS__)
 #define LEGAL_TEXT(...) #__VA_ARGS__
-
-#endif

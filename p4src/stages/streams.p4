@@ -1,6 +1,5 @@
-// Which stream is this, and which branch did it come from? The one place that knows sessions; later stages use its words.
-#ifndef _GROUPFLOW_STREAMS_
-#define _GROUPFLOW_STREAMS_
+// Which stream is this, and which branch did it come from? The one place that knows sessions; later stages
+// use its words.
 
 control Streams(in headers_t hdr, inout metadata_t meta) {
     // Packets and bytes of each stream that reached this switch, in all directions.
@@ -11,14 +10,8 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
                               && (repair_group == 0 -> agent_port == 0)))
     action stream(stream_index_t index, group_t data_group, group_t ack_group, group_t repair_group,
                   group_t upstream_group, port_t upstream_port, port_t agent_port, bit<16> active) {
-        meta.stream.index = index;
-        meta.stream.data_group = data_group;
-        meta.stream.ack_group = ack_group;
-        meta.stream.repair_group = repair_group;
-        meta.stream.upstream_group = upstream_group;
-        meta.stream.upstream_port = upstream_port;
-        meta.stream.agent_port = agent_port;
-        meta.stream.active = active;
+        meta.stream = { index, data_group, ack_group, repair_group, upstream_group, upstream_port,
+                        agent_port, active };
         stream_counter.count();
     }
 
@@ -28,7 +21,7 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
 
     // A sender's stream in a session, as this switch takes part in it.
     // Written by: the controller when the sender joins, and at each change of the stream's branches or cache.
-    // Legal beyond that: each index is one entry's; the groups exist or are 0.
+    // Beside the restriction: each index is one entry's; the groups exist or are 0.
     @id(0x02000001)
     @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0))
     table streams {
@@ -50,9 +43,10 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
         meta.drop_reason = DROP_UNKNOWN_BRANCH;
     }
 
-    // The downstream neighbour that an acknowledgement or a repair request comes from: a member's host, or the next
-    // switch (member 0: what a switch passes on is the network's).
-    // Written by: the controller when a branch comes or goes. Legal beyond that: a stream's branches have one entry each.
+    // The downstream neighbour that an acknowledgement or a repair request comes from: a member's host, or
+    // the next switch (member 0: what a switch passes on is the network's).
+    // Written by: the controller when a branch comes or goes.
+    // Beside the restriction: a stream's branches have one entry each.
     @id(0x02000002)
     @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0 && meta.ingress_port != 0))
     table branches {
@@ -77,5 +71,3 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

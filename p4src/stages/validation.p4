@@ -1,6 +1,4 @@
 // First stage: is this packet whole, and does it speak a protocol we know? Sets drop_reason and is_group.
-#ifndef _GROUPFLOW_VALIDATION_
-#define _GROUPFLOW_VALIDATION_
 
 control Validation(in headers_t hdr, inout metadata_t meta) {
     CountArrival() arrival;
@@ -48,5 +46,3 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

@@ -1,6 +1,4 @@
 // The indexed counters: a control for each, by the names that P4Info has.
-#ifndef _GROUPFLOW_COUNTERS_
-#define _GROUPFLOW_COUNTERS_
 
 #define INDEXED_COUNTER(CONTROL, INDEX, ID, SIZE, UNIT, NAME)   \
 control CONTROL(in INDEX index) {                               \
@@ -17,5 +15,3 @@ INDEXED_COUNTER(CountDrop, drop_reason_t, 0x12000003, DROP_REASONS, packets, dro
 INDEXED_COUNTER(CountPunt, bit<8>, 0x12000004, 256, packets, punts)
 // TCP segments answered with a reset, by the port they came from.
 INDEXED_COUNTER(CountRefusal, port_t, 0x12000005, MAX_PORTS, packets, refusals)
-
-#endif

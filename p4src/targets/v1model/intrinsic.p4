@@ -1,6 +1,5 @@
-// What stages are told of the target: its special ports, and how it writes what each target writes its own way.
-#ifndef _GROUPFLOW_INTRINSIC_
-#define _GROUPFLOW_INTRINSIC_
+// What stages are told of the target: its special ports, and how it writes what each target writes its own
+// way.
 
 // Where the packet generator's frames seem to come from. No interface has this number.
 #ifndef GENERATOR_PORT
@@ -14,5 +13,3 @@
 
 // A counter of a table's entries. UNIT: packets or packets_and_bytes.
 #define ENTRY_COUNTER(UNIT) direct_counter(CounterType.UNIT)
-
-#endif

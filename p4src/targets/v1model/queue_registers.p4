@@ -1,7 +1,6 @@
-// The registers of diffusion.p4. The traffic manager keeps or obeys those with an annotation (docs/traffic-manager.md).
-// Index: the flow's cell, egress port * QUEUES + queue; of BranchReports: the flow.
-#ifndef _GROUPFLOW_QUEUE_REGISTERS_
-#define _GROUPFLOW_QUEUE_REGISTERS_
+// The registers of diffusion.p4. The traffic manager keeps or obeys those with an annotation
+// (docs/traffic-manager.md). Index: the flow's cell, egress port * QUEUES + queue; of BranchReports: the
+// flow.
 
 // n packets wait now. What the downstream neighbour tells is kept (`heard`), or recalled.
 control QueueState(in bit<32> cell, in bool heard, inout rate_t r, inout bit<32> next_n, out bit<32> n) {
@@ -66,8 +65,8 @@ control BranchReports(in flow_t flow, in combine_t combine, inout bit<32> n, ino
     }
 }
 
-// How many packets the last one left behind in its queue. gfswitch keeps queue_depth itself; where a traffic manager
-// does not (BMv2), the rate agent beside the switch copies this there.
+// How many packets the last one left behind in its queue. gfswitch keeps queue_depth itself; where a traffic
+// manager does not (BMv2), the rate agent beside the switch copies this there.
 control QueueMirror(in bridged_t bridged, in port_t port, in bit<32> depth) {
     @id(0x1600000a) register<bit<32>>(QUEUE_CELLS) left_behind;
 
@@ -77,5 +76,3 @@ control QueueMirror(in bridged_t bridged, in port_t port, in bit<32> depth) {
         }
     }
 }
-
-#endif

@@ -115,22 +115,23 @@ def test_the_same_things_have_the_same_ids_without_diffusion() -> None:
 
 
 def test_tables_and_actions_say_what_is_legal() -> None:
+    """Of their own keys and parameters, compared with numbers: p4-constraints knows no other names."""
     info = p4info("groupflow")
-    anything = {
-        table.preamble.alias
-        for table in info.tables
-        if not any(text.startswith("@entry_restriction") for text in table.preamble.annotations)
+    fields = {table.preamble.alias: {field.name for field in table.match_fields} for table in info.tables}
+    fields |= {action.preamble.alias: {param.name for param in action.params} for action in info.actions}
+    legal = {
+        item.preamble.alias: text
+        for item in (*info.tables, *info.actions)
+        for annotation in item.preamble.annotations
+        for text in re.findall(r'^@(?:entry|action)_restriction\("(.*)"\)$', annotation)
     }
-    assert anything == {"ipv4_route", "controlled_flows"}
-    limits = {
-        action.preamble.alias: text
-        for action in info.actions
-        for text in action.preamble.annotations
-        if text.startswith("@action_restriction")
-    }
-    assert limits["from_branch"] == '@action_restriction("branch <= 15")'  # sizes are filled in
-    assert limits.keys() == {
-        *("stream", "from_branch", "route", "to_queue", "stream_to_queue", "from_downstream", "report")
+    assert legal["from_branch"] == "branch <= 15"  # sizes are filled in
+    operators = r"::prefix_length|&&|->|[!=<>]=|[<>]|[()]|\b\d+\b"
+    for name, text in legal.items():
+        assert set(re.sub(operators, " ", text).split()) <= fields[name], text
+    assert {"ipv4_route", "controlled_flows"} == {t.preamble.alias for t in info.tables} - legal.keys()
+    assert legal.keys() - {t.preamble.alias for t in info.tables} == {
+        *("stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
     }
 
 
