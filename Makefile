@@ -21,6 +21,9 @@ SEEDS ?= 1 2
 soaks = "tree --edges stream" "tree --edges group" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 
+p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
+	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
+
 .PHONY: help setup demo test test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
 
 help:  ## list the targets
@@ -59,8 +62,8 @@ sanitize: setup  ## the pipeline's machine code under valgrind: every load and s
 
 p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }
-	$(P4C) --std p4-16 --Werror -o p4src/build/groupflow.json \
-		--p4runtime-files p4src/build/groupflow.p4info.txtpb p4src/groupflow_v1model.p4
+	$(call p4c,groupflow)
+	$(call p4c,groupflow-no-diffusion,-DNO_DIFFUSION)
 	python3 scripts/p4_artefacts.py write
 
 p4-check:  ## fail when p4src/build is older than the sources

@@ -12,7 +12,7 @@ from fractions import Fraction
 import finsy as fy
 import pytest
 
-from groupflow.diffusion.bmv2_agent import Cell, RateAgent, Tick
+from groupflow.diffusion.bmv2_agent import QUEUE_DEPTH, QUEUE_RATE, Cell, RateAgent, Tick
 from groupflow.diffusion.coefficients import alpha_coefficient, clamp_limit, diffusion_coefficient
 from groupflow.diffusion.thrift_client import ThriftClient
 from tests.conformance.conftest import free_port
@@ -36,7 +36,6 @@ pytestmark = [
 ]
 UP, DOWN, QUEUE, LINE = 7, 8, 3, 640_000
 THRIFT = 9191
-STAGE = "GroupflowIngress.diffusion."
 
 
 @pytest.fixture
@@ -118,13 +117,13 @@ def test_bmv2_computes_as_gfswitch_does(bmv2: ProcessSwitch) -> None:
         d = diffusion_coefficient(Fraction(1, 10), chance.randint(100_000, 10**9))
         here, there = chance.choice([0, 7, 1800, 2**32 - 1]), chance.choice([0, 5, 100_000, 2**31])
         r = chance.choice([0, 401, -401, 64_001, RATE_MAX, -RATE_MAX - 1])
-        client.write_register(f"{STAGE}queue_depth", cell, here)
+        client.write_register(QUEUE_DEPTH, cell, here)
         twin.set_register("queue_depth", cell, here)
         for switch in (bmv2, twin):
             limit = clamp_limit(d)
             switch.write([~source_entry(port=DOWN, queue=QUEUE, alpha=alpha.codes, d=d.codes, limit=limit)])
             switch.run(DOWN, feedback(r=r, n=there))
-        rates = [client.read_register(f"{STAGE}queue_rate", cell), twin.register("queue_rate", cell)]
+        rates = [client.read_register(QUEUE_RATE, cell), twin.register("queue_rate", cell)]
         assert rates[0] == rates[1], (alpha, d, here, there, r)
     client.close()
 

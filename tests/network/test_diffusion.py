@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from groupflow import units
+from groupflow.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.diffusion.thrift_client import ThriftClient
 from groupflow.topology import Topology
 from tests.network.conftest import MakeLab
@@ -68,7 +69,7 @@ async def test_rate_agents_carry_the_control_on_bmv2(tmp_path: Path) -> None:
         assert counters["flow_counter"][0]["packets"] > 400
         client = ThriftClient("127.0.0.1", bmv2.thrift_port(lab.topology.switches["s1"]))
         port = lab.topology.port_to("s1", "s2")
-        rate = client.read_register("GroupflowIngress.diffusion.queue_rate", port * 8 + 1) / 64
+        rate = client.read_register(QUEUE_RATE, port * 8 + 1) / 64
         client.close()
         assert 100 < rate < 2000  # about the 826 packets/s of 10 Mb/s
 

@@ -20,8 +20,10 @@ DEPTH_PACKETS = 64
 """Of each controlled queue."""
 LEAST_PERIOD_NS = 2_000_000
 """A round is some ten calls a queue; below this the agent would be the load."""
-_STAGE = "GroupflowIngress.diffusion."
-_LEFT_BEHIND = "GroupflowEgress.queue_mirror.left_behind"
+QUEUE_DEPTH = "GroupflowIngress.diffusion.state.queue_depth"
+QUEUE_RATE = "GroupflowIngress.diffusion.rate.queue_rate"
+QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
+LEFT_BEHIND = "GroupflowEgress.queue_mirror.left_behind"
 
 
 class Cell(NamedTuple):
@@ -71,8 +73,8 @@ class RateAgent:
             self._applied.pop(cell.register, None)
         for index, cell in wanted.items():
             if index not in self._cells:
-                self._switch.write_register(_STAGE + "queue_rate", index, NO_LIMIT)
-                self._switch.write_register(_STAGE + "queue_share", index, NO_LIMIT)
+                self._switch.write_register(QUEUE_RATE, index, NO_LIMIT)
+                self._switch.write_register(QUEUE_SHARE, index, NO_LIMIT)
                 self._switch.set_queue_depth(cell.port, cell.queue, DEPTH_PACKETS)
         self._cells = wanted
         self._ticks = tuple(ticks)
@@ -92,13 +94,13 @@ class RateAgent:
     def _update_registers(self) -> None:
         demands: dict[int, list[tuple[Cell, int]]] = defaultdict(list)
         for cell in self._cells.values():
-            depth = self._switch.read_register(_LEFT_BEHIND, cell.register)
-            self._switch.write_register(_STAGE + "queue_depth", cell.register, depth)
-            demand = self._switch.read_register(_STAGE + "queue_rate", cell.register)
+            depth = self._switch.read_register(LEFT_BEHIND, cell.register)
+            self._switch.write_register(QUEUE_DEPTH, cell.register, depth)
+            demand = self._switch.read_register(QUEUE_RATE, cell.register)
             demands[cell.port].append((cell, demand))
         for queues in demands.values():
             for (cell, demand), share in zip(queues, shares(queues), strict=True):
-                self._switch.write_register(_STAGE + "queue_share", cell.register, share)
+                self._switch.write_register(QUEUE_SHARE, cell.register, share)
                 rate = packets_per_second(min(demand, share))
                 if self._applied.get(cell.register, 0) != rate:
                     self._switch.set_queue_rate(cell.port, cell.queue, rate)

@@ -1,6 +1,6 @@
 """Coefficients of the control as the P4 wants them: three signed powers of two each. Pure functions.
 
-The switch cannot multiply two variables (p4src/include/scaling.p4), so D_i = D / d_i and alpha are each
+The switch cannot multiply two variables (p4src/stages/scaling.p4), so D_i = D / d_i and alpha are each
 written as a sum of at most three signed powers of two. What that costs in accuracy is told with the result.
 """
 

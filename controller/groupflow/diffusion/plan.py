@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -35,6 +34,8 @@ IDLE_PERIOD_NS = 1_000_000
 BRANCH_STEP_NS = 1_000
 """Between the ticks of a flow's branches, which must keep their order."""
 RULE_PRIORITY = 10
+FIRST, SLOWEST, FASTEST = range(3)
+"""How a branch's report joins those of the branches before it: COMBINE_* in p4src/stages/metadata.p4."""
 _NO_TERMS = (NO_TERM, NO_TERM, NO_TERM)
 _LAST_BITS = {9: 0x1FF, 32: 0xFFFFFFFF, 8: 0xFF, 16: 0xFFFF}
 
@@ -101,12 +102,7 @@ class Part(NamedTuple):
     branches: tuple[Branch, ...]
     queue: int
     generators: tuple[int, ...]
-    """numbers of its packet generators, one a tick: `ticks_of` says how many"""
-
-
-def ticks_of(upstream: Upstream | None, branches: Sequence[Branch]) -> int:
-    """Packet generators that a part needs."""
-    return len(branches) + (1 if upstream and upstream.external else 0)
+    """numbers of its packet generators, one a branch"""
 
 
 def part_entries(
@@ -141,18 +137,17 @@ def _queue_entries(part: Part) -> Entries:
 def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool) -> Entries:
     entries: Entries = {}
     upstream = part.upstream
-    external = upstream is not None and upstream.external
-    told = upstream.port if upstream and not external else 0
     last = len(part.branches) - 1
     for number, branch in enumerate(part.branches):
         limit, *terms = _limit_and(d, branch.delay_ns) if branch.controlled else (1, *_NO_TERMS)
         line_rate = 0 if branch.controlled else min(branch.line_rate, RATE_MAX)
-        ends = (int(number == 0), int(number == last and not external), int(isolate))
-        parameters = (_cell(part, branch), limit, *terms, line_rate, told, *ends)
+        told = upstream.port if upstream and number == last else 0
+        combine = FIRST if number == 0 else FASTEST if isolate else SLOWEST
+        parameters = (_cell(part, branch), limit, *terms, line_rate, told, combine)
         entries[Key("ticks", (flow, number))] = Action("report", parameters)
-    if upstream and external:
-        parameters = (*_limit_and(d, upstream.delay_ns, alpha=alpha), upstream.port)
-        entries[Key("ticks", (flow, len(part.branches)))] = Action("report_external", parameters)
+    if upstream and upstream.external:
+        parameters = _limit_and(d, upstream.delay_ns, alpha=alpha)
+        entries[Key("external_reports", (flow, upstream.port))] = Action("report_external", parameters)
     return entries
 
 

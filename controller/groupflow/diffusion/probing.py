@@ -1,6 +1,6 @@
 """Measures link delays: a probe goes to the neighbour switch and comes back, read by the clock that sent it.
 
-The data plane stamps and answers (p4src/include/probes.p4), so neither the controller's delay nor a second
+The data plane stamps and answers (p4src/stages/probes.p4), so neither the controller's delay nor a second
 clock is in the figure. What is in it: the wait behind the frame on the wire, and the switches' own time.
 """
 

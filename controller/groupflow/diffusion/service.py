@@ -16,7 +16,6 @@ from groupflow.diffusion.plan import (
     Branch,
     Part,
     part_entries,
-    ticks_of,
 )
 from groupflow.diffusion.probing import Prober
 from groupflow.diffusion.readings import Reading, read_part
@@ -162,6 +161,12 @@ class Diffusion:
         return request
 
     def _places(self, request: FlowRequest) -> list[Place]:
+        if not self._program.has_diffusion:
+            raise DiffusionError(
+                "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
+                "start the controller with --p4info and --json of one that has it",
+                409,
+            )
         if request.kind == "flow":
             return flow_places(self._topology, request, self._delay)
         if request.kind == "link":
@@ -237,7 +242,7 @@ class Diffusion:
             )
         used = {generator for part in others for generator in part.generators}
         free = [generator for generator in range(GENERATORS_OF_A_SWITCH) if generator not in used]
-        ticks = ticks_of(place.upstream, place.branches)
+        ticks = len(place.branches)
         if len(free) < ticks:
             raise DiffusionError(
                 f"all {GENERATORS_OF_A_SWITCH} packet generators of {switch} are taken; remove a flow", 409

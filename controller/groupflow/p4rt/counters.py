@@ -31,7 +31,7 @@ DROP_REASONS = (
     "unknown_flow",
     "refused",
 )
-"""By index of counter `drops`: the order of DROP_* in p4src/include/metadata.p4."""
+"""By index of counter `drops`: the order of DROP_* in p4src/stages/metadata.p4."""
 
 
 class Count(NamedTuple):

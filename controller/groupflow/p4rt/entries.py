@@ -16,11 +16,10 @@ from groupflow.p4rt.program import Field, Program
 GROUPS = "groups"
 """Stands among the table names for the replication engine's multicast groups."""
 
-_NOT_TABLES = (GROUPS, QUEUE_SETTINGS, GENERATORS)
-
 TABLE_ORDER = (
     *("station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
-    *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks", GENERATORS),
+    *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks"),
+    *("external_reports", GENERATORS),
 )
 """Every table comes after those its entries refer to."""
 
@@ -81,7 +80,7 @@ def wildcards(program: Program) -> list[p4r.Entity]:
     entities = [
         p4r.Entity(table_entry=p4r.TableEntry(table_id=program.tables[name].id))
         for name in TABLE_ORDER
-        if name not in _NOT_TABLES
+        if name in program.tables
     ]
     replication = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
     return [*entities, p4r.Entity(packet_replication_engine_entry=replication)]

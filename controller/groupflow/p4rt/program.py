@@ -72,6 +72,11 @@ class Program:
     packet_in: Mapping[str, Field]
     packet_out: Mapping[str, Field]
 
+    @property
+    def has_diffusion(self) -> bool:
+        """Not where it was compiled with -DNO_DIFFUSION, which leaves all of these tables out."""
+        return not _DIFFUSION_TABLES.keys().isdisjoint(self.tables)
+
     @cached_property
     def tables_by_id(self) -> Mapping[int, TableInfo]:
         return {table.id: table for table in self.tables.values()}
@@ -88,12 +93,16 @@ class Program:
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
-    "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, int] = {
     "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2, "stream": 8,
-    "from_branch": 1, "to_queue": 2, "stream_to_queue": 2, "from_downstream": 8, "report": 10,
-    "report_external": 8,
+    "from_branch": 1,
+}  # fmt: skip
+_DIFFUSION_TABLES: Mapping[str, int] = {
+    "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
+}  # fmt: skip
+_DIFFUSION_ACTIONS: Mapping[str, int] = {
+    "to_queue": 2, "stream_to_queue": 2, "from_downstream": 8, "report": 8, "report_external": 7,
 }  # fmt: skip
 
 
@@ -166,10 +175,11 @@ class _Blob:
 def _check_names(program: Program, path: Path) -> None:
     """P4Info of another program, or of another version of ours, is refused by the first name it lacks."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
-    for name, keys in _NEEDED_TABLES.items():
+    diffusion = program.has_diffusion
+    for name, keys in (_NEEDED_TABLES | (_DIFFUSION_TABLES if diffusion else {})).items():
         if name not in program.tables or len(program.tables[name].match) != keys:
             raise ProgramError(f"{path}: no table '{name}' with {keys} match fields; {cure}")
-    for name, params in _NEEDED_ACTIONS.items():
+    for name, params in (_NEEDED_ACTIONS | (_DIFFUSION_ACTIONS if diffusion else {})).items():
         if name not in program.actions or len(program.actions[name].params) != params:
             raise ProgramError(f"{path}: no action '{name}' with {params} parameters; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():

@@ -25,6 +25,7 @@ from groupflow.topology import Host
 if TYPE_CHECKING:
     from groupflow.diffusion.plan import Part, Rule
     from groupflow.p4rt.entries import Entries
+    from groupflow.p4rt.program import Program
 
 _TCP, _UDP = 6, 17
 
@@ -54,7 +55,13 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     """
     from groupflow.diffusion import stability
     from groupflow.diffusion.plan import FLOW_QUEUES, QUEUES, part_entries
+    from groupflow.p4rt.program import Program
 
+    program = Program.load(scenario.p4info, scenario.program)
+    if not program.has_diffusion:
+        raise ScenarioError(
+            f"diffusion: {scenario.p4info} was compiled without it (-DNO_DIFFUSION); name another program"
+        )
     flows = (*scenario.flows, *split_flows(scenario)[0])
     by_name = {flow.name: flow for flow in flows}
     ports = flow_ports(flows)
@@ -79,7 +86,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     setups = dict(scenario.setups)
     for switch, held in entries.items():
         queued = {(port, queue) for name, port, queue in limits if name == switch}
-        setups[switch] = _setup(scenario, switch, held, queued, control)
+        setups[switch] = _setup(program, scenario, switch, held, queued, control)
     queues = max(scenario.queues, QUEUES)
     warning = stability.warning(control.d, control.alpha)
     told = _told(scenario, control) if control.host_delay_ns is not None else scenario
@@ -132,7 +139,7 @@ def _parts(
 ) -> Iterable[Part]:
     """Each switch's part in the flow, from its source on."""
     from groupflow.diffusion.coefficients import line_rate
-    from groupflow.diffusion.plan import Branch, Part, Upstream, ticks_of
+    from groupflow.diffusion.plan import Branch, Part, Upstream
 
     topology = scenario.topology
     way = _way(scenario, flow)
@@ -146,10 +153,10 @@ def _parts(
         rate = line_rate(spec.rate, control.packet_bytes)
         port = topology.port_to(here, there)
         branch = Branch(there, port, spec.delay_ns, rate, controlled=there != way[-1])
-        first = generators[here]
-        generators[here] += ticks_of(upstream, (branch,))
+        generator = generators[here]
+        generators[here] += 1
         mac = bytes.fromhex(topology.switches[here].mac.replace(":", ""))
-        yield Part(here, mac, upstream, (branch,), queue, tuple(range(first, generators[here])))
+        yield Part(here, mac, upstream, (branch,), queue, (generator,))
         if there != way[-1]:
             upstream = Upstream(here, topology.port_to(there, here), spec.delay_ns, external=False)
 
@@ -174,15 +181,18 @@ def _way(scenario: Scenario, flow: Flow) -> tuple[str, ...]:
 
 
 def _setup(
-    scenario: Scenario, switch: str, held: Entries, queues: Iterable[tuple[int, int]], control: Diffusion
+    program: Program,
+    scenario: Scenario,
+    switch: str,
+    held: Entries,
+    queues: Iterable[tuple[int, int]],
+    control: Diffusion,
 ) -> SwitchSetup:
     """The entries as what the simulator tells the switch: table entries, queues, generators."""
     from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, encode
     from groupflow.p4rt.externs import Generator as Ticks
     from groupflow.p4rt.externs import QueueSettings
-    from groupflow.p4rt.program import Program
 
-    program = Program.load(scenario.p4info, scenario.program)
     before = scenario.setup(switch)
     settings = list(before.queues)
     ticks = list(before.generators)

@@ -74,12 +74,13 @@ class Clock:
 class World:
     """Made by `world`."""
 
-    def __init__(self, text: str, store: Store, options: Options, split: SplitOptions) -> None:
+    def __init__(self, text: str, store: Store, options: Options, split: SplitOptions, program: str) -> None:
         self.topology = topology.parse(text)
         self.switches = {name: FakeSwitch(name) for name in self.topology.switches}
         self.store = store
         self.options = options
         self.split = split
+        self.program = BUILD / program
         self.clock = Clock()
         self.controller: Controller | None = None
         self._task: asyncio.Task[None] | None = None
@@ -93,7 +94,7 @@ class World:
         """Starts a controller, or starts it again."""
         self.controller = await Controller.open(
             self.topology,
-            Program.load(P4INFO, JSON),
+            Program.load(self.program.with_suffix(".p4info.txtpb"), self.program.with_suffix(".json")),
             self.store,
             self.options,
             split=self.split,
@@ -219,11 +220,16 @@ class FakeHost:
 
 @asynccontextmanager
 async def world(
-    text: str = TOPOLOGY, *, store: Store | None = None, split: SplitOptions | None = None, **options: Any
+    text: str = TOPOLOGY,
+    *,
+    store: Store | None = None,
+    split: SplitOptions | None = None,
+    program: str = "groupflow",
+    **options: Any,
 ) -> AsyncGenerator[World]:
-    """`split`: where session agents are; None: nowhere."""
+    """`split`: where session agents are; None: nowhere. `program`: one of p4src/build."""
     nowhere = SplitOptions(folder=Path("/nonexistent"))
-    made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere)
+    made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere, program)
     await made.start()
     try:
         yield made

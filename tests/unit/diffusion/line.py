@@ -20,7 +20,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from groupflow.diffusion.coefficients import line_rate
-from groupflow.diffusion.plan import Branch, Part, Rule, Upstream, part_entries, ticks_of
+from groupflow.diffusion.plan import Branch, Part, Rule, Upstream, part_entries
 from groupflow.p4rt.entries import Action, Entries
 from groupflow.p4rt.externs import Generator, QueueSettings
 from groupflow.switch import Output, Switch
@@ -40,15 +40,13 @@ _FIELDS = {
     ),
     "feedback_sources": ("hdr.feedback.flow", "meta.ingress_port"),
     "ticks": ("hdr.tick.flow", "hdr.tick.branch"),
+    "external_reports": ("hdr.feedback.flow", "port"),
 }
 _PARAMETERS = {
     "to_queue": ("flow", "queue"),
     "from_downstream": ("to_cell", "limit", *_TERMS),
-    "report": (
-        *("of_cell", "limit", *_TERMS[3:], "line_rate", "to_port"),
-        *("first_branch", "last_branch", "fastest_branch"),
-    ),
-    "report_external": ("limit", *_TERMS, "to_port"),
+    "report": ("of_cell", "limit", *_TERMS[3:], "line_rate", "to_port", "combine"),
+    "report_external": ("limit", *_TERMS),
 }
 
 
@@ -124,10 +122,7 @@ class Line:
             last = number == len(self.switches) - 1
             rate = line_rate(self.rates[number], PACKET_BYTES)
             branch = Branch("next", DOWN, self.delay_ns, rate, controlled=not last)
-            ticks = ticks_of(upstream, [branch])
-            part = Part(
-                f"s{number}", bytes(6), upstream, (branch,), queue, tuple(range(2 * flow, 2 * flow + ticks))
-            )
+            part = Part(f"s{number}", bytes(6), upstream, (branch,), queue, (flow,))
             rule = Rule(protocol=PROTOCOL_UDP, dst_port=flow)
             install(self.switches[number], part_entries(flow, rule, part, d, Fraction(1)))
 

@@ -13,7 +13,11 @@ import pytest
 from groupflow.cli.main import main
 from groupflow.diffusion.bmv2_agent import (
     DEPTH_PACKETS,
+    LEFT_BEHIND,
     NO_LIMIT,
+    QUEUE_DEPTH,
+    QUEUE_RATE,
+    QUEUE_SHARE,
     Cell,
     RateAgent,
     Tick,
@@ -23,8 +27,6 @@ from groupflow.diffusion.bmv2_agent import (
 from groupflow.diffusion.coefficients import RATE_MAX
 from groupflow.diffusion.thrift_client import ThriftClient, ThriftError
 
-STAGE = "GroupflowIngress.diffusion."
-LEFT_BEHIND = "GroupflowEgress.queue_mirror.left_behind"
 MS = 1_000_000
 
 
@@ -57,13 +59,13 @@ def test_rates_and_registers_follow_each_other() -> None:
     assert switch.depths == {(2, 1): DEPTH_PACKETS, (2, 3): DEPTH_PACKETS}
     agent.round(0)
     assert switch.rates == {}  # nothing heard: no limit, as BMv2 begins
-    switch.registers[STAGE + "queue_rate", first.register] = 30_000
-    switch.registers[STAGE + "queue_rate", second.register] = 90_000
+    switch.registers[QUEUE_RATE, first.register] = 30_000
+    switch.registers[QUEUE_RATE, second.register] = 90_000
     switch.registers[LEFT_BEHIND, first.register] = 17
     agent.round(0)
-    assert switch.registers[STAGE + "queue_depth", first.register] == 17
-    assert switch.registers[STAGE + "queue_share", first.register] == 16_000
-    assert switch.registers[STAGE + "queue_share", second.register] == 48_000
+    assert switch.registers[QUEUE_DEPTH, first.register] == 17
+    assert switch.registers[QUEUE_SHARE, first.register] == 16_000
+    assert switch.registers[QUEUE_SHARE, second.register] == 48_000
     assert switch.rates == {(2, 1): 250, (2, 3): 750}  # min(J~, L)
     calls = switch.rate_calls
     agent.round(0)

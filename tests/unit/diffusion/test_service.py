@@ -11,6 +11,7 @@ import pytest
 
 from groupflow.diffusion.coefficients import CoefficientError
 from groupflow.diffusion.model import DiffusionError, FlowRequest
+from groupflow.diffusion.plan import FASTEST, FIRST
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
 from tests.unit.controller.test_api import ctl, served
@@ -39,11 +40,26 @@ async def test_a_flow_is_put_on_every_switch_of_its_path() -> None:
         (ticks,) = w.switches["s3"].table("ticks").values()
         rate = 100_000_000 * 64 // (8 * 1514)
         port, to = w.topology.port_to("s3", "h4"), w.topology.port_to("s3", "s2")
-        assert ticks == (port * 8 + 1, 1, 0x40, 0x40, 0x40, rate, to, 1, 1, 0)
+        assert ticks == (port * 8 + 1, 1, 0x40, 0x40, 0x40, rate, to, FIRST)
         await w.running.diffusion.remove(flow.number)
         await w.settle()
         assert tables(w, "s1") == tables(w, "s2") == tables(w, "s3") == {}
         assert flow.warning is None
+
+
+async def test_a_switch_without_diffusion_is_not_asked_for_it() -> None:
+    store = MemoryStore()
+    async with world(store=store) as w:
+        await w.running.diffusion.install(H1_TO_H4)
+    cause = (
+        "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
+        "start the controller with --p4info and --json of one that has it"
+    )
+    async with world(store=store, program="groupflow-no-diffusion") as w:
+        with pytest.raises(DiffusionError) as refusal:
+            await w.running.diffusion.install(replace(H1_TO_H4, dst_port=5002))
+        assert (str(refusal.value), refusal.value.status) == (cause, 409)
+        assert w.running.diffusion.flows == {} and tables(w, "s1") == {}  # nor what was installed before
 
 
 async def test_delays_are_measured() -> None:
@@ -83,9 +99,9 @@ async def test_a_session_is_followed_down_its_tree_and_as_members_come() -> None
             ("s2", ["h3"]),
         ]
         ticks = w.switches["s1"].table("ticks")
-        assert [(match, params[-3:]) for match, params in sorted(ticks.items())] == [
-            ((1, 0), (1, 0, 1)),
-            ((1, 1), (0, 1, 1)),
+        assert [(match, params[-2:]) for match, params in sorted(ticks.items())] == [
+            ((1, 0), (0, FIRST)),
+            ((1, 1), (0, FASTEST)),
         ]
         assert tables(w, "s2")["controlled_streams"] == 1
 

@@ -13,7 +13,7 @@ import finsy as fy
 import pytest
 
 from groupflow.diffusion.coefficients import line_rate
-from groupflow.diffusion.plan import Branch, Part, StreamRule, Upstream, part_entries, ticks_of
+from groupflow.diffusion.plan import Branch, Part, StreamRule, Upstream, part_entries
 from groupflow.p4rt.entries import Action
 from tests.unit.diffusion.line import DOWN, MS, PACKET_BYTES, SIDE, UP, Line, install
 from tests.unit.p4.layers import DATA
@@ -50,7 +50,7 @@ class Tree(Line):
             rate = line_rate(self.rates[number], PACKET_BYTES)
             branches = tuple(Branch("next", port, self.delay_ns, rate, not last) for port in ports[number])
             upstream = Upstream("before", UP, self.delay_ns, external=False) if number else None
-            generators = tuple(range(ticks_of(upstream, branches)))
+            generators = tuple(range(len(branches)))
             part = Part(f"s{number}", bytes(6), upstream, branches, QUEUE, generators)
             entries = part_entries(1, StreamRule(SESSION, SOURCE), part, D, Fraction(1), isolate=isolate)
             streams = {key: value for key, value in entries.items() if key.table == "controlled_streams"}

@@ -14,6 +14,7 @@ from groupflow.switch import Output, Switch
 
 FEEDBACK, TICK = 0x88B5, 0x88B6
 EXTERNAL, PROBE, ANSWER = 1, 2, 4
+FIRST, SLOWEST, FASTEST = range(3)  # COMBINE_*
 FLOW, QUEUE, UPSTREAM, DOWNSTREAM = 5, 3, 1, 2
 GENERATOR_PORT = 0
 NO_TERM = 0x40
@@ -89,9 +90,7 @@ def tick_entry(
     limit: int = RATE_MAX,
     line_rate: int = 0,
     to_port: int = UPSTREAM,
-    first: bool = True,
-    last: bool = True,
-    fastest: bool = False,
+    combine: int = FIRST,
 ) -> fy.P4TableEntry:
     """A tick of the flow's branch computes its report."""
     parameters = {
@@ -99,9 +98,7 @@ def tick_entry(
         "limit": limit,
         "line_rate": line_rate,
         "to_port": to_port,
-        "first_branch": int(first),
-        "last_branch": int(last),
-        "fastest_branch": int(fastest),
+        "combine": combine,
     } | _terms("d", d)
     return fy.P4TableEntry(
         "ticks",
@@ -112,18 +109,17 @@ def tick_entry(
 
 def external_entry(
     flow: int = FLOW,
-    branch: int = 1,
+    port: int = UPSTREAM,
     *,
     alpha: Terms = ONE,
     d: Terms = NONE,
     limit: int = RATE_MAX,
-    to_port: int = UPSTREAM,
 ) -> fy.P4TableEntry:
-    """A tick that reports to a host."""
-    parameters = {"limit": limit, "to_port": to_port} | _terms("alpha", alpha) | _terms("d", d)
+    """A host behind the port shapes the flow to what it is told."""
+    parameters = {"limit": limit} | _terms("alpha", alpha) | _terms("d", d)
     return fy.P4TableEntry(
-        "ticks",
-        match=fy.P4TableMatch({"hdr.tick.flow": flow, "hdr.tick.branch": branch}),
+        "external_reports",
+        match=fy.P4TableMatch({"hdr.feedback.flow": flow, "port": port}),
         action=fy.P4TableAction("report_external", **parameters),
     )
 
@@ -145,8 +141,8 @@ def rate(switch: Switch, at: int | None = None) -> int:
     return switch.register("queue_rate", cell() if at is None else at)
 
 
-def report(switch: Switch, flow: int = FLOW, branch: int = 0) -> Feedback:
+def report(switch: Switch, flow: int = FLOW, branch: int = 0, to_port: int = UPSTREAM) -> Feedback:
     """What a tick makes the switch report upstream."""
     (output,) = switch.run(GENERATOR_PORT, tick(flow, branch))
-    assert output.port == UPSTREAM
+    assert output.port == to_port
     return parsed(output)

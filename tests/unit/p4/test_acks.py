@@ -65,7 +65,7 @@ def test_an_older_acknowledgement_changes_nothing(switch: Switch) -> None:
     for port in (FIRST, SECOND, DOWN):
         ack(switch, port, 10)
     assert ack(switch, FIRST, 5) == []
-    assert switch.register("branch_0.acked", INDEX) == 10
+    assert switch.register("branch_00.acked", INDEX) == 10
 
 
 def test_the_same_minimum_is_not_sent_twice(switch: Switch) -> None:
@@ -123,7 +123,7 @@ def test_a_reset_sets_one_branch_and_tells_the_controller(switch: Switch) -> Non
         ack(switch, port, 10)
     assert reset(switch, branch=1, seq=4) == []
     assert [(p.metadata["reason"], Ether(p.payload)[Group].member) for p in switch.packet_ins] == [(2, 1)]
-    assert [switch.register(f"branch_{b}.acked", INDEX) for b in range(3)] == [10, 4, 10]
+    assert [switch.register(f"branch_{b:02}.acked", INDEX) for b in range(3)] == [10, 4, 10]
     assert ack(switch, FIRST, 20) == [], "the minimum is now 4, and 10 was sent already"
 
 
@@ -131,7 +131,7 @@ def test_a_reset_of_the_stream_forgets_what_was_forwarded(switch: Switch) -> Non
     for port in (FIRST, SECOND, DOWN):
         ack(switch, port, 10, flags=FORCED, poll=3)
     reset(switch)
-    assert [switch.register(f"branch_{b}.acked", INDEX) for b in range(16)] == [0] * 16
+    assert [switch.register(f"branch_{b:02}.acked", INDEX) for b in range(16)] == [0] * 16
     assert (switch.register("forwarded", INDEX), switch.register("answered", INDEX)) == (0, 0)
     ack(switch, FIRST, 2)
     ack(switch, SECOND, 2)
@@ -140,7 +140,7 @@ def test_a_reset_of_the_stream_forgets_what_was_forwarded(switch: Switch) -> Non
 
 def test_streams_do_not_touch_each_others_registers(switch: Switch) -> None:
     ack(switch, FIRST, 10)
-    assert switch.register("branch_0.acked", INDEX + 1) == 0
+    assert switch.register("branch_00.acked", INDEX + 1) == 0
 
 
 def test_sixteen_branches_count(bare: Switch) -> None:

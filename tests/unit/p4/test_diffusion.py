@@ -15,12 +15,15 @@ from tests.unit.p4.diffusion import (
     ANSWER,
     DOWNSTREAM,
     EXTERNAL,
+    FASTEST,
+    FIRST,
     FLOW,
     GENERATOR_PORT,
     NO_LIMIT,
     ONE,
     PROBE,
     RATE_MAX,
+    SLOWEST,
     UPSTREAM,
     Feedback,
     cell,
@@ -37,7 +40,6 @@ from tests.unit.p4.diffusion import (
 )
 from tests.unit.p4.layers import ACK, DATA, SYNC
 from tests.unit.p4.network import (
-    FIRST,
     ROUTER_MAC,
     drops,
     frame,
@@ -78,6 +80,12 @@ def test_a_tick_reports_r_and_n_upstream(node: Switch) -> None:
     assert output.port == UPSTREAM
     assert output.frame[:12] == tick()[:12]
     assert parsed(output) == Feedback(FLOW, 0, 64_000 - 256 * (7 - 10), 10)
+
+
+def test_only_the_flow_and_the_port_of_a_host_that_shapes_get_equation_9(bare: Switch) -> None:
+    bare.write([+tick_entry(), +external_entry(flow=FLOW + 1), +external_entry(port=UPSTREAM + 5)])
+    set_share(bare, 100)
+    assert report(bare) == Feedback(FLOW, 0, 100, 0)
 
 
 def test_r_and_n_of_a_report_are_of_one_moment(node: Switch) -> None:
@@ -134,28 +142,26 @@ def test_alpha_counts_for_the_queue_and_not_for_the_report(bare: Switch) -> None
 
 
 def test_the_boundary_reports_equation_9(bare: Switch) -> None:
-    """r_0 = alpha J_1(1) - D_0 n_1, in a tick of its own behind the one that computes J_1."""
+    """r_0 = alpha J_1(1) - D_0 n_1, where a report leaves to a host that shapes."""
     half_more = (0x00, 0x7F, 0x40)
     bare.write(
         [
             +source_entry(d=FOUR, limit=1000),
-            +tick_entry(d=FOUR, limit=1000, last=False),
+            +tick_entry(d=FOUR, limit=1000),
             +external_entry(alpha=half_more, d=(0x03, 0x40, 0x40), limit=1000),
         ]
     )
     set_share(bare, 60_000)
     set_depth(bare, 10)
     bare.run(DOWNSTREAM, feedback(r=64_000, n=0))
-    assert bare.run(GENERATOR_PORT, tick(branch=0)) == []
-    assert report(bare, branch=1) == Feedback(FLOW, EXTERNAL, 60_000 * 3 // 2 - 512 * 10, 10)
+    assert report(bare) == Feedback(FLOW, EXTERNAL, 60_000 * 3 // 2 - 512 * 10, 10)
 
 
 def test_a_boundary_target_may_be_negative(bare: Switch) -> None:
-    bare.write([+tick_entry(last=False), +external_entry(d=FOUR, limit=1000)])
+    bare.write([+tick_entry(), +external_entry(d=FOUR, limit=1000)])
     set_share(bare, 100)
     set_depth(bare, 10)
-    bare.run(GENERATOR_PORT, tick(branch=0))
-    assert report(bare, branch=1) == Feedback(FLOW, EXTERNAL, 100 - 2560, 10)
+    assert report(bare) == Feedback(FLOW, EXTERNAL, 100 - 2560, 10)
 
 
 BRANCHES = (2, 3, 4)  # ports
@@ -165,7 +171,12 @@ def branching(switch: Switch, *, fastest: bool) -> Switch:
     switch.write([+source_entry(port=port) for port in BRANCHES])
     switch.write(
         [
-            +tick_entry(branch=number, port=port, first=number == 0, last=number == 2, fastest=fastest)
+            +tick_entry(
+                branch=number,
+                port=port,
+                to_port=UPSTREAM if number == 2 else 0,
+                combine=FIRST if number == 0 else FASTEST if fastest else SLOWEST,
+            )
             for number, port in enumerate(BRANCHES)
         ]
     )
@@ -211,6 +222,8 @@ REFUSED = {
     "a tick of another branch": (GENERATOR_PORT, tick(branch=1), "unknown_flow"),
     "short feedback": (DOWNSTREAM, feedback()[:25], "malformed"),
     "a short tick": (GENERATOR_PORT, tick()[:25], "malformed"),
+    "a short probe": (DOWNSTREAM, feedback(flags=PROBE)[:25], "malformed"),
+    "feedback without flags": (DOWNSTREAM, feedback()[:17], "malformed"),
 }
 
 
@@ -249,6 +262,14 @@ def rule(flow: int, queue: int, priority: int = 1, **match: object) -> fy.P4Tabl
         priority=priority,
         match=fy.P4TableMatch({name.replace("__", "."): value for name, value in match.items()}),
         action=fy.P4TableAction("to_queue", flow=flow, queue=queue),
+    )
+
+
+def stream_rule(queue: int) -> fy.P4TableEntry:
+    return fy.P4TableEntry(
+        "controlled_streams",
+        match=fy.P4TableMatch({"hdr.group.session": 7, "hdr.group.source": 1}),
+        action=fy.P4TableAction("stream_to_queue", flow=1, queue=queue),
     )
 
 
@@ -291,18 +312,31 @@ def test_a_sessions_data_takes_its_queue_at_every_port(switch: Switch, kind: int
 
 def test_acknowledgements_of_a_session_are_not_controlled(switch: Switch) -> None:
     switch.write([+stream_rule(4)])
-    for port in (FIRST, 4):
+    for port in (3, 4):
         switch.run(port, frame(port, ACK, seq=5))
     (up, _agent) = switch.run(5, frame(5, ACK, seq=5, member=0))
     assert queues_used(switch, up.port) == {0: 1}
 
 
-def stream_rule(queue: int) -> fy.P4TableEntry:
-    return fy.P4TableEntry(
-        "controlled_streams",
-        match=fy.P4TableMatch({"hdr.group.session": 7, "hdr.group.source": 1}),
-        action=fy.P4TableAction("stream_to_queue", flow=1, queue=queue),
-    )
+UNROUTED = Ether(dst=ROUTER_MAC, src=mac(1)) / IP(src="10.0.0.1", dst="10.9.9.9") / UDP(sport=1, dport=2)
+
+
+@pytest.mark.parametrize(
+    ("entry", "counter", "port", "packet", "reason"),
+    [
+        (rule(1, 2, meta__ingress_port=1), "flow_counter", 1, UNROUTED, "no_route"),
+        (stream_rule(4), "stream_flow_counter", 4, frame(4, DATA), "wrong_port"),
+    ],
+    ids=["unicast", "session"],
+)
+def test_what_is_dropped_is_not_counted_in_a_flow(
+    switch: Switch, entry: fy.P4TableEntry, counter: str, port: int, packet: Packet, reason: str
+) -> None:
+    switch.write([+station_entry(), +entry])
+    assert switch.run(port, packet) == []
+    assert drops(switch) == {reason: 1}
+    (counted,) = switch.read(fy.P4DirectCounterEntry(counter, table_entry=entry))
+    assert counted.packet_count == 0
 
 
 def queues_used(switch: Switch, port: int) -> dict[int, int]:
@@ -339,7 +373,7 @@ def test_a_neighbour_answers_whatever_the_controller_knows(bare: Switch) -> None
 
 
 def test_terms_are_what_the_comments_say(bare: Switch) -> None:
-    """0x83 is -8, 0x7e is +1/4, 0x40 is none (p4src/include/scaling.p4)."""
+    """0x83 is -8, 0x7e is +1/4, 0x40 is none (p4src/stages/scaling.p4)."""
     assert ONE == (0, 0x40, 0x40)
     bare.write([+source_entry(alpha=(0x01, 0xFE, 0x40), d=(0x83, 0x7E, 0x40), limit=1000)])
     bare.run(DOWNSTREAM, feedback(r=400, n=1))

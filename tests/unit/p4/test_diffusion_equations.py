@@ -22,7 +22,6 @@ from groupflow.diffusion.coefficients import (
 from groupflow.switch import Switch
 from tests.unit.p4.diffusion import (
     DOWNSTREAM,
-    GENERATOR_PORT,
     NO_LIMIT,
     RATE_MAX,
     external_entry,
@@ -32,11 +31,12 @@ from tests.unit.p4.diffusion import (
     set_depth,
     set_share,
     source_entry,
-    tick,
     tick_entry,
 )
 from tests.unit.p4.network import new_switch
 
+HOST = 4
+"""A port behind which is a host that shapes; here also the branch whose ticks report to it."""
 RATE_MIN = -(2**31)
 DEPTH_MAX = 2**30 - 1
 UNIT = Fraction(1, 64)  # packets/s
@@ -65,7 +65,9 @@ def diffusions(draw: st.DrawFn) -> Coefficient:
 @cache
 def node() -> Switch:
     switch = new_switch()
-    switch.write([+source_entry(), +tick_entry(last=False), +tick_entry(branch=2), +external_entry()])
+    switch.write(
+        [+source_entry(), +tick_entry(), +tick_entry(branch=HOST, to_port=HOST), +external_entry(port=HOST)]
+    )
     return switch
 
 
@@ -76,9 +78,9 @@ def prepare(alpha: Coefficient, d: Coefficient, n: int, share: int = NO_LIMIT) -
     switch.write(
         [
             ~source_entry(alpha=alpha.codes, d=d.codes, limit=limit),
-            ~tick_entry(d=d.codes, limit=limit, last=False),
-            ~tick_entry(branch=2, d=d.codes, limit=limit),
-            ~external_entry(alpha=alpha.codes, d=d.codes, limit=limit),
+            ~tick_entry(d=d.codes, limit=limit),
+            ~tick_entry(branch=HOST, d=d.codes, limit=limit, to_port=HOST),
+            ~external_entry(port=HOST, alpha=alpha.codes, d=d.codes, limit=limit),
         ]
     )
     set_depth(switch, n)
@@ -138,7 +140,7 @@ def test_the_report_is_equations_1_4_and_5(d: Coefficient, r: int, ahead: int, h
     exact = r * UNIT - d.value * delta
     switch = prepare(alpha_coefficient(Fraction(2)), d, here, share)
     switch.run(DOWNSTREAM, feedback(r=r, n=ahead))
-    told = report(switch, branch=2)
+    told = report(switch)
     assert told.r == clip(exact / UNIT, 0, min(share, RATE_MAX))
     assert told.n == min(here, DEPTH_MAX)
 
@@ -154,10 +156,9 @@ def test_the_boundary_is_equation_9(
     assume(abs(delta) <= clamp_limit(d) and n <= clamp_limit(d))
     switch = prepare(alpha, d, here, min(share, RATE_MAX // 2))
     switch.run(DOWNSTREAM, feedback(r=r, n=ahead))
-    assert switch.run(GENERATOR_PORT, tick()) == []
     j_1 = clip(r * UNIT - d.value * delta, 0, min(share, RATE_MAX // 2) * UNIT)
     exact = alpha.value * j_1 - d.value * n
-    assert near(report(switch, branch=1).r, clip(exact / UNIT, RATE_MIN, RATE_MAX), alpha)
+    assert near(report(switch, branch=HOST, to_port=HOST).r, clip(exact / UNIT, RATE_MIN, RATE_MAX), alpha)
 
 
 # --- everywhere: the same arithmetic, written as its comments say ---
@@ -198,11 +199,10 @@ def test_the_whole_range_saturates_as_documented(
     diffusion = d_times(d, difference(ahead, here))
     assert rate(switch) == max(0, saturated(alpha_times(alpha.terms, r) - diffusion))
     j_1 = max(0, min(share, RATE_MAX, saturated(r - diffusion)))
-    assert report(switch, branch=2).r == j_1
-    switch.run(GENERATOR_PORT, tick())
+    assert report(switch).r == j_1
     n = min(here, DEPTH_MAX)
     boundary = saturated(alpha_times(alpha.terms, j_1) + d_times(d, -n))
-    assert report(switch, branch=1).r == boundary
+    assert report(switch, branch=HOST, to_port=HOST).r == boundary
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ impl Switch {
         };
         let header = packet.header;
         if let Dest::Host(address) = frame.to {
-            // As in p4src/include/forwarding.p4: nothing else goes from host to host.
+            // As in p4src/stages/forwarding.p4: nothing else goes from host to host.
             let passes = matches!(header.kind, Kind::Repair | Kind::Sync);
             let route = self.routes.get(address.ip()).filter(|_| passes);
             return route.map(|&port| Action::Send(port, frame)).into_iter().collect();

@@ -1,15 +1,6 @@
-// Wire to headers. Rejects nothing: what it cannot read is left invalid, and the validation stage counts and drops it.
-#ifndef _GROUPFLOW_PARSER_
-#define _GROUPFLOW_PARSER_
-
-parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
-                       inout standard_metadata_t standard_metadata) {
-    state start {
-        transition select(standard_metadata.ingress_port) {
-            CPU_PORT: parse_packet_out;
-            default:  parse_ethernet;
-        }
-    }
+// Wire to headers, from packet_out or from Ethernet on: states that each target's parser includes, because a
+// parser that calls another clears every header first. They reject nothing: what they cannot read is left
+// invalid, and the validation stage counts and drops it.
 
     state parse_packet_out {
         packet.extract(hdr.packet_out);
@@ -21,12 +12,32 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
         transition select(hdr.ethernet.ethertype) {
             ETHERTYPE_ARP:  parse_arp;
             ETHERTYPE_IPV4: parse_ipv4;
-            ETHERTYPE_FEEDBACK: parse_feedback;
+            ETHERTYPE_FEEDBACK: parse_flags;
+#ifndef NO_DIFFUSION
             ETHERTYPE_TICK: parse_tick;
+#endif
             default:        accept;
         }
     }
 
+    // Of a probe or of feedback: both have the flags behind 16 other bits.
+    state parse_flags {
+        transition select(packet.lookahead<bit<32>>()[15:0]) {
+            FLAG_PROBE &&& FLAG_PROBE: parse_probe;
+#ifndef NO_DIFFUSION
+            default: parse_feedback;
+#else
+            default: accept;
+#endif
+        }
+    }
+
+    state parse_probe {
+        packet.extract(hdr.probe);
+        transition accept;
+    }
+
+#ifndef NO_DIFFUSION
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -36,13 +47,15 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
         packet.extract(hdr.tick);
         transition accept;
     }
+#endif
 
     state parse_arp {
         packet.extract(hdr.arp);
         transition accept;
     }
 
-    // Options and fragments end here: the former are refused later, the latter are forwarded by their address.
+    // Options and fragments end here: the former are refused later, the latter are forwarded by their
+    // address.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags & 1, hdr.ipv4.fragment_offset,
@@ -72,20 +85,3 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
         packet.extract(hdr.group);
         transition accept;
     }
-}
-
-control GroupflowDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.packet_in);
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.feedback);
-        packet.emit(hdr.tick);
-        packet.emit(hdr.arp);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.udp);
-        packet.emit(hdr.tcp);
-        packet.emit(hdr.group);
-    }
-}
-
-#endif

@@ -1,8 +1,7 @@
 // Sizes of tables and registers. Override any of them on p4c's command line, e.g. `-DMAX_STREAMS=512`.
-#ifndef _GROUPFLOW_SIZES_
-#define _GROUPFLOW_SIZES_
 
-// Streams (one sender's data in one session) known to a switch. Also the length of every acknowledgement register.
+// Streams (one sender's data in one session) known to a switch. Also the length of every acknowledgement
+// register.
 #ifndef MAX_STREAMS
 #define MAX_STREAMS 4096
 #endif
@@ -30,7 +29,7 @@
 #define MAX_STATIONS 16
 #endif
 
-// Ports are 9 bits wide on v1model and Tofino.
+// Ports: port_t has 9 bits.
 #ifndef MAX_PORTS
 #define MAX_PORTS 512
 #endif
@@ -45,18 +44,18 @@
 #define MAX_FLOW_RULES 1024
 #endif
 
-// Queues a port (3 bits of priority on v1model), and queues in all: cell = port * QUEUES + queue.
+// Queues a port (queue_t has 3 bits), and queues in all: cell = port * QUEUES + queue.
 #define QUEUES 8
 #define QUEUE_CELLS (MAX_PORTS * QUEUES)
 
-// Where the packet generator's frames seem to come from. No interface has this number.
-#ifndef GENERATOR_PORT
-#define GENERATOR_PORT 0
-#endif
+// The branches that a stream may have at one switch, each with a register, a bit of `active` and a number of
+// two digits.
+#define EACH_BRANCH(DO) \
+    DO(00) DO(01) DO(02) DO(03) DO(04) DO(05) DO(06) DO(07) \
+    DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#define LAST_BRANCH 15
 
-// The port to the controller: `--cpu-port` of gfswitch and simple_switch_grpc.
-#ifndef CPU_PORT
-#define CPU_PORT 510
-#endif
-
-#endif
+// What entries of a table, or parameters of an action, are legal, in the language of p4-constraints:
+// @entry_restriction and @action_restriction take it as a text, and sizes are filled in.
+#define LEGAL(...) LEGAL_TEXT(__VA_ARGS__)
+#define LEGAL_TEXT(...) #__VA_ARGS__

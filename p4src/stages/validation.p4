@@ -1,13 +1,10 @@
 // First stage: is this packet whole, and does it speak a protocol we know? Sets drop_reason and is_group.
-#ifndef _GROUPFLOW_VALIDATION_
-#define _GROUPFLOW_VALIDATION_
 
 control Validation(in headers_t hdr, inout metadata_t meta) {
-    // Packets and bytes that arrived on each port, good and bad. Index: port number.
-    counter(MAX_PORTS, CounterType.packets_and_bytes) port_in;
+    CountArrival() arrival;
 
     apply {
-        port_in.count((bit<32>)meta.ingress_port);
+        arrival.apply(meta.ingress_port);
 
         if (meta.parser_failed == 1) {
             meta.drop_reason = DROP_MALFORMED;
@@ -18,8 +15,8 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
                 || hdr.arp.hardware_length != 6 || hdr.arp.protocol_length != 4) {
                 meta.drop_reason = DROP_MALFORMED;
             }
-        } else if (hdr.feedback.isValid() || hdr.tick.isValid()) {
-            // Whole, since the parser read it. diffusion.p4 knows who may send it.
+        } else if (hdr.feedback.isValid() || hdr.probe.isValid() || hdr.tick.isValid()) {
+            // Whole, since the parser read it. The diffusion stage knows who may send it.
         } else if (!hdr.ipv4.isValid()) {
             meta.drop_reason = DROP_UNKNOWN_PROTOCOL;
         } else if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5) {
@@ -49,5 +46,3 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
         }
     }
 }
-
-#endif

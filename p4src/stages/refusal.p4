@@ -1,19 +1,17 @@
-// Says no for the addresses of TCP sessions that nobody serves: a client is told at once that its connection is refused,
-// where silence would let it try for minutes. The segment itself becomes the answer, so nothing has to be made.
+// Says no for the addresses of TCP sessions that nobody serves: a client is told at once that its connection
+// is refused, where silence would let it try for minutes. The segment itself becomes the answer, so nothing
+// has to be made.
 //
-//   no ACK (a SYN)   -->  RST, ACK   seq 0                  ack SEG.SEQ + SEG.LEN     (RFC 9293, 3.10.7.1: state CLOSED)
+//   no ACK (a SYN)   -->  RST, ACK   seq 0          ack SEG.SEQ + SEG.LEN    (RFC 9293, 3.10.7.1: CLOSED)
 //   with ACK         -->  RST        seq SEG.ACK
 //   RST              -->  nothing
 //
-// SEG.LEN counts SYN and FIN. What followed the TCP header stays in the frame, behind the length that IPv4 tells: padding.
-// The segment's own checksum is not verified, because no switch chip can sum a payload: a client refuses a reset that does
-// not fit its connection.
-#ifndef _GROUPFLOW_REFUSAL_
-#define _GROUPFLOW_REFUSAL_
+// SEG.LEN counts SYN and FIN. What followed the TCP header stays in the frame, behind the length that IPv4
+// tells: padding. The segment's own checksum is not verified, because no switch chip can sum a payload: a
+// client refuses a reset that does not fit its connection.
 
 control Refusal(inout headers_t hdr, inout metadata_t meta) {
-    // TCP segments answered with a reset. Index: the port they came from.
-    counter(MAX_PORTS, CounterType.packets) refusals;
+    CountRefusal() refusal;
 
     mac_t client_mac;
     ipv4_address_t client_ip;
@@ -21,7 +19,7 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
     bit<16> header_bytes;   // IPv4 and TCP
     bit<32> segment;        // SEG.LEN
 
-    action turn_round() {
+    @hidden action turn_round() {
         client_mac = hdr.ethernet.src;
         hdr.ethernet.src = hdr.ethernet.dst;
         hdr.ethernet.dst = client_mac;
@@ -34,8 +32,8 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
         meta.egress_port = meta.ingress_port;
     }
 
-    // Nothing but the headers; UpdateChecksums fills in both checksums.
-    action strip() {
+    // Nothing but the headers, whose checksums are summed when the packet leaves.
+    @hidden action strip() {
         hdr.ipv4.dscp_ecn = 0;
         hdr.ipv4.total_length = IPV4_BYTES + TCP_BYTES;
         hdr.ipv4.identification = 0;
@@ -73,10 +71,8 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
                 }
                 turn_round();
                 strip();
-                refusals.count((bit<32>)meta.ingress_port);
+                refusal.apply(meta.ingress_port);
             }
         }
     }
 }
-
-#endif

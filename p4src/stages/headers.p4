@@ -1,6 +1,4 @@
 // Every header on the wire. docs/protocol.md gives the group header's meaning field by field.
-#ifndef _GROUPFLOW_HEADERS_
-#define _GROUPFLOW_HEADERS_
 
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_address_t;
@@ -16,7 +14,9 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP  = 0x0806;
 // IEEE 802's two EtherTypes for experiments within one administration.
 const bit<16> ETHERTYPE_FEEDBACK = 0x88b5;
+#ifndef NO_DIFFUSION
 const bit<16> ETHERTYPE_TICK     = 0x88b6;
+#endif
 
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -127,15 +127,26 @@ header group_header_t {
 }
 
 // Diffusion-type flow control: what a node tells its upstream neighbour about a flow (Takano et al., eq. 4).
-// With FLAG_PROBE it measures a link instead, see probes.p4.
 header feedback_t {
-    flow_t  flow;        // of a probe: whatever its sender wants back
-    bit<16> flags;       // FLAG_*
-    rate_t  r;           // target rate of the receiver of this frame; of a probe: when it left, us
-    bit<32> n;           // packets of the flow in the sender of this frame; of a probe: when it was back, us
+    flow_t  flow;
+    bit<16> flags;       // FLAG_EXTERNAL or 0
+    rate_t  r;           // target rate of the receiver of this frame
+    bit<32> n;           // packets of the flow in the sender of this frame
 }
 
+// A measurement of a link between two switches (probes.p4). It has feedback's EtherType: FLAG_PROBE tells
+// them apart.
+header probe_t {
+    bit<16> number;      // whatever its sender wants back
+    bit<16> flags;       // FLAG_PROBE, with FLAG_ANSWER on the way back
+    bit<32> sent;        // when it left, us
+    bit<32> returned;    // when it was back, us of the same clock
+}
+
+// Bits in feedback_t.flags and probe_t.flags.
+#ifndef NO_DIFFUSION
 const bit<16> FLAG_EXTERNAL = 0x0001;   // r is eq. 9's: for a host that shapes, not for a node that computes
+#endif
 const bit<16> FLAG_PROBE    = 0x0002;
 const bit<16> FLAG_ANSWER   = 0x0004;   // a probe on its way back
 
@@ -147,7 +158,7 @@ header tick_t {
 }
 
 // To the controller: a message of a host, and the port where the host is.
-@controller_header("packet_in")
+@id(0x04000001) @controller_header("packet_in")
 header packet_in_t {
     port_t ingress_port;
     bit<7> reason;       // PUNT_*
@@ -157,8 +168,9 @@ const bit<7> PUNT_CONTROL = 1;  // JOIN, LEAVE, KEEPALIVE, QUERY, REPORT of a ho
 const bit<7> PUNT_RESET   = 2;  // a RESET of the controller has been carried out
 const bit<7> PUNT_PROBE   = 3;  // a probe of a link is back
 
-// From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a RESET.
-@controller_header("packet_out")
+// From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a
+// RESET.
+@id(0x04000002) @controller_header("packet_out")
 header packet_out_t {
     port_t egress_port;
     bit<1> inject;
@@ -170,6 +182,7 @@ struct headers_t {
     packet_in_t    packet_in;
     ethernet_t     ethernet;
     feedback_t     feedback;
+    probe_t        probe;
     tick_t         tick;
     arp_t          arp;
     ipv4_t         ipv4;
@@ -177,5 +190,3 @@ struct headers_t {
     tcp_t          tcp;
     group_header_t group;
 }
-
-#endif

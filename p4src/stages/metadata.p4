@@ -1,6 +1,4 @@
-// What the stages tell each other. Nothing here is a target's: the top copies it to and from the intrinsic metadata.
-#ifndef _GROUPFLOW_METADATA_
-#define _GROUPFLOW_METADATA_
+// What the stages tell each other. The top translates it to and from the target's own metadata.
 
 // Why a packet was dropped: the index in Ingress.drops. 0: not dropped.
 typedef bit<8> drop_reason_t;
@@ -19,15 +17,25 @@ const drop_reason_t DROP_UNKNOWN_TYPE      = 11;
 const drop_reason_t DROP_NO_UPSTREAM       = 12;  // nobody is there that could take this packet
 const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
 // Not a loss: the packet did its work here and need not go on.
-const drop_reason_t DROP_ABSORBED          = 14;  // acknowledgement that did not advance the minimum, feedback, tick
+const drop_reason_t DROP_ABSORBED          = 14;  // an acknowledgement below the minimum, feedback, a tick
+#ifndef NO_DIFFUSION
 const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from another port than the flow's downstream
 const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
 const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
-const drop_reason_t DROP_REFUSED           = 18;  // to a refused address, and no TCP segment that asks for an answer
+#endif
+const drop_reason_t DROP_REFUSED           = 18;  // to a refused address, and no TCP segment to answer
 #define DROP_REASONS 32
 
-typedef bit<3> queue_t;              // of the egress port. 0: what is not controlled, 1 to 6: controlled flows
+typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
 const queue_t QUEUE_FEEDBACK = 7;
+
+#ifndef NO_DIFFUSION
+// How a branch's report joins those of the branches before it in the same round.
+typedef bit<2> combine_t;
+const combine_t COMBINE_FIRST   = 0;   // none is before it
+const combine_t COMBINE_SLOWEST = 1;   // the largest n and the smallest r count (strict)
+const combine_t COMBINE_FASTEST = 2;   // the smallest n and the largest r count (isolate)
+#endif
 
 typedef bit<16> stream_index_t;
 typedef bit<8>  branch_t;
@@ -44,6 +52,14 @@ struct stream_t {
     bit<16>  active;           // bit b: branch b counts in the minimum
 }
 
+// All that egress needs of ingress: a target carries it from the one to the other.
+struct bridged_t {
+    port_t  agent_port;   // of the agent the packet came from, which gets no copy; 0: not from an agent
+    bit<1>  refused;      // to a TCP session's address that nobody serves; at egress: a reset made of it
+    flow_t  flow;         // controlled flow the packet belongs to; 0: none
+    queue_t queue;        // at the egress port
+}
+
 struct metadata_t {
     port_t        ingress_port;
     bit<16>       frame_bytes;   // length of the frame as received
@@ -52,16 +68,19 @@ struct metadata_t {
     drop_reason_t drop_reason;
     port_t        egress_port;   // 0: decided by `group`
     group_t       group;         // replicate to this group; 0: none
-    bit<1>        from_agent;    // came from the cache agent: do not send it back there
     bit<1>        is_group;      // addressed to a session's group address
-    bit<1>        refused;       // addressed to a TCP session's address that nobody serves; at egress: a reset made of it
-    flow_t        flow;          // controlled flow the packet belongs to; 0: none
-    queue_t       queue;         // at the egress port
     bit<32>       now;           // when the packet arrived, us; only differences mean something
     bit<16>       src_port;      // UDP or TCP
     bit<16>       dst_port;
     branch_t      branch;
     stream_t      stream;
+    bridged_t     bridged;
 }
 
-#endif
+// Hands a packet to the controller.
+@hidden action punt(inout headers_t hdr, inout metadata_t meta, in bit<7> reason) {
+    hdr.packet_in.setValid();
+    hdr.packet_in.ingress_port = meta.ingress_port;
+    hdr.packet_in.reason = reason;
+    meta.egress_port = CPU_PORT;
+}

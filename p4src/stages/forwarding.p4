@@ -1,12 +1,10 @@
 // Unicast IPv4 and ARP, so that ping, iperf3 and TCP work beside the sessions.
-#ifndef _GROUPFLOW_FORWARDING_
-#define _GROUPFLOW_FORWARDING_
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta) {
     mac_t requester_mac;
     ipv4_address_t requested_ip;
 
-    action arp_reply(mac_t mac) {
+    @id(0x01000005) action arp_reply(mac_t mac) {
         requester_mac = hdr.arp.sender_mac;
         requested_ip = hdr.arp.target_ip;
         hdr.arp.operation = 2;
@@ -19,35 +17,38 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         meta.egress_port = meta.ingress_port;
     }
 
-    action no_arp() {
+    @id(0x01000006) action no_arp() {
         meta.drop_reason = DROP_NO_ARP;
     }
 
-    // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed, even
-    // between two hosts of one subnet, because they sit on different ports.
-    // Written by: the controller, at start, from the topology. Legal: /32 of each host and gateway.
+    // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed,
+    // even between two hosts of one subnet, because they sit on different ports.
+    // Written by: the controller, at start, from the topology, for each host and gateway.
+    @id(0x02000003) @entry_restriction(LEGAL(hdr.arp.target_ip::prefix_length == 32))
     table arp_responder {
         key = { hdr.arp.target_ip : lpm; }
-        actions = { arp_reply; no_arp; }
+        actions = { arp_reply; @defaultonly no_arp; }
         const default_action = no_arp();
         size = MAX_ARP_ENTRIES;
     }
 
-    action for_us() { }
+    @id(0x01000007) action for_us() { }
 
-    action not_for_us() {
+    @id(0x01000008) action not_for_us() {
         meta.drop_reason = DROP_NOT_FOR_US;
     }
 
     // The MACs this switch answers to: its router MAC.
-    // Written by: the controller, at start. Legal: one entry a MAC, action for_us.
+    // Written by: the controller, at start.
+    @id(0x02000004) @entry_restriction(LEGAL(hdr.ethernet.dst != 0))
     table station {
         key = { hdr.ethernet.dst : exact; }
-        actions = { for_us; not_for_us; }
+        actions = { for_us; @defaultonly not_for_us; }
         const default_action = not_for_us();
         size = MAX_STATIONS;
     }
 
+    @id(0x01000009) @action_restriction(LEGAL(port != 0 && port != CPU_PORT))
     action route(port_t port, mac_t src, mac_t dst) {
         meta.egress_port = port;
         hdr.ethernet.src = src;
@@ -55,21 +56,22 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
-    action no_route() {
+    @id(0x0100000a) action no_route() {
         meta.drop_reason = DROP_NO_ROUTE;
     }
 
-    action refuse() {
-        meta.refused = 1;
+    @id(0x0100000b) action refuse() {
+        meta.bridged.refused = 1;
     }
 
-    // Next hop of a unicast packet. The prefix of the TCP sessions' addresses is refused (refusal.p4), but for each
-    // session that an agent serves, whose address is routed to the agent.
-    // Written by: the controller, along shortest paths: hosts and the prefix at start, a session when it is created or
-    // an agent comes or goes. Legal: any prefix; port is not 0 and not the CPU port.
+    // Next hop of a unicast packet. The prefix of the TCP sessions' addresses is refused (refusal.p4), but
+    // for each session that an agent serves, whose address is routed to the agent. Any prefix is legal.
+    // Written by: the controller, along shortest paths: hosts and the prefix at start, a session when it is
+    // created or an agent comes or goes.
+    @id(0x02000005)
     table ipv4_route {
         key = { hdr.ipv4.dst : lpm; }
-        actions = { route; refuse; no_route; }
+        actions = { route; refuse; @defaultonly no_route; }
         const default_action = no_route();
         size = MAX_ROUTES;
     }
@@ -83,13 +85,11 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
                 meta.drop_reason = DROP_NO_ARP;
             }
         } else if (hdr.group.isValid() && hdr.group.type != TYPE_REPAIR && hdr.group.type != TYPE_SYNC) {
-            // From host to host go a cache's repairs, and its word where the stream is to a receiver whose branch was
-            // taken out of it. A REPLY forged by a host must not reach another.
+            // From host to host go a cache's repairs, and its word where the stream is to a receiver whose
+            // branch was taken out of it. A REPLY forged by a host must not reach another.
             meta.drop_reason = DROP_NOT_CONTROLLER;
         } else if (station.apply().hit) {
             ipv4_route.apply();
         }
     }
 }
-
-#endif

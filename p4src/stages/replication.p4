@@ -1,13 +1,12 @@
-// One packet in, one copy a branch out. Ingress picks the group; the replication engine copies; egress addresses each
-// copy to its neighbour.
-#ifndef _GROUPFLOW_REPLICATION_
-#define _GROUPFLOW_REPLICATION_
+// One packet in, one copy a branch out. Ingress picks the group; the replication engine copies; egress
+// addresses each copy to its neighbour.
 
 control Replication(in headers_t hdr, inout metadata_t meta) {
     apply {
-        // Data flows down from the sender's side only; a cache agent may multicast repairs below its own switch.
+        // Data flows down from the sender's side only; a cache agent may multicast repairs below its own
+        // switch.
         if (meta.ingress_port == meta.stream.upstream_port
-            || (meta.from_agent == 1 && hdr.group.type == TYPE_REPAIR)) {
+            || (meta.bridged.agent_port != 0 && hdr.group.type == TYPE_REPAIR)) {
             meta.group = meta.stream.data_group;
             if (meta.group == 0) {
                 meta.drop_reason = DROP_ABSORBED;   // nobody below wants it yet
@@ -20,10 +19,10 @@ control Replication(in headers_t hdr, inout metadata_t meta) {
 
 control Neighbours(inout headers_t hdr, in bit<16> copy) {
     // Packets and bytes sent to each neighbour.
-    direct_counter(CounterType.packets_and_bytes) neighbour_counter;
+    @id(0x13000002) ENTRY_COUNTER(packets_and_bytes) neighbour_counter;
 
     // A host hears the group at its own address and the port it joined from.
-    action to_host(mac_t src, mac_t dst, ipv4_address_t ip, bit<16> port) {
+    @id(0x0100000d) action to_host(mac_t src, mac_t dst, ipv4_address_t ip, bit<16> port) {
         hdr.ethernet.src = src;
         hdr.ethernet.dst = dst;
         hdr.ipv4.dst = ip;
@@ -34,7 +33,7 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
     }
 
     // The next switch takes it as it is, still addressed to the group.
-    action to_switch(mac_t src, mac_t dst) {
+    @id(0x0100000e) action to_switch(mac_t src, mac_t dst) {
         hdr.ethernet.src = src;
         hdr.ethernet.dst = dst;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
@@ -42,12 +41,13 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
         neighbour_counter.count();
     }
 
-    // Addresses a copy made by the replication engine. The key is the instance of the replica, which the controller
-    // chooses as the number of the neighbour, so that one entry serves all sessions that go there.
-    // Written by: the controller, before the first group that names the neighbour. Legal: copy is not 0.
+    // Addresses a copy made by the replication engine. The key is the instance of the replica, which the
+    // controller chooses as the number of the neighbour, so that one entry serves all sessions that go there.
+    // Written by: the controller, before the first group that names the neighbour.
+    @id(0x02000006) @entry_restriction(LEGAL(copy != 0))
     table neighbours {
         key = { copy : exact; }
-        actions = { to_host; to_switch; NoAction; }
+        actions = { to_host; to_switch; @defaultonly NoAction; }
         const default_action = NoAction();
         counters = neighbour_counter;
         size = MAX_NEIGHBOURS;
@@ -57,5 +57,3 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
         neighbours.apply();
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
-// Header checksums only: no switch chip can sum a payload. TCP's is left to the ends, but for resets that a switch makes:
-// they have no payload. A rewritten copy of a group packet carries UDP checksum 0, which RFC 768 allows over IPv4; the
-// payload is guarded by the frame check of each link and the file's hash at its end.
-#ifndef _GROUPFLOW_CHECKSUMS_
-#define _GROUPFLOW_CHECKSUMS_
+// Header checksums only: no switch chip can sum a payload. TCP's is left to the ends, but for resets that a
+// switch makes: they have no payload. A rewritten copy of a group packet carries UDP checksum 0, which RFC
+// 768 allows over IPv4; the payload is guarded by the frame check of each link and the file's hash at its
+// end.
 
 #define IPV4_CHECKSUM_FIELDS                                                        \
     { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.dscp_ecn, hdr.ipv4.total_length,     \
@@ -32,9 +31,8 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
 control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum, HashAlgorithm.csum16);
-        update_checksum(meta.refused == 1, TCP_RESET_CHECKSUM_FIELDS, hdr.tcp.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.bridged.refused == 1, TCP_RESET_CHECKSUM_FIELDS, hdr.tcp.checksum,
+                        HashAlgorithm.csum16);
         update_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
     }
 }
-
-#endif

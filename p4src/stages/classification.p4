@@ -1,0 +1,74 @@
+// Which queue of its egress port a packet takes: a controlled flow has one of its own.
+
+control Classification(in headers_t hdr, inout metadata_t meta) {
+    // Packets and bytes of each rule.
+    @id(0x13000003) ENTRY_COUNTER(packets_and_bytes) flow_counter;
+    @id(0x13000004) ENTRY_COUNTER(packets_and_bytes) stream_flow_counter;
+
+    @id(0x0100000f) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue <= 6))
+    action to_queue(flow_t flow, queue_t queue) {
+        meta.bridged.flow = flow;
+        meta.bridged.queue = queue;
+        flow_counter.count();
+    }
+
+    @id(0x01000010) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue <= 6))
+    action stream_to_queue(flow_t flow, queue_t queue) {
+        meta.bridged.flow = flow;
+        meta.bridged.queue = queue;
+        stream_flow_counter.count();
+    }
+
+    // Unicast packets of a controlled flow. Where a port has more flows than queues, all flows that come in
+    // by one port share a flow number and a queue (a rule on ingress_port; on the node before, one on
+    // egress_port): the control needs no more than a queue an input port.
+    // Written by: the controller when a flow is installed. Any fields are legal.
+    @id(0x02000007)
+    table controlled_flows {
+        key = {
+            meta.ingress_port : ternary;
+            meta.egress_port  : ternary;
+            hdr.ipv4.src      : ternary;
+            hdr.ipv4.dst      : ternary;
+            hdr.ipv4.protocol : ternary;
+            meta.src_port     : ternary;
+            meta.dst_port     : ternary;
+        }
+        actions = { to_queue; @defaultonly NoAction; }
+        const default_action = NoAction();
+        counters = flow_counter;
+        size = MAX_FLOW_RULES;
+    }
+
+    // What flows down a session's tree. Replicas take the same queue at every port.
+    // Written by: the controller when a session is installed.
+    @id(0x02000008) @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0))
+    table controlled_streams {
+        key = {
+            hdr.group.session : exact;
+            hdr.group.source  : exact;
+        }
+        actions = { stream_to_queue; @defaultonly NoAction; }
+        const default_action = NoAction();
+        counters = stream_flow_counter;
+        size = MAX_STREAMS;
+    }
+
+    apply {
+        if (meta.is_group == 1) {
+            // SYNC asks for what was sent before it, and so must not overtake it.
+            if (hdr.group.type == TYPE_DATA || hdr.group.type == TYPE_REPAIR || hdr.group.type == TYPE_SYNC) {
+                controlled_streams.apply();
+            }
+        } else if (hdr.ipv4.isValid()) {
+            if (hdr.tcp.isValid()) {
+                meta.src_port = hdr.tcp.src_port;
+                meta.dst_port = hdr.tcp.dst_port;
+            } else if (hdr.udp.isValid()) {
+                meta.src_port = hdr.udp.src_port;
+                meta.dst_port = hdr.udp.dst_port;
+            }
+            controlled_flows.apply();
+        }
+    }
+}

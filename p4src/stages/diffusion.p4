@@ -1,0 +1,266 @@
+// Diffusion-type flow control (Takano et al., section 2): each node sets the rate of a flow's queue from what
+// its downstream neighbour reported, and reports to its upstream neighbour once a link delay.
+// docs/diffusion.md explains it.
+//
+//   feedback (r_i, n_i+1) from downstream -->  keep both;
+//                                              queue_rate = max(0, J~_i(alpha)),
+//                                              J~_i(alpha) = alpha r_i - D_i (n_i+1 - n_i)    (eq. 2)
+//   tick of the packet generator          -->  r_i-1 = max(0, min(L_i, J~_i(1)))              (eq. 1, 5)
+//                                              feedback (r_i-1, n_i) to upstream              (eq. 4)
+//   at the network's edge, in egress      -->  r_0 = alpha J_1(1) - D_0 n_1                   (eq. 9)
+//
+// A tick computes J~_i(1) from n_i as it is then, not as it was when feedback came: the r and the n of a
+// report must be of one moment, or oscillations grow from node to node (docs/diffusion.md).
+//
+// Numbers: rates are Q26.6 packets/s in 32 bits (1/64 packet/s), signed where a formula can go below 0. All
+// additions saturate; n is clamped to 2^30-1, n_i+1 - n_i to the controller's limit. D n is exact within it;
+// a term 2^-k of alpha rounds towards minus infinity, so alpha r is off by less than 1/64 packet/s for each
+// such term.
+//
+// Each register is accessed once a packet, in the order of Diffusion's apply.
+
+const bit<32> DEPTH_MAX = 0x3fffffff;   // 2^30-1: the difference of two of them fits in 32 bits
+
+// What the controller knows of the link behind a queue.
+struct link_t {
+    coefficient_t alpha;
+    coefficient_t d;         // D_i = D / d_i, 1/s
+    int<32>       limit;     // largest |n_i+1 - n_i|: 64 * limit * (any term of d, or sum of them) < 2^31
+}
+
+const link_t NO_LINK = { { NO_TERM, NO_TERM, NO_TERM }, { NO_TERM, NO_TERM, NO_TERM }, 0 };
+
+// Feedback or a tick, and the queue it is about.
+struct hop_t {
+    bit<32> cell;        // egress port * QUEUES + queue
+    link_t  link;
+    rate_t  r;           // r_i: told by feedback, or as last heard
+    bit<32> next_n;      // n_i+1, likewise
+    rate_t  line_rate;   // the last node's J~: its link's rate, as nothing is known to wait behind it; else 0
+    port_t  upstream_port;
+    combine_t combine;
+}
+
+// A queue's depth as a signed number.
+int<32> packets(in bit<32> n) {
+    return n > DEPTH_MAX ? (int<32>)DEPTH_MAX : (int<32>)n;
+}
+
+int<32> clamped(in int<32> x, in int<32> limit) {
+    return x > limit ? limit : (x < -limit ? -limit : x);
+}
+
+// j = J~_i(alpha), eq. 2. Eq. 9 is the same for node 0, where no packet waits.
+control Demand(in link_t link, in rate_t r, in bit<32> next_n, in bit<32> n, out rate_t j) {
+    TimesAlpha() times_alpha;
+    TimesDiffusion() times_diffusion;
+
+    apply {
+        rate_t multiplied;
+        rate_t diffusion;
+        times_alpha.apply(link.alpha, r, multiplied);
+        times_diffusion.apply(link.d, clamped(packets(next_n) - packets(n), link.limit), diffusion);
+        j = multiplied |-| diffusion;
+    }
+}
+
+// Feedback: from whom, for which queue.
+control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
+    // Feedback taken from each downstream neighbour.
+    @id(0x13000005) ENTRY_COUNTER(packets) feedback_counter;
+
+    @id(0x01000011)
+    action from_downstream(bit<32> to_cell, int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c,
+                           term_t d_a, term_t d_b, term_t d_c) {
+        hop.cell = to_cell;
+        hop.link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
+        feedback_counter.count();
+    }
+
+    @id(0x01000012) action wrong_neighbour() {
+        meta.drop_reason = DROP_WRONG_NEIGHBOUR;
+    }
+
+    // Whose feedback is taken, and for which queue: one entry for each downstream neighbour that takes part.
+    // Written by: the controller when a flow is installed.
+    // Beside the restriction: to_cell = ingress_port * QUEUES + the flow's queue; terms as in scaling.p4,
+    // limit as in link_t, from the link's delay.
+    @id(0x02000009)
+    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS
+                             && meta.ingress_port != 0))
+    table feedback_sources {
+        key = {
+            hdr.feedback.flow : exact;
+            meta.ingress_port : exact;
+        }
+        actions = { from_downstream; @defaultonly wrong_neighbour; }
+        const default_action = wrong_neighbour();
+        counters = feedback_counter;
+        size = MAX_FLOWS;
+    }
+
+    apply {
+        feedback_sources.apply();
+        hop.r = hdr.feedback.r;
+        hop.next_n = hdr.feedback.n;
+    }
+}
+
+// A tick: of which queue it reports, and to whom.
+control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
+    // Ticks of each branch.
+    @id(0x13000006) ENTRY_COUNTER(packets) tick_counter;
+
+    @id(0x01000013) @action_restriction(LEGAL(to_port != CPU_PORT && combine <= 2))
+    action report(bit<32> of_cell, int<32> limit, term_t d_a, term_t d_b, term_t d_c, rate_t line_rate,
+                  port_t to_port, combine_t combine) {
+        hop.cell = of_cell;
+        hop.link = { { ONE, NO_TERM, NO_TERM }, { d_a, d_b, d_c }, limit };
+        hop.line_rate = line_rate;
+        hop.upstream_port = to_port;
+        hop.combine = combine;
+        tick_counter.count();
+    }
+
+    @id(0x01000014) action unknown_flow() {
+        meta.drop_reason = DROP_UNKNOWN_FLOW;
+    }
+
+    // What a tick is to report. A flow has as many branches as it has downstream neighbours here, mostly one.
+    // Their ticks come one after the other: the first has COMBINE_FIRST, and only the last a to_port, to
+    // report for all.
+    // Written by: the controller when a flow is installed.
+    // Beside the restriction: of_cell = the branch's egress port * QUEUES + queue; terms and limit are those
+    // of the link downstream; line_rate is 0, or where no neighbour follows that takes part the link's rate,
+    // at most RATE_MAX; to_port is 0 where nobody upstream listens.
+    @id(0x0200000a)
+    @entry_restriction(LEGAL(hdr.tick.flow > 0 && hdr.tick.flow < MAX_FLOWS
+                             && hdr.tick.branch <= LAST_BRANCH))
+    table ticks {
+        key = {
+            hdr.tick.flow   : exact;
+            hdr.tick.branch : exact;
+        }
+        actions = { report; @defaultonly unknown_flow; }
+        const default_action = unknown_flow();
+        counters = tick_counter;
+        size = MAX_FLOWS;
+    }
+
+    apply {
+        if (meta.ingress_port == GENERATOR_PORT || meta.ingress_port == CPU_PORT) {
+            ticks.apply();
+        } else {
+            meta.drop_reason = DROP_NOT_GENERATOR;
+        }
+    }
+}
+
+// The answer to a tick: eq. 1 bounds J~, and what the flow's branches come to goes upstream (eq. 4, 5).
+control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<32> n, in rate_t j) {
+    QueueShare() queue_share;
+    BranchReports() branch_reports;
+
+    apply {
+        rate_t target = j;
+        bit<32> share;
+        queue_share.apply(hop.cell, share);
+        if (share < (bit<32>)RATE_MAX && (rate_t)share < target) {
+            target = (rate_t)share;
+        }
+        if (target < 0) {
+            target = 0;
+        }
+        bit<32> depth = (bit<32>)packets(n);
+        bit<32> rate = (bit<32>)target;
+        branch_reports.apply(hdr.tick.flow, hop.combine, depth, rate);
+
+        if (hop.upstream_port == 0) {
+            meta.drop_reason = DROP_ABSORBED;
+        } else {
+            hdr.feedback.setValid();
+            hdr.feedback.flow = hdr.tick.flow;
+            hdr.feedback.flags = 0;
+            hdr.feedback.r = (rate_t)rate;
+            hdr.feedback.n = depth;
+            hdr.tick.setInvalid();
+            hdr.ethernet.ethertype = ETHERTYPE_FEEDBACK;
+            meta.bridged.queue = QUEUE_FEEDBACK;
+            meta.egress_port = hop.upstream_port;
+        }
+    }
+}
+
+// In egress: what a report becomes that leaves to a host that shapes what it sends to the rate it is told.
+control ExternalReport(inout headers_t hdr, in port_t port) {
+    Demand() demand;
+    link_t link;
+
+    @id(0x01000015)
+    action report_external(int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c,
+                           term_t d_a, term_t d_b, term_t d_c) {
+        link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
+    }
+
+    // The hosts that shape, by flow and port.
+    // Written by: the controller when a flow is installed.
+    // Beside the restriction: terms and limit are those of the link to the host.
+    @id(0x0200000b)
+    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS && port != 0))
+    table external_reports {
+        key = {
+            hdr.feedback.flow : exact;
+            port              : exact;
+        }
+        actions = { report_external; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = MAX_FLOWS;
+    }
+
+    apply {
+        if (hdr.feedback.isValid()) {
+            link = NO_LINK;
+            if (external_reports.apply().hit) {
+                rate_t r_0;
+                demand.apply(link, hdr.feedback.r, hdr.feedback.n, 0, r_0);
+                hdr.feedback.flags = FLAG_EXTERNAL;
+                hdr.feedback.r = r_0;
+            }
+        }
+    }
+}
+
+control Diffusion(inout headers_t hdr, inout metadata_t meta) {
+    Feedback() feedback;
+    Tick() tick;
+    QueueState() state;
+    Demand() demand;
+    Report() report;
+    QueueRate() rate;
+
+    apply {
+        hop_t hop = { 0, NO_LINK, 0, 0, 0, 0, COMBINE_FIRST };
+        bool heard = hdr.feedback.isValid();
+        if (heard) {
+            feedback.apply(hdr, meta, hop);
+        } else {
+            tick.apply(hdr, meta, hop);
+        }
+
+        if (meta.drop_reason == DROP_NONE) {
+            bit<32> n;
+            rate_t j;
+            state.apply(hop.cell, heard, hop.r, hop.next_n, n);
+            demand.apply(hop.link, hop.r, hop.next_n, n, j);
+            if (heard) {
+                meta.drop_reason = DROP_ABSORBED;
+            } else {
+                report.apply(hdr, meta, hop, n, j);
+                j = hop.line_rate;
+            }
+            if (heard || hop.line_rate != 0) {
+                rate.apply(hop.cell, j < 0 ? 0 : j);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// Packets within a session: from and to hosts and neighbour switches, all addressed to the group.
+
+control Session(inout headers_t hdr, inout metadata_t meta) {
+    CountPunt() count_punt;
+    Streams() streams;
+    AckAggregation() acks;
+    Replication() replication;
+
+    apply {
+        bit<8> type = hdr.group.type;
+        if (type == TYPE_JOIN || type == TYPE_LEAVE || type == TYPE_KEEPALIVE || type == TYPE_QUERY
+            || type == TYPE_REPORT) {
+            count_punt.apply(type);
+            punt(hdr, meta, PUNT_CONTROL);
+        } else {
+            streams.apply(hdr, meta);
+            bool from_agent = meta.bridged.agent_port != 0;
+            if (meta.drop_reason != DROP_NONE) {
+                // Of no stream, or of nobody's branch.
+            } else if (type == TYPE_DATA || type == TYPE_REPAIR || type == TYPE_SYNC) {
+                replication.apply(hdr, meta);
+            } else if (type == TYPE_NACK && !from_agent && meta.stream.repair_group != 0) {
+                meta.group = meta.stream.repair_group;
+            } else if (type == TYPE_NACK || (type == TYPE_ACK && from_agent)) {
+                // A request that no cache answers here goes on towards the sender. With its own
+                // acknowledgement an agent vouches for its branches (node-to-node): its word replaces theirs.
+                meta.group = meta.stream.upstream_group;
+                hdr.group.member = 0;
+            } else if (type == TYPE_REPLY || (type == TYPE_RESET && meta.ingress_port != CPU_PORT)) {
+                meta.drop_reason = DROP_NOT_CONTROLLER;
+            } else if (type == TYPE_ACK || type == TYPE_RESET) {
+                acks.apply(hdr, meta);
+            } else {
+                meta.drop_reason = DROP_UNKNOWN_TYPE;
+            }
+        }
+    }
+}

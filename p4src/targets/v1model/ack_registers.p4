@@ -1,0 +1,45 @@
+// The registers of acks.p4: one read-modify-write each. Index: stream.
+
+// The highest cumulative acknowledgement of branch NN. `seq` counts where it is `mine`: it sets the value, or
+// raises it.
+#define HIGHEST_ACK(NN)                                                                                      \
+control HighestAck_##NN(in stream_index_t stream, in bool mine, in bool set, in seq_t seq, out seq_t value) {\
+    @id(0x160001##NN) register<seq_t>(MAX_STREAMS) acked;                                                    \
+    apply {                                                                                                  \
+        acked.read(value, (bit<32>)stream);                                                                  \
+        if (mine && (set || seq > value)) { value = seq; }                                                   \
+        acked.write((bit<32>)stream, value);                                                                 \
+    }                                                                                                        \
+}
+EACH_BRANCH(HIGHEST_ACK)
+
+// The minimum that was last sent up. `seq` sets it, or raises it.
+control ForwardedAck(in stream_index_t stream, in bool raise, in bool set, in seq_t seq, out bool raised) {
+    @id(0x16000001) register<seq_t>(MAX_STREAMS) forwarded;
+
+    apply {
+        seq_t last;
+        forwarded.read(last, (bit<32>)stream);
+        raised = raise && seq > last;
+        if (set || raised) {
+            last = seq;
+        }
+        forwarded.write((bit<32>)stream, last);
+    }
+}
+
+// The poll that was last answered up. `poll` sets it, or is compared with it: is it another?
+control AnsweredPoll(in stream_index_t stream, in bool compare, in bool set, in bit<8> poll,
+                     out bool another) {
+    @id(0x16000002) register<bit<8>>(MAX_STREAMS) answered;
+
+    apply {
+        bit<8> last;
+        answered.read(last, (bit<32>)stream);
+        another = compare && poll != last;
+        if (set || another) {
+            last = poll;
+        }
+        answered.write((bit<32>)stream, last);
+    }
+}

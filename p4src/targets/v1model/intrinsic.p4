@@ -1,0 +1,15 @@
+// What stages are told of the target: its special ports, and how it writes what each target writes its own
+// way.
+
+// Where the packet generator's frames seem to come from. No interface has this number.
+#ifndef GENERATOR_PORT
+#define GENERATOR_PORT 0
+#endif
+
+// The port to the controller: `--cpu-port` of gfswitch and simple_switch_grpc.
+#ifndef CPU_PORT
+#define CPU_PORT 510
+#endif
+
+// A counter of a table's entries. UNIT: packets or packets_and_bytes.
+#define ENTRY_COUNTER(UNIT) direct_counter(CounterType.UNIT)
