@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{mode_name, policy_name, Reporter, Weight};
-use groupflow_host::shell::{Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::cache::{CacheAgent, CacheConfig};
 use groupflow_session::cache_report::{CacheEvent, CacheStats, StreamStats};
@@ -43,12 +43,8 @@ pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
             break;
         }
     }
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     agent.leave(shell.clock.now());
-    while !agent.over() && shell.clock.now() < end {
-        shell.exchange(&mut agent)?;
-        shell.wait(&agent, Some(end), None)?;
-    }
+    shell.farewell(&mut agent, CacheAgent::over)?;
     reporter.event("stats", Weight::Lasting, fields(&agent.stats()), None);
     Ok(0)
 }

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{Reporter, Weight};
-use groupflow_host::shell::{Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::listener::{Listener, ListenerConfig};
@@ -36,12 +36,8 @@ pub fn run(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError>
             break;
         }
     }
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     listener.leave(shell.clock.now(), LeaveReason::Done);
-    while !listener.over() && shell.clock.now() < end {
-        shell.exchange(&mut listener)?;
-        shell.wait(&listener, Some(end), None)?;
-    }
+    shell.farewell(&mut listener, Listener::over)?;
     reporter.event("left", Weight::Lasting, json!({}), Some("left the session".to_owned()));
     Ok(0)
 }

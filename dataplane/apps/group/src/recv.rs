@@ -7,7 +7,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::output::{Output, BLOCK};
 use groupflow_host::progress::Meter;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::receive_report::ReceiverEvent;
@@ -66,13 +66,8 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
 
 /// Leaves, and gives the reason back.
 fn farewell(shell: &mut Shell, receiver: &mut Receiver, error: AgentError) -> AgentError {
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     receiver.leave(shell.clock.now(), LeaveReason::Aborted);
-    while !receiver.over() && shell.clock.now() < end {
-        if shell.exchange(receiver).is_err() || shell.wait(receiver, Some(end), None).is_err() {
-            break;
-        }
-    }
+    let _ = shell.farewell(receiver, Receiver::over);
     error
 }
 

@@ -7,7 +7,7 @@ use groupflow_host::error::{exit, AgentError};
 use groupflow_host::input::FileBytes;
 use groupflow_host::progress::Meter;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::send_report::{SenderEvent, Summary};
@@ -91,12 +91,8 @@ fn wants_input(input: &Option<Stdin>, sender: &mut Sender) -> bool {
 
 /// Leaves on a signal.
 fn leave(shell: &mut Shell, sender: &mut Sender) -> Result<u8, AgentError> {
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     sender.leave(shell.clock.now(), LeaveReason::Aborted);
-    while !sender.over() && shell.clock.now() < end {
-        shell.exchange(sender)?;
-        shell.wait(sender, Some(end), None)?;
-    }
+    shell.farewell(sender, Sender::over)?;
     Err(AgentError::interrupted())
 }
 
@@ -138,11 +134,7 @@ impl Transfer {
                 SenderEvent::Complete(summary) => self.complete(&summary, sender, reporter),
                 SenderEvent::Failed(error) => {
                     // The goodbye is on its way; the machine repeats it if need be.
-                    let end = shell.clock.now() + LEAVE_PATIENCE;
-                    while !sender.over() && shell.clock.now() < end {
-                        shell.exchange(sender)?;
-                        shell.wait(sender, Some(end), None)?;
-                    }
+                    shell.farewell(sender, Sender::over)?;
                     return Err(error.into());
                 }
                 SenderEvent::Left => self.over = true,
