@@ -1,0 +1,282 @@
+//! A member that sends a stream into its session: begins when enough receivers have joined, ends when all have everything
+//! or none is left, and says who is to blame when it cannot go on.
+
+use std::net::SocketAddrV4;
+
+use groupflow_base::{BitRate, Machine, Nanos, Transmit};
+use groupflow_transport::sender::{Sender, SenderConfig, SenderError, SenderEvent, SenderStats};
+use groupflow_transport::source::{Source, SourceError, WrittenSource};
+use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::wire::{Packet, WireError};
+use thiserror::Error;
+
+use crate::control::{Joined, LeaveReason, NoticeKind, Role};
+use crate::endpoint::{Endpoint, Part, Seat};
+use crate::health::Health;
+use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
+
+/// When to send, and how fast.
+#[derive(Debug, Clone)]
+pub struct SendConfig {
+    /// Begin when this many receivers have joined.
+    pub receivers: u16,
+    /// Never send faster; 0: no bound.
+    pub cap: BitRate,
+}
+
+/// The reason why a stream is given up, besides the end of the membership.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// After a restart the controller gave the stream another member id.
+    #[error("the controller gave this sender another member id")]
+    Renamed,
+    /// Nobody is left to send to.
+    #[error("no receivers are left{}", names(.lost))]
+    NoReceivers {
+        /// Those that were lost.
+        lost: Vec<String>,
+    },
+    /// No acknowledgement, and a known cause.
+    #[error("no acknowledgement for {} s: {who} does not answer", .quiet.as_millis() / 1000)]
+    NoAcknowledgement {
+        /// For how long.
+        quiet: Nanos,
+        /// Who is to blame.
+        who: String,
+    },
+    /// The stream cannot go on.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+fn names(lost: &[String]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!(", lost: {}", lost.join(", ")),
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// From the first packet to the last acknowledgement.
+    pub took: Nanos,
+    /// Members that were lost on the way.
+    pub lost: Vec<String>,
+    /// Receivers in the session at the end.
+    pub receivers: u16,
+}
+
+/// What a sending member tells its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendEvent {
+    /// Something happened to the membership.
+    Member(MemberEvent),
+    /// There are enough receivers, the stream begins.
+    Started {
+        /// How many.
+        receivers: u16,
+    },
+    /// No acknowledgement for this long; still trying.
+    Stalled(Nanos),
+    /// Everyone has everything.
+    Complete(Summary),
+    /// The stream is given up.
+    Failed(SendError),
+}
+
+impl From<MemberEvent> for SendEvent {
+    fn from(event: MemberEvent) -> SendEvent {
+        SendEvent::Member(event)
+    }
+}
+
+/// Sends one stream.
+#[derive(Debug)]
+pub struct Sending {
+    config: SendConfig,
+    /// What is sent, until the member has joined and the transport has it.
+    source: Option<Source>,
+    transport: Option<Sender>,
+    receivers: u16,
+    health: Health,
+    /// The stream is complete or given up.
+    over: bool,
+}
+
+impl Endpoint<Sending> {
+    /// A member that joins at once, to send `source`.
+    pub fn sending(
+        now: Nanos,
+        member: MemberConfig,
+        config: SendConfig,
+        source: Source,
+    ) -> Endpoint<Sending> {
+        let mut rng = member.rng();
+        let member = Member::new(now, member, Purpose::new(Role::Sender), &mut rng);
+        let (source, transport, health) = (Some(source), None, Health::default());
+        Endpoint::new(member, Sending { config, source, transport, receivers: 0, health, over: false })
+    }
+
+    /// The buffer of a stream or of datagrams; `None` for a file.
+    pub fn written(&mut self) -> Option<&mut WrittenSource> {
+        match &mut self.part.transport {
+            Some(transport) => transport.written(),
+            None => self.part.source.as_mut()?.written(),
+        }
+    }
+
+    /// How long the stream is, when that is known.
+    pub fn total_bytes(&self) -> Option<u64> {
+        match &self.part.transport {
+            Some(transport) => transport.total_bytes(),
+            None => self.part.source.as_ref()?.total_bytes(),
+        }
+    }
+
+    /// Figures for progress reports.
+    pub fn stats(&self) -> SenderStats {
+        self.part.transport.as_ref().map_or_else(SenderStats::default, Sender::stats)
+    }
+}
+
+impl Sending {
+    fn on_joined(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, joined: &Joined) {
+        let Some(source) = self.source.take() else { return self.on_joined_again(now, seat, joined) };
+        // Caches that isolate end to end hold half a window back.
+        let holds_back = (joined.mode, joined.policy) == (Mode::EndToEnd, Policy::Isolate);
+        let config = SenderConfig {
+            session: seat.member.session(),
+            stream: joined.member,
+            window: joined.window,
+            lags: holds_back,
+            rate: joined.rate,
+            cap: self.config.cap,
+            alone: false,
+        };
+        self.transport = Some(Sender::new(now, config, source));
+    }
+
+    fn on_joined_again(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, joined: &Joined) {
+        match self.transport.as_mut() {
+            Some(transport) if transport.stream() == joined.member => transport.hurry(now),
+            _ => self.fail(now, seat, SendError::Renamed),
+        }
+    }
+
+    /// Begins when there are enough receivers, and ends when there are none.
+    fn set_receivers(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, receivers: u16) {
+        self.receivers = receivers;
+        let Some(transport) = self.transport.as_mut().filter(|_| !self.over) else { return };
+        if transport.waiting() {
+            if receivers >= self.config.receivers {
+                transport.begin(now);
+                seat.tell(SendEvent::Started { receivers });
+            }
+        } else if receivers == 0 && self.config.receivers > 0 {
+            // The last ones may have left with everything while their acknowledgement was lost.
+            if transport.ended() && self.health.any_complete() {
+                self.complete(now, seat);
+            } else {
+                self.fail(now, seat, SendError::NoReceivers { lost: self.health.lost() });
+            }
+        }
+    }
+
+    fn transport_events(&mut self, now: Nanos, seat: &mut Seat<SendEvent>) {
+        while let Some(event) = self.transport.as_mut().and_then(Sender::poll_event) {
+            let culprit = self.health.culprit(seat.member.controller_silent());
+            match (event, culprit) {
+                (SenderEvent::Complete, _) => self.complete(now, seat),
+                (SenderEvent::Stalled(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
+                (SenderEvent::Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
+                (SenderEvent::Stalled(quiet) | SenderEvent::Failed(SenderError::Silence(quiet)), culprit) => {
+                    let who = culprit.unwrap_or_else(|| "the group".to_owned());
+                    self.fail(now, seat, SendError::NoAcknowledgement { quiet, who });
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Nanos, seat: &mut Seat<SendEvent>) {
+        let took = now - self.transport.as_ref().map_or(now, Sender::began);
+        let summary = Summary { took, lost: self.health.lost(), receivers: self.receivers };
+        self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
+    }
+
+    fn fail(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, error: SendError) {
+        self.end(now, seat, SendEvent::Failed(error), LeaveReason::Aborted);
+    }
+
+    fn end(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, event: SendEvent, reason: LeaveReason) {
+        if !self.over {
+            self.stop();
+            seat.tell(event);
+            seat.member.leave(now, reason);
+        }
+    }
+}
+
+impl Part for Sending {
+    type Event = SendEvent;
+
+    fn on_member(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, event: MemberEvent) {
+        match event {
+            MemberEvent::Joined { joined, .. } => {
+                self.on_joined(now, seat, &joined);
+                seat.tell(event);
+                self.set_receivers(now, seat, joined.receivers);
+            }
+            MemberEvent::Receivers(receivers) => self.set_receivers(now, seat, receivers),
+            MemberEvent::Notice(notice) => {
+                self.health.notice(&notice);
+                let (what, receivers) = (notice.what, notice.receivers);
+                seat.tell(MemberEvent::Notice(notice));
+                let waiting = self.transport.as_mut().filter(|transport| transport.waiting());
+                match what {
+                    // The membership's end follows.
+                    NoticeKind::SessionDeleted => return,
+                    // A new member learns where the stream is, even before it begins.
+                    NoticeKind::MemberJoined => waiting.into_iter().for_each(Sender::announce),
+                    _ => {}
+                }
+                self.set_receivers(now, seat, receivers);
+            }
+            MemberEvent::Failed(_) | MemberEvent::Left => {
+                self.stop();
+                seat.tell(event);
+            }
+            MemberEvent::ControllerSilent(_) | MemberEvent::ControllerBack => seat.tell(event),
+        }
+    }
+
+    fn on_packet(
+        &mut self,
+        now: Nanos,
+        seat: &mut Seat<SendEvent>,
+        _from: SocketAddrV4,
+        packet: &Packet<'_>,
+    ) -> Result<(), WireError> {
+        let Some(transport) = self.transport.as_mut() else { return Ok(()) };
+        let taken = transport.on_packet(now, packet);
+        self.transport_events(now, seat);
+        taken
+    }
+
+    fn poll_transmit(&mut self, now: Nanos, seat: &mut Seat<SendEvent>) -> Option<Transmit> {
+        let transport = self.transport.as_mut()?;
+        let transmit = transport.poll_transmit(now);
+        seat.member.set_position(transport.next().0, 0);
+        self.transport_events(now, seat);
+        transmit.or_else(|| seat.member.poll_transmit(now))
+    }
+
+    fn next_deadline(&self, _member: &Member) -> Option<Nanos> {
+        self.transport.as_ref()?.next_deadline()
+    }
+
+    fn stop(&mut self) {
+        self.over = true;
+        self.transport.iter_mut().for_each(Sender::stop);
+    }
+}
