@@ -1,4 +1,5 @@
-//! What a sender knows of the group's health: who was lost, and who is to blame when nothing is acknowledged.
+//! The health of a sender's group: members that were lost, and the node to blame when nothing is
+//! acknowledged.
 
 use crate::control::{Notice, NoticeKind};
 
@@ -29,7 +30,7 @@ impl Health {
         }
     }
 
-    /// Who is known to be dead, while no acknowledgement comes.
+    /// The nodes that are known to be dead, while no acknowledgement comes.
     pub(crate) fn culprit(&self, controller_silent: bool) -> Option<String> {
         if !self.trouble.is_empty() {
             Some(self.trouble.join(", "))

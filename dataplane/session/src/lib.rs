@@ -1,9 +1,11 @@
 //! Sessions: membership, and what a member does in its session, as state machines.
 //!
-//! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between endpoints that are
-//! given. An [`Endpoint`] is one [`Member`] and one [`Part`]: the membership joins, keeps alive, reports, leaves and tells its
-//! events once, for every part; the part builds its machine of the transport when the controller has said JOINED, and takes
-//! it down when the membership ends. A membership's events reach the endpoint's owner as they are ([`MemberEvent`]).
+//! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between
+//! endpoints that are given; it imports that crate and `groupflow-base`. An [`Endpoint`] is one [`Member`], one
+//! machine of the transport, and the [`Part`] that decides what the one does to the other: when the controller
+//! has said JOINED, the part makes the machine; when the machine is done or fails, the part ends the membership.
+//! Joining, keeping alive, leaving, the order of packets and of events exist once, for every part. A
+//! membership's events reach the endpoint's owner as they are ([`MemberEvent`]).
 //!
 //! | part | is | its machine of the transport |
 //! |---|---|---|
@@ -19,7 +21,7 @@
 //! | [`member`] | the membership of one host |
 //! | [`endpoint`] | a member with its part |
 //! | [`sending`], [`receiving`], [`caching`], [`listening`] | the parts |
-//! | `health` | who was lost, and who is to blame when nothing is acknowledged |
+//! | `health` | members that were lost, and the node to blame when nothing is acknowledged |
 //!
 //! Nothing here reads a clock or a socket; randomness comes from a seed.
 

@@ -210,10 +210,9 @@ impl Member {
         if self.state != State::Joined {
             return;
         }
-        let request = self.outbox.next_id();
-        let report = Report { kind, about, value, request };
-        let header = Header { source, ..self.header(Kind::Report) };
-        self.outbox.push(now, request, header, &Request::Report(report));
+        let header = Header { source, ..self.header() };
+        let report = |request| Request::Report(Report { kind, about, value, request });
+        self.outbox.send(now, header, report);
     }
 
     /// Leaves.
@@ -221,9 +220,8 @@ impl Member {
         match self.state {
             State::Joining | State::Joined => {
                 self.outbox.clear();
-                let request = self.outbox.next_id();
-                let leave = Leave { request, reason };
-                self.outbox.push(now, request, self.header(Kind::Leave), &Request::Leave(leave));
+                let leave = |request| Request::Leave(Leave { request, reason });
+                let request = self.outbox.send(now, self.header(), leave);
                 self.enter(now, State::Leaving, request);
             }
             State::Leaving | State::Over => {}
@@ -277,32 +275,28 @@ impl Member {
 
     fn send_join(&mut self, now: Nanos) {
         self.outbox.clear();
-        let request = self.outbox.next_id();
         let again = self.id != MemberId::NONE;
         let resume = again && self.purpose.role == Role::Receiver;
-        let join = Join {
-            role: self.purpose.role,
-            start: if resume { StartAt::Resume } else { self.purpose.start },
-            request,
-            name: self.config.name.clone(),
-            token: self.config.token.clone(),
-            port: self.purpose.port,
-        };
+        let (Purpose { role, start, port, .. }, config) = (self.purpose, &self.config);
+        let (start, name) = (if resume { StartAt::Resume } else { start }, config.name.clone());
+        let token = config.token.clone();
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
-        let header = Header { seq, ..self.header(Kind::Join) };
-        self.outbox.push(now, request, header, &Request::Join(join));
+        let header = Header { seq, ..self.header() };
+        let join = |request| Request::Join(Join { role, start, request, name, token, port });
+        let request = self.outbox.send(now, header, join);
         if !again {
             self.last_answer = now;
         }
         self.enter(now, State::Joining, request);
     }
 
-    fn header(&self, kind: Kind) -> Header {
+    /// The header of a request, but for its kind.
+    fn header(&self) -> Header {
         let source = match self.purpose.role {
             Role::Sender => self.id,
             Role::Receiver | Role::Cache | Role::Listener => self.purpose.source,
         };
-        Header { member: self.id, ..Header::new(kind, self.config.session, source) }
+        Header { member: self.id, ..Header::new(Kind::Join, self.config.session, source) }
     }
 
     fn enter(&mut self, now: Nanos, state: State, awaited: RequestId) {
@@ -339,11 +333,9 @@ impl Member {
         if let Some(old) = self.keepalive_id.take() {
             self.outbox.answered(old);
         }
-        let request = self.outbox.next_id();
         let (next, repairs) = self.position;
-        let keepalive = Keepalive { request, next, repairs };
-        self.outbox.push(now, request, self.header(Kind::Keepalive), &Request::Keepalive(keepalive));
-        self.keepalive_id = Some(request);
+        let keepalive = |request| Request::Keepalive(Keepalive { request, next, repairs });
+        self.keepalive_id = Some(self.outbox.send(now, self.header(), keepalive));
         self.keepalive_due = now + self.keepalive;
     }
 

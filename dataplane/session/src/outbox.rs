@@ -38,20 +38,24 @@ impl Outbox {
         Outbox::new(self.next_id ^ 0x8000_0000)
     }
 
-    /// A fresh request id, never 0.
-    pub fn next_id(&mut self) -> RequestId {
-        self.next_id = self.next_id.wrapping_add(1).max(1);
-        RequestId(self.next_id)
-    }
-
-    /// Sends a request that carries `id`, from `now` on until it is answered.
-    pub fn push(&mut self, now: Nanos, id: RequestId, header: Header, request: &Request) {
+    /// Sends a request that carries a fresh id, never 0, from `now` on until it is answered. Of the header
+    /// all but the kind is given.
+    pub fn send(
+        &mut self,
+        now: Nanos,
+        header: Header,
+        request: impl FnOnce(RequestId) -> Request,
+    ) -> RequestId {
         if self.pending.len() == BOUND {
             self.pending.pop_front();
         }
-        let bytes = header.encode(&request.encode());
+        self.next_id = self.next_id.wrapping_add(1).max(1);
+        let id = RequestId(self.next_id);
+        let request = request(id);
+        let bytes = Header { kind: request.kind(), ..header }.encode(&request.encode());
         let dest = Dest::Group(header.session.group());
         self.pending.push_back(Pending { id, bytes, dest, due: now });
+        id
     }
 
     /// The answer to `id` is here. False when nobody waits for it (any more).
@@ -87,10 +91,8 @@ mod tests {
     use groupflow_transport::wire::Kind;
 
     fn push(outbox: &mut Outbox, now: Nanos) -> RequestId {
-        let id = outbox.next_id();
         let header = Header::new(Kind::Query, SessionId(9), MemberId(1));
-        outbox.push(now, id, header, &Request::Query(Query { request: id }));
-        id
+        outbox.send(now, header, |request| Request::Query(Query { request }))
     }
 
     #[test]

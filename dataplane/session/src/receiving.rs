@@ -1,11 +1,8 @@
-//! A member that receives a stream of its session: reports that it is complete, leaves when it is no longer needed, and
-//! gives up when neither the sender nor the controller can be waited for.
+//! A member that receives a stream of its session: reports that it is complete, leaves when it is no longer
+//! needed, and gives up when neither the sender nor the controller can be waited for.
 
-use std::net::SocketAddrV4;
-
-use groupflow_base::{Machine, Nanos, Transmit};
+use groupflow_base::Nanos;
 use groupflow_transport::receiver::{Receiver, ReceiverConfig, ReceiverError, ReceiverEvent, ReceiverStats};
-use groupflow_transport::wire::{Packet, WireError};
 use groupflow_transport::{MemberId, Seq};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
@@ -80,8 +77,6 @@ impl From<MemberEvent> for ReceiveEvent {
 pub struct Receiving {
     datagrams: bool,
     rng: ChaCha8Rng,
-    /// Once the member has joined.
-    transport: Option<Receiver>,
     began: Nanos,
     /// When everything had come.
     completed: Option<Nanos>,
@@ -98,38 +93,38 @@ impl Endpoint<Receiving> {
         let ReceiveConfig { source, start, datagrams } = config;
         let purpose = Purpose { source, start, ..Purpose::new(Role::Receiver) };
         let member = Member::new(now, member, purpose, &mut rng);
-        let (transport, completed, orphaned) = (None, None, None);
-        let part = Receiving { datagrams, rng, transport, began: now, completed, orphaned, over: false };
-        Endpoint::new(member, part)
+        let (completed, orphaned) = (None, None);
+        let part = Receiving { datagrams, rng, began: now, completed, orphaned, over: false };
+        Endpoint::new(member, None, part)
     }
 
     /// Bytes in order that were not taken.
     pub fn ready(&self) -> usize {
-        self.part.transport.as_ref().map_or(0, Receiver::ready)
+        self.seat.transport.as_ref().map_or(0, Receiver::ready)
     }
 
     /// Moves the bytes in order to the end of `out`. Bytes that are not taken slow the sender.
     pub fn take(&mut self, now: Nanos, out: &mut Vec<u8>) {
-        if let Some(transport) = self.part.transport.as_mut() {
+        if let Some(transport) = self.seat.transport.as_mut() {
             transport.take(now, out);
-            self.part.transport_events(now, &mut self.seat);
+            self.part.on_transport(now, &mut self.seat);
         }
     }
 
     /// Whether everything was delivered.
     pub fn complete(&self) -> bool {
-        self.part.transport.as_ref().is_some_and(Receiver::complete)
+        self.seat.transport.as_ref().is_some_and(Receiver::complete)
     }
 
     /// Figures for progress reports.
     pub fn stats(&self) -> ReceiverStats {
-        self.part.transport.as_ref().map_or_else(ReceiverStats::default, Receiver::stats)
+        self.seat.transport.as_ref().map_or_else(ReceiverStats::default, Receiver::stats)
     }
 }
 
 impl Receiving {
-    fn on_joined(&mut self, now: Nanos, seat: &mut Seat<ReceiveEvent>, joined: &Joined) {
-        if let Some(transport) = self.transport.as_mut() {
+    fn on_joined(&mut self, now: Nanos, seat: &mut Seat<Receiving>, joined: &Joined) {
+        if let Some(transport) = seat.transport.as_mut() {
             transport.resume(now, joined.member);
             if self.completed.is_some() {
                 self.report_complete(now, seat, Seq::ZERO);
@@ -151,11 +146,11 @@ impl Receiving {
             datagrams: self.datagrams,
             alone: false,
         };
-        self.transport = Some(Receiver::new(now, config, self.rng.clone()));
+        seat.transport = Some(Receiver::new(now, config, self.rng.clone()));
     }
 
-    fn on_notice(&mut self, now: Nanos, notice: &Notice) {
-        let source = self.transport.as_ref().map_or(MemberId::NONE, Receiver::source);
+    fn on_notice(&mut self, now: Nanos, seat: &Seat<Receiving>, notice: &Notice) {
+        let source = seat.transport.as_ref().map_or(MemberId::NONE, Receiver::source);
         if source == MemberId::NONE || notice.about != source {
             return;
         }
@@ -168,77 +163,59 @@ impl Receiving {
         }
     }
 
-    fn transport_events(&mut self, now: Nanos, seat: &mut Seat<ReceiveEvent>) {
-        while let Some(event) = self.transport.as_mut().and_then(Receiver::poll_event) {
-            match event {
-                ReceiverEvent::Started { source, seq } => seat.tell(ReceiveEvent::Started { source, seq }),
-                ReceiverEvent::Complete => {
-                    self.completed = Some(now);
-                    seat.tell(ReceiveEvent::Complete);
-                    let next = self.transport.as_ref().and_then(Receiver::next);
-                    self.report_complete(now, seat, next.unwrap_or(Seq::ZERO));
-                }
-                ReceiverEvent::Failed(error) => self.fail(now, seat, error.into()),
-            }
-        }
-        let Some(transport) = &self.transport else { return };
-        if let Some(next) = transport.next() {
-            seat.member.set_position(next.0, u32::try_from(transport.stats().repaired).unwrap_or(u32::MAX));
-        }
-    }
-
-    fn report_complete(&self, now: Nanos, seat: &mut Seat<ReceiveEvent>, next: Seq) {
-        let Some(transport) = &self.transport else { return };
+    fn report_complete(&self, now: Nanos, seat: &mut Seat<Receiving>, next: Seq) {
+        let Some(transport) = &seat.transport else { return };
         let about = seat.member.id();
         seat.member.report(now, transport.source(), ReportKind::Complete, about, next.0);
     }
 
-    fn fail(&mut self, now: Nanos, seat: &mut Seat<ReceiveEvent>, error: ReceiveError) {
+    fn fail(&mut self, now: Nanos, seat: &mut Seat<Receiving>, error: ReceiveError) {
         if !self.over && self.completed.is_none() {
-            self.end();
+            self.end(seat);
             seat.tell(ReceiveEvent::Failed(error));
             seat.member.leave(now, LeaveReason::Aborted);
         }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, seat: &mut Seat<Receiving>) {
         self.over = true;
-        self.transport.iter_mut().for_each(Receiver::stop);
+        seat.transport.iter_mut().for_each(Receiver::stop);
     }
 
-    fn last_packet(&self) -> Nanos {
-        self.transport.as_ref().and_then(Receiver::last_packet).unwrap_or(self.began)
+    fn last_packet(&self, seat: &Seat<Receiving>) -> Nanos {
+        seat.transport.as_ref().and_then(Receiver::last_packet).unwrap_or(self.began)
     }
 
-    fn end_of_patience(&self, member: &Member) -> Option<Nanos> {
+    fn end_of_patience(&self, seat: &Seat<Receiving>) -> Option<Nanos> {
         if self.over {
             return None;
         }
         match (self.completed, &self.orphaned) {
-            (Some(_), _) if member.state() != State::Joined => None,
+            (Some(_), _) if seat.member.state() != State::Joined => None,
             // A sender that is gone sends no polls that were to be answered.
             (Some(since), None) => Some(since + LINGER),
             (Some(since), Some((gone, _))) => Some((since + LINGER).min(*gone)),
             (None, Some((gone, _))) => {
-                let lacks = self.transport.as_ref().is_some_and(Receiver::lacks_any);
+                let lacks = seat.transport.as_ref().is_some_and(Receiver::lacks_any);
                 let patience = if lacks { ORPHAN_PATIENCE } else { ORPHAN_IDLE };
-                Some(self.last_packet().max(*gone) + patience)
+                Some(self.last_packet(seat).max(*gone) + patience)
             }
-            (None, None) if member.controller_silent() => Some(self.last_packet() + DEAF_PATIENCE),
+            (None, None) if seat.member.controller_silent() => Some(self.last_packet(seat) + DEAF_PATIENCE),
             (None, None) => None,
         }
     }
 }
 
 impl Part for Receiving {
+    type Transport = Receiver;
     type Event = ReceiveEvent;
 
-    fn on_member(&mut self, now: Nanos, seat: &mut Seat<ReceiveEvent>, event: MemberEvent) {
+    fn on_member(&mut self, now: Nanos, seat: &mut Seat<Receiving>, event: MemberEvent) {
         match &event {
             MemberEvent::Joined { joined, .. } => self.on_joined(now, seat, joined),
-            MemberEvent::Notice(notice) => self.on_notice(now, notice),
+            MemberEvent::Notice(notice) => self.on_notice(now, seat, notice),
             MemberEvent::Failed(_) | MemberEvent::Left => {
-                self.end();
+                self.end(seat);
                 // A stream that is complete stays so, however the membership ends.
                 if self.completed.is_some() {
                     return;
@@ -249,21 +226,27 @@ impl Part for Receiving {
         seat.tell(event);
     }
 
-    fn on_packet(
-        &mut self,
-        now: Nanos,
-        seat: &mut Seat<ReceiveEvent>,
-        _from: SocketAddrV4,
-        packet: &Packet<'_>,
-    ) -> Result<(), WireError> {
-        let Some(transport) = self.transport.as_mut() else { return Ok(()) };
-        let taken = transport.on_packet(now, packet);
-        self.transport_events(now, seat);
-        taken
+    fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Receiving>) {
+        while let Some(event) = seat.transport.as_mut().and_then(Receiver::poll_event) {
+            match event {
+                ReceiverEvent::Started { source, seq } => seat.tell(ReceiveEvent::Started { source, seq }),
+                ReceiverEvent::Complete => {
+                    self.completed = Some(now);
+                    seat.tell(ReceiveEvent::Complete);
+                    let next = seat.transport.as_ref().and_then(Receiver::next);
+                    self.report_complete(now, seat, next.unwrap_or(Seq::ZERO));
+                }
+                ReceiverEvent::Failed(error) => self.fail(now, seat, error.into()),
+            }
+        }
+        let Some(transport) = &seat.transport else { return };
+        if let Some(next) = transport.next() {
+            seat.member.set_position(next.0, u32::try_from(transport.stats().repaired).unwrap_or(u32::MAX));
+        }
     }
 
-    fn expire(&mut self, now: Nanos, seat: &mut Seat<ReceiveEvent>) {
-        if self.end_of_patience(&seat.member).map_or(true, |end| end > now) {
+    fn expire(&mut self, now: Nanos, seat: &mut Seat<Receiving>) {
+        if self.end_of_patience(seat).map_or(true, |end| end > now) {
             return;
         }
         match (self.completed, &self.orphaned) {
@@ -272,23 +255,18 @@ impl Part for Receiving {
                 let name = name.clone();
                 self.fail(now, seat, ReceiveError::SenderLost { name });
             }
-            (None, None) => self.fail(now, seat, ReceiveError::Deaf(now - self.last_packet())),
+            (None, None) => self.fail(now, seat, ReceiveError::Deaf(now - self.last_packet(seat))),
         }
     }
 
-    fn poll_transmit(&mut self, now: Nanos, _seat: &mut Seat<ReceiveEvent>) -> Option<Transmit> {
-        self.transport.as_mut()?.poll_transmit(now)
+    fn next_deadline(&self, seat: &Seat<Receiving>) -> Option<Nanos> {
+        self.end_of_patience(seat)
     }
 
-    fn next_deadline(&self, member: &Member) -> Option<Nanos> {
-        let transport = self.transport.as_ref().and_then(Receiver::next_deadline);
-        [transport, self.end_of_patience(member)].into_iter().flatten().min()
-    }
-
-    fn stop(&mut self) {
+    fn stop(&mut self, seat: &mut Seat<Receiving>) {
         // A receiver that has everything goes on answering polls until it is let go.
         if self.completed.is_none() {
-            self.end();
+            self.end(seat);
         }
     }
 }

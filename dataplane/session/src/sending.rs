@@ -1,13 +1,10 @@
-//! A member that sends a stream into its session: begins when enough receivers have joined, ends when all have everything
-//! or none is left, and says who is to blame when it cannot go on.
+//! A member that sends a stream into its session: begins when enough receivers have joined, ends when all
+//! have everything or none is left, and names the node to blame when it cannot go on.
 
-use std::net::SocketAddrV4;
-
-use groupflow_base::{BitRate, Machine, Nanos, Transmit};
+use groupflow_base::{BitRate, Nanos};
 use groupflow_transport::sender::{Sender, SenderConfig, SenderError, SenderEvent, SenderStats};
 use groupflow_transport::source::{Source, SourceError, WrittenSource};
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Packet, WireError};
 use thiserror::Error;
 
 use crate::control::{Joined, LeaveReason, NoticeKind, Role};
@@ -41,7 +38,7 @@ pub enum SendError {
     NoAcknowledgement {
         /// For how long.
         quiet: Nanos,
-        /// Who is to blame.
+        /// The node to blame.
         who: String,
     },
     /// The stream cannot go on.
@@ -97,7 +94,6 @@ pub struct Sending {
     config: SendConfig,
     /// What is sent, until the member has joined and the transport has it.
     source: Option<Source>,
-    transport: Option<Sender>,
     receivers: u16,
     health: Health,
     /// The stream is complete or given up.
@@ -114,13 +110,13 @@ impl Endpoint<Sending> {
     ) -> Endpoint<Sending> {
         let mut rng = member.rng();
         let member = Member::new(now, member, Purpose::new(Role::Sender), &mut rng);
-        let (source, transport, health) = (Some(source), None, Health::default());
-        Endpoint::new(member, Sending { config, source, transport, receivers: 0, health, over: false })
+        let (source, health) = (Some(source), Health::default());
+        Endpoint::new(member, None, Sending { config, source, receivers: 0, health, over: false })
     }
 
     /// The buffer of a stream or of datagrams; `None` for a file.
     pub fn written(&mut self) -> Option<&mut WrittenSource> {
-        match &mut self.part.transport {
+        match &mut self.seat.transport {
             Some(transport) => transport.written(),
             None => self.part.source.as_mut()?.written(),
         }
@@ -128,7 +124,7 @@ impl Endpoint<Sending> {
 
     /// How long the stream is, when that is known.
     pub fn total_bytes(&self) -> Option<u64> {
-        match &self.part.transport {
+        match &self.seat.transport {
             Some(transport) => transport.total_bytes(),
             None => self.part.source.as_ref()?.total_bytes(),
         }
@@ -136,12 +132,12 @@ impl Endpoint<Sending> {
 
     /// Figures for progress reports.
     pub fn stats(&self) -> SenderStats {
-        self.part.transport.as_ref().map_or_else(SenderStats::default, Sender::stats)
+        self.seat.transport.as_ref().map_or_else(SenderStats::default, Sender::stats)
     }
 }
 
 impl Sending {
-    fn on_joined(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, joined: &Joined) {
+    fn on_joined(&mut self, now: Nanos, seat: &mut Seat<Sending>, joined: &Joined) {
         let Some(source) = self.source.take() else { return self.on_joined_again(now, seat, joined) };
         // Caches that isolate end to end hold half a window back.
         let holds_back = (joined.mode, joined.policy) == (Mode::EndToEnd, Policy::Isolate);
@@ -154,20 +150,20 @@ impl Sending {
             cap: self.config.cap,
             alone: false,
         };
-        self.transport = Some(Sender::new(now, config, source));
+        seat.transport = Some(Sender::new(now, config, source));
     }
 
-    fn on_joined_again(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, joined: &Joined) {
-        match self.transport.as_mut() {
+    fn on_joined_again(&mut self, now: Nanos, seat: &mut Seat<Sending>, joined: &Joined) {
+        match seat.transport.as_mut() {
             Some(transport) if transport.stream() == joined.member => transport.hurry(now),
             _ => self.fail(now, seat, SendError::Renamed),
         }
     }
 
     /// Begins when there are enough receivers, and ends when there are none.
-    fn set_receivers(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, receivers: u16) {
+    fn set_receivers(&mut self, now: Nanos, seat: &mut Seat<Sending>, receivers: u16) {
         self.receivers = receivers;
-        let Some(transport) = self.transport.as_mut().filter(|_| !self.over) else { return };
+        let Some(transport) = seat.transport.as_mut().filter(|_| !self.over) else { return };
         if transport.waiting() {
             if receivers >= self.config.receivers {
                 transport.begin(now);
@@ -183,34 +179,19 @@ impl Sending {
         }
     }
 
-    fn transport_events(&mut self, now: Nanos, seat: &mut Seat<SendEvent>) {
-        while let Some(event) = self.transport.as_mut().and_then(Sender::poll_event) {
-            let culprit = self.health.culprit(seat.member.controller_silent());
-            match (event, culprit) {
-                (SenderEvent::Complete, _) => self.complete(now, seat),
-                (SenderEvent::Stalled(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
-                (SenderEvent::Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
-                (SenderEvent::Stalled(quiet) | SenderEvent::Failed(SenderError::Silence(quiet)), culprit) => {
-                    let who = culprit.unwrap_or_else(|| "the group".to_owned());
-                    self.fail(now, seat, SendError::NoAcknowledgement { quiet, who });
-                }
-            }
-        }
-    }
-
-    fn complete(&mut self, now: Nanos, seat: &mut Seat<SendEvent>) {
-        let took = now - self.transport.as_ref().map_or(now, Sender::began);
+    fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
+        let took = now - seat.transport.as_ref().map_or(now, Sender::began);
         let summary = Summary { took, lost: self.health.lost(), receivers: self.receivers };
         self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
     }
 
-    fn fail(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, error: SendError) {
+    fn fail(&mut self, now: Nanos, seat: &mut Seat<Sending>, error: SendError) {
         self.end(now, seat, SendEvent::Failed(error), LeaveReason::Aborted);
     }
 
-    fn end(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, event: SendEvent, reason: LeaveReason) {
+    fn end(&mut self, now: Nanos, seat: &mut Seat<Sending>, event: SendEvent, reason: LeaveReason) {
         if !self.over {
-            self.stop();
+            self.stop(seat);
             seat.tell(event);
             seat.member.leave(now, reason);
         }
@@ -218,9 +199,10 @@ impl Sending {
 }
 
 impl Part for Sending {
+    type Transport = Sender;
     type Event = SendEvent;
 
-    fn on_member(&mut self, now: Nanos, seat: &mut Seat<SendEvent>, event: MemberEvent) {
+    fn on_member(&mut self, now: Nanos, seat: &mut Seat<Sending>, event: MemberEvent) {
         match event {
             MemberEvent::Joined { joined, .. } => {
                 self.on_joined(now, seat, &joined);
@@ -232,7 +214,7 @@ impl Part for Sending {
                 self.health.notice(&notice);
                 let (what, receivers) = (notice.what, notice.receivers);
                 seat.tell(MemberEvent::Notice(notice));
-                let waiting = self.transport.as_mut().filter(|transport| transport.waiting());
+                let waiting = seat.transport.as_mut().filter(|transport| transport.waiting());
                 match what {
                     // The membership's end follows.
                     NoticeKind::SessionDeleted => return,
@@ -243,40 +225,33 @@ impl Part for Sending {
                 self.set_receivers(now, seat, receivers);
             }
             MemberEvent::Failed(_) | MemberEvent::Left => {
-                self.stop();
+                self.stop(seat);
                 seat.tell(event);
             }
             MemberEvent::ControllerSilent(_) | MemberEvent::ControllerBack => seat.tell(event),
         }
     }
 
-    fn on_packet(
-        &mut self,
-        now: Nanos,
-        seat: &mut Seat<SendEvent>,
-        _from: SocketAddrV4,
-        packet: &Packet<'_>,
-    ) -> Result<(), WireError> {
-        let Some(transport) = self.transport.as_mut() else { return Ok(()) };
-        let taken = transport.on_packet(now, packet);
-        self.transport_events(now, seat);
-        taken
+    fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
+        while let Some(event) = seat.transport.as_mut().and_then(Sender::poll_event) {
+            let culprit = self.health.culprit(seat.member.controller_silent());
+            match (event, culprit) {
+                (SenderEvent::Complete, _) => self.complete(now, seat),
+                (SenderEvent::Stalled(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
+                (SenderEvent::Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
+                (SenderEvent::Stalled(quiet) | SenderEvent::Failed(SenderError::Silence(quiet)), culprit) => {
+                    let who = culprit.unwrap_or_else(|| "the group".to_owned());
+                    self.fail(now, seat, SendError::NoAcknowledgement { quiet, who });
+                }
+            }
+        }
+        if let Some(transport) = &seat.transport {
+            seat.member.set_position(transport.next().0, 0);
+        }
     }
 
-    fn poll_transmit(&mut self, now: Nanos, seat: &mut Seat<SendEvent>) -> Option<Transmit> {
-        let transport = self.transport.as_mut()?;
-        let transmit = transport.poll_transmit(now);
-        seat.member.set_position(transport.next().0, 0);
-        self.transport_events(now, seat);
-        transmit.or_else(|| seat.member.poll_transmit(now))
-    }
-
-    fn next_deadline(&self, _member: &Member) -> Option<Nanos> {
-        self.transport.as_ref()?.next_deadline()
-    }
-
-    fn stop(&mut self) {
+    fn stop(&mut self, seat: &mut Seat<Sending>) {
         self.over = true;
-        self.transport.iter_mut().for_each(Sender::stop);
+        seat.transport.iter_mut().for_each(Sender::stop);
     }
 }

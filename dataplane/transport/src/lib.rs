@@ -1,9 +1,10 @@
 //! Reliable transport of a stream to a group, between endpoints that are given.
 //!
-//! Nothing here reads a clock or a socket, and nothing here knows how an endpoint came to be one: sessions, members and the
-//! controller are in `groupflow-session`, one floor up. A machine ([`groupflow_base::Machine`]) is a value: it is given
-//! datagrams and the time, and gives packets to send, the time at which it wants to be called again, and events.
-//! Randomness comes from a seed, so two runs are equal. This crate imports `groupflow-base` alone.
+//! Nothing here reads a clock or a socket, and nothing here knows how an endpoint came to be one: sessions,
+//! members and the controller are in `groupflow-session`, one floor up. A machine
+//! ([`groupflow_base::Machine`]) is a value: it is given datagrams and the time, and gives packets to send,
+//! the time at which it wants to be called again, and events. Randomness comes from a seed, so two runs are
+//! equal. This crate imports `groupflow-base` alone.
 //!
 //! | machine | is |
 //! |---|---|

@@ -1,10 +1,12 @@
-//! A byte stream from one host to one other over the group transport, without a session: numbers, pacing, acknowledgements
-//! and repair are [`Sender`]'s and [`Receiver`]'s, whose group is the two of them, and nobody is asked to be let in.
+//! A byte stream from one host to one other over the group transport, without a session: numbers, pacing,
+//! acknowledgements and repair are [`Sender`]'s and [`Receiver`]'s, whose group is the two of them, and
+//! nobody is asked to be let in.
 //!
-//! Packets are the group's ([`crate::wire`]): DATA and SYNC one way, ACK and NACK the other. An ACK has eight bytes of payload:
-//! how many bytes came, each packet's once and with [`crate::ids::FRAME_OVERHEAD`], those behind a hole included. From them the sender knows how fast
-//! they come; a group's acknowledgement, which switches take together, cannot tell. Whoever carries packets proves who they
-//! are from; the header's checksum proves nothing.
+//! Packets are the group's ([`crate::wire`]): DATA and SYNC one way, ACK and NACK the other. An ACK has eight
+//! bytes of payload: how many bytes came, each packet's once and with [`crate::ids::FRAME_OVERHEAD`], those
+//! behind a hole included. From them the sender knows how fast they come; a group's acknowledgement, which
+//! switches take together, cannot tell. Whoever carries packets proves who they are from; the header's
+//! checksum proves nothing.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -36,8 +38,8 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// Its packets have `most` bytes at most, of which the header takes [`wire::HEADER`]; more than that, and at most an
-    /// Ethernet frame's.
+    /// Its packets have `most` bytes at most, of which the header takes [`wire::HEADER`]; more than that, and
+    /// at most an Ethernet frame's.
     pub fn new(now: Nanos, most: usize) -> Outlet {
         let payload = most.saturating_sub(wire::HEADER).clamp(1, crate::ids::MAX_PAYLOAD);
         let config = SenderConfig {

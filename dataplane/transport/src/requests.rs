@@ -333,7 +333,8 @@ mod tests {
         let mut requests = Requests::default();
         requests.add(range(1, 2000), ms(0));
         assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
-        // The first answer after 2 ms, then one a millisecond: the window grows while they take under 24 ms, smoothed.
+        // The first answer after 2 ms, then one a millisecond: the window grows while they take under 24 ms,
+        // smoothed.
         for seq in 1..=256 {
             assert!(requests.arrived(ms(1 + u64::from(seq)), Seq(seq)));
         }

@@ -86,7 +86,8 @@ impl Source {
         Source::Written(WrittenSource::new(limit, first, false))
     }
 
-    /// A byte stream in packets of at most `payload` bytes, 1 to [`MAX_PAYLOAD`]. Its owner bounds what is kept.
+    /// A byte stream in packets of at most `payload` bytes, 1 to [`MAX_PAYLOAD`]. Its owner bounds what is
+    /// kept.
     pub(crate) fn cut(payload: usize, first: Seq) -> Source {
         let written = WrittenSource::new(usize::MAX, first, false);
         Source::Written(WrittenSource { payload, ..written })

@@ -1,4 +1,5 @@
-//! A byte stream over the group transport: packets that are lost, doubled and overtake each other, at some rate.
+//! A byte stream over the group transport: packets that are lost, doubled and overtake each other, at some
+//! rate.
 
 use std::collections::BTreeMap;
 
@@ -198,7 +199,8 @@ fn losses_do_not_slow_it_down() {
     assert!(share > 0.75, "{share:.2} of the link");
 }
 
-/// Holes that are filled make the acknowledgement jump, and the rate is not taken for a higher one: a short queue would overflow.
+/// Holes that are filled make the acknowledgement jump, and the rate is not taken for a higher one: a short
+/// queue would overflow.
 #[test]
 fn holes_do_not_make_it_send_too_fast() {
     let way = Way { loss: 1, rate: BitRate(20_000_000), queue: Nanos::from_millis(20), ..CLEAN };

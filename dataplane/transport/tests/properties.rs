@@ -1,5 +1,5 @@
-//! Properties of the parsers (nothing from outside panics, an encoded packet is parsed as it was) and of the interval set
-//! (it behaves as a plain set of numbers).
+//! Properties of the parsers (nothing from outside panics, an encoded packet is parsed as it was) and of the
+//! interval set (it behaves as a plain set of numbers).
 
 use std::collections::BTreeSet;
 

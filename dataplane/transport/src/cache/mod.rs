@@ -1,19 +1,18 @@
-//! The cache beside a switch: keeps packets of every stream that passes, within one byte bound, repairs from them, and
-//! acknowledges upstream where its terms say so.
+//! The cache beside a switch: keeps packets of every stream that passes, within one byte bound, repairs from
+//! them, and acknowledges upstream where its terms say so.
 //!
-//! A packet that some branch still lacks is never dropped. At the bound, new packets are not kept and not acknowledged,
-//! which closes the sender's window.
+//! A packet that some branch still lacks is never dropped. At the bound, new packets are not kept and not
+//! acknowledged, which closes the sender's window.
 //!
 //! | module | is |
 //! |---|---|
 //! | `stream` | one stream: what is kept, fetched, repaired and acknowledged |
 //! | `store` | the packets of one stream, those that were promised and those that are history |
 //! | `repair` | which packets go out again, to whom |
-//! | `requesters` | who asks, and who of them lags |
+//! | `requesters` | hosts that ask, and those of them that lag |
 //! | `report` | events and figures |
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddrV4;
 
 use groupflow_base::{Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
@@ -92,8 +91,8 @@ impl Cache {
         self.member = member;
     }
 
-    /// Keeps a stream by these terms; until then it is only kept, and forgotten when it falls silent. False when there are
-    /// too many streams.
+    /// Keeps a stream by these terms; until then it is only kept, and forgotten when it falls silent. False
+    /// when there are too many streams.
     pub fn delegate(&mut self, now: Nanos, key: StreamKey, terms: Terms) -> bool {
         let known = self.ensure(now, key);
         if known {
@@ -122,52 +121,6 @@ impl Cache {
         let strays: Vec<StreamKey> = slots.map(|(&key, _)| key).collect();
         strays.iter().for_each(|&key| self.forget(key));
         strays
-    }
-
-    /// Takes a packet of any session in. A packet that is refused changes nothing.
-    pub fn on_packet(
-        &mut self,
-        now: Nanos,
-        from: SocketAddrV4,
-        packet: &Packet<'_>,
-    ) -> Result<(), WireError> {
-        let header = packet.header;
-        let (data, nack) = match header.kind {
-            Kind::Data | Kind::Repair => (true, None),
-            Kind::Sync | Kind::Ack => (false, None),
-            Kind::Nack => (false, Some(Nack::parse(packet.payload))),
-            _ => return Ok(()),
-        };
-        if header.session.0 == 0 || header.source == MemberId::NONE {
-            return Err(WireError::Value { field: "source", value: header.source.0.into() });
-        }
-        if header.seq > Seq::LAST.next() || (data && header.seq == Seq::ZERO) {
-            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
-        }
-        let nack = nack.transpose()?;
-        let key = (header.session, header.source);
-        let known = self.slots.contains_key(&key);
-        if !self.ensure(now, key) {
-            return Ok(());
-        }
-        if !known {
-            self.events.push_back(CacheEvent::New(key));
-        }
-        let room = data && self.make_room(key, packet);
-        let change = self.with(key, |stream, rng| {
-            stream.last_heard = now;
-            match (header.kind, &nack) {
-                (Kind::Data | Kind::Repair, _) => stream.on_packet(now, packet, room, rng),
-                (Kind::Sync, _) => stream.on_sync(now, &header, rng),
-                (Kind::Ack, _) if header.member == MemberId::NONE => stream.on_branches(now, &header),
-                (_, Some(nack)) => return stream.on_nack(now, from, header.member, nack, rng),
-                _ => {}
-            }
-            None
-        });
-        self.acknowledge(now, key);
-        self.events.extend(change.flatten().map(|change| CacheEvent::Lag(key, change)));
-        Ok(())
     }
 
     /// Acknowledges what can be, and notices when the bound is reached or left.
@@ -302,7 +255,44 @@ impl Machine for Cache {
     type Error = WireError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
-        self.on_packet(now, datagram.from, &Packet::parse(datagram.bytes)?)
+        let packet = Packet::parse(datagram.bytes)?;
+        let header = packet.header;
+        let (data, nack) = match header.kind {
+            Kind::Data | Kind::Repair => (true, None),
+            Kind::Sync | Kind::Ack => (false, None),
+            Kind::Nack => (false, Some(Nack::parse(packet.payload))),
+            _ => return Ok(()),
+        };
+        if header.session.0 == 0 || header.source == MemberId::NONE {
+            return Err(WireError::Value { field: "source", value: header.source.0.into() });
+        }
+        if header.seq > Seq::LAST.next() || (data && header.seq == Seq::ZERO) {
+            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+        }
+        let nack = nack.transpose()?;
+        let key = (header.session, header.source);
+        let known = self.slots.contains_key(&key);
+        if !self.ensure(now, key) {
+            return Ok(());
+        }
+        if !known {
+            self.events.push_back(CacheEvent::New(key));
+        }
+        let room = data && self.make_room(key, &packet);
+        let change = self.with(key, |stream, rng| {
+            stream.last_heard = now;
+            match (header.kind, &nack) {
+                (Kind::Data | Kind::Repair, _) => stream.on_packet(now, &packet, room, rng),
+                (Kind::Sync, _) => stream.on_sync(now, &header, rng),
+                (Kind::Ack, _) if header.member == MemberId::NONE => stream.on_branches(now, &header),
+                (_, Some(nack)) => return stream.on_nack(now, datagram.from, header.member, nack, rng),
+                _ => {}
+            }
+            None
+        });
+        self.acknowledge(now, key);
+        self.events.extend(change.flatten().map(|change| CacheEvent::Lag(key, change)));
+        Ok(())
     }
 
     /// Gives every stream whose time has come the chance to act, until one has a packet to send.

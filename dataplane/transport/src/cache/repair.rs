@@ -1,6 +1,6 @@
-//! Answers to NACKs: who waits for which packet, and when it is sent to one or to all.
+//! Answers to NACKs: the requesters that wait for each packet, and when it is sent to one or to all.
 //!
-//! A request waits a moment for others who miss the same packet. One requester gets it alone,
+//! A request waits a moment for other requesters of the same packet. One requester gets it alone,
 //! several get one packet to the group. Each requester's repairs are paced by the branch's rate,
 //! so that they do not overrun the queue of its link.
 
@@ -14,7 +14,7 @@ use crate::ids::Seq;
 
 /// How long a request waits for others.
 const HOLD: Nanos = Nanos::from_millis(3);
-/// Who asks again so soon did so before the repair to the group reached it.
+/// A requester that asks again so soon did so before the repair to the group reached it.
 const REPAIRED: Nanos = Nanos::from_millis(20);
 /// A request that cannot be answered is forgotten; its requester asks again.
 const PATIENCE: Nanos = Nanos::from_secs(3);
@@ -27,7 +27,7 @@ const SHARE: u64 = 950;
 /// A lane may be late by this much and catch up.
 const BURST: Nanos = Nanos::from_millis(2);
 
-/// Who gets a repair.
+/// The receiver of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asker {
     /// Everyone in the group.

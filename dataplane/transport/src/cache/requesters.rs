@@ -1,4 +1,4 @@
-//! Who asks a cache for repairs, and who of them lags behind the stream.
+//! The requesters of a cache, and those of them that lag behind the stream.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -73,7 +73,7 @@ impl Requesters {
         Some(LagChange { member, slow, behind })
     }
 
-    /// Who lags and has to be told now that the stream is at `highest`.
+    /// A requester that lags and has to be told now that the stream is at `highest`.
     pub fn poll_sync(&mut self, now: Nanos, highest: Seq) -> Option<SocketAddrV4> {
         let (&address, requester) =
             self.all.iter_mut().find(|(_, r)| r.slow && r.sync_due(highest) <= now)?;
@@ -91,7 +91,7 @@ impl Requesters {
         self.all.values().filter(|r| r.slow).map(|r| r.sync_due(highest)).min()
     }
 
-    /// Who lags.
+    /// Members that lag.
     pub fn slow(&self) -> Vec<MemberId> {
         self.all.values().filter(|r| r.slow).map(|r| r.member).collect()
     }

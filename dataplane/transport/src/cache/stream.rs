@@ -21,7 +21,7 @@ use crate::wire::{Flags, Header, Kind, Packet};
 
 /// An agent asks sooner than the receivers behind it.
 const NACK_DELAY: (Nanos, Nanos) = (Nanos::from_millis(1), Nanos::from_millis(3));
-/// Who first hears of a stream this early assumes that it missed the beginning, not the middle.
+/// An agent that first hears of a stream this early assumes that it missed the beginning, not the middle.
 const EARLY: Seq = Seq(4096);
 /// Packets further ahead than this are damage, not a stream.
 const AHEAD_MAX: u32 = 1 << 20;
@@ -63,7 +63,7 @@ pub(super) struct StreamCache {
     /// Fetched for a requester while there was no room; goes out at once.
     passing: BTreeMap<u32, Cached>,
     expiry_due: Nanos,
-    /// Who asked where the stream is.
+    /// Hosts that asked where the stream is.
     probers: Vec<SocketAddrV4>,
     probe_upstream: bool,
     probed: Nanos,

@@ -1,23 +1,25 @@
 //! Slow branches of a stream that does not wait for them (policy `isolate`).
 //!
-//! A branch that alone stops the others is *isolated*: the others go on without it, and the cache keeps what it needs only
-//! as far as its capacity goes. It is sent on from where it had come, whenever it can take it. Either it catches up, and
-//! counts again; or the cache begins after what it is to be sent next: it is overtaken, and to be removed.
+//! A branch that alone stops the others is *isolated*: the others go on without it, and the cache keeps what
+//! it needs only as far as its capacity goes. It is sent on from where it had come, whenever it can take it.
+//! Either it catches up, and counts again; or the cache begins after what it is to be sent next: it is
+//! overtaken, and to be removed.
 
 use super::branch::Branch;
 use super::{BranchId, SplitError, Stream};
 
 impl Stream {
-    /// Calls branches laggards when so many bytes are cached for them, not only when the cache is full: what is left of
-    /// the cache is for isolated ones.
+    /// Calls branches laggards when so many bytes are cached for them, not only when the cache is full: what
+    /// is left of the cache is for isolated ones.
     #[must_use]
     pub fn with_patience(mut self, bytes: u64) -> Stream {
         self.patience = bytes.min(self.capacity);
         self
     }
 
-    /// Branches that alone stop, or soon stop, the stream: patience is over because of them, and they are more than half of
-    /// it behind the fastest. With policy `isolate` they are isolated, or removed; when all are slow, there is none.
+    /// Branches that alone stop, or soon stop, the stream: patience is over because of them, and they are
+    /// more than half of it behind the fastest. With policy `isolate` they are isolated, or removed; when all
+    /// are slow, there is none.
     pub fn laggards(&self) -> Vec<BranchId> {
         if self.cached() < self.patience {
             return Vec::new();

@@ -35,9 +35,9 @@ pub struct ReceiverConfig {
     pub start: Option<Seq>,
     /// Whether datagrams are expected.
     pub datagrams: bool,
-    /// There is no other receiver: acknowledgements carry eight bytes that tell how many bytes came, those of each packet once
-    /// and with [`FRAME_OVERHEAD`], those behind a hole included. From them the sender knows how fast they come; a group's
-    /// acknowledgement, which switches take together, cannot tell.
+    /// There is no other receiver: acknowledgements carry eight bytes that tell how many bytes came, those of
+    /// each packet once and with [`FRAME_OVERHEAD`], those behind a hole included. From them the sender knows
+    /// how fast they come; a group's acknowledgement, which switches take together, cannot tell.
     pub alone: bool,
 }
 
@@ -96,16 +96,6 @@ impl Receiver {
     /// Asks and acknowledges no more.
     pub fn stop(&mut self) {
         self.phase = Phase::Over;
-    }
-
-    /// Takes a packet of the session in. A packet that is refused changes nothing.
-    pub fn on_packet(&mut self, now: Nanos, packet: &Packet<'_>) -> Result<(), WireError> {
-        match packet.header.kind {
-            Kind::Data | Kind::Repair | Kind::Sync if self.hears(packet.header.source) => {
-                self.on_stream(now, packet)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Whether packets of this source belong to the stream.
@@ -211,8 +201,8 @@ impl Receiver {
         }
     }
 
-    /// Asks where the stream is: a NACK without ranges. A receiver that joined a stream which stands still, or whose
-    /// branch was taken out of it, hears nothing by itself.
+    /// Asks where the stream is: a NACK without ranges. A receiver that joined a stream which stands still,
+    /// or whose branch was taken out of it, hears nothing by itself.
     fn poll_probe(&mut self, now: Nanos) -> Option<Transmit> {
         if self.probe_due()? > now {
             return None;
@@ -318,7 +308,13 @@ impl Machine for Receiver {
     type Error = WireError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
-        self.on_packet(now, &Packet::of_session(datagram.bytes, self.config.session)?)
+        let packet = Packet::of_session(datagram.bytes, self.config.session)?;
+        match packet.header.kind {
+            Kind::Data | Kind::Repair | Kind::Sync if self.hears(packet.header.source) => {
+                self.on_stream(now, &packet)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {

@@ -1,5 +1,5 @@
-//! The sender of one stream: numbers its packets, paces them, answers NACKs that no cache could answer, and knows when
-//! the whole group has everything.
+//! The sender of one stream: numbers its packets, paces them, answers NACKs that no cache could answer, and
+//! knows when the whole group has everything.
 //!
 //! | module | is |
 //! |---|---|
@@ -48,7 +48,8 @@ pub struct SenderConfig {
     pub stream: MemberId,
     /// Packets that may be on their way.
     pub window: u32,
-    /// The group's acknowledgement lags by half a window on purpose: its caches isolate slow branches end to end.
+    /// The group's acknowledgement lags by half a window on purpose: its caches isolate slow branches end to
+    /// end.
     pub lags: bool,
     /// The path's rate, where pacing begins; 0: not known.
     pub rate: BitRate,
@@ -156,19 +157,6 @@ impl Sender {
     /// Sends no more.
     pub fn stop(&mut self) {
         self.phase = Phase::Over;
-    }
-
-    /// Takes a packet of the session in. A packet that is refused changes nothing.
-    pub fn on_packet(&mut self, now: Nanos, packet: &Packet<'_>) -> Result<(), WireError> {
-        let header = packet.header;
-        match header.kind {
-            Kind::Ack if header.source == self.config.stream => self.on_ack(now, header, packet.payload)?,
-            Kind::Nack if header.source == self.config.stream => {
-                self.on_nack(now, &Nack::parse(packet.payload)?);
-            }
-            _ => {}
-        }
-        Ok(())
     }
 
     fn on_ack(&mut self, now: Nanos, header: Header, came: &[u8]) -> Result<(), WireError> {
@@ -348,7 +336,13 @@ impl Machine for Sender {
     type Error = WireError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
-        self.on_packet(now, &Packet::of_session(datagram.bytes, self.config.session)?)
+        let Packet { header, payload } = Packet::of_session(datagram.bytes, self.config.session)?;
+        match header.kind {
+            Kind::Ack if header.source == self.config.stream => self.on_ack(now, header, payload)?,
+            Kind::Nack if header.source == self.config.stream => self.on_nack(now, &Nack::parse(payload)?),
+            _ => {}
+        }
+        Ok(())
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {

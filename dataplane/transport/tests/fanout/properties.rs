@@ -235,8 +235,8 @@ proptest! {
         prop_assert!(shell.got.values().all(|(start, got)| *start == 0 && got.len() as u64 == length));
     }
 
-    /// However slow one branch is, the others are not stopped by it; it gets all in order, or is overtaken, and that not
-    /// before it is a whole cache behind.
+    /// However slow one branch is, the others are not stopped by it; it gets all in order, or is overtaken,
+    /// and that not before it is a whole cache behind.
     #[test]
     fn an_isolated_branch_stops_nobody_and_gets_what_the_cache_permits(
         end_to_end in any::<bool>(),
