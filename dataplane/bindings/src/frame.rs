@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use groupflow_session::ids::GROUP_PORT;
-use groupflow_session::wire::checksum;
+use groupflow_transport::ids::GROUP_PORT;
+use groupflow_transport::wire::checksum;
 use pyo3::exceptions::PyValueError;
 use pyo3::PyErr;
 

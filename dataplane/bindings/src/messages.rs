@@ -1,8 +1,8 @@
 //! What hosts tell the controller.
 
 use groupflow_session::control::{Request, Role};
-use groupflow_session::ids::{MemberId, Seq, SessionId};
-use groupflow_session::wire::{Header, Kind, Packet, WireError};
+use groupflow_transport::ids::{MemberId, Seq, SessionId};
+use groupflow_transport::wire::{Header, Kind, Packet, WireError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -117,7 +117,7 @@ fn build_reset(py: Python<'_>, session: u32, source: u16, branch: u16, seq: u32)
         nobody,
         std::net::Ipv4Addr::UNSPECIFIED,
         *SessionId(session).group().ip(),
-        groupflow_session::ids::GROUP_PORT,
+        groupflow_transport::ids::GROUP_PORT,
     );
     PyBytes::new(py, &envelope.wrap(&header.encode(&[]))).unbind()
 }
@@ -153,7 +153,7 @@ fn build_frame(
     header.member = MemberId(member);
     header.seq = Seq(seq);
     header.stamp = stamp;
-    header.flags = groupflow_session::wire::Flags(flags);
+    header.flags = groupflow_transport::wire::Flags(flags);
     header.poll = poll;
     let envelope = Envelope {
         eth_src: Mac::parse("eth_src", eth_src)?,
@@ -232,7 +232,7 @@ fn build_request(
         ip_src: address("ip_src", ip_src)?,
         ip_dst: *SessionId(session).group().ip(),
         udp_src,
-        udp_dst: groupflow_session::ids::GROUP_PORT,
+        udp_dst: groupflow_transport::ids::GROUP_PORT,
     };
     Ok(PyBytes::new(py, &envelope.wrap(&header.encode(&request.encode()))).unbind())
 }

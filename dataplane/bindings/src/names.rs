@@ -1,6 +1,7 @@
 //! The words Python uses for the wire's enums.
 
-use groupflow_session::control::{LeaveReason, Mode, NoticeKind, Policy, Refusal, ReportKind, Role, StartAt};
+use groupflow_session::control::{LeaveReason, NoticeKind, Refusal, ReportKind, Role, StartAt};
+use groupflow_transport::terms::{Mode, Policy};
 use pyo3::exceptions::PyValueError;
 use pyo3::PyErr;
 

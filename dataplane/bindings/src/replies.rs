@@ -1,9 +1,10 @@
 //! What the controller tells hosts.
 
 use groupflow_base::BitRate;
-use groupflow_session::control::{self, Answer, Mode, NoticeKind, Policy, Refusal, RequestId};
-use groupflow_session::ids::{MemberId, Seq, SessionId};
-use groupflow_session::wire::{Header, Kind};
+use groupflow_session::control::{self, Answer, NoticeKind, Refusal, RequestId};
+use groupflow_transport::ids::{MemberId, Seq, SessionId};
+use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::wire::{Header, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

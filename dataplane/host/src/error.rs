@@ -3,9 +3,9 @@
 use std::io;
 
 use groupflow_session::control::Refusal;
-use groupflow_session::receive_report::ReceiveError;
-use groupflow_session::send_report::SendError;
-use groupflow_session::source::SourceError;
+use groupflow_session::{MemberError, ReceiveError, SendError};
+use groupflow_transport::receiver::ReceiverError;
+use groupflow_transport::source::SourceError;
 use thiserror::Error;
 
 /// Exit codes besides 0.
@@ -57,7 +57,7 @@ impl AgentError {
     }
 
     /// The controller said no.
-    pub fn refused(code: Refusal, text: &str) -> AgentError {
+    fn refused(code: Refusal, text: &str) -> AgentError {
         let cure = match code {
             Refusal::UnknownSession => "create the session first, or check --session",
             Refusal::WrongToken => "pass the session's token with --token",
@@ -68,17 +68,6 @@ impl AgentError {
         };
         let cause = format!("refused by the controller: {}", one_line(text));
         AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
-    }
-
-    /// The controller did not answer.
-    pub fn join_timeout() -> AgentError {
-        let cure = "check that the controller runs and that the switch this host is connected to punts joins";
-        AgentError::new("join_timeout", "no answer to JOIN from the controller", cure)
-    }
-
-    /// The session is no more.
-    pub fn session_deleted() -> AgentError {
-        AgentError::new("session_deleted", "the session was deleted", "create a new session")
     }
 }
 
@@ -96,13 +85,25 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+impl From<MemberError> for AgentError {
+    fn from(error: MemberError) -> AgentError {
+        let cause = error.to_string();
+        match error {
+            MemberError::Refused { code, text } => AgentError::refused(code, &text),
+            MemberError::JoinTimeout => AgentError::new(
+                "join_timeout",
+                "no answer to JOIN from the controller",
+                "check that the controller runs and that the switch this host is connected to punts joins",
+            ),
+            MemberError::SessionDeleted => AgentError::new("session_deleted", cause, "create a new session"),
+        }
+    }
+}
+
 impl From<SendError> for AgentError {
     fn from(error: SendError) -> AgentError {
         let cause = one_line(&error.to_string());
         match error {
-            SendError::Refused { code, text } => AgentError::refused(code, &text),
-            SendError::JoinTimeout => AgentError::join_timeout(),
-            SendError::SessionDeleted => AgentError::session_deleted(),
             SendError::NoReceivers { .. } => {
                 AgentError::new("no_receivers", cause, "start the receivers again, then send again")
             }
@@ -124,16 +125,13 @@ impl From<ReceiveError> for AgentError {
     fn from(error: ReceiveError) -> AgentError {
         let cause = one_line(&error.to_string());
         match error {
-            ReceiveError::Refused { code, text } => AgentError::refused(code, &text),
-            ReceiveError::JoinTimeout => AgentError::join_timeout(),
-            ReceiveError::SessionDeleted => AgentError::session_deleted(),
             ReceiveError::SenderLost { .. } => {
                 AgentError::new("sender_lost", cause, "send and receive again")
             }
-            ReceiveError::Gone { .. } => {
+            ReceiveError::Transport(ReceiverError::Gone { .. }) => {
                 AgentError::new("gone", cause, "receive with --from now, or have it sent again")
             }
-            ReceiveError::Format(_) => {
+            ReceiveError::Transport(ReceiverError::Format(_)) => {
                 AgentError::new("format", cause, "use --datagrams at both ends or at neither")
             }
             ReceiveError::Deaf(_) => {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use groupflow_session::source::{SeekableBytes, SourceError};
+use groupflow_transport::source::{SeekableBytes, SourceError};
 use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
 

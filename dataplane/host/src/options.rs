@@ -3,9 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use clap::{Args, ValueEnum};
+use groupflow_base::Nanos;
 use groupflow_session::control::StartAt;
-use groupflow_session::ids::GROUP_PORT;
-use groupflow_session::SessionId;
+use groupflow_session::MemberConfig;
+use groupflow_transport::ids::GROUP_PORT;
+use groupflow_transport::SessionId;
 
 use crate::socket::SocketConfig;
 
@@ -54,9 +56,15 @@ impl CommonArgs {
         }
     }
 
-    /// The token; may be empty.
-    pub fn token(&self) -> String {
-        self.token.clone().unwrap_or_default()
+    /// This host as a member of a session.
+    pub fn member(&self, session: SessionId) -> MemberConfig {
+        MemberConfig {
+            session,
+            name: self.name.clone(),
+            token: self.token.clone().unwrap_or_default(),
+            patience: Some(Nanos::from_secs(self.join_timeout)),
+            seed: self.seed(),
+        }
     }
 
     /// The seed.

@@ -5,7 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupflow_base::Nanos;
-use groupflow_session::control::{Joined, Mode, Notice, NoticeKind, Policy};
+use groupflow_session::control::{Joined, Notice, NoticeKind};
+use groupflow_session::MemberEvent;
+use groupflow_transport::terms::{Mode, Policy};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use serde_json::{json, Map, Value};
 
@@ -108,8 +110,21 @@ impl Reporter {
         self.event("ready", Weight::Lasting, fields, None);
     }
 
+    /// Something happened to the membership in a session; an error when that ended it.
+    pub fn member(&mut self, event: MemberEvent) -> Result<(), AgentError> {
+        match event {
+            MemberEvent::Joined { joined, again, took } => self.joined(&joined, again, took),
+            MemberEvent::Notice(notice) => self.notice(&notice),
+            MemberEvent::ControllerSilent(quiet) => self.controller(Some(quiet)),
+            MemberEvent::ControllerBack => self.controller(None),
+            MemberEvent::Failed(error) => return Err(error.into()),
+            MemberEvent::Receivers(_) | MemberEvent::Left => {}
+        }
+        Ok(())
+    }
+
     /// The controller took us in.
-    pub fn joined(&mut self, joined: &Joined, again: bool, took: Nanos) {
+    fn joined(&mut self, joined: &Joined, again: bool, took: Nanos) {
         let fields = json!({
             "member": joined.member.0,
             "source": joined.source.0,
@@ -127,7 +142,7 @@ impl Reporter {
     }
 
     /// Something happened in the session.
-    pub fn notice(&mut self, notice: &Notice) {
+    fn notice(&mut self, notice: &Notice) {
         let what = notice_name(notice.what);
         let fields = json!({
             "what": what,
@@ -140,7 +155,7 @@ impl Reporter {
     }
 
     /// The controller does not answer, or does again.
-    pub fn controller(&mut self, silent: Option<Nanos>) {
+    fn controller(&mut self, silent: Option<Nanos>) {
         match silent {
             Some(quiet) => {
                 let human = Some("the controller does not answer".to_owned());

@@ -18,8 +18,8 @@ use crate::batch::BATCH;
 use crate::error::AgentError;
 use crate::socket::GroupSocket;
 
-/// Who is stopped waits this long for the answer to its LEAVE.
-pub const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
+/// An agent that is stopped waits this long for the answer to its LEAVE.
+const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
 /// Packets are moved at most this often.
 const QUANTUM: Nanos = Nanos::from_millis(1);
 /// Batches received in one round, so that sending and the application get their turn.
@@ -148,6 +148,21 @@ impl Shell {
         }
         socket.flush()?;
         Ok(total)
+    }
+
+    /// Gives a machine that says goodbye time until the goodbye is answered and the machine is `over`.
+    pub fn farewell<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        over: impl Fn(&M) -> bool,
+    ) -> Result<(), AgentError> {
+        let end = self.clock.now() + LEAVE_PATIENCE;
+        self.exchange(machine)?;
+        while !over(machine) && self.clock.now() < end {
+            self.wait(machine, Some(end), None)?;
+            self.exchange(machine)?;
+        }
+        Ok(())
     }
 
     /// Sleeps until there is something to do, at the latest at `until`.

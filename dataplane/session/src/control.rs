@@ -4,8 +4,9 @@
 //! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
 //! fields are in docs/protocol.md; the order here is the order on the wire.
 
-use crate::ids::MemberId;
-use crate::wire::{Kind, Reader, WireError};
+use groupflow_transport::ids::MemberId;
+use groupflow_transport::wire::{Kind, Reader, WireError};
+use groupflow_transport::wire_enum;
 
 pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
 
@@ -15,28 +16,6 @@ pub const MAX_TEXT: usize = 255;
 /// Numbers a host's request; the answer carries the same. 0 marks what the controller pushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
-
-/// Declares an enum of one byte on the wire with its parser.
-macro_rules! wire_enum {
-    ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant = $value),+ }
-
-        impl $name {
-            /// Every value, in the order of its number.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            pub(crate) fn parse(value: u8) -> Result<$name, WireError> {
-                match value {
-                    $($value => Ok($name::$variant),)+
-                    _ => Err(WireError::Value { field: $field, value: value.into() }),
-                }
-            }
-        }
-    };
-}
 
 wire_enum!(
     /// What a member does in a session.
@@ -84,24 +63,6 @@ wire_enum!(
         CacheFull = 4,
         /// The cache has room again.
         CacheRoom = 5,
-    }
-);
-wire_enum!(
-    /// Who acknowledges.
-    Mode, "mode", {
-        /// End to end: an agent acknowledges what all its branches have.
-        EndToEnd = 0,
-        /// Node to node: an agent acknowledges what it has cached.
-        NodeToNode = 1,
-    }
-);
-wire_enum!(
-    /// What a slow receiver does to the group.
-    Policy, "policy", {
-        /// All wait for it.
-        Strict = 0,
-        /// Its cache decouples it.
-        Isolate = 1,
     }
 );
 wire_enum!(

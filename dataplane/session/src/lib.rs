@@ -1,75 +1,44 @@
-//! The group transport's state machines.
+//! Sessions: membership, and what a member does in its session, as state machines.
 //!
-//! Nothing here reads a clock or a socket. A machine is a value: it is given datagrams and the
-//! time ([`Nanos`] since an origin of the owner's choice), and gives packets to send, the time it
-//! wants to be called again, and events. Randomness comes from a seed, so two runs are equal.
+//! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between
+//! endpoints that are given; it imports that crate and `groupflow-base`. An [`Endpoint`] is one [`Member`], one
+//! machine of the transport, and the [`Part`] that decides what the one does to the other: when the controller
+//! has said JOINED, the part makes the machine; when the machine is done or fails, the part ends the membership.
+//! Joining, keeping alive, leaving, the order of packets and of events exist once, for every part. A
+//! membership's events reach the endpoint's owner as they are ([`MemberEvent`]).
 //!
-//! | machine | is |
+//! | part | is | its machine of the transport |
+//! |---|---|---|
+//! | [`Sending`] | the sender of a stream | [`groupflow_transport::sender::Sender`] |
+//! | [`Receiving`] | a receiver of one | [`groupflow_transport::receiver::Receiver`] |
+//! | [`Caching`] | the cache agent beside a switch | [`groupflow_transport::cache::Cache`] |
+//! | [`Listening`] | a member that takes streams as TCP connections | none |
+//!
+//! | module | is |
 //! |---|---|
-//! | [`sender::Sender`] | who sends a stream into a session: window, pacing, repair |
-//! | [`receiver::Receiver`] | who receives one: order, NACKs, acknowledgements |
-//! | [`cache::CacheAgent`] | the agent beside a switch: caches, repairs, acknowledges |
-//! | [`listener::Listener`] | who takes a session's streams as TCP connections |
-//! | [`pipe::Outlet`], [`pipe::Inlet`] | a byte stream between two hosts over sender and receiver, without a session |
-//! | [`member::Member`] | the membership that each of them contains |
-//! | [`fanout::Stream`] | a TCP connection that is split at agents, as offsets |
+//! | [`control`], `reply` | the messages of hosts and of the controller |
+//! | [`outbox`] | requests that are repeated until answered |
+//! | [`member`] | the membership of one host |
+//! | [`endpoint`] | a member with its part |
+//! | [`sending`], [`receiving`], [`caching`], [`listening`] | the parts |
+//! | `health` | members that were lost, and the node to blame when nothing is acknowledged |
+//!
+//! Nothing here reads a clock or a socket; randomness comes from a seed.
 
-pub mod acks;
-pub mod assembly;
-pub mod cache;
-pub mod cache_report;
+pub mod caching;
 pub mod control;
-pub mod fanout;
-mod flight;
-pub mod ids;
-mod incoming;
-pub mod intervals;
-pub mod listener;
+pub mod endpoint;
+mod health;
+pub mod listening;
 pub mod member;
-pub mod nack;
 pub mod outbox;
-pub mod pipe;
-mod polls;
-pub mod rate;
-pub mod receive_report;
-pub mod receiver;
-pub mod repair;
-mod repeats;
+pub mod receiving;
 mod reply;
-pub mod requesters;
-pub mod requests;
-pub mod rtt;
-pub mod send_report;
-pub mod sender;
-pub mod source;
-pub mod store;
-mod stream_cache;
-mod stream_table;
-mod watch;
-pub mod wire;
+pub mod sending;
 
-use groupflow_base::{Datagram, Nanos, Transmit};
-
-pub use ids::{MemberId, Seq, SessionId};
-
-macro_rules! machine {
-    ($type:ty) => {
-        impl groupflow_base::Machine for $type {
-            type Error = wire::WireError;
-            fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), wire::WireError> {
-                <$type>::handle(self, now, datagram)
-            }
-            fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-                <$type>::poll_transmit(self, now)
-            }
-            fn next_deadline(&self) -> Option<Nanos> {
-                <$type>::next_deadline(self)
-            }
-        }
-    };
-}
-
-machine!(sender::Sender);
-machine!(receiver::Receiver);
-machine!(cache::CacheAgent);
-machine!(listener::Listener);
+pub use caching::Caching;
+pub use endpoint::{Endpoint, Part, Seat};
+pub use listening::Listening;
+pub use member::{Member, MemberConfig, MemberError, MemberEvent};
+pub use receiving::{ReceiveConfig, ReceiveError, ReceiveEvent, Receiving};
+pub use sending::{SendConfig, SendError, SendEvent, Sending};

@@ -1,25 +1,29 @@
 //! A host's membership: join, keep alive, leave, and join again when the controller forgot.
 //!
 //! ```text
-//!            join               JOINED                  leave              LEFT or timeout
-//!   Idle ----------> Joining ----------> Joined ------------> Leaving ---------------> Over
-//!                     |  ^                 |                     ^
-//!             REFUSED |  +-----------------+ UNKNOWN             | leave (also from Joining)
-//!          or timeout v                    | session deleted
-//!                    Over <----------------+
+//!            JOINED                  leave              LEFT or timeout
+//!   Joining ----------> Joined ------------> Leaving ---------------> Over
+//!    |  ^                 |                     ^
+//!    |  +-----------------+ UNKNOWN             | leave (also from Joining)
+//!    | REFUSED            |
+//!    | or timeout         | session deleted
+//!    +-> Over <-----------+
 //! ```
 
 use std::collections::VecDeque;
 
 use groupflow_base::{Nanos, Transmit};
+use groupflow_transport::wire::{Header, Kind};
+use groupflow_transport::{MemberId, Seq, SessionId};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use thiserror::Error;
 
 use crate::control::{
     Answer, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report,
     ReportKind, Request, RequestId, Role, StartAt,
 };
-use crate::ids::{MemberId, Seq, SessionId};
 use crate::outbox::Outbox;
-use crate::wire::{Header, Kind};
 
 /// A LEAVE without an answer is given up after this.
 const LEAVE_PATIENCE: Nanos = Nanos::from_secs(1);
@@ -27,34 +31,51 @@ const LEAVE_PATIENCE: Nanos = Nanos::from_secs(1);
 const SILENT_PERIODS: u64 = 3;
 const SILENT_MIN: Nanos = Nanos::from_secs(2);
 
-/// Who joins what.
+/// A host that joins a session.
 #[derive(Debug, Clone)]
 pub struct MemberConfig {
     /// The session; 0 for a cache agent.
     pub session: SessionId,
-    /// The stream to receive; 0 leaves it to the controller.
-    pub source: MemberId,
-    /// What the member does.
-    pub role: Role,
-    /// Where a receiver begins.
-    pub start: StartAt,
     /// The member's name.
     pub name: String,
     /// The session's token.
     pub token: String,
-    /// The TCP port of a listener; 0 for others.
-    pub port: u16,
     /// Give up joining after this; `None`: never.
     pub patience: Option<Nanos>,
-    /// The first request id.
-    pub first_request: u32,
+    /// Seeds the request ids and the random delays.
+    pub seed: u64,
+}
+
+impl MemberConfig {
+    /// The randomness of the member and of its transport.
+    pub(crate) fn rng(&self) -> ChaCha8Rng {
+        ChaCha8Rng::seed_from_u64(self.seed)
+    }
+}
+
+/// What a member joins for.
+#[derive(Debug, Clone, Copy)]
+pub struct Purpose {
+    /// What the member does.
+    pub role: Role,
+    /// The stream to receive; 0 leaves it to the controller.
+    pub source: MemberId,
+    /// Where a receiver begins.
+    pub start: StartAt,
+    /// The TCP port of a listener; 0 for others.
+    pub port: u16,
+}
+
+impl Purpose {
+    /// To do this, with what is sent from now on.
+    pub fn new(role: Role) -> Purpose {
+        Purpose { role, source: MemberId::NONE, start: StartAt::Now, port: 0 }
+    }
 }
 
 /// Where a membership stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Not begun.
-    Idle,
     /// JOIN is on its way.
     Joining,
     /// A member.
@@ -63,6 +84,25 @@ pub enum State {
     Leaving,
     /// Ended, by whichever side.
     Over,
+}
+
+/// The reason why a membership ends that was not asked to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MemberError {
+    /// The controller does not want the member.
+    #[error("refused by the controller: {text}")]
+    Refused {
+        /// Why.
+        code: Refusal,
+        /// Why, in words.
+        text: String,
+    },
+    /// The controller did not answer JOIN.
+    #[error("no answer from the controller")]
+    JoinTimeout,
+    /// The session was deleted.
+    #[error("the session was deleted")]
+    SessionDeleted,
 }
 
 /// What a membership tells its owner.
@@ -77,15 +117,6 @@ pub enum MemberEvent {
         /// From the first JOIN to the answer.
         took: Nanos,
     },
-    /// Not taken in.
-    Refused {
-        /// Why.
-        code: Refusal,
-        /// Why, in words.
-        text: String,
-    },
-    /// JOIN was not answered in time.
-    JoinTimeout,
     /// The controller counts this many receivers.
     Receivers(u16),
     /// Something happened in the session.
@@ -94,6 +125,8 @@ pub enum MemberEvent {
     ControllerSilent(Nanos),
     /// It answers again.
     ControllerBack,
+    /// The membership ended, not as asked.
+    Failed(MemberError),
     /// The membership ended as asked.
     Left,
 }
@@ -102,6 +135,7 @@ pub enum MemberEvent {
 #[derive(Debug)]
 pub struct Member {
     config: MemberConfig,
+    purpose: Purpose,
     state: State,
     id: MemberId,
     outbox: Outbox,
@@ -119,14 +153,14 @@ pub struct Member {
 }
 
 impl Member {
-    /// A membership that has not begun.
-    pub fn new(config: MemberConfig) -> Member {
-        let outbox = Outbox::new(config.first_request);
-        Member {
+    /// A member that asks at once to be taken in. Its request ids begin anywhere.
+    pub fn new(now: Nanos, config: MemberConfig, purpose: Purpose, rng: &mut impl Rng) -> Member {
+        let mut member = Member {
             config,
-            state: State::Idle,
+            purpose,
+            state: State::Joining,
             id: MemberId::NONE,
-            outbox,
+            outbox: Outbox::new(rng.gen()),
             awaited: RequestId(0),
             entered: Nanos::ZERO,
             keepalive: Nanos::from_secs(1),
@@ -136,7 +170,19 @@ impl Member {
             silent: false,
             position: (1, 0),
             events: VecDeque::new(),
-        }
+        };
+        member.send_join(now);
+        member
+    }
+
+    /// The session.
+    pub fn session(&self) -> SessionId {
+        self.config.session
+    }
+
+    /// An outbox for requests that outlast the membership.
+    pub(crate) fn second_outbox(&self) -> Outbox {
+        self.outbox.beside()
     }
 
     /// Where it stands.
@@ -154,21 +200,6 @@ impl Member {
         self.silent
     }
 
-    /// Asks to be taken in. Does nothing but in [`State::Idle`].
-    pub fn join(&mut self, now: Nanos) {
-        if self.state == State::Idle {
-            self.send_join(now);
-        }
-    }
-
-    /// Is a member from now on, without a controller: nobody is asked, and nobody need answer.
-    pub(crate) fn attach(&mut self, now: Nanos, id: MemberId) {
-        self.outbox.clear();
-        self.id = id;
-        (self.keepalive, self.keepalive_due) = (Nanos::MAX, Nanos::MAX);
-        self.enter(now, State::Joined, RequestId(0));
-    }
-
     /// Tells where the stream is, for the next KEEPALIVE.
     pub fn set_position(&mut self, next: u32, repairs: u32) {
         self.position = (next, repairs);
@@ -179,21 +210,18 @@ impl Member {
         if self.state != State::Joined {
             return;
         }
-        let request = self.outbox.next_id();
-        let report = Report { kind, about, value, request };
-        let header = Header { source, ..self.header(Kind::Report) };
-        self.outbox.push(now, request, header, &Request::Report(report));
+        let header = Header { source, ..self.header() };
+        let report = |request| Request::Report(Report { kind, about, value, request });
+        self.outbox.send(now, header, report);
     }
 
-    /// Leaves. Whoever was not taken in is out at once.
+    /// Leaves.
     pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
         match self.state {
-            State::Idle => self.over(MemberEvent::Left),
             State::Joining | State::Joined => {
                 self.outbox.clear();
-                let request = self.outbox.next_id();
-                let leave = Leave { request, reason };
-                self.outbox.push(now, request, self.header(Kind::Leave), &Request::Leave(leave));
+                let leave = |request| Request::Leave(Leave { request, reason });
+                let request = self.outbox.send(now, self.header(), leave);
                 self.enter(now, State::Leaving, request);
             }
             State::Leaving | State::Over => {}
@@ -202,7 +230,7 @@ impl Member {
 
     /// Takes the controller's word.
     pub fn handle(&mut self, now: Nanos, reply: &Reply) {
-        if matches!(self.state, State::Idle | State::Over) {
+        if self.state == State::Over {
             return;
         }
         let expected = self.outbox.answered(reply.request);
@@ -211,7 +239,8 @@ impl Member {
         match (&reply.answer, self.state) {
             (Answer::Joined(joined), State::Joining) if awaited => self.taken_in(now, *joined),
             (Answer::Refused { code, text }, State::Joining) if awaited => {
-                self.over(MemberEvent::Refused { code: *code, text: text.clone() });
+                let error = MemberError::Refused { code: *code, text: text.clone() };
+                self.over(MemberEvent::Failed(error));
             }
             (Answer::Unknown, State::Joined) if expected => self.send_join(now),
             (Answer::Alive { receivers, .. }, State::Joined) if expected => {
@@ -240,39 +269,34 @@ impl Member {
     fn notice(&mut self, notice: &Notice) {
         self.events.push_back(MemberEvent::Notice(notice.clone()));
         if notice.what == NoticeKind::SessionDeleted {
-            self.outbox.clear();
-            self.state = State::Over;
+            self.over(MemberEvent::Failed(MemberError::SessionDeleted));
         }
     }
 
     fn send_join(&mut self, now: Nanos) {
         self.outbox.clear();
-        let request = self.outbox.next_id();
         let again = self.id != MemberId::NONE;
-        let resume = again && self.config.role == Role::Receiver;
-        let join = Join {
-            role: self.config.role,
-            start: if resume { StartAt::Resume } else { self.config.start },
-            request,
-            name: self.config.name.clone(),
-            token: self.config.token.clone(),
-            port: self.config.port,
-        };
+        let resume = again && self.purpose.role == Role::Receiver;
+        let (Purpose { role, start, port, .. }, config) = (self.purpose, &self.config);
+        let (start, name) = (if resume { StartAt::Resume } else { start }, config.name.clone());
+        let token = config.token.clone();
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
-        let header = Header { seq, ..self.header(Kind::Join) };
-        self.outbox.push(now, request, header, &Request::Join(join));
+        let header = Header { seq, ..self.header() };
+        let join = |request| Request::Join(Join { role, start, request, name, token, port });
+        let request = self.outbox.send(now, header, join);
         if !again {
             self.last_answer = now;
         }
         self.enter(now, State::Joining, request);
     }
 
-    fn header(&self, kind: Kind) -> Header {
-        let source = match self.config.role {
+    /// The header of a request, but for its kind.
+    fn header(&self) -> Header {
+        let source = match self.purpose.role {
             Role::Sender => self.id,
-            Role::Receiver | Role::Cache | Role::Listener => self.config.source,
+            Role::Receiver | Role::Cache | Role::Listener => self.purpose.source,
         };
-        Header { member: self.id, ..Header::new(kind, self.config.session, source) }
+        Header { member: self.id, ..Header::new(Kind::Join, self.config.session, source) }
     }
 
     fn enter(&mut self, now: Nanos, state: State, awaited: RequestId) {
@@ -309,11 +333,9 @@ impl Member {
         if let Some(old) = self.keepalive_id.take() {
             self.outbox.answered(old);
         }
-        let request = self.outbox.next_id();
         let (next, repairs) = self.position;
-        let keepalive = Keepalive { request, next, repairs };
-        self.outbox.push(now, request, self.header(Kind::Keepalive), &Request::Keepalive(keepalive));
-        self.keepalive_id = Some(request);
+        let keepalive = |request| Request::Keepalive(Keepalive { request, next, repairs });
+        self.keepalive_id = Some(self.outbox.send(now, self.header(), keepalive));
         self.keepalive_due = now + self.keepalive;
     }
 
@@ -323,11 +345,11 @@ impl Member {
             State::Joining if self.id == MemberId::NONE => {
                 let patience = self.config.patience.unwrap_or(Nanos::MAX);
                 if now - self.entered >= patience {
-                    return self.over(MemberEvent::JoinTimeout);
+                    return self.over(MemberEvent::Failed(MemberError::JoinTimeout));
                 }
             }
             State::Leaving if now - self.entered >= LEAVE_PATIENCE => return self.over(MemberEvent::Left),
-            State::Idle | State::Over => return,
+            State::Over => return,
             State::Joining | State::Joined | State::Leaving => {}
         }
         let quiet = now - self.last_answer;
@@ -344,7 +366,7 @@ impl Member {
     /// When [`Member::poll_transmit`] has something to do next.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let state = match self.state {
-            State::Idle | State::Over => return None,
+            State::Over => return None,
             State::Joining if self.id == MemberId::NONE => self.config.patience.map(|p| self.entered + p),
             State::Joining => None,
             State::Joined => Some(self.keepalive_due),
@@ -354,8 +376,8 @@ impl Member {
         [state, silence, self.outbox.next_deadline()].into_iter().flatten().min()
     }
 
-    /// What happened since the last call.
-    pub fn events(&mut self) -> impl Iterator<Item = MemberEvent> + '_ {
-        self.events.drain(..)
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<MemberEvent> {
+        self.events.pop_front()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use groupflow_base::{Dest, Nanos, Transmit};
 
 use crate::control::{Request, RequestId};
-use crate::wire::Header;
+use groupflow_transport::wire::Header;
 
 /// A request is repeated this long after it was sent.
 pub const RETRY: Nanos = Nanos::from_millis(200);
@@ -25,30 +25,37 @@ struct Pending {
 pub struct Outbox {
     pending: VecDeque<Pending>,
     next_id: u32,
-    overflowed: u64,
 }
 
 impl Outbox {
     /// Request ids count from `first_id`: random, so that a restarted host does not repeat them.
     pub fn new(first_id: u32) -> Outbox {
-        Outbox { pending: VecDeque::new(), next_id: first_id, overflowed: 0 }
+        Outbox { pending: VecDeque::new(), next_id: first_id }
     }
 
-    /// A fresh request id, never 0.
-    pub fn next_id(&mut self) -> RequestId {
-        self.next_id = self.next_id.wrapping_add(1).max(1);
-        RequestId(self.next_id)
+    /// An empty outbox whose request ids, half the number space away, never meet this one's.
+    pub fn beside(&self) -> Outbox {
+        Outbox::new(self.next_id ^ 0x8000_0000)
     }
 
-    /// Sends a request that carries `id`, from `now` on until it is answered.
-    pub fn push(&mut self, now: Nanos, id: RequestId, header: Header, request: &Request) {
+    /// Sends a request that carries a fresh id, never 0, from `now` on until it is answered. Of the header
+    /// all but the kind is given.
+    pub fn send(
+        &mut self,
+        now: Nanos,
+        header: Header,
+        request: impl FnOnce(RequestId) -> Request,
+    ) -> RequestId {
         if self.pending.len() == BOUND {
             self.pending.pop_front();
-            self.overflowed += 1;
         }
-        let bytes = header.encode(&request.encode());
+        self.next_id = self.next_id.wrapping_add(1).max(1);
+        let id = RequestId(self.next_id);
+        let request = request(id);
+        let bytes = Header { kind: request.kind(), ..header }.encode(&request.encode());
         let dest = Dest::Group(header.session.group());
         self.pending.push_back(Pending { id, bytes, dest, due: now });
+        id
     }
 
     /// The answer to `id` is here. False when nobody waits for it (any more).
@@ -74,25 +81,18 @@ impl Outbox {
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.pending.iter().map(|p| p.due).min()
     }
-
-    /// Requests given up because too many waited.
-    pub fn overflowed(&self) -> u64 {
-        self.overflowed
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::control::Query;
-    use crate::ids::{MemberId, SessionId};
-    use crate::wire::Kind;
+    use groupflow_transport::ids::{MemberId, SessionId};
+    use groupflow_transport::wire::Kind;
 
     fn push(outbox: &mut Outbox, now: Nanos) -> RequestId {
-        let id = outbox.next_id();
         let header = Header::new(Kind::Query, SessionId(9), MemberId(1));
-        outbox.push(now, id, header, &Request::Query(Query { request: id }));
-        id
+        outbox.send(now, header, |request| Request::Query(Query { request }))
     }
 
     #[test]
@@ -117,7 +117,6 @@ mod tests {
         for _ in 0..BOUND {
             push(&mut outbox, Nanos::ZERO);
         }
-        assert_eq!(outbox.overflowed(), 1);
         assert!(!outbox.answered(first));
     }
 }

@@ -2,9 +2,10 @@
 
 use groupflow_base::BitRate;
 
-use crate::control::{Mode, NoticeKind, Policy, Refusal, RequestId, Writer};
-use crate::ids::{MemberId, Seq, SessionId};
-use crate::wire::{Reader, WireError};
+use crate::control::{NoticeKind, Refusal, RequestId, Writer};
+use groupflow_transport::ids::{MemberId, Seq, SessionId};
+use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::wire::{Reader, WireError};
 
 /// JOINED: you are a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs, From};
 use groupflow_host::report::Reporter;
 use groupflow_host::subcommand::{check_name, Subcommand};
-use groupflow_session::SessionId;
+use groupflow_transport::SessionId;
 
 use crate::{cache, member, recv, send};
 

@@ -3,10 +3,12 @@
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{mode_name, policy_name, Reporter, Weight};
-use groupflow_host::shell::{Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
-use groupflow_session::cache::{CacheAgent, CacheConfig};
-use groupflow_session::cache_report::{CacheEvent, CacheStats, StreamStats};
+use groupflow_session::control::LeaveReason;
+use groupflow_session::{Caching, Endpoint};
+use groupflow_transport::cache::{CacheStats, StreamStats};
+use groupflow_transport::SessionId;
 use serde_json::{json, Value};
 
 use crate::args::CacheArgs;
@@ -19,36 +21,22 @@ pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     let socket = GroupSocket::open(&args.common.socket(false))?;
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
-    let config = CacheConfig {
-        name: args.common.name.clone(),
-        token: args.common.token(),
-        max_bytes: args.max_bytes,
-        seed: args.common.seed(),
-    };
-    let mut agent = CacheAgent::new(shell.clock.now(), config);
+    // An agent is of no session.
+    let member = args.common.member(SessionId(0));
+    let mut agent = Endpoint::caching(shell.clock.now(), member, args.max_bytes);
     let mut stats = Stats::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
     loop {
         shell.exchange(&mut agent)?;
-        for event in agent.events() {
-            match event {
-                CacheEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
-                CacheEvent::Refused { code, text } => return Err(AgentError::refused(code, &text)),
-                CacheEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
-                CacheEvent::ControllerBack => reporter.controller(None),
-                CacheEvent::Full | CacheEvent::Room | CacheEvent::Left => {}
-            }
+        while let Some(event) = agent.poll_event() {
+            reporter.member(event)?;
         }
         stats.report(shell.clock.now(), &agent, reporter);
         if shell.wait(&agent, Some(stats.due), None)?.signal {
             break;
         }
     }
-    let end = shell.clock.now() + LEAVE_PATIENCE;
-    agent.leave(shell.clock.now());
-    while !agent.over() && shell.clock.now() < end {
-        shell.exchange(&mut agent)?;
-        shell.wait(&agent, Some(end), None)?;
-    }
+    agent.leave(shell.clock.now(), LeaveReason::Done);
+    shell.farewell(&mut agent, Endpoint::over)?;
     reporter.event("stats", Weight::Lasting, fields(&agent.stats()), None);
     Ok(0)
 }
@@ -66,7 +54,7 @@ impl Stats {
         Stats { period, due: now + period, told: now, last: CacheStats::default() }
     }
 
-    fn report(&mut self, now: Nanos, agent: &CacheAgent, reporter: &mut Reporter) {
+    fn report(&mut self, now: Nanos, agent: &Endpoint<Caching>, reporter: &mut Reporter) {
         if now < self.due {
             return;
         }

@@ -1,7 +1,7 @@
 //! The agents of a session on a UDP socket: `gfagent send`, `recv`, `member` and `cache`.
 //!
-//! One thread runs one loop around one machine of [`groupflow_session`]: receive a batch, let the machine act, send a
-//! batch, sleep ([`groupflow_host::shell`]).
+//! One thread runs one loop around one [`groupflow_session::Endpoint`]: receive a batch, let the machine act,
+//! send a batch, sleep ([`groupflow_host::shell`]).
 
 pub mod args;
 pub mod cache;

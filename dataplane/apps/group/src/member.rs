@@ -1,13 +1,11 @@
 //! `gfagent member`.
 
-use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{Reporter, Weight};
-use groupflow_host::shell::{Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::listener::{Listener, ListenerConfig};
-use groupflow_session::member::MemberEvent;
+use groupflow_session::{Endpoint, Listening, MemberEvent};
 use serde_json::json;
 
 use crate::args::MemberArgs;
@@ -17,56 +15,30 @@ pub fn run(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError>
     let socket = GroupSocket::open(&args.common.socket(true))?;
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
-    let config = ListenerConfig {
-        session: args.session,
-        name: args.common.name.clone(),
-        token: args.common.token(),
-        port: args.listen,
-        start: args.from.start(),
-        join_patience: Some(Nanos::from_secs(args.common.join_timeout)),
-        seed: args.common.seed(),
-    };
-    let mut listener = Listener::new(shell.clock.now(), config);
+    let member = args.common.member(args.session);
+    let mut listener = Endpoint::listening(shell.clock.now(), member, args.listen, args.from.start());
     loop {
         shell.exchange(&mut listener)?;
-        if let Some(error) = events(&mut listener, reporter) {
-            return Err(error);
-        }
+        events(&mut listener, reporter)?;
         if shell.wait(&listener, None, None)?.signal {
             break;
         }
     }
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     listener.leave(shell.clock.now(), LeaveReason::Done);
-    while !listener.over() && shell.clock.now() < end {
-        shell.exchange(&mut listener)?;
-        shell.wait(&listener, Some(end), None)?;
-    }
+    shell.farewell(&mut listener, Endpoint::over)?;
     reporter.event("left", Weight::Lasting, json!({}), Some("left the session".to_owned()));
     Ok(0)
 }
 
 /// Tells what happened; the reason why the membership is over, if it is.
-fn events(listener: &mut Listener, reporter: &mut Reporter) -> Option<AgentError> {
-    let events: Vec<MemberEvent> = listener.events().collect();
-    for event in events {
-        match event {
-            MemberEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
-            MemberEvent::Refused { code, text } => return Some(AgentError::refused(code, &text)),
-            MemberEvent::JoinTimeout => return Some(AgentError::join_timeout()),
-            MemberEvent::Notice(notice) => {
-                reporter.notice(&notice);
-                if listener.lost(&notice) {
-                    return Some(AgentError::put_out(&notice.text));
-                }
-                if listener.over() {
-                    return Some(AgentError::session_deleted());
-                }
-            }
-            MemberEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
-            MemberEvent::ControllerBack => reporter.controller(None),
-            MemberEvent::Receivers(_) | MemberEvent::Left => {}
-        }
+fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result<(), AgentError> {
+    while let Some(event) = listener.poll_event() {
+        let lost = match &event {
+            MemberEvent::Notice(notice) if listener.lost(notice) => Some(AgentError::put_out(&notice.text)),
+            _ => None,
+        };
+        reporter.member(event)?;
+        lost.map_or(Ok(()), Err)?;
     }
-    None
+    Ok(())
 }

@@ -7,12 +7,11 @@ use groupflow_host::error::AgentError;
 use groupflow_host::output::{Output, BLOCK};
 use groupflow_host::progress::Meter;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::receive_report::ReceiverEvent;
-use groupflow_session::receiver::{Receiver, ReceiverConfig};
-use groupflow_session::MemberId;
+use groupflow_session::{Endpoint, ReceiveConfig, ReceiveEvent, Receiving};
+use groupflow_transport::MemberId;
 use nix::poll::PollFlags;
 use serde_json::json;
 
@@ -27,18 +26,10 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let socket = GroupSocket::open(&args.common.socket(true))?;
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
-    let config = ReceiverConfig {
-        session: args.session,
-        source: MemberId(args.source),
-        name: args.common.name.clone(),
-        token: args.common.token(),
-        start: args.from.start(),
-        datagrams: args.datagrams,
-        join_patience: Some(Nanos::from_secs(args.common.join_timeout)),
-        seed: args.common.seed(),
-    };
+    let (source, start, datagrams) = (MemberId(args.source), args.from.start(), args.datagrams);
+    let config = ReceiveConfig { source, start, datagrams };
     let began = shell.clock.now();
-    let mut receiver = Receiver::new(began, config);
+    let mut receiver = Endpoint::receiving(began, args.common.member(args.session), config);
     let mut transfer = Transfer::new(began, output);
     loop {
         shell.exchange(&mut receiver)?;
@@ -65,14 +56,9 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
 }
 
 /// Leaves, and gives the reason back.
-fn farewell(shell: &mut Shell, receiver: &mut Receiver, error: AgentError) -> AgentError {
-    let end = shell.clock.now() + LEAVE_PATIENCE;
+fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentError) -> AgentError {
     receiver.leave(shell.clock.now(), LeaveReason::Aborted);
-    while !receiver.over() && shell.clock.now() < end {
-        if shell.exchange(receiver).is_err() || shell.wait(receiver, Some(end), None).is_err() {
-            break;
-        }
-    }
+    let _ = shell.farewell(receiver, Endpoint::over);
     error
 }
 
@@ -101,23 +87,25 @@ impl Transfer {
         }
     }
 
-    fn events(&mut self, now: Nanos, receiver: &mut Receiver, reporter: &mut Reporter) -> Option<AgentError> {
+    fn events(
+        &mut self,
+        now: Nanos,
+        receiver: &mut Endpoint<Receiving>,
+        reporter: &mut Reporter,
+    ) -> Option<AgentError> {
         let mut failure = None;
-        for event in receiver.events() {
+        while let Some(event) = receiver.poll_event() {
             match event {
-                ReceiverEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
-                ReceiverEvent::Started { source, seq } => {
+                ReceiveEvent::Member(event) => failure = failure.or(reporter.member(event).err()),
+                ReceiveEvent::Started { source, seq } => {
                     self.started = Some(now);
                     self.meter.start(now);
                     let took = seconds(now - self.joined_at);
                     let fields = json!({"source": source.0, "seq": seq.0, "seconds": took});
                     reporter.event("started", Weight::Lasting, fields, Some("receiving".to_owned()));
                 }
-                ReceiverEvent::Notice(notice) => reporter.notice(&notice),
-                ReceiverEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
-                ReceiverEvent::ControllerBack => reporter.controller(None),
-                ReceiverEvent::Failed(error) => failure = Some(error.into()),
-                ReceiverEvent::Complete | ReceiverEvent::Left => {}
+                ReceiveEvent::Failed(error) => failure = Some(error.into()),
+                ReceiveEvent::Complete => {}
             }
         }
         failure
@@ -125,7 +113,7 @@ impl Transfer {
 
     /// Writes in large blocks; a slow stdout leaves the rest with the receiver, which then stops
     /// acknowledging.
-    fn write(&mut self, now: Nanos, receiver: &mut Receiver) -> Result<(), AgentError> {
+    fn write(&mut self, now: Nanos, receiver: &mut Endpoint<Receiving>) -> Result<(), AgentError> {
         if self.buffer.len() < BLOCK && receiver.ready() > 0 {
             let enough = self.buffer.len() + receiver.ready() >= BLOCK || receiver.complete();
             let due = *self.write_due.get_or_insert(now + WRITE_DELAY);
@@ -141,7 +129,12 @@ impl Transfer {
     }
 
     /// Once everything is written.
-    fn finish(&mut self, now: Nanos, receiver: &Receiver, reporter: &mut Reporter) -> Result<(), AgentError> {
+    fn finish(
+        &mut self,
+        now: Nanos,
+        receiver: &Endpoint<Receiving>,
+        reporter: &mut Reporter,
+    ) -> Result<(), AgentError> {
         let written = self.buffer.is_empty() && receiver.ready() == 0;
         if self.finished || !receiver.complete() || !written {
             return Ok(());
@@ -173,7 +166,7 @@ impl Transfer {
         Ok(())
     }
 
-    fn progress(&mut self, now: Nanos, receiver: &Receiver, reporter: &mut Reporter) {
+    fn progress(&mut self, now: Nanos, receiver: &Endpoint<Receiving>, reporter: &mut Reporter) {
         let stats = receiver.stats();
         let Some(sample) = self.meter.sample(now, stats.bytes) else { return };
         let fields = json!({

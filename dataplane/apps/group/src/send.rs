@@ -7,13 +7,13 @@ use groupflow_host::error::{exit, AgentError};
 use groupflow_host::input::FileBytes;
 use groupflow_host::progress::Meter;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::send_report::{SenderEvent, Summary};
-use groupflow_session::sender::{Sender, SenderConfig};
-use groupflow_session::source::Source;
-use groupflow_session::Seq;
+use groupflow_session::sending::Summary;
+use groupflow_session::{Endpoint, MemberEvent, SendConfig, SendEvent, Sending};
+use groupflow_transport::source::Source;
+use groupflow_transport::Seq;
 use nix::poll::PollFlags;
 use serde_json::json;
 
@@ -29,17 +29,8 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let socket = GroupSocket::open(&args.common.socket(true))?;
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
-    let config = SenderConfig {
-        session: args.session,
-        name: args.common.name.clone(),
-        token: args.common.token(),
-        receivers: args.members,
-        cap: BitRate(args.rate),
-        first: Seq::FIRST,
-        join_patience: Some(Nanos::from_secs(args.common.join_timeout)),
-        seed: args.common.seed(),
-    };
-    let mut sender = Sender::new(shell.clock.now(), config, source);
+    let config = SendConfig { receivers: args.members, cap: BitRate(args.rate) };
+    let mut sender = Endpoint::sending(shell.clock.now(), args.common.member(args.session), config, source);
     let mut outcome = Transfer::default();
     while !outcome.over {
         shell.exchange(&mut sender)?;
@@ -82,7 +73,7 @@ fn open(args: &SendArgs) -> Result<(Source, Option<Stdin>), AgentError> {
     }
 }
 
-fn wants_input(input: &Option<Stdin>, sender: &mut Sender) -> bool {
+fn wants_input(input: &Option<Stdin>, sender: &mut Endpoint<Sending>) -> bool {
     match (input, sender.written()) {
         (Some(input), Some(written)) => input.wants(written),
         _ => false,
@@ -90,13 +81,9 @@ fn wants_input(input: &Option<Stdin>, sender: &mut Sender) -> bool {
 }
 
 /// Leaves on a signal.
-fn leave(shell: &mut Shell, sender: &mut Sender) -> Result<u8, AgentError> {
-    let end = shell.clock.now() + LEAVE_PATIENCE;
+fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentError> {
     sender.leave(shell.clock.now(), LeaveReason::Aborted);
-    while !sender.over() && shell.clock.now() < end {
-        shell.exchange(sender)?;
-        shell.wait(sender, Some(end), None)?;
-    }
+    shell.farewell(sender, Endpoint::over)?;
     Err(AgentError::interrupted())
 }
 
@@ -113,45 +100,39 @@ impl Transfer {
     fn events(
         &mut self,
         shell: &mut Shell,
-        sender: &mut Sender,
+        sender: &mut Endpoint<Sending>,
         reporter: &mut Reporter,
     ) -> Result<(), AgentError> {
-        let events: Vec<SenderEvent> = sender.events().collect();
-        for event in events {
+        while let Some(event) = sender.poll_event() {
             match event {
-                SenderEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
-                SenderEvent::Started { receivers } => {
+                SendEvent::Member(event) => {
+                    self.over |= event == MemberEvent::Left;
+                    reporter.member(event)?;
+                }
+                SendEvent::Started { receivers } => {
                     self.started = true;
                     self.meter.start(shell.clock.now());
                     let human = Some(format!("sending to {receivers} receivers"));
                     reporter.event("started", Weight::Lasting, json!({"receivers": receivers}), human);
                 }
-                SenderEvent::Notice(notice) => reporter.notice(&notice),
-                SenderEvent::Stalled(quiet) => {
+                SendEvent::Stalled(quiet) => {
                     let human =
                         format!("no acknowledgement for {} s, still trying", quiet.as_millis() / 1000);
                     let fields = json!({"seconds": seconds(quiet)});
                     reporter.event("stalled", Weight::Lasting, fields, Some(human));
                 }
-                SenderEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
-                SenderEvent::ControllerBack => reporter.controller(None),
-                SenderEvent::Complete(summary) => self.complete(&summary, sender, reporter),
-                SenderEvent::Failed(error) => {
+                SendEvent::Complete(summary) => self.complete(&summary, sender, reporter),
+                SendEvent::Failed(error) => {
                     // The goodbye is on its way; the machine repeats it if need be.
-                    let end = shell.clock.now() + LEAVE_PATIENCE;
-                    while !sender.over() && shell.clock.now() < end {
-                        shell.exchange(sender)?;
-                        shell.wait(sender, Some(end), None)?;
-                    }
+                    shell.farewell(sender, Endpoint::over)?;
                     return Err(error.into());
                 }
-                SenderEvent::Left => self.over = true,
             }
         }
         Ok(())
     }
 
-    fn progress(&mut self, now: Nanos, sender: &Sender, reporter: &mut Reporter) {
+    fn progress(&mut self, now: Nanos, sender: &Endpoint<Sending>, reporter: &mut Reporter) {
         let stats = sender.stats();
         let Some(sample) = self.meter.sample(now, stats.acked_bytes) else { return };
         let fields = json!({
@@ -170,7 +151,7 @@ impl Transfer {
         reporter.event("progress", Weight::Passing, fields, None);
     }
 
-    fn complete(&mut self, summary: &Summary, sender: &Sender, reporter: &mut Reporter) {
+    fn complete(&mut self, summary: &Summary, sender: &Endpoint<Sending>, reporter: &mut Reporter) {
         self.meter.stop();
         self.exit = if summary.lost.is_empty() { 0 } else { exit::LOST };
         let stats = sender.stats();

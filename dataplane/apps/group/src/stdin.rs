@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use groupflow_host::error::AgentError;
-use groupflow_session::assembly::{datagram_length, DATAGRAM_PREFIX, MAX_DATAGRAM};
-use groupflow_session::source::WrittenSource;
+use groupflow_transport::assembly::{datagram_length, DATAGRAM_PREFIX, MAX_DATAGRAM};
+use groupflow_transport::source::WrittenSource;
 
 const CHUNK: usize = 64 << 10;
 

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_host::fields::{FieldError, Fields};
 use groupflow_host::tcp::TcpOptions;
-use groupflow_session::control::Policy;
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
+use groupflow_transport::terms::Policy;
 use serde_json::Value;
 
 /// Ports of one session.

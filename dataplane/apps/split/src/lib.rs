@@ -17,7 +17,7 @@
 //! | [`tcp`], [`poller`], [`outbox`] | sockets, epoll, bytes that wait for a socket |
 //! | [`summary`], [`world`] | statistics; what streams share |
 //!
-//! Which bytes may be taken, kept and discarded is decided in [`groupflow_session::fanout`].
+//! Which bytes may be taken, kept and discarded is decided in [`groupflow_transport::fanout`].
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use groupflow_host::poller::{Ready, Token};
 use groupflow_host::tcp;
-use groupflow_session::fanout::{BranchId, Stream};
+use groupflow_transport::fanout::{BranchId, Stream};
 use serde_json::json;
 
 use super::cache::Cache;

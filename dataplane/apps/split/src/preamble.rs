@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 use thiserror::Error;
 
 /// Bytes of a preamble.

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use agents::{Agent, Folder};
 use controller::Rules;
 use groupflow_base::BitRate;
-use groupflow_session::control::{Mode, Policy};
+use groupflow_transport::terms::{Mode, Policy};
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 use relay::Network;

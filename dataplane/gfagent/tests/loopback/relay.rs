@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use groupflow_base::{Dest, Nanos};
-use groupflow_session::wire::Packet;
+use groupflow_transport::wire::Packet;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 use groupflow_split::frame::{Decoder, Fault, Frame};
 use groupflow_split::preamble::{Preamble, StreamId};
 use serde_json::{json, Value};

@@ -1,7 +1,7 @@
-//! One stream at an agent: `groupflow_session::fanout` over the TCP endpoints of its interfaces.
+//! One stream at an agent: `groupflow_transport::fanout` over the TCP endpoints of its interfaces.
 
 use groupflow_base::Nanos;
-use groupflow_session::fanout::{BranchId, From, Mode, SplitError, Stream};
+use groupflow_transport::fanout::{BranchId, From, Mode, SplitError, Stream};
 
 use super::Spot;
 use crate::host::tcp_end::TcpEnd;

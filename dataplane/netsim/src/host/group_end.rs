@@ -1,16 +1,16 @@
-//! A member of a group session at a host, or a switch's cache agent: the machines of `dataplane/session`.
+//! A member of a group session at a host, or a switch's cache agent: the endpoints of `dataplane/session`.
 //!
 //! Their payload is real: caches keep it and repair from it, and a receiver checks each byte.
 
+use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Datagram, Nanos, Transmit};
-use groupflow_session::cache::{CacheAgent, CacheConfig};
+use groupflow_base::{BitRate, Datagram, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
-use groupflow_session::receiver::{Receiver, ReceiverConfig};
-use groupflow_session::sender::{Sender, SenderConfig};
-use groupflow_session::source::{SeekableBytes, Source, SourceError};
-use groupflow_session::{MemberId, Seq, SessionId};
+use groupflow_session::{Caching, Endpoint, MemberConfig, ReceiveConfig, Receiving, SendConfig, Sending};
+use groupflow_transport::source::{SeekableBytes, Source, SourceError};
+use groupflow_transport::wire::WireError;
+use groupflow_transport::{MemberId, Seq, SessionId};
 
 use crate::sample::FlowSample;
 use crate::spec::{MemberRole, MemberSpec};
@@ -34,11 +34,44 @@ impl SeekableBytes for Pattern {
     }
 }
 
-#[derive(Debug)]
-enum Machine {
-    Sender(Box<Sender>),
-    Receiver(Box<Receiver>),
-    Cache(Box<CacheAgent>),
+/// What a member is to its simulation: a machine, and how far it has come.
+trait Member: Machine<Error = WireError> + Debug + Send {
+    /// Appends what a receiver has in order, and drops events: nobody hears them.
+    fn settle(&mut self, now: Nanos, into: &mut Vec<u8>);
+
+    /// Whether its stream has come to the end.
+    fn finished(&self) -> Option<bool>;
+}
+
+impl Member for Endpoint<Sending> {
+    fn settle(&mut self, _now: Nanos, _into: &mut Vec<u8>) {
+        while self.poll_event().is_some() {}
+    }
+
+    fn finished(&self) -> Option<bool> {
+        Some(self.over())
+    }
+}
+
+impl Member for Endpoint<Receiving> {
+    fn settle(&mut self, now: Nanos, into: &mut Vec<u8>) {
+        self.take(now, into);
+        while self.poll_event().is_some() {}
+    }
+
+    fn finished(&self) -> Option<bool> {
+        Some(self.complete())
+    }
+}
+
+impl Member for Endpoint<Caching> {
+    fn settle(&mut self, _now: Nanos, _into: &mut Vec<u8>) {
+        while self.poll_event().is_some() {}
+    }
+
+    fn finished(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// A member of a session, or a cache agent.
@@ -49,7 +82,7 @@ pub struct GroupEnd {
     seed: u64,
     start: Nanos,
     /// `None` before the start.
-    machine: Option<Machine>,
+    machine: Option<Box<dyn Member>>,
     /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
     /// Time must pass between two calls of its own accord.
@@ -85,12 +118,8 @@ impl GroupEnd {
         if self.pending < Nanos::MAX {
             return Nanos::MAX; // it will be polled
         }
-        let deadline = match &self.machine {
-            None => return self.start,
-            Some(Machine::Sender(sender)) => sender.next_deadline(),
-            Some(Machine::Receiver(receiver)) => receiver.next_deadline(),
-            Some(Machine::Cache(cache)) => cache.next_deadline(),
-        };
+        let Some(machine) = &self.machine else { return self.start };
+        let deadline = machine.next_deadline();
         deadline.map_or(Nanos::MAX, |time| time.max(self.not_before))
     }
 
@@ -107,29 +136,26 @@ impl GroupEnd {
         self.pending = self.pending.min(now);
     }
 
-    fn begin(&self, now: Nanos) -> Option<Machine> {
-        let (session, name, token) =
-            (SessionId(self.spec.session), self.spec.name.clone(), self.spec.token.clone());
-        let (seed, join_patience) = (self.seed, None);
+    fn begin(&self, now: Nanos) -> Option<Box<dyn Member>> {
+        let member = MemberConfig {
+            session: SessionId(self.spec.session),
+            name: self.spec.name.clone(),
+            token: self.spec.token.clone(),
+            patience: None,
+            seed: self.seed,
+        };
         Some(match self.spec.role {
             MemberRole::Sender { bytes, receivers, rate_bps } => {
                 // A pattern can always be read.
                 let source = Source::file(Box::new(Pattern(bytes)), Seq::FIRST).ok()?;
-                let (cap, first) = (BitRate(rate_bps), Seq::FIRST);
-                let config =
-                    SenderConfig { session, name, token, receivers, cap, first, join_patience, seed };
-                Machine::Sender(Box::new(Sender::new(now, config, source)))
+                let config = SendConfig { receivers, cap: BitRate(rate_bps) };
+                Box::new(Endpoint::sending(now, member, config, source))
             }
             MemberRole::Receiver => {
                 let (source, start, datagrams) = (MemberId::NONE, StartAt::Now, false);
-                let config =
-                    ReceiverConfig { session, source, name, token, start, datagrams, join_patience, seed };
-                Machine::Receiver(Box::new(Receiver::new(now, config)))
+                Box::new(Endpoint::receiving(now, member, ReceiveConfig { source, start, datagrams }))
             }
-            MemberRole::Cache { max_bytes } => {
-                let config = CacheConfig { name, token, max_bytes, seed };
-                Machine::Cache(Box::new(CacheAgent::new(now, config)))
-            }
+            MemberRole::Cache { max_bytes } => Box::new(Endpoint::caching(now, member, max_bytes)),
         })
     }
 
@@ -137,13 +163,8 @@ impl GroupEnd {
     pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
         let Some(bytes) = segment.get(UDP..) else { return };
         self.received += 1;
-        let datagram = Datagram { from, bytes };
-        let result = match &mut self.machine {
-            None => return,
-            Some(Machine::Sender(sender)) => sender.handle(now, datagram),
-            Some(Machine::Receiver(receiver)) => receiver.handle(now, datagram),
-            Some(Machine::Cache(cache)) => cache.handle(now, datagram),
-        };
+        let Some(machine) = &mut self.machine else { return };
+        let result = machine.handle(now, Datagram { from, bytes });
         self.malformed += u64::from(result.is_err());
         self.pending = self.pending.min(now);
     }
@@ -152,22 +173,7 @@ impl GroupEnd {
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
         self.deliver(now);
-        let transmit = match &mut self.machine {
-            None => None,
-            Some(Machine::Sender(sender)) => {
-                sender.events().for_each(drop);
-                sender.poll_transmit(now)
-            }
-            Some(Machine::Receiver(receiver)) => {
-                receiver.events().for_each(drop);
-                receiver.poll_transmit(now)
-            }
-            Some(Machine::Cache(cache)) => {
-                cache.events().for_each(drop);
-                cache.poll_transmit(now)
-            }
-        };
-        let Some(transmit) = transmit else {
+        let Some(transmit) = self.machine.as_mut().and_then(|machine| machine.poll_transmit(now)) else {
             self.pending = Nanos::MAX;
             return None;
         };
@@ -179,9 +185,9 @@ impl GroupEnd {
 
     /// Takes what a receiver has in order, and checks it.
     fn deliver(&mut self, now: Nanos) {
-        let Some(Machine::Receiver(receiver)) = &mut self.machine else { return };
+        let Some(machine) = &mut self.machine else { return };
         let mut bytes = Vec::new();
-        receiver.take(now, &mut bytes);
+        machine.settle(now, &mut bytes);
         let wrong = (self.delivered..).zip(&bytes).filter(|(at, &byte)| byte != pattern(*at)).count();
         self.corrupt += wrong as u64;
         self.delivered += bytes.len() as u64;
@@ -201,11 +207,7 @@ impl GroupEnd {
         sample.sent_packets = self.sent;
         sample.delivered_packets = self.received;
         sample.delivered_bytes = self.delivered;
-        sample.finished = match &self.machine {
-            Some(Machine::Sender(sender)) => Some(sender.over()),
-            Some(Machine::Receiver(receiver)) => Some(receiver.complete()),
-            _ => None,
-        };
+        sample.finished = self.machine.as_ref().and_then(|machine| machine.finished());
     }
 }
 

@@ -5,11 +5,12 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_session::control::{
-    Answer, Delegated, Joined, LeaveReason, Mode, Notice, NoticeKind, Policy, Refusal, Reply, ReportKind,
-    Request, RequestId, Role, StartAt,
+    Answer, Delegated, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, ReportKind, Request,
+    RequestId, Role, StartAt,
 };
-use groupflow_session::wire::{Header, Kind, Packet};
-use groupflow_session::{MemberId, Seq, SessionId};
+use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::wire::{Header, Kind, Packet};
+use groupflow_transport::{MemberId, Seq, SessionId};
 
 use super::switch::{Frame, PortId, StreamEntry, Switch};
 

@@ -1,7 +1,7 @@
 //! Everything arrives at everyone, bit by bit, and as fast as it should.
 
 use groupflow_base::Nanos;
-use groupflow_session::control::{Mode, Policy};
+use groupflow_transport::terms::{Mode, Policy};
 
 use super::scenario::{duration, random_bytes, Scenario, SENDER};
 

@@ -1,9 +1,9 @@
 //! Members, agents, links and the controller that fail.
 
 use groupflow_base::Nanos;
-use groupflow_session::control::{LeaveReason, Mode, Policy, StartAt};
-use groupflow_session::receive_report::ReceiveError;
-use groupflow_session::send_report::SendError;
+use groupflow_session::control::{LeaveReason, StartAt};
+use groupflow_session::{MemberError, ReceiveError, SendError};
+use groupflow_transport::terms::{Mode, Policy};
 
 use super::scenario::{duration, file, finish, random_bytes, Scenario, SENDER};
 
@@ -207,8 +207,8 @@ fn a_wrong_token_is_refused() {
     let mut world = scenario.world();
     let host = scenario.receiver_hosts().start;
     world.start_receiver_with(host, 1, StartAt::Now, false, "bad".to_owned());
-    assert!(world.run_until(Nanos::from_secs(2), |w| w.hosts[host].receive_error.is_some()));
-    assert!(matches!(world.hosts[host].receive_error, Some(ReceiveError::Refused { .. })));
+    assert!(world.run_until(Nanos::from_secs(2), |w| w.hosts[host].member_error.is_some()));
+    assert!(matches!(world.hosts[host].member_error, Some(MemberError::Refused { .. })));
     assert!(world.receiver(host).over());
 }
 
@@ -221,11 +221,11 @@ fn a_dead_controller_ends_a_join_in_time() {
     world.start_receiver(host, 1, StartAt::Now, false);
     world.start_sender(SENDER, 1, file(b"x"), 1);
     let failed = |w: &super::world::World| {
-        w.hosts[host].receive_error.is_some() && w.hosts[SENDER].send_error.is_some()
+        w.hosts[host].member_error.is_some() && w.hosts[SENDER].member_error.is_some()
     };
     assert!(world.run_until(ms(10_001), failed));
-    assert_eq!(world.hosts[host].receive_error, Some(ReceiveError::JoinTimeout));
-    assert_eq!(world.hosts[SENDER].send_error, Some(SendError::JoinTimeout));
+    assert_eq!(world.hosts[host].member_error, Some(MemberError::JoinTimeout));
+    assert_eq!(world.hosts[SENDER].member_error, Some(MemberError::JoinTimeout));
 }
 
 #[test]

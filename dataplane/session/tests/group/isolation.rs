@@ -1,7 +1,8 @@
 //! Slow receivers, and caches that are full.
 
 use groupflow_base::{BitRate, Nanos};
-use groupflow_session::control::{Mode, Policy, ReportKind};
+use groupflow_session::control::ReportKind;
+use groupflow_transport::terms::{Mode, Policy};
 
 use super::link::LinkConfig;
 use super::scenario::{duration, file, finish, random_bytes, Scenario, MBIT, SENDER};

@@ -1,9 +1,10 @@
 //! The group most tests begin with.
 
 use groupflow_base::{BitRate, Nanos};
-use groupflow_session::control::{Mode, Policy, StartAt};
-use groupflow_session::source::{SeekableBytes, Source, SourceError};
-use groupflow_session::Seq;
+use groupflow_session::control::StartAt;
+use groupflow_transport::source::{SeekableBytes, Source, SourceError};
+use groupflow_transport::terms::{Mode, Policy};
+use groupflow_transport::Seq;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -2,10 +2,11 @@
 
 use groupflow_base::Nanos;
 use groupflow_session::control::StartAt;
-use groupflow_session::receive_report::ReceiveError;
-use groupflow_session::send_report::SendError;
-use groupflow_session::source::{Source, SourceError};
-use groupflow_session::Seq;
+use groupflow_session::ReceiveError;
+use groupflow_session::SendError;
+use groupflow_transport::receiver::ReceiverError;
+use groupflow_transport::source::{Source, SourceError};
+use groupflow_transport::Seq;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -108,7 +109,10 @@ fn who_expects_datagrams_does_not_take_a_file() {
     world.start_receiver(host, 1, StartAt::Now, true);
     world.start_sender(SENDER, 1, file(b"not a datagram"), 1);
     assert!(world.run_until(Nanos::from_secs(5), |w| w.hosts[host].receive_error.is_some()));
-    assert!(matches!(world.hosts[host].receive_error, Some(ReceiveError::Format(_))));
+    assert!(matches!(
+        world.hosts[host].receive_error,
+        Some(ReceiveError::Transport(ReceiverError::Format(_)))
+    ));
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn the_last_packet_numbers_are_used_and_then_the_stream_is_too_long() {
     let start = |source: Source| {
         let scenario = Scenario::default();
         let mut world = scenario.world();
-        world.start_sender_at(SENDER, 1, source, 3, first);
+        world.start_sender(SENDER, 1, source, 3);
         world.run_for(Nanos::from_millis(100));
         // The controller does not say where to begin: the sender's SYNC does.
         for host in scenario.receiver_hosts() {
@@ -159,7 +163,7 @@ fn what_a_stream_no_longer_has_is_told() {
     assert_eq!(more, 4);
     world.pump(SENDER);
     assert!(world.run_until(Nanos::from_secs(5), |w| w.hosts[late].receive_error.is_some()));
-    let expected = ReceiveError::Gone { missing: Seq(1), available: Seq(71) };
+    let expected = ReceiveError::Transport(ReceiverError::Gone { missing: Seq(1), available: Seq(71) });
     assert_eq!(world.hosts[late].receive_error, Some(expected));
     assert_eq!(world.hosts[early].receive_error, None);
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::Dest;
-use groupflow_session::wire::{Flags, Header, Kind, Packet};
-use groupflow_session::{MemberId, Seq, SessionId};
+use groupflow_transport::wire::{Flags, Header, Kind, Packet};
+use groupflow_transport::{MemberId, Seq, SessionId};
 
 pub type PortId = usize;
 

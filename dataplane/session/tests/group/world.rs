@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Datagram, Dest, Nanos, Transmit};
-use groupflow_session::cache::{CacheAgent, CacheConfig};
-use groupflow_session::cache_report::CacheStats;
+use groupflow_base::{BitRate, Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
-use groupflow_session::ids::GROUP_PORT;
-use groupflow_session::receive_report::{ReceiveError, ReceiverEvent};
-use groupflow_session::receiver::{Receiver, ReceiverConfig};
-use groupflow_session::send_report::{SendError, SenderEvent, Summary};
-use groupflow_session::sender::{Sender, SenderConfig};
-use groupflow_session::source::Source;
-use groupflow_session::{MemberId, Seq, SessionId};
+use groupflow_session::sending::Summary;
+use groupflow_session::{
+    Caching, Endpoint, MemberConfig, MemberError, MemberEvent, ReceiveConfig, ReceiveError, ReceiveEvent,
+    Receiving, SendConfig, SendError, SendEvent, Sending,
+};
+use groupflow_transport::cache::CacheStats;
+use groupflow_transport::ids::GROUP_PORT;
+use groupflow_transport::source::Source;
+use groupflow_transport::wire::WireError;
+use groupflow_transport::{MemberId, SessionId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -27,14 +28,24 @@ const EXPIRY: Nanos = Nanos::from_millis(200);
 
 pub type HostId = usize;
 
-pub enum Machine {
-    Sender(Box<Sender>),
-    Receiver(Box<Receiver>),
-    Agent(Box<CacheAgent>),
+pub enum Member {
+    Sending(Box<Endpoint<Sending>>),
+    Receiving(Box<Endpoint<Receiving>>),
+    Caching(Box<Endpoint<Caching>>),
+}
+
+impl Member {
+    fn machine(&mut self) -> &mut dyn Machine<Error = WireError> {
+        match self {
+            Member::Sending(m) => m.as_mut(),
+            Member::Receiving(m) => m.as_mut(),
+            Member::Caching(m) => m.as_mut(),
+        }
+    }
 }
 
 pub struct Host {
-    pub machine: Option<Machine>,
+    pub machine: Option<Member>,
     pub address: SocketAddrV4,
     pub switch: usize,
     pub port: PortId,
@@ -46,6 +57,7 @@ pub struct Host {
     pub started: Option<Nanos>,
     pub completed: Option<Nanos>,
     pub summary: Option<Summary>,
+    pub member_error: Option<MemberError>,
     pub send_error: Option<SendError>,
     pub receive_error: Option<ReceiveError>,
     pub first_data: Option<Nanos>,
@@ -135,6 +147,7 @@ impl World {
             started: None,
             completed: None,
             summary: None,
+            member_error: None,
             send_error: None,
             receive_error: None,
             first_data: None,
@@ -142,39 +155,27 @@ impl World {
         id
     }
 
-    pub fn start_agent(&mut self, host: HostId, max_bytes: u64) {
-        let config = CacheConfig {
-            name: format!("sa{host}"),
-            token: String::new(),
-            max_bytes,
+    fn member(&self, host: HostId, name: &str, token: String) -> MemberConfig {
+        MemberConfig {
+            session: SessionId(0),
+            name: format!("{name}{host}"),
+            token,
+            patience: Some(Nanos::from_secs(10)),
             seed: self.seed + host as u64,
-        };
-        self.start(host, Machine::Agent(Box::new(CacheAgent::new(self.now, config))));
+        }
+    }
+
+    pub fn start_agent(&mut self, host: HostId, max_bytes: u64) {
+        let member = self.member(host, "sa", String::new());
+        self.start(host, Member::Caching(Box::new(Endpoint::caching(self.now, member, max_bytes))));
     }
 
     pub fn start_sender(&mut self, host: HostId, session: u32, source: Source, receivers: u16) {
-        self.start_sender_at(host, session, source, receivers, Seq::FIRST);
-    }
-
-    pub fn start_sender_at(
-        &mut self,
-        host: HostId,
-        session: u32,
-        source: Source,
-        receivers: u16,
-        first: Seq,
-    ) {
-        let config = SenderConfig {
-            session: SessionId(session),
-            name: format!("h{host}"),
-            token: self.controller.rules.token.clone(),
-            receivers,
-            cap: BitRate(0),
-            first,
-            join_patience: Some(Nanos::from_secs(10)),
-            seed: self.seed + host as u64,
-        };
-        self.start(host, Machine::Sender(Box::new(Sender::new(self.now, config, source))));
+        let member = self.member(host, "h", self.controller.rules.token.clone());
+        let member = MemberConfig { session: SessionId(session), ..member };
+        let config = SendConfig { receivers, cap: BitRate(0) };
+        let sending = Endpoint::sending(self.now, member, config, source);
+        self.start(host, Member::Sending(Box::new(sending)));
     }
 
     pub fn start_receiver(&mut self, host: HostId, session: u32, start: StartAt, datagrams: bool) {
@@ -190,20 +191,13 @@ impl World {
         datagrams: bool,
         token: String,
     ) {
-        let config = ReceiverConfig {
-            session: SessionId(session),
-            source: MemberId::NONE,
-            name: format!("h{host}"),
-            token,
-            start,
-            datagrams,
-            join_patience: Some(Nanos::from_secs(10)),
-            seed: self.seed + host as u64,
-        };
-        self.start(host, Machine::Receiver(Box::new(Receiver::new(self.now, config))));
+        let member = MemberConfig { session: SessionId(session), ..self.member(host, "h", token) };
+        let config = ReceiveConfig { source: MemberId::NONE, start, datagrams };
+        let receiving = Endpoint::receiving(self.now, member, config);
+        self.start(host, Member::Receiving(Box::new(receiving)));
     }
 
-    fn start(&mut self, host: HostId, machine: Machine) {
+    fn start(&mut self, host: HostId, machine: Member) {
         self.hosts[host].machine = Some(machine);
         self.hosts[host].wake_at = None;
         self.pump(host);
@@ -320,12 +314,8 @@ impl World {
 
     fn deliver(&mut self, host: HostId, frame: &Frame) {
         let datagram = Datagram { from: frame.from, bytes: &frame.bytes };
-        let result = match &mut self.hosts[host].machine {
-            Some(Machine::Sender(m)) => m.handle(self.now, datagram),
-            Some(Machine::Receiver(m)) => m.handle(self.now, datagram),
-            Some(Machine::Agent(m)) => m.handle(self.now, datagram),
-            None => Ok(()),
-        };
+        let machine = self.hosts[host].machine.as_mut();
+        let result = machine.map_or(Ok(()), |m| m.machine().handle(self.now, datagram));
         assert_eq!(result, Ok(()), "host {host} refuses a packet");
         self.pump(host);
     }
@@ -335,44 +325,36 @@ impl World {
         let now = self.now;
         let mut out: Vec<Transmit> = Vec::new();
         let h = &mut self.hosts[host];
-        let deadline = match &mut h.machine {
-            Some(Machine::Sender(m)) => {
-                out.extend(std::iter::from_fn(|| m.poll_transmit(now)));
-                for event in m.events() {
-                    match event {
-                        SenderEvent::Started { .. } => h.started = Some(now),
-                        SenderEvent::Complete(summary) => {
-                            h.completed = Some(now);
-                            h.summary = Some(summary);
-                        }
-                        SenderEvent::Failed(error) => h.send_error = Some(error),
-                        _ => {}
-                    }
-                }
-                m.next_deadline()
+        let Some(machine) = &mut h.machine else { return };
+        if let (Member::Receiving(m), false) = (&mut *machine, h.paused) {
+            m.take(now, &mut h.output);
+        }
+        out.extend(std::iter::from_fn(|| machine.machine().poll_transmit(now)));
+        let mut member_event = |event| {
+            if let MemberEvent::Failed(error) = event {
+                h.member_error = Some(error);
             }
-            Some(Machine::Receiver(m)) => {
-                if !h.paused {
-                    m.take(now, &mut h.output);
-                }
-                out.extend(std::iter::from_fn(|| m.poll_transmit(now)));
-                for event in m.events() {
-                    match event {
-                        ReceiverEvent::Started { .. } => h.first_data = Some(now),
-                        ReceiverEvent::Complete => h.completed = Some(now),
-                        ReceiverEvent::Failed(error) => h.receive_error = Some(error),
-                        _ => {}
-                    }
-                }
-                m.next_deadline()
-            }
-            Some(Machine::Agent(m)) => {
-                out.extend(std::iter::from_fn(|| m.poll_transmit(now)));
-                m.events().for_each(drop);
-                m.next_deadline()
-            }
-            None => None,
         };
+        match &mut *machine {
+            Member::Sending(m) => std::iter::from_fn(|| m.poll_event()).for_each(|event| match event {
+                SendEvent::Member(event) => member_event(event),
+                SendEvent::Started { .. } => h.started = Some(now),
+                SendEvent::Complete(summary) => {
+                    h.completed = Some(now);
+                    h.summary = Some(summary);
+                }
+                SendEvent::Failed(error) => h.send_error = Some(error),
+                SendEvent::Stalled(_) => {}
+            }),
+            Member::Receiving(m) => std::iter::from_fn(|| m.poll_event()).for_each(|event| match event {
+                ReceiveEvent::Member(event) => member_event(event),
+                ReceiveEvent::Started { .. } => h.first_data = Some(now),
+                ReceiveEvent::Complete => h.completed = Some(now),
+                ReceiveEvent::Failed(error) => h.receive_error = Some(error),
+            }),
+            Member::Caching(m) => std::iter::from_fn(|| m.poll_event()).for_each(member_event),
+        }
+        let deadline = machine.machine().next_deadline();
         for transmit in out {
             self.send_from_host(host, transmit);
         }
@@ -388,23 +370,23 @@ impl World {
         }
     }
 
-    pub fn sender(&mut self, host: HostId) -> &mut Sender {
+    pub fn sender(&mut self, host: HostId) -> &mut Endpoint<Sending> {
         match &mut self.hosts[host].machine {
-            Some(Machine::Sender(sender)) => sender,
+            Some(Member::Sending(sender)) => sender,
             _ => panic!("host {host} is no sender"),
         }
     }
 
-    pub fn receiver(&mut self, host: HostId) -> &mut Receiver {
+    pub fn receiver(&mut self, host: HostId) -> &mut Endpoint<Receiving> {
         match &mut self.hosts[host].machine {
-            Some(Machine::Receiver(receiver)) => receiver,
+            Some(Member::Receiving(receiver)) => receiver,
             _ => panic!("host {host} is no receiver"),
         }
     }
 
     pub fn cache_stats(&self, host: HostId) -> CacheStats {
         match &self.hosts[host].machine {
-            Some(Machine::Agent(agent)) => agent.stats(),
+            Some(Member::Caching(agent)) => agent.stats(),
             _ => CacheStats::default(),
         }
     }

@@ -10,7 +10,7 @@ use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs
 use groupflow_host::report::Reporter;
 use groupflow_host::socket::{Multicast, SocketConfig};
 use groupflow_host::subcommand::{check_name, Subcommand};
-use groupflow_session::SessionId;
+use groupflow_transport::SessionId;
 
 use super::http::STALLED;
 use crate::machine::message::{DATA_HEADER, MAX_PACKET};
@@ -19,7 +19,7 @@ use crate::machine::{HubConfig, Method, Repair, TransferId};
 /// Bytes of a frame besides the payload of a DATA message: Ethernet 14, IPv4 20, UDP 8 and the message's own.
 const OVERHEAD: usize = 42 + DATA_HEADER;
 /// Bytes that a session adds.
-const SESSION: usize = groupflow_session::wire::HEADER;
+const SESSION: usize = groupflow_transport::wire::HEADER;
 
 /// How often a hub that has nothing to send says that it is here.
 const ANNOUNCE: Nanos = Nanos::from_secs(5);

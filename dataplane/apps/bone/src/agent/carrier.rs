@@ -8,10 +8,10 @@ use groupflow_base::{Datagram, Dest, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
-use groupflow_session::control::{LeaveReason, Reply, Role, StartAt};
-use groupflow_session::member::{Member, MemberConfig, MemberEvent, State};
-use groupflow_session::wire::{Header, Kind, Packet, WireError, VERSION};
-use groupflow_session::{MemberId, Seq, SessionId};
+use groupflow_session::control::{LeaveReason, Reply, Role};
+use groupflow_session::member::{Member, Purpose, State};
+use groupflow_transport::wire::{Header, Kind, Packet, WireError, VERSION};
+use groupflow_transport::{MemberId, Seq, SessionId};
 
 /// How messages are carried.
 #[derive(Debug)]
@@ -26,7 +26,6 @@ pub enum Carrier {
 #[derive(Debug)]
 pub struct Membership {
     member: Member,
-    session: SessionId,
     sent: u32,
 }
 
@@ -34,19 +33,9 @@ impl Carrier {
     /// In this session, or as they are.
     pub fn new(now: Nanos, session: Option<SessionId>, role: Role, common: &CommonArgs) -> Carrier {
         let Some(session) = session else { return Carrier::Plain };
-        let mut member = Member::new(MemberConfig {
-            session,
-            source: MemberId::NONE,
-            role,
-            start: StartAt::Now,
-            name: common.name.clone(),
-            token: common.token(),
-            port: 0,
-            patience: Some(Nanos::from_secs(common.join_timeout)),
-            first_request: rand::random(),
-        });
-        member.join(now);
-        Carrier::Session(Box::new(Membership { member, session, sent: 0 }))
+        let member = common.member(session);
+        let member = Member::new(now, member, Purpose::new(role), &mut rand::thread_rng());
+        Carrier::Session(Box::new(Membership { member, sent: 0 }))
     }
 
     /// Whether messages can be sent to all.
@@ -67,10 +56,7 @@ impl Carrier {
         if datagram.bytes.first() != Some(&VERSION) {
             return Ok(Some(datagram));
         }
-        let Packet { header, payload } = Packet::parse(datagram.bytes)?;
-        if header.session != membership.session {
-            return Err(WireError::Value { field: "session", value: header.session.0.into() });
-        }
+        let Packet { header, payload } = Packet::of_session(datagram.bytes, membership.member.session())?;
         match header.kind {
             Kind::Reply => membership.member.handle(now, &Reply::parse(payload)?),
             Kind::Data => return Ok(Some(Datagram { from: datagram.from, bytes: payload })),
@@ -84,14 +70,14 @@ impl Carrier {
         let Carrier::Session(membership) = self else { return transmit };
         // Packet numbers begin at 1; nobody acknowledges them.
         membership.sent = membership.sent % (u32::MAX - 2) + 1;
-        let id = membership.member.id();
+        let (session, id) = (membership.member.session(), membership.member.id());
         let header = Header {
             member: id,
             seq: Seq(membership.sent),
             stamp: (now.0 / 1000) as u32,
-            ..Header::new(Kind::Data, membership.session, id)
+            ..Header::new(Kind::Data, session, id)
         };
-        Transmit { dest: Dest::Group(membership.session.group()), bytes: header.encode(&transmit.bytes) }
+        Transmit { dest: Dest::Group(session.group()), bytes: header.encode(&transmit.bytes) }
     }
 
     /// The membership's next packet.
@@ -128,22 +114,8 @@ impl Carrier {
     /// Tells what happened; the reason why the membership is over, if it is.
     pub fn events(&mut self, reporter: &mut Reporter) -> Result<(), AgentError> {
         let Carrier::Session(membership) = self else { return Ok(()) };
-        let events: Vec<MemberEvent> = membership.member.events().collect();
-        for event in events {
-            match event {
-                MemberEvent::Joined { joined, again, took } => reporter.joined(&joined, again, took),
-                MemberEvent::Refused { code, text } => return Err(AgentError::refused(code, &text)),
-                MemberEvent::JoinTimeout => return Err(AgentError::join_timeout()),
-                MemberEvent::Notice(notice) => {
-                    reporter.notice(&notice);
-                    if membership.member.state() == State::Over {
-                        return Err(AgentError::session_deleted());
-                    }
-                }
-                MemberEvent::ControllerSilent(quiet) => reporter.controller(Some(quiet)),
-                MemberEvent::ControllerBack => reporter.controller(None),
-                MemberEvent::Receivers(_) | MemberEvent::Left => {}
-            }
+        while let Some(event) = membership.member.poll_event() {
+            reporter.member(event)?;
         }
         Ok(())
     }

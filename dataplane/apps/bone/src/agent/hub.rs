@@ -10,7 +10,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::progress::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
 use nix::poll::PollFlags;
@@ -74,12 +74,8 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             break;
         }
     }
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     sender.carrier.leave(shell.clock.now());
-    while !sender.carrier.over() && shell.clock.now() < end {
-        shell.exchange(&mut sender)?;
-        shell.wait(&sender, Some(end), None)?;
-    }
+    shell.farewell(&mut sender, |sender| sender.carrier.over())?;
     Ok(0)
 }
 

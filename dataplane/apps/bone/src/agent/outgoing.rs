@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use groupflow_host::error::plain;
 use groupflow_host::input::FileBytes;
-use groupflow_session::source::{SeekableBytes, SourceError};
+use groupflow_transport::source::{SeekableBytes, SourceError};
 
 use super::digest::{Digest, Stamp};
 

@@ -10,7 +10,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::progress::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell, LEAVE_PATIENCE};
+use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
 use nix::poll::PollFlags;
@@ -87,13 +87,8 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             break;
         }
     }
-    let end = shell.clock.now() + LEAVE_PATIENCE;
     receiver.leave(shell.clock.now());
-    shell.exchange(&mut receiver)?;
-    while !receiver.carrier.over() && shell.clock.now() < end {
-        shell.wait(&receiver, Some(end), None)?;
-        shell.exchange(&mut receiver)?;
-    }
+    shell.farewell(&mut receiver, |receiver| receiver.carrier.over())?;
     save(&shelf, reporter);
     Ok(0)
 }

@@ -1,6 +1,6 @@
 //! Messages to bytes and back.
 
-use groupflow_session::wire::{Reader, WireError};
+use groupflow_transport::wire::{Reader, WireError};
 
 use super::coding::UNIT;
 use super::message::{

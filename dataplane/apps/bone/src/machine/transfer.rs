@@ -1,7 +1,7 @@
 //! A file that a hub is given to send, and what came of it.
 
 use groupflow_base::Nanos;
-use groupflow_session::source::SeekableBytes;
+use groupflow_transport::source::SeekableBytes;
 
 use super::names::FileName;
 

@@ -9,7 +9,7 @@ use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, Offer, Repair, Report, Rim, RimConfig, RimEvent, RimId,
     TransferId,
 };
-use groupflow_session::source::{SeekableBytes, SourceError};
+use groupflow_transport::source::{SeekableBytes, SourceError};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use groupflow_host::error::plain;
 use groupflow_host::tcp;
-use groupflow_session::control::Policy;
-use groupflow_session::fanout::{BranchId, From as Begin, SplitError};
+use groupflow_transport::fanout::{BranchId, From as Begin, SplitError};
+use groupflow_transport::terms::Policy;
 use serde_json::json;
 
 use super::{Abort, Live};

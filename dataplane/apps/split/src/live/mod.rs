@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groupflow_session::fanout::{From as Begin, Stream};
+use groupflow_transport::fanout::{From as Begin, Stream};
 
 use super::cache::Cache;
 use super::config::{Kind, Replies, SessionSpec};

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use groupflow_host::tcp;
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 
 use super::{Abort, Live};
 use crate::frame::Fault;

@@ -1,7 +1,7 @@
 //! Edges over the group transport: what a parent says goes as a stream in sealed datagrams, and the child's acknowledgements and
 //! requests come back the same way. What the child says itself goes over the edge's connection, which also tells when it ends.
 //!
-//! The transport's packets are [`groupflow_session::pipe`]'s; header, seals and which datagrams are taken are those of
+//! The transport's packets are [`groupflow_transport::pipe`]'s; header, seals and which datagrams are taken are those of
 //! [`super::datagrams`], with a key for each direction. A child answers to wherever a sealed datagram came from.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
 use groupflow_host::tcp::is_later;
-use groupflow_session::pipe::{Inlet, Outlet};
+use groupflow_transport::pipe::{Inlet, Outlet};
 
 use super::datagrams::{bind, Counts, Seal, Way, MOST, TURN};
 use crate::machine::datagram::{Carries, Header, Window, MAX_BODY};

@@ -20,7 +20,7 @@ pub const MAX_BODY: usize = PLACE + MAX_PAYLOAD;
 pub enum Carries {
     /// DATA, each for itself, as [`parse_body`] says; all else goes over the connection.
     Data,
-    /// All that the parent says, as a stream over the group transport ([`groupflow_session::pipe`]), whose packets go both ways.
+    /// All that the parent says, as a stream over the group transport ([`groupflow_transport::pipe`]), whose packets go both ways.
     Stream,
 }
 

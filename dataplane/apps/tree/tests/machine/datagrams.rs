@@ -2,7 +2,7 @@
 //! written and in order, and is told of what is missing.
 
 use groupflow_base::Nanos;
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{
     Begin, Carries, Demotion, Door, Frame, HostId, Node, NodeConfig, Policy, Read, Slow,
 };

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
     Action, Begin, Carries, Door, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, ToHost,

@@ -1,7 +1,7 @@
 //! What nodes do with a stream, while parents die, connections break, and children are slow.
 
 use groupflow_base::Nanos;
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{Action, Begin, Demotion, FromHost, HostId, NodeConfig, Policy, Slow, ToHost};
 use proptest::collection::vec;
 use proptest::prelude::*;

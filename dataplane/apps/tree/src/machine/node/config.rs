@@ -1,7 +1,7 @@
 //! What a node is told when it begins.
 
 use groupflow_base::Nanos;
-use groupflow_session::fanout::Mode;
+use groupflow_transport::fanout::Mode;
 
 use super::super::names::HostId;
 

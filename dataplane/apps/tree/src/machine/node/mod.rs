@@ -12,7 +12,7 @@
 //! | `slow` | children and readers that hold others up |
 //! | `reader` | the host's own reader, and the source's writer |
 //!
-//! Offsets, branches, the history and who is isolated are [`groupflow_session::fanout::Stream`]'s; what comes over several
+//! Offsets, branches, the history and who is isolated are [`groupflow_transport::fanout::Stream`]'s; what comes over several
 //! connections is put in order by [`groupflow_gather::machine::Incoming`].
 //!
 //! # How it is driven
@@ -26,7 +26,7 @@
 //! | somebody connects | [`Node::on_accepted`]: the connection's number, or `None`: close it |
 //! | a connection that was asked for is there | [`Node::on_connected`] |
 //! | bytes come | [`Node::on_bytes`] |
-//! | they come in a pipe from now on ([`groupflow_session::pipe`]), and no more over the connection | [`Node::on_other_way`] |
+//! | they come in a pipe from now on ([`groupflow_transport::pipe`]), and no more over the connection | [`Node::on_other_way`] |
 //! | a connection can be written to | [`Node::fill`]: appends what is to go now, headers and all; nothing: wait until something happened |
 //! | datagrams: a connection was asked for; one comes; anything happened | [`Node::offer`]; [`Node::on_datagram`]; [`Node::poll_datagram`] until there is none: all are sent, or dropped |
 //! | a connection ends, fails, or cannot be made | [`Node::on_closed`] |
@@ -72,7 +72,7 @@ use cache::Cache;
 use children::{Child, Gone};
 use groupflow_base::Nanos;
 use groupflow_gather::machine::Incoming;
-use groupflow_session::fanout::{BranchId, From, Mode, Stream};
+use groupflow_transport::fanout::{BranchId, From, Mode, Stream};
 
 use super::datagram::{Carries, Door};
 use super::frame::{Begin, Decoder, Frame, Reason, DATA_HEADER, MAX_BLOCK};

@@ -1,0 +1,166 @@
+//! The agent beside a switch: a cache, and what the controller and it tell each other about streams.
+
+use std::collections::BTreeMap;
+
+use groupflow_base::{Nanos, Transmit};
+use groupflow_transport::cache::{Cache, CacheEvent, CacheStats, StreamKey};
+use groupflow_transport::terms::Terms;
+use groupflow_transport::wire::{Header, Kind};
+use groupflow_transport::{MemberId, SessionId};
+
+use crate::control::{Answer, Delegated, Query, Reply, Report, ReportKind, Request, RequestId, Role};
+use crate::endpoint::{Endpoint, Part, Seat};
+use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
+use crate::outbox::Outbox;
+
+/// The controller did not know a stream: ask again after this.
+const QUERY_AGAIN: Nanos = Nanos::from_secs(1);
+/// No answer at all.
+const QUERY_ANEW: Nanos = Nanos::from_secs(5);
+/// Housekeeping.
+const TICK: Nanos = Nanos::from_secs(1);
+
+/// A stream the controller was asked about.
+#[derive(Debug, Clone, Copy)]
+struct Queried {
+    request: RequestId,
+    /// Ask anew, unless answered: the outbox may have had to drop the request.
+    again_at: Nanos,
+}
+
+/// Caches for a switch.
+#[derive(Debug)]
+pub struct Caching {
+    /// Requests about streams, apart from the membership's.
+    outbox: Outbox,
+    queries: BTreeMap<StreamKey, Queried>,
+    tick_due: Nanos,
+}
+
+impl Endpoint<Caching> {
+    /// An agent that makes itself known at once, and never gives up. `max_bytes` is the bound over all
+    /// streams.
+    pub fn caching(now: Nanos, member: MemberConfig, max_bytes: u64) -> Endpoint<Caching> {
+        let mut rng = member.rng();
+        let member = MemberConfig { session: SessionId(0), patience: None, ..member };
+        let member = Member::new(now, member, Purpose::new(Role::Cache), &mut rng);
+        let (outbox, queries) = (member.second_outbox(), BTreeMap::new());
+        let part = Caching { outbox, queries, tick_due: now + TICK };
+        Endpoint::new(member, Some(Cache::new(max_bytes, rng)), part)
+    }
+
+    /// Figures for reports.
+    pub fn stats(&self) -> CacheStats {
+        self.seat.transport.as_ref().map_or_else(CacheStats::default, Cache::stats)
+    }
+}
+
+impl Caching {
+    fn on_delegated(&mut self, now: Nanos, cache: &mut Cache, delegated: &Delegated) {
+        let Delegated { session, source, mode, policy, window, max_bytes, rate, .. } = *delegated;
+        let key = (session, source);
+        if !delegated.active {
+            cache.forget(key);
+        } else if !cache.delegate(now, key, Terms { mode, policy, window, max_bytes, rate }) {
+            return;
+        }
+        self.settle(key);
+    }
+
+    /// Nothing more is to be asked about a stream.
+    fn settle(&mut self, key: StreamKey) {
+        if let Some(queried) = self.queries.remove(&key) {
+            self.outbox.answered(queried.request);
+        }
+    }
+
+    fn query(&mut self, now: Nanos, member: MemberId, key: StreamKey) {
+        self.settle(key);
+        let query = |request| Request::Query(Query { request });
+        let request = self.outbox.send(now, header(member, key), query);
+        self.queries.insert(key, Queried { request, again_at: now + QUERY_ANEW });
+    }
+}
+
+/// The header of a request about a stream, but for its kind.
+fn header(member: MemberId, (session, source): StreamKey) -> Header {
+    Header { member, ..Header::new(Kind::Query, session, source) }
+}
+
+impl Part for Caching {
+    type Transport = Cache;
+    type Event = MemberEvent;
+
+    fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Caching>, event: MemberEvent) {
+        match event {
+            MemberEvent::Joined { joined, .. } => {
+                seat.transport.iter_mut().for_each(|cache| cache.set_member(joined.member));
+            }
+            // An agent is of no session: notices are none of its owner's business.
+            MemberEvent::Notice(_) | MemberEvent::Receivers(_) => return,
+            _ => {}
+        }
+        seat.tell(event);
+    }
+
+    fn on_reply(&mut self, now: Nanos, seat: &mut Seat<Caching>, reply: &Reply) -> bool {
+        let ours = self.outbox.answered(reply.request);
+        match &reply.answer {
+            Answer::Delegated(delegated) => {
+                seat.transport.iter_mut().for_each(|cache| self.on_delegated(now, cache, delegated));
+                self.on_transport(now, seat);
+                true
+            }
+            Answer::Unknown | Answer::Refused { .. } if ours => {
+                for queried in self.queries.values_mut().filter(|q| q.request == reply.request) {
+                    queried.again_at = now + QUERY_AGAIN;
+                }
+                true
+            }
+            _ => ours,
+        }
+    }
+
+    /// Tells the controller what it may want to know.
+    fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Caching>) {
+        let Some(cache) = seat.transport.as_mut() else { return };
+        let (member, kib) = (seat.member.id(), u32::try_from(cache.promised() / 1024).unwrap_or(u32::MAX));
+        while let Some(event) = cache.poll_event() {
+            let (key, kind, about, value) = match event {
+                CacheEvent::New(key) => {
+                    self.query(now, member, key);
+                    continue;
+                }
+                CacheEvent::Full(key) => (key, ReportKind::CacheFull, MemberId::NONE, kib),
+                CacheEvent::Room(key) => (key, ReportKind::CacheRoom, MemberId::NONE, kib),
+                CacheEvent::Lag(key, change) => {
+                    let kind = if change.slow { ReportKind::SlowBranch } else { ReportKind::CaughtUp };
+                    (key, kind, change.member, change.behind)
+                }
+            };
+            let report = |request| Request::Report(Report { kind, about, value, request });
+            self.outbox.send(now, header(member, key), report);
+        }
+    }
+
+    fn expire(&mut self, now: Nanos, seat: &mut Seat<Caching>) {
+        let Some(cache) = seat.transport.as_mut().filter(|_| now >= self.tick_due) else { return };
+        self.tick_due = now + TICK;
+        let due = self.queries.iter().filter(|(_, queried)| queried.again_at <= now);
+        let again: Vec<StreamKey> = due.map(|(&key, _)| key).collect();
+        again.into_iter().for_each(|key| self.query(now, seat.member.id(), key));
+        cache.forget_strays(now).into_iter().for_each(|key| self.settle(key));
+        let stats = cache.stats();
+        let repairs = stats.counters.repairs_unicast + stats.counters.repairs_multicast;
+        let kib = u32::try_from(stats.stored_bytes / 1024).unwrap_or(u32::MAX);
+        seat.member.set_position(kib, u32::try_from(repairs).unwrap_or(u32::MAX));
+    }
+
+    fn poll_request(&mut self, now: Nanos) -> Option<Transmit> {
+        self.outbox.poll_transmit(now)
+    }
+
+    fn next_deadline(&self, _seat: &Seat<Caching>) -> Option<Nanos> {
+        [Some(self.tick_due), self.outbox.next_deadline()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,145 @@
+//! An endpoint of a session: one membership, one machine of the transport, and the part that the member
+//! plays.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use groupflow_base::{Datagram, Machine, Nanos, Transmit};
+use groupflow_transport::wire::{Kind, Packet, WireError};
+use groupflow_transport::SessionId;
+
+use crate::control::{LeaveReason, Reply};
+use crate::member::{Member, MemberEvent, State};
+
+/// The part that a member plays: sends, receives, caches, listens. Each default is that of a part that does
+/// nothing.
+pub trait Part: Sized {
+    /// The machine that moves its packets.
+    type Transport: Machine<Error = WireError> + Debug;
+    /// The events that the endpoint's owner is told; those of the membership are among them, as they are.
+    type Event: From<MemberEvent> + Debug;
+
+    /// Something happened to the membership.
+    fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Self>, event: MemberEvent) {
+        seat.tell(event);
+    }
+
+    /// The controller said something. True when the part takes it, false when it is the membership's.
+    fn on_reply(&mut self, _now: Nanos, _seat: &mut Seat<Self>, _reply: &Reply) -> bool {
+        false
+    }
+
+    /// The transport took a packet in, or was asked for one.
+    fn on_transport(&mut self, _now: Nanos, _seat: &mut Seat<Self>) {}
+
+    /// Acts on what did not come in time.
+    fn expire(&mut self, _now: Nanos, _seat: &mut Seat<Self>) {}
+
+    /// The next request of its own to the controller.
+    fn poll_request(&mut self, _now: Nanos) -> Option<Transmit> {
+        None
+    }
+
+    /// When [`Part::expire`] or [`Part::poll_request`] has something to do next.
+    fn next_deadline(&self, _seat: &Seat<Self>) -> Option<Nanos> {
+        None
+    }
+
+    /// The member leaves because its owner wants it to.
+    fn stop(&mut self, _seat: &mut Seat<Self>) {}
+}
+
+/// The membership, the transport, and what is told to the endpoint's owner, in the order of its happening.
+#[derive(Debug)]
+pub struct Seat<P: Part> {
+    pub(crate) member: Member,
+    /// `None` before the controller has said between whom it is.
+    pub(crate) transport: Option<P::Transport>,
+    events: VecDeque<P::Event>,
+}
+
+impl<P: Part> Seat<P> {
+    pub(crate) fn tell(&mut self, event: impl Into<P::Event>) {
+        self.events.push_back(event.into());
+    }
+}
+
+/// A member of a session with its part in it.
+#[derive(Debug)]
+pub struct Endpoint<P: Part> {
+    pub(crate) seat: Seat<P>,
+    pub(crate) part: P,
+}
+
+impl<P: Part> Endpoint<P> {
+    pub(crate) fn new(member: Member, transport: Option<P::Transport>, part: P) -> Endpoint<P> {
+        Endpoint { seat: Seat { member, transport, events: VecDeque::new() }, part }
+    }
+
+    fn member_events(&mut self, now: Nanos) {
+        while let Some(event) = self.seat.member.poll_event() {
+            self.part.on_member(now, &mut self.seat, event);
+        }
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<P::Event> {
+        self.seat.events.pop_front()
+    }
+
+    /// Leaves the session.
+    pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
+        self.seat.member.leave(now, reason);
+        self.part.stop(&mut self.seat);
+    }
+
+    /// Whether the membership has ended: nothing more will be sent.
+    pub fn over(&self) -> bool {
+        self.seat.member.state() == State::Over
+    }
+}
+
+impl<P: Part> Machine for Endpoint<P> {
+    type Error = WireError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+        // The type, unless the packet turns out to be none.
+        let is_reply = datagram.bytes.get(1) == Some(&(Kind::Reply as u8));
+        if let (Some(transport), false) = (&mut self.seat.transport, is_reply) {
+            let taken = transport.handle(now, datagram);
+            self.part.on_transport(now, &mut self.seat);
+            return taken;
+        }
+        let packet = match self.seat.member.session() {
+            // A cache agent is of no session, and hears all of them.
+            SessionId(0) => Packet::parse(datagram.bytes)?,
+            session => Packet::of_session(datagram.bytes, session)?,
+        };
+        if packet.header.kind == Kind::Reply {
+            let reply = Reply::parse(packet.payload)?;
+            if !self.part.on_reply(now, &mut self.seat, &reply) {
+                self.seat.member.handle(now, &reply);
+                self.member_events(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        self.part.expire(now, &mut self.seat);
+        if let Some(transmit) = self.seat.member.poll_transmit(now).or_else(|| self.part.poll_request(now)) {
+            return Some(transmit);
+        }
+        self.member_events(now);
+        let transmit = self.seat.transport.as_mut()?.poll_transmit(now);
+        self.part.on_transport(now, &mut self.seat);
+        // A transport that fails says goodbye at once.
+        transmit.or_else(|| self.seat.member.poll_transmit(now))
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let transport = self.seat.transport.as_ref().and_then(P::Transport::next_deadline);
+        let part = self.part.next_deadline(&self.seat);
+        [self.seat.member.next_deadline(), part, transport].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,98 @@
+//! A member that takes its session's streams as TCP connections: a membership, and nothing else. The streams
+//! come from the split agent beside the member's switch, to an ordinary listening program.
+
+use groupflow_base::Nanos;
+use groupflow_transport::receiver::Receiver;
+use groupflow_transport::MemberId;
+
+use crate::control::{Notice, NoticeKind, Role, StartAt};
+use crate::endpoint::{Endpoint, Part};
+use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
+
+/// Listens, elsewhere.
+#[derive(Debug)]
+pub struct Listening;
+
+impl Part for Listening {
+    /// A listener never makes one.
+    type Transport = Receiver;
+    type Event = MemberEvent;
+}
+
+impl Endpoint<Listening> {
+    /// A member that joins at once, for a program of this host that listens at the TCP port `port`. `start`
+    /// says where it begins in a stream that is under way.
+    pub fn listening(now: Nanos, member: MemberConfig, port: u16, start: StartAt) -> Endpoint<Listening> {
+        let mut rng = member.rng();
+        let purpose = Purpose { port, start, ..Purpose::new(Role::Listener) };
+        Endpoint::new(Member::new(now, member, purpose, &mut rng), None, Listening)
+    }
+
+    /// Whether a notice says that this very member was put out: its split agent could not serve it.
+    pub fn lost(&self, notice: &Notice) -> bool {
+        notice.what == NoticeKind::MemberLost
+            && notice.about == self.seat.member.id()
+            && notice.about != MemberId::NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::{Answer, Joined, LeaveReason, Reply, Request};
+    use groupflow_base::{BitRate, Datagram, Machine};
+    use groupflow_transport::terms::{Mode, Policy};
+    use groupflow_transport::wire::{Header, Kind, Packet, WireError};
+    use groupflow_transport::{Seq, SessionId};
+
+    const NOW: Nanos = Nanos::from_secs(9);
+
+    fn listener() -> Endpoint<Listening> {
+        let (name, token) = ("mb1".to_owned(), "c0ffee".to_owned());
+        let member = MemberConfig { session: SessionId(7), name, token, patience: None, seed: 3 };
+        Endpoint::listening(NOW, member, 9000, StartAt::Start)
+    }
+
+    fn sent(listener: &mut Endpoint<Listening>) -> Request {
+        let bytes = listener.poll_transmit(NOW).expect("a request").bytes;
+        let packet = Packet::parse(&bytes).expect("own packets parse");
+        Request::parse(packet.header.kind, packet.payload).expect("own requests parse")
+    }
+
+    fn answer(listener: &mut Endpoint<Listening>, session: u32, reply: &Reply) -> Result<(), WireError> {
+        let bytes = Header::new(Kind::Reply, SessionId(session), MemberId::NONE).encode(&reply.encode());
+        let from = std::net::SocketAddrV4::new([10, 0, 0, 254].into(), 1);
+        listener.handle(NOW, Datagram { from, bytes: &bytes })
+    }
+
+    #[test]
+    fn it_joins_with_its_port_and_leaves() {
+        let mut subject = listener();
+        let Request::Join(join) = sent(&mut subject) else { panic!("a JOIN comes first") };
+        assert_eq!((join.role, join.start, join.port), (Role::Listener, StartAt::Start, 9000));
+        let joined = Joined {
+            member: MemberId(4),
+            source: MemberId::NONE,
+            window: 1,
+            rate: BitRate(0),
+            mode: Mode::EndToEnd,
+            policy: Policy::Strict,
+            keepalive_ms: 500,
+            receivers: 1,
+            start_seq: Seq::ZERO,
+        };
+        let reply = Reply { request: join.request, answer: Answer::Joined(joined) };
+        assert!(answer(&mut subject, 8, &reply).is_err(), "another session's");
+        answer(&mut subject, 7, &reply).expect("well formed");
+        assert!(matches!(subject.poll_event(), Some(MemberEvent::Joined { again: false, .. })));
+        let notice = |what, about| Notice { what, about: MemberId(about), text: String::new(), receivers: 0 };
+        assert!(subject.lost(&notice(NoticeKind::MemberLost, 4)));
+        assert!(!subject.lost(&notice(NoticeKind::MemberLost, 5)));
+        assert!(!subject.lost(&notice(NoticeKind::MemberLeft, 4)));
+        subject.leave(NOW, LeaveReason::Done);
+        let Request::Leave(leave) = sent(&mut subject) else { panic!("a LEAVE") };
+        answer(&mut subject, 7, &Reply { request: leave.request, answer: Answer::Left })
+            .expect("well formed");
+        assert!(subject.over());
+    }
+}

@@ -1,0 +1,257 @@
+//! A member that sends a stream into its session: begins when enough receivers have joined, ends when all
+//! have everything or none is left, and names the node to blame when it cannot go on.
+
+use groupflow_base::{BitRate, Nanos};
+use groupflow_transport::sender::{Sender, SenderConfig, SenderError, SenderEvent, SenderStats};
+use groupflow_transport::source::{Source, SourceError, WrittenSource};
+use groupflow_transport::terms::{Mode, Policy};
+use thiserror::Error;
+
+use crate::control::{Joined, LeaveReason, NoticeKind, Role};
+use crate::endpoint::{Endpoint, Part, Seat};
+use crate::health::Health;
+use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
+
+/// When to send, and how fast.
+#[derive(Debug, Clone)]
+pub struct SendConfig {
+    /// Begin when this many receivers have joined.
+    pub receivers: u16,
+    /// Never send faster; 0: no bound.
+    pub cap: BitRate,
+}
+
+/// The reason why a stream is given up, besides the end of the membership.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// After a restart the controller gave the stream another member id.
+    #[error("the controller gave this sender another member id")]
+    Renamed,
+    /// Nobody is left to send to.
+    #[error("no receivers are left{}", names(.lost))]
+    NoReceivers {
+        /// Those that were lost.
+        lost: Vec<String>,
+    },
+    /// No acknowledgement, and a known cause.
+    #[error("no acknowledgement for {} s: {who} does not answer", .quiet.as_millis() / 1000)]
+    NoAcknowledgement {
+        /// For how long.
+        quiet: Nanos,
+        /// The node to blame.
+        who: String,
+    },
+    /// The stream cannot go on.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+fn names(lost: &[String]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!(", lost: {}", lost.join(", ")),
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// From the first packet to the last acknowledgement.
+    pub took: Nanos,
+    /// Members that were lost on the way.
+    pub lost: Vec<String>,
+    /// Receivers in the session at the end.
+    pub receivers: u16,
+}
+
+/// What a sending member tells its owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendEvent {
+    /// Something happened to the membership.
+    Member(MemberEvent),
+    /// There are enough receivers, the stream begins.
+    Started {
+        /// How many.
+        receivers: u16,
+    },
+    /// No acknowledgement for this long; still trying.
+    Stalled(Nanos),
+    /// Everyone has everything.
+    Complete(Summary),
+    /// The stream is given up.
+    Failed(SendError),
+}
+
+impl From<MemberEvent> for SendEvent {
+    fn from(event: MemberEvent) -> SendEvent {
+        SendEvent::Member(event)
+    }
+}
+
+/// Sends one stream.
+#[derive(Debug)]
+pub struct Sending {
+    config: SendConfig,
+    /// What is sent, until the member has joined and the transport has it.
+    source: Option<Source>,
+    receivers: u16,
+    health: Health,
+    /// The stream is complete or given up.
+    over: bool,
+}
+
+impl Endpoint<Sending> {
+    /// A member that joins at once, to send `source`.
+    pub fn sending(
+        now: Nanos,
+        member: MemberConfig,
+        config: SendConfig,
+        source: Source,
+    ) -> Endpoint<Sending> {
+        let mut rng = member.rng();
+        let member = Member::new(now, member, Purpose::new(Role::Sender), &mut rng);
+        let (source, health) = (Some(source), Health::default());
+        Endpoint::new(member, None, Sending { config, source, receivers: 0, health, over: false })
+    }
+
+    /// The buffer of a stream or of datagrams; `None` for a file.
+    pub fn written(&mut self) -> Option<&mut WrittenSource> {
+        match &mut self.seat.transport {
+            Some(transport) => transport.written(),
+            None => self.part.source.as_mut()?.written(),
+        }
+    }
+
+    /// How long the stream is, when that is known.
+    pub fn total_bytes(&self) -> Option<u64> {
+        match &self.seat.transport {
+            Some(transport) => transport.total_bytes(),
+            None => self.part.source.as_ref()?.total_bytes(),
+        }
+    }
+
+    /// Figures for progress reports.
+    pub fn stats(&self) -> SenderStats {
+        self.seat.transport.as_ref().map_or_else(SenderStats::default, Sender::stats)
+    }
+}
+
+impl Sending {
+    fn on_joined(&mut self, now: Nanos, seat: &mut Seat<Sending>, joined: &Joined) {
+        let Some(source) = self.source.take() else { return self.on_joined_again(now, seat, joined) };
+        // Caches that isolate end to end hold half a window back.
+        let holds_back = (joined.mode, joined.policy) == (Mode::EndToEnd, Policy::Isolate);
+        let config = SenderConfig {
+            session: seat.member.session(),
+            stream: joined.member,
+            window: joined.window,
+            lags: holds_back,
+            rate: joined.rate,
+            cap: self.config.cap,
+            alone: false,
+        };
+        seat.transport = Some(Sender::new(now, config, source));
+    }
+
+    fn on_joined_again(&mut self, now: Nanos, seat: &mut Seat<Sending>, joined: &Joined) {
+        match seat.transport.as_mut() {
+            Some(transport) if transport.stream() == joined.member => transport.hurry(now),
+            _ => self.fail(now, seat, SendError::Renamed),
+        }
+    }
+
+    /// Begins when there are enough receivers, and ends when there are none.
+    fn set_receivers(&mut self, now: Nanos, seat: &mut Seat<Sending>, receivers: u16) {
+        self.receivers = receivers;
+        let Some(transport) = seat.transport.as_mut().filter(|_| !self.over) else { return };
+        if transport.waiting() {
+            if receivers >= self.config.receivers {
+                transport.begin(now);
+                seat.tell(SendEvent::Started { receivers });
+            }
+        } else if receivers == 0 && self.config.receivers > 0 {
+            // The last ones may have left with everything while their acknowledgement was lost.
+            if transport.ended() && self.health.any_complete() {
+                self.complete(now, seat);
+            } else {
+                self.fail(now, seat, SendError::NoReceivers { lost: self.health.lost() });
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
+        let took = now - seat.transport.as_ref().map_or(now, Sender::began);
+        let summary = Summary { took, lost: self.health.lost(), receivers: self.receivers };
+        self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
+    }
+
+    fn fail(&mut self, now: Nanos, seat: &mut Seat<Sending>, error: SendError) {
+        self.end(now, seat, SendEvent::Failed(error), LeaveReason::Aborted);
+    }
+
+    fn end(&mut self, now: Nanos, seat: &mut Seat<Sending>, event: SendEvent, reason: LeaveReason) {
+        if !self.over {
+            self.stop(seat);
+            seat.tell(event);
+            seat.member.leave(now, reason);
+        }
+    }
+}
+
+impl Part for Sending {
+    type Transport = Sender;
+    type Event = SendEvent;
+
+    fn on_member(&mut self, now: Nanos, seat: &mut Seat<Sending>, event: MemberEvent) {
+        match event {
+            MemberEvent::Joined { joined, .. } => {
+                self.on_joined(now, seat, &joined);
+                seat.tell(event);
+                self.set_receivers(now, seat, joined.receivers);
+            }
+            MemberEvent::Receivers(receivers) => self.set_receivers(now, seat, receivers),
+            MemberEvent::Notice(notice) => {
+                self.health.notice(&notice);
+                let (what, receivers) = (notice.what, notice.receivers);
+                seat.tell(MemberEvent::Notice(notice));
+                let waiting = seat.transport.as_mut().filter(|transport| transport.waiting());
+                match what {
+                    // The membership's end follows.
+                    NoticeKind::SessionDeleted => return,
+                    // A new member learns where the stream is, even before it begins.
+                    NoticeKind::MemberJoined => waiting.into_iter().for_each(Sender::announce),
+                    _ => {}
+                }
+                self.set_receivers(now, seat, receivers);
+            }
+            MemberEvent::Failed(_) | MemberEvent::Left => {
+                self.stop(seat);
+                seat.tell(event);
+            }
+            MemberEvent::ControllerSilent(_) | MemberEvent::ControllerBack => seat.tell(event),
+        }
+    }
+
+    fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
+        while let Some(event) = seat.transport.as_mut().and_then(Sender::poll_event) {
+            let culprit = self.health.culprit(seat.member.controller_silent());
+            match (event, culprit) {
+                (SenderEvent::Complete, _) => self.complete(now, seat),
+                (SenderEvent::Stalled(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
+                (SenderEvent::Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
+                (SenderEvent::Stalled(quiet) | SenderEvent::Failed(SenderError::Silence(quiet)), culprit) => {
+                    let who = culprit.unwrap_or_else(|| "the group".to_owned());
+                    self.fail(now, seat, SendError::NoAcknowledgement { quiet, who });
+                }
+            }
+        }
+        if let Some(transport) = &seat.transport {
+            seat.member.set_position(transport.next().0, 0);
+        }
+    }
+
+    fn stop(&mut self, seat: &mut Seat<Sending>) {
+        self.over = true;
+        seat.transport.iter_mut().for_each(Sender::stop);
+    }
+}

@@ -1,0 +1,318 @@
+//! The cache beside a switch: keeps packets of every stream that passes, within one byte bound, repairs from
+//! them, and acknowledges upstream where its terms say so.
+//!
+//! A packet that some branch still lacks is never dropped. At the bound, new packets are not kept and not
+//! acknowledged, which closes the sender's window.
+//!
+//! | module | is |
+//! |---|---|
+//! | `stream` | one stream: what is kept, fetched, repaired and acknowledged |
+//! | `store` | the packets of one stream, those that were promised and those that are history |
+//! | `repair` | which packets go out again, to whom |
+//! | `requesters` | hosts that ask, and those of them that lag |
+//! | `report` | events and figures |
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use groupflow_base::{Datagram, Machine, Nanos, Transmit};
+use rand_chacha::ChaCha8Rng;
+
+mod repair;
+mod report;
+mod requesters;
+mod store;
+mod stream;
+
+use crate::ids::{MemberId, Seq, SessionId};
+use crate::nack::Nack;
+use crate::terms::Terms;
+use crate::wire::{Kind, Packet, WireError};
+use store::Store;
+use stream::StreamCache;
+
+pub use report::{CacheEvent, CacheStats, StreamCounters, StreamStats};
+pub use requesters::LagChange;
+
+/// Streams at a time.
+const BOUND: usize = 2048;
+/// A stream that wants to act but does nothing is asked again after this.
+const PAUSE: Nanos = Nanos::from_millis(1);
+/// A stream that was never delegated is forgotten after this silence.
+const STRAY: Nanos = Nanos::from_secs(60);
+
+/// The name of a stream: its session and its sender.
+pub type StreamKey = (SessionId, MemberId);
+
+#[derive(Debug)]
+struct Slot {
+    stream: StreamCache,
+    due: Option<Nanos>,
+}
+
+/// The cached streams, under one byte bound, by the time they want to act.
+#[derive(Debug)]
+pub struct Cache {
+    member: MemberId,
+    rng: ChaCha8Rng,
+    slots: BTreeMap<StreamKey, Slot>,
+    schedule: BTreeSet<(Nanos, StreamKey)>,
+    max_bytes: u64,
+    stored: u64,
+    stored_peak: u64,
+    promised: u64,
+    promised_peak: u64,
+    full: bool,
+    /// Counters of streams that were forgotten.
+    past: StreamCounters,
+    events: VecDeque<CacheEvent>,
+}
+
+impl Cache {
+    /// An empty cache of `max_bytes`, whose delays are drawn from `rng`.
+    pub fn new(max_bytes: u64, rng: ChaCha8Rng) -> Cache {
+        Cache {
+            member: MemberId::NONE,
+            rng,
+            slots: BTreeMap::new(),
+            schedule: BTreeSet::new(),
+            max_bytes,
+            stored: 0,
+            stored_peak: 0,
+            promised: 0,
+            promised_peak: 0,
+            full: false,
+            past: StreamCounters::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Acknowledges as `member` from now on. Before, it does not.
+    pub fn set_member(&mut self, member: MemberId) {
+        self.member = member;
+    }
+
+    /// Keeps a stream by these terms; until then it is only kept, and forgotten when it falls silent. False
+    /// when there are too many streams.
+    pub fn delegate(&mut self, now: Nanos, key: StreamKey, terms: Terms) -> bool {
+        let known = self.ensure(now, key);
+        if known {
+            self.with(key, |stream, _| {
+                stream.terms = terms.bounded();
+                stream.delegated = true;
+            });
+            self.acknowledge(now, key);
+        }
+        known
+    }
+
+    /// Drops a stream.
+    pub fn forget(&mut self, key: StreamKey) {
+        let Some(Slot { stream, due }) = self.slots.remove(&key) else { return };
+        self.stored -= stream.store.bytes();
+        self.promised -= stream.store.promised();
+        self.past.add(stream.counters);
+        due.into_iter().for_each(|due| _ = self.schedule.remove(&(due, key)));
+    }
+
+    /// Drops the streams that were never delegated and fell silent, and names them.
+    pub fn forget_strays(&mut self, now: Nanos) -> Vec<StreamKey> {
+        let is_stray = |stream: &StreamCache| !stream.delegated && now - stream.last_heard > STRAY;
+        let slots = self.slots.iter().filter(|(_, slot)| is_stray(&slot.stream));
+        let strays: Vec<StreamKey> = slots.map(|(&key, _)| key).collect();
+        strays.iter().for_each(|&key| self.forget(key));
+        strays
+    }
+
+    /// Acknowledges what can be, and notices when the bound is reached or left.
+    fn acknowledge(&mut self, now: Nanos, key: StreamKey) {
+        let room = self.room_for_window(key);
+        self.with(key, |stream, _| stream.acknowledge(now, room));
+        if room == self.full {
+            self.full = !room;
+            self.events.push_back(if room { CacheEvent::Room(key) } else { CacheEvent::Full(key) });
+        }
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<CacheEvent> {
+        self.events.pop_front()
+    }
+
+    /// Adds the stream if it is not here. False when there are too many.
+    fn ensure(&mut self, now: Nanos, key: StreamKey) -> bool {
+        if !self.slots.contains_key(&key) {
+            if self.slots.len() >= BOUND {
+                return false;
+            }
+            let stream = StreamCache::new(now, key.0, key.1);
+            self.slots.insert(key, Slot { stream, due: None });
+        }
+        true
+    }
+
+    /// Lets `act` change the stream, then accounts for its bytes and its next deadline.
+    fn with<R>(
+        &mut self,
+        key: StreamKey,
+        act: impl FnOnce(&mut StreamCache, &mut ChaCha8Rng) -> R,
+    ) -> Option<R> {
+        let slot = self.slots.get_mut(&key)?;
+        let (stored, promised) = (slot.stream.store.bytes(), slot.stream.store.promised());
+        let result = act(&mut slot.stream, &mut self.rng);
+        self.stored = self.stored - stored + slot.stream.store.bytes();
+        self.promised = self.promised - promised + slot.stream.store.promised();
+        self.stored_peak = self.stored_peak.max(self.stored);
+        self.promised_peak = self.promised_peak.max(self.promised);
+        let due = slot.stream.next_deadline();
+        self.reschedule(key, due);
+        Some(result)
+    }
+
+    fn reschedule(&mut self, key: StreamKey, due: Option<Nanos>) {
+        let Some(slot) = self.slots.get_mut(&key) else {
+            return;
+        };
+        if slot.due == due {
+            return;
+        }
+        if let Some(old) = slot.due {
+            self.schedule.remove(&(old, key));
+        }
+        if let Some(new) = due {
+            self.schedule.insert((new, key));
+        }
+        slot.due = due;
+    }
+
+    /// Evicts history, the stream's own first, until the packet fits. False when it is here
+    /// already or only promised packets are left.
+    fn make_room(&mut self, key: StreamKey, packet: &Packet<'_>) -> bool {
+        let cost = Store::cost(packet.payload);
+        let Some(slot) = self.slots.get_mut(&key) else {
+            return false;
+        };
+        if !slot.stream.lacks(packet.header.seq) {
+            return false;
+        }
+        let own_bound = slot.stream.bound();
+        while slot.stream.store.bytes() + cost > own_bound || self.stored + cost > self.max_bytes {
+            let freed = slot.stream.store.evict();
+            if freed == 0 {
+                break;
+            }
+            self.stored -= freed;
+        }
+        if slot.stream.store.bytes() + cost > own_bound {
+            return false;
+        }
+        while self.stored + cost > self.max_bytes {
+            let stores = self.slots.values_mut().map(|slot| &mut slot.stream.store);
+            let freed = stores.max_by_key(|store| store.history()).map_or(0, Store::evict);
+            if freed == 0 {
+                return false;
+            }
+            self.stored -= freed;
+        }
+        true
+    }
+
+    /// Whether a window more would fit beside all that is promised.
+    fn room_for_window(&self, key: StreamKey) -> bool {
+        self.slots.get(&key).is_some_and(|slot| {
+            let window = slot.stream.window_bytes();
+            let own = slot.stream.store.promised() + window <= slot.stream.bound();
+            own && self.promised + window <= self.max_bytes
+        })
+    }
+
+    /// Bytes that some branch lacks.
+    pub fn promised(&self) -> u64 {
+        self.promised
+    }
+
+    fn counters(&self) -> StreamCounters {
+        let mut all = self.past;
+        self.slots.values().for_each(|slot| all.add(slot.stream.counters));
+        all
+    }
+
+    /// Figures for reports.
+    pub fn stats(&self) -> CacheStats {
+        CacheStats {
+            cache_bytes: self.promised,
+            cache_peak_bytes: self.promised_peak,
+            stored_bytes: self.stored,
+            stored_peak_bytes: self.stored_peak,
+            max_bytes: self.max_bytes,
+            full: self.full,
+            counters: self.counters(),
+            streams: self.slots.values().map(|slot| slot.stream.stats()).collect(),
+        }
+    }
+}
+
+impl Machine for Cache {
+    type Error = WireError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+        let packet = Packet::parse(datagram.bytes)?;
+        let header = packet.header;
+        let (data, nack) = match header.kind {
+            Kind::Data | Kind::Repair => (true, None),
+            Kind::Sync | Kind::Ack => (false, None),
+            Kind::Nack => (false, Some(Nack::parse(packet.payload))),
+            _ => return Ok(()),
+        };
+        if header.session.0 == 0 || header.source == MemberId::NONE {
+            return Err(WireError::Value { field: "source", value: header.source.0.into() });
+        }
+        if header.seq > Seq::LAST.next() || (data && header.seq == Seq::ZERO) {
+            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+        }
+        let nack = nack.transpose()?;
+        let key = (header.session, header.source);
+        let known = self.slots.contains_key(&key);
+        if !self.ensure(now, key) {
+            return Ok(());
+        }
+        if !known {
+            self.events.push_back(CacheEvent::New(key));
+        }
+        let room = data && self.make_room(key, &packet);
+        let change = self.with(key, |stream, rng| {
+            stream.last_heard = now;
+            match (header.kind, &nack) {
+                (Kind::Data | Kind::Repair, _) => stream.on_packet(now, &packet, room, rng),
+                (Kind::Sync, _) => stream.on_sync(now, &header, rng),
+                (Kind::Ack, _) if header.member == MemberId::NONE => stream.on_branches(now, &header),
+                (_, Some(nack)) => return stream.on_nack(now, datagram.from, header.member, nack, rng),
+                _ => {}
+            }
+            None
+        });
+        self.acknowledge(now, key);
+        self.events.extend(change.flatten().map(|change| CacheEvent::Lag(key, change)));
+        Ok(())
+    }
+
+    /// Gives every stream whose time has come the chance to act, until one has a packet to send.
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        let member = self.member;
+        while let Some(&(due, key)) = self.schedule.first() {
+            if due > now {
+                return None;
+            }
+            if let Some(transmit) = self.with(key, |stream, _| stream.poll_transmit(now, member)).flatten() {
+                return Some(transmit);
+            }
+            if self.slots.get(&key).and_then(|slot| slot.due).is_some_and(|due| due <= now) {
+                self.reschedule(key, Some(now + PAUSE));
+            }
+        }
+        None
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        self.schedule.first().map(|&(due, _)| due)
+    }
+}

@@ -1,0 +1,274 @@
+//! Answers to NACKs: the requesters that wait for each packet, and when it is sent to one or to all.
+//!
+//! A request waits a moment for other requesters of the same packet. One requester gets it alone,
+//! several get one packet to the group. Each requester's repairs are paced by the branch's rate,
+//! so that they do not overrun the queue of its link.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddrV4;
+
+use groupflow_base::{BitRate, Nanos};
+
+use super::store::FULL_PACKET;
+use crate::ids::Seq;
+
+/// How long a request waits for others.
+const HOLD: Nanos = Nanos::from_millis(3);
+/// A requester that asks again so soon did so before the repair to the group reached it.
+const REPAIRED: Nanos = Nanos::from_millis(20);
+/// A request that cannot be answered is forgotten; its requester asks again.
+const PATIENCE: Nanos = Nanos::from_secs(3);
+/// Packets that are waited for, per stream.
+const WAITING_BOUND: usize = 8192;
+/// Requesters at a time; each has a lane.
+const LANES_BOUND: usize = 64;
+/// Repairs leave a little of the link's rate to others.
+const SHARE: u64 = 950;
+/// A lane may be late by this much and catch up.
+const BURST: Nanos = Nanos::from_millis(2);
+
+/// The receiver of a repair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asker {
+    /// Everyone in the group.
+    All,
+    /// One requester.
+    One(SocketAddrV4),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    asker: Asker,
+    since: Nanos,
+    /// Already in a lane.
+    queued: bool,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    next: Nanos,
+    queue: VecDeque<Seq>,
+}
+
+/// The requests of one stream that wait for an answer.
+#[derive(Debug, Default)]
+pub struct Repairs {
+    waiting: BTreeMap<u32, Waiting>,
+    /// Requests for packets that are here, by the end of their hold time.
+    held: VecDeque<(Nanos, Seq)>,
+    lanes: BTreeMap<Asker, Lane>,
+    /// When packets went to the group, oldest first and by number.
+    group_order: VecDeque<(Nanos, Seq)>,
+    group_at: BTreeMap<u32, Nanos>,
+}
+
+impl Repairs {
+    /// `from` misses `seq`, which is here or must be fetched first.
+    pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool) {
+        self.prune(now);
+        if self.group_at.contains_key(&seq.0) {
+            return;
+        }
+        if let Some(waiting) = self.waiting.get_mut(&seq.0) {
+            if !waiting.queued && waiting.asker != Asker::One(from) {
+                waiting.asker = Asker::All;
+            }
+            return;
+        }
+        if self.waiting.len() >= WAITING_BOUND {
+            return;
+        }
+        let waiting = Waiting { asker: Asker::One(from), since: now, queued: false };
+        self.waiting.insert(seq.0, waiting);
+        if here {
+            self.held.push_back((now + HOLD, seq));
+        }
+    }
+
+    /// A packet came to this agent alone: whoever waits for it can have it.
+    pub fn fetched(&mut self, now: Nanos, seq: Seq) {
+        if self.waiting.contains_key(&seq.0) {
+            self.held.push_front((now, seq));
+        }
+    }
+
+    /// A packet came to the whole group: nobody waits for it any more.
+    pub fn seen_by_all(&mut self, seq: Seq) {
+        self.waiting.remove(&seq.0);
+    }
+
+    /// Whether someone waits for the packet.
+    pub fn awaits(&self, seq: Seq) -> bool {
+        self.waiting.contains_key(&seq.0)
+    }
+
+    /// The next repair to send, at the rate of the slowest branch (0: not known).
+    pub fn poll(&mut self, now: Nanos, rate: BitRate) -> Option<(Seq, Asker)> {
+        self.release(now);
+        loop {
+            let (&asker, lane) =
+                self.lanes.iter_mut().find(|(_, lane)| lane.next <= now && !lane.queue.is_empty())?;
+            let seq = lane.queue.pop_front()?;
+            if self.waiting.remove(&seq.0).is_none() {
+                continue;
+            }
+            if rate.0 > 0 {
+                let earliest = now - BURST;
+                lane.next = lane.next.max(earliest) + rate.scaled(SHARE).time_for(FULL_PACKET);
+            }
+            if asker == Asker::All {
+                self.group_at.insert(seq.0, now);
+                self.group_order.push_back((now, seq));
+            }
+            return Some((seq, asker));
+        }
+    }
+
+    /// Moves requests whose hold time is over into lanes.
+    fn release(&mut self, now: Nanos) {
+        while let Some(&(due, seq)) = self.held.front() {
+            if due > now {
+                return;
+            }
+            self.held.pop_front();
+            let Some(waiting) = self.waiting.get_mut(&seq.0).filter(|w| !w.queued) else {
+                continue;
+            };
+            if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.asker) {
+                self.lanes.retain(|_, lane| !lane.queue.is_empty());
+            }
+            if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.asker) {
+                self.waiting.remove(&seq.0);
+                continue;
+            }
+            waiting.queued = true;
+            let lane = self.lanes.entry(waiting.asker).or_default();
+            if lane.queue.is_empty() {
+                lane.next = lane.next.max(now);
+            }
+            lane.queue.push_back(seq);
+        }
+    }
+
+    /// Forgets requests that were never answered; returns their packets.
+    pub fn expire(&mut self, now: Nanos) -> Vec<Seq> {
+        let stale = |w: &Waiting| !w.queued && now - w.since > PATIENCE;
+        let expired: Vec<Seq> =
+            self.waiting.iter().filter(|(_, w)| stale(w)).map(|(&seq, _)| Seq(seq)).collect();
+        for seq in &expired {
+            self.waiting.remove(&seq.0);
+        }
+        expired
+    }
+
+    fn prune(&mut self, now: Nanos) {
+        while let Some(&(at, seq)) = self.group_order.front() {
+            if now - at < REPAIRED {
+                return;
+            }
+            self.group_order.pop_front();
+            if self.group_at.get(&seq.0) == Some(&at) {
+                self.group_at.remove(&seq.0);
+            }
+        }
+    }
+
+    /// When [`Repairs::poll`] has something next.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        let held = self.held.front().map(|&(due, _)| due);
+        let lanes = self.lanes.values().filter(|lane| !lane.queue.is_empty()).map(|lane| lane.next).min();
+        [held, lanes].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn host(n: u8) -> SocketAddrV4 {
+        SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 26470)
+    }
+
+    fn ms(n: u64) -> Nanos {
+        Nanos::from_millis(n)
+    }
+
+    fn drain(repairs: &mut Repairs, now: Nanos) -> Vec<(Seq, Asker)> {
+        std::iter::from_fn(|| repairs.poll(now, BitRate(0))).collect()
+    }
+
+    #[test]
+    fn one_requester_is_answered_alone_several_together() {
+        let mut repairs = Repairs::default();
+        repairs.request(ms(0), Seq(1), host(1), true);
+        repairs.request(ms(0), Seq(2), host(1), true);
+        repairs.request(ms(1), Seq(2), host(1), true);
+        repairs.request(ms(2), Seq(1), host(2), true);
+        assert!(drain(&mut repairs, ms(2)).is_empty(), "held for others");
+        let sent = drain(&mut repairs, ms(3));
+        assert_eq!(sent, [(Seq(1), Asker::All), (Seq(2), Asker::One(host(1)))]);
+        assert_eq!(repairs.next_deadline(), None);
+    }
+
+    #[test]
+    fn what_just_went_to_the_group_is_not_repeated() {
+        let mut repairs = Repairs::default();
+        for n in 1..=2 {
+            repairs.request(ms(0), Seq(1), host(n), true);
+        }
+        assert_eq!(drain(&mut repairs, ms(3)).len(), 1);
+        repairs.request(ms(22), Seq(1), host(3), true);
+        assert_eq!(repairs.next_deadline(), None);
+        repairs.request(ms(23), Seq(1), host(3), true);
+        assert_eq!(drain(&mut repairs, ms(26)), [(Seq(1), Asker::One(host(3)))]);
+    }
+
+    #[test]
+    fn a_fetched_packet_goes_out_at_once() {
+        let mut repairs = Repairs::default();
+        repairs.request(ms(0), Seq(7), host(1), false);
+        assert!(drain(&mut repairs, ms(50)).is_empty());
+        repairs.fetched(ms(50), Seq(7));
+        assert_eq!(drain(&mut repairs, ms(50)), [(Seq(7), Asker::One(host(1)))]);
+        repairs.request(ms(60), Seq(8), host(1), false);
+        repairs.seen_by_all(Seq(8));
+        repairs.fetched(ms(61), Seq(8));
+        assert!(drain(&mut repairs, ms(70)).is_empty(), "the group has it");
+    }
+
+    #[test]
+    fn repairs_are_paced_per_requester() {
+        let mut repairs = Repairs::default();
+        for seq in 1..=3 {
+            repairs.request(ms(0), Seq(seq), host(1), true);
+        }
+        repairs.request(ms(0), Seq(9), host(2), true);
+        let rate = BitRate(8 * FULL_PACKET * 1000); // about a packet a millisecond
+        let at = |repairs: &mut Repairs, now: Nanos| {
+            std::iter::from_fn(|| repairs.poll(now, rate)).map(|(seq, _)| seq.0).collect::<Vec<_>>()
+        };
+        assert_eq!(at(&mut repairs, ms(3)), [1, 9]);
+        assert_eq!(at(&mut repairs, ms(4)), [0_u32; 0]);
+        assert_eq!(at(&mut repairs, ms(5)), [2]);
+    }
+
+    #[test]
+    fn what_cannot_be_answered_expires() {
+        let mut repairs = Repairs::default();
+        repairs.request(ms(0), Seq(7), host(1), false);
+        assert!(repairs.expire(ms(3000)).is_empty());
+        assert_eq!(repairs.expire(ms(3001)), [Seq(7)]);
+        assert!(!repairs.awaits(Seq(7)));
+    }
+
+    #[test]
+    fn the_number_of_requests_is_bounded() {
+        let mut repairs = Repairs::default();
+        for seq in 1..=WAITING_BOUND as u32 + 1 {
+            repairs.request(ms(0), Seq(seq), host(1), true);
+        }
+        let last = WAITING_BOUND as u32;
+        assert!(repairs.awaits(Seq(last)) && !repairs.awaits(Seq(last + 1)));
+    }
+}

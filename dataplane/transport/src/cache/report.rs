@@ -1,0 +1,97 @@
+//! What a cache tells its owner.
+
+use super::{LagChange, StreamKey};
+use crate::ids::{MemberId, Seq, SessionId};
+use crate::terms::{Mode, Policy};
+
+/// What happened at a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheEvent {
+    /// A packet of a stream came that is not known.
+    New(StreamKey),
+    /// The byte bound is reached.
+    Full(StreamKey),
+    /// There is room again.
+    Room(StreamKey),
+    /// A requester lags behind the stream, or no longer does.
+    Lag(StreamKey, LagChange),
+}
+
+/// Figures of one stream at the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamStats {
+    /// Its session.
+    pub session: SessionId,
+    /// Its sender.
+    pub source: MemberId,
+    /// Bytes that some branch lacks.
+    pub cache_bytes: u64,
+    /// The most these were.
+    pub cache_peak_bytes: u64,
+    /// Bytes kept.
+    pub stored_bytes: u64,
+    /// Packets kept.
+    pub packets: u64,
+    /// The highest packet known to exist.
+    pub highest: Seq,
+    /// Everything below is here, or no longer needed.
+    pub contiguous: Seq,
+    /// Every branch has what is below.
+    pub branch_min: Option<Seq>,
+    /// Acknowledged upstream by this agent.
+    pub acked: Seq,
+    /// Whether the controller delegated it.
+    pub active: bool,
+    /// Who acknowledges.
+    pub mode: Mode,
+    /// What a slow receiver does.
+    pub policy: Policy,
+    /// Repairs and requests.
+    pub counters: StreamCounters,
+    /// Members that lag.
+    pub slow: Vec<MemberId>,
+}
+
+/// Figures of a cache agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Bytes that some branch lacks.
+    pub cache_bytes: u64,
+    /// The most these were.
+    pub cache_peak_bytes: u64,
+    /// Bytes kept.
+    pub stored_bytes: u64,
+    /// The most these were.
+    pub stored_peak_bytes: u64,
+    /// The bound.
+    pub max_bytes: u64,
+    /// Whether the bound is reached.
+    pub full: bool,
+    /// Repairs and requests, forgotten streams included.
+    pub counters: StreamCounters,
+    /// Every stream.
+    pub streams: Vec<StreamStats>,
+}
+
+/// Figures of one stream.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StreamCounters {
+    /// Repairs to one requester.
+    pub repairs_unicast: u64,
+    /// Repairs to the group.
+    pub repairs_multicast: u64,
+    /// NACKs sent upstream.
+    pub upstream_nacks: u64,
+    /// NACKs received.
+    pub requests: u64,
+}
+
+impl StreamCounters {
+    /// Adds another stream's figures.
+    pub(super) fn add(&mut self, other: StreamCounters) {
+        self.repairs_unicast += other.repairs_unicast;
+        self.repairs_multicast += other.repairs_multicast;
+        self.upstream_nacks += other.upstream_nacks;
+        self.requests += other.requests;
+    }
+}

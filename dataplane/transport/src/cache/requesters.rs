@@ -1,0 +1,137 @@
+//! The requesters of a cache, and those of them that lag behind the stream.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+use groupflow_base::Nanos;
+
+use crate::ids::{MemberId, Seq};
+
+/// Requesters that are remembered per stream.
+const BOUND: usize = 64;
+/// A requester that asks for nothing this long is forgotten.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+/// How often one that lags is told where the stream is, when that changed and when not.
+const SYNC: Nanos = Nanos::from_millis(50);
+const SYNC_IDLE: Nanos = Nanos::from_millis(500);
+
+#[derive(Debug)]
+struct Requester {
+    member: MemberId,
+    slow: bool,
+    asked: Nanos,
+    synced: Nanos,
+    told: Seq,
+}
+
+/// A change that the controller may want to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LagChange {
+    /// Who.
+    pub member: MemberId,
+    /// Whether it lags now, or no longer does.
+    pub slow: bool,
+    /// Packets it is behind.
+    pub behind: u32,
+}
+
+/// The requesters of one stream.
+#[derive(Debug, Default)]
+pub struct Requesters {
+    all: BTreeMap<SocketAddrV4, Requester>,
+}
+
+impl Requesters {
+    /// `from` asked, and is `behind` packets behind. It lags from two windows on, and no longer
+    /// when it is within a quarter of one.
+    pub fn asked(
+        &mut self,
+        now: Nanos,
+        from: SocketAddrV4,
+        member: MemberId,
+        behind: u32,
+        window: u32,
+    ) -> Option<LagChange> {
+        if self.all.len() >= BOUND && !self.all.contains_key(&from) {
+            self.all.retain(|_, r| r.slow && now - r.asked < PATIENCE);
+            if self.all.len() >= BOUND {
+                return None;
+            }
+        }
+        let fresh = Requester { member, slow: false, asked: now, synced: Nanos::ZERO, told: Seq::ZERO };
+        let requester = self.all.entry(from).or_insert(fresh);
+        requester.member = member;
+        requester.asked = now;
+        let slow = match requester.slow {
+            false => behind > window.saturating_mul(2),
+            true => behind > window / 4,
+        };
+        if slow == requester.slow {
+            return None;
+        }
+        requester.slow = slow;
+        Some(LagChange { member, slow, behind })
+    }
+
+    /// A requester that lags and has to be told now that the stream is at `highest`.
+    pub fn poll_sync(&mut self, now: Nanos, highest: Seq) -> Option<SocketAddrV4> {
+        let (&address, requester) =
+            self.all.iter_mut().find(|(_, r)| r.slow && r.sync_due(highest) <= now)?;
+        if now - requester.asked > PATIENCE {
+            requester.slow = false;
+            return None;
+        }
+        requester.synced = now;
+        requester.told = highest;
+        Some(address)
+    }
+
+    /// When [`Requesters::poll_sync`] has someone next.
+    pub fn next_deadline(&self, highest: Seq) -> Option<Nanos> {
+        self.all.values().filter(|r| r.slow).map(|r| r.sync_due(highest)).min()
+    }
+
+    /// Members that lag.
+    pub fn slow(&self) -> Vec<MemberId> {
+        self.all.values().filter(|r| r.slow).map(|r| r.member).collect()
+    }
+}
+
+impl Requester {
+    fn sync_due(&self, highest: Seq) -> Nanos {
+        self.synced + if self.told == highest { SYNC_IDLE } else { SYNC }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn lag_is_told_once_with_hysteresis() {
+        let host = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 1);
+        let mut requesters = Requesters::default();
+        let cases = [(200, None), (201, Some(true)), (900, None), (26, None), (25, Some(false))];
+        for (behind, expected) in cases {
+            let change = requesters.asked(Nanos::ZERO, host, MemberId(3), behind, 100);
+            assert_eq!(change.map(|c| c.slow), expected, "{behind} behind");
+        }
+    }
+
+    #[test]
+    fn who_lags_is_told_where_the_stream_is() {
+        let host = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 1);
+        let now = Nanos::from_secs(1);
+        let mut requesters = Requesters::default();
+        requesters.asked(now, host, MemberId(3), 500, 100);
+        assert_eq!(requesters.slow(), [MemberId(3)]);
+        assert_eq!(requesters.poll_sync(now, Seq(7)), Some(host));
+        assert_eq!(requesters.next_deadline(Seq(7)), Some(now + SYNC_IDLE));
+        assert_eq!(requesters.next_deadline(Seq(8)), Some(now + SYNC));
+        assert_eq!(requesters.poll_sync(now + SYNC, Seq(7)), None);
+        assert_eq!(requesters.poll_sync(now + SYNC, Seq(8)), Some(host));
+        assert_eq!(requesters.poll_sync(now + PATIENCE + SYNC, Seq(9)), None);
+        assert!(requesters.slow().is_empty());
+    }
+}

@@ -1,0 +1,31 @@
+//! A TCP connection that is split at agents: one stream at one agent, as offsets only.
+//!
+//! A *stream* is one TCP connection of a sender into a session, seen whole: its bytes are counted
+//! from 0. An agent takes them from *upstream* (the sender, or the agent before it), caches them
+//! and hands each to every *branch* (the next agents, and members). [`Stream`] says how much may be
+//! taken, what each branch is still to get, what is to be kept and what may be acknowledged; it
+//! never sees a byte. The bytes, the sockets and the clock are its shell's: kernel TCP in
+//! `gfagent split`, TCP in virtual time in netsim.
+//!
+//! The two ways of control are those of Emina et al., ICN 2011, section III: node-to-node (N2N)
+//! takes what the cache holds, end-to-end (E2E) acknowledges only what every branch has
+//! acknowledged. What distinguishes them here:
+//!
+//! | | N2N | E2E, exact | E2E over kernel TCP |
+//! |---|---|---|---|
+//! | [`Stream::intake`] | room in the cache | room in the cache | room in a small allowance ([`Stream::with_allowance`]) |
+//! | [`Stream::acknowledged`] | all that was taken | the least branch's | (the kernel acknowledges) |
+//!
+//! In both, nothing is discarded before every branch has acknowledged it, but those that are isolated
+//! ([`Stream::isolate`]).
+
+mod branch;
+mod error;
+mod isolation;
+mod stream;
+
+pub use branch::BranchId;
+pub use error::SplitError;
+pub use stream::{From, Stream};
+
+pub use crate::terms::Mode;

@@ -1,0 +1,120 @@
+//! Names and quantities of the group protocols.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// The UDP port of the group header, 0x6766 ("gf").
+pub const GROUP_PORT: u16 = 26470;
+/// Bytes of payload a packet carries at most: a frame of 1514 bytes.
+pub const MAX_PAYLOAD: usize = 1448;
+/// Packets that may be on their way at most, whatever is asked for.
+pub const WINDOW_MAX: u32 = 1 << 16;
+/// Bytes of a frame besides the payload: Ethernet 14, IPv4 20, UDP 8, group header 24.
+pub const FRAME_OVERHEAD: u64 = 66;
+
+/// A session: a group with an id. 0 is used by cache agents alone, before they serve one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub u32);
+
+impl SessionId {
+    /// The largest id: its 24 bits are the low bits of the group address.
+    pub const MAX: SessionId = SessionId(0x00ff_ffff);
+
+    /// The group's address: 239.x.y.z with the low 24 bits of the id, at [`GROUP_PORT`].
+    pub fn group(self) -> SocketAddrV4 {
+        let [_, a, b, c] = self.0.to_be_bytes();
+        SocketAddrV4::new(Ipv4Addr::new(239, a, b, c), GROUP_PORT)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "session {}", self.0)
+    }
+}
+
+/// A member of a session; as `source` it names the stream that member sends. 0 is nobody.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberId(pub u16);
+
+impl MemberId {
+    /// The network, or one who is not yet a member.
+    pub const NONE: MemberId = MemberId(0);
+}
+
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "member {}", self.0)
+    }
+}
+
+/// A packet number. Streams begin at 1 and never wrap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seq(pub u32);
+
+impl Seq {
+    /// Before every packet.
+    pub const ZERO: Seq = Seq(0);
+    /// The first packet of a stream.
+    pub const FIRST: Seq = Seq(1);
+    /// The last number a packet can have: its acknowledgement, one more, still fits.
+    pub const LAST: Seq = Seq(u32::MAX - 1);
+
+    /// The following number.
+    pub const fn next(self) -> Seq {
+        Seq(self.0.saturating_add(1))
+    }
+
+    /// The preceding number.
+    pub const fn prev(self) -> Seq {
+        Seq(self.0.saturating_sub(1))
+    }
+
+    /// `n` packets later.
+    pub const fn forward(self, n: u32) -> Seq {
+        Seq(self.0.saturating_add(n))
+    }
+
+    /// `n` packets earlier.
+    pub const fn back(self, n: u32) -> Seq {
+        Seq(self.0.saturating_sub(n))
+    }
+
+    /// How many packets lie from `earlier` to here; 0 when it is not earlier.
+    pub const fn since(self, earlier: Seq) -> u32 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "packet {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_address_is_the_low_24_bits() {
+        let cases = [
+            (1, [239, 0, 0, 1]),
+            (0x01_02_03, [239, 1, 2, 3]),
+            (0x00ff_ffff, [239, 255, 255, 255]),
+            (0, [239, 0, 0, 0]),
+        ];
+        for (id, address) in cases {
+            assert_eq!(SessionId(id).group().ip().octets(), address, "session {id}");
+        }
+    }
+
+    #[test]
+    fn packet_numbers_saturate() {
+        assert_eq!(Seq::LAST.next(), Seq(u32::MAX));
+        assert_eq!(Seq(u32::MAX).next(), Seq(u32::MAX));
+        assert_eq!(Seq::ZERO.prev(), Seq::ZERO);
+        assert_eq!(Seq(5).since(Seq(7)), 0);
+        assert_eq!(Seq(7).since(Seq(5)), 2);
+    }
+}

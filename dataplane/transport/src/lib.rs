@@ -1,0 +1,44 @@
+//! Reliable transport of a stream to a group, between endpoints that are given.
+//!
+//! Nothing here reads a clock or a socket, and nothing here knows how an endpoint came to be one: sessions,
+//! members and the controller are in `groupflow-session`, one floor up. A machine
+//! ([`groupflow_base::Machine`]) is a value: it is given datagrams and the time, and gives packets to send,
+//! the time at which it wants to be called again, and events. Randomness comes from a seed, so two runs are
+//! equal. This crate imports `groupflow-base` alone.
+//!
+//! | machine | is |
+//! |---|---|
+//! | [`sender::Sender`] | the sender of a stream: window, pacing, repair |
+//! | [`receiver::Receiver`] | a receiver of it: order, NACKs, acknowledgements |
+//! | [`cache::Cache`] | the cache beside a switch: keeps, repairs, acknowledges |
+//! | [`fanout::Stream`] | a TCP connection that is split at agents, as offsets |
+//!
+//! | module | is |
+//! |---|---|
+//! | [`ids`] | sessions, members, packet numbers, and the sizes of packets |
+//! | [`wire`] | the group header |
+//! | [`terms`] | who acknowledges, and what a slow receiver does |
+//! | [`source`] | what a sender sends: a file, a byte stream or datagrams |
+//! | [`assembly`] | packets brought into order, bytes or datagrams |
+//! | [`nack`], `requests`, [`intervals`] | which packets are missing, and when they are asked for |
+//! | `acks` | when a receiver or a cache acknowledges |
+//! | `rtt` | the round-trip time, and pauses that grow |
+//! | [`pipe`] | a byte stream between two hosts |
+
+mod acks;
+pub mod assembly;
+pub mod cache;
+pub mod fanout;
+pub mod ids;
+pub mod intervals;
+pub mod nack;
+pub mod pipe;
+pub mod receiver;
+mod requests;
+mod rtt;
+pub mod sender;
+pub mod source;
+pub mod terms;
+pub mod wire;
+
+pub use ids::{MemberId, Seq, SessionId};

@@ -1,0 +1,332 @@
+//! The receiver of one stream: brings packets into order, asks for those that are missing, acknowledges.
+
+use std::collections::VecDeque;
+
+use groupflow_base::{Datagram, Dest, Machine, Nanos, Transmit};
+use rand_chacha::ChaCha8Rng;
+
+mod incoming;
+mod report;
+
+use crate::assembly::Placed;
+use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, WINDOW_MAX};
+use crate::nack::Nack;
+use crate::wire::{Flags, Header, Kind, Packet, WireError};
+use incoming::Incoming;
+
+pub use report::{ReceiverError, ReceiverEvent, ReceiverStats};
+
+/// A stream that is not heard is asked for: soon at first, later now and then.
+const PROBE_MIN: Nanos = Nanos::from_millis(200);
+const PROBE_MAX: Nanos = Nanos::from_secs(2);
+
+/// A stream and the receiver's place in its group.
+#[derive(Debug, Clone)]
+pub struct ReceiverConfig {
+    /// The session whose group it is.
+    pub session: SessionId,
+    /// The receiver's own id.
+    pub member: MemberId,
+    /// The stream; 0: the first one that is heard.
+    pub source: MemberId,
+    /// Packets that the sender may have on their way.
+    pub window: u32,
+    /// The first packet to deliver; `None`: the first one that is heard.
+    pub start: Option<Seq>,
+    /// Whether datagrams are expected.
+    pub datagrams: bool,
+    /// There is no other receiver: acknowledgements carry eight bytes that tell how many bytes came, those of
+    /// each packet once and with [`FRAME_OVERHEAD`], those behind a hole included. From them the sender knows
+    /// how fast they come; a group's acknowledgement, which switches take together, cannot tell.
+    pub alone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Receiving,
+    Complete,
+    Over,
+}
+
+/// The receiver of one stream.
+#[derive(Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    rng: ChaCha8Rng,
+    /// Once it is known where the stream begins.
+    stream: Option<Incoming>,
+    phase: Phase,
+    started: bool,
+    last_packet: Option<Nanos>,
+    /// When to ask where the stream is, and after how long again.
+    probe: (Nanos, Nanos),
+    /// Wire bytes that came, each packet's once.
+    came: u64,
+    stats: ReceiverStats,
+    events: VecDeque<ReceiverEvent>,
+}
+
+impl Receiver {
+    /// A receiver whose delays are drawn from `rng`.
+    pub fn new(now: Nanos, config: ReceiverConfig, rng: ChaCha8Rng) -> Receiver {
+        let mut receiver = Receiver {
+            config: ReceiverConfig { window: config.window.clamp(1, WINDOW_MAX), ..config },
+            rng,
+            stream: None,
+            phase: Phase::Receiving,
+            started: false,
+            last_packet: None,
+            probe: (now + PROBE_MIN, PROBE_MIN),
+            came: 0,
+            stats: ReceiverStats::default(),
+            events: VecDeque::new(),
+        };
+        receiver.config.start.into_iter().for_each(|start| receiver.begin(start));
+        receiver
+    }
+
+    /// Goes on as `member`: the branch may have been set up anew, and is told where this receiver is.
+    pub fn resume(&mut self, now: Nanos, member: MemberId) {
+        self.config.member = member;
+        if let Some(stream) = self.stream.as_mut() {
+            stream.acks.hurry(now);
+        }
+    }
+
+    /// Asks and acknowledges no more.
+    pub fn stop(&mut self) {
+        self.phase = Phase::Over;
+    }
+
+    /// Whether packets of this source belong to the stream.
+    fn hears(&mut self, source: MemberId) -> bool {
+        if self.phase == Phase::Over {
+            return false;
+        }
+        if self.config.source == MemberId::NONE {
+            self.config.source = source;
+        }
+        source == self.config.source
+    }
+
+    fn on_stream(&mut self, now: Nanos, packet: &Packet<'_>) -> Result<(), WireError> {
+        let header = packet.header;
+        let sync = header.kind == Kind::Sync;
+        if header.seq > Seq::LAST || (header.seq == Seq::ZERO && !sync) {
+            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+        }
+        if self.stream.is_none() {
+            match header.kind {
+                Kind::Data => self.begin(header.seq),
+                Kind::Sync => self.begin(header.seq.next()),
+                _ => return Ok(()),
+            }
+        }
+        self.last_packet = Some(now);
+        self.probe = (now + PROBE_MAX, PROBE_MAX);
+        let Some(stream) = self.stream.as_mut() else {
+            return Ok(());
+        };
+        if header.kind != Kind::Repair {
+            stream.acks.saw(now, &header, &mut self.rng);
+        }
+        if header.flags.has(Flags::GONE) {
+            self.on_gone(header);
+        } else if sync {
+            stream.sync(header.seq);
+            self.progress(now);
+        } else {
+            self.place(now, packet);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, start: Seq) {
+        self.stream = Some(Incoming::new(start, self.config.window, self.config.datagrams));
+    }
+
+    fn place(&mut self, now: Nanos, packet: &Packet<'_>) {
+        let Some(stream) = self.stream.as_mut() else {
+            return;
+        };
+        match stream.packet(now, packet, &mut self.rng) {
+            Err(error) => self.fail(error.into()),
+            Ok(Placed::Duplicate) => self.stats.duplicates += 1,
+            Ok(Placed::NoRoom) => self.stats.no_room += 1,
+            Ok(Placed::New) => {
+                let wire = packet.payload.len() as u64 + FRAME_OVERHEAD;
+                self.came += wire;
+                self.count(&packet.header);
+                if !self.started {
+                    self.started = true;
+                    let (source, seq) = (self.config.source, packet.header.seq);
+                    self.events.push_back(ReceiverEvent::Started { source, seq });
+                }
+                self.progress(now);
+            }
+        }
+    }
+
+    fn count(&mut self, header: &Header) {
+        self.stats.packets += 1;
+        let again = header.kind == Kind::Data && header.flags.has(Flags::RETX);
+        self.stats.retransmitted += u64::from(again);
+        self.stats.repaired += u64::from(again || header.kind == Kind::Repair);
+    }
+
+    /// After anything moved.
+    fn progress(&mut self, now: Nanos) {
+        let Some(stream) = self.stream.as_mut() else {
+            return;
+        };
+        let finished = stream.progress(now, &mut self.rng);
+        if finished && self.phase == Phase::Receiving {
+            stream.acks.hurry(now);
+            self.phase = Phase::Complete;
+            self.events.push_back(ReceiverEvent::Complete);
+        }
+    }
+
+    fn on_gone(&mut self, header: Header) {
+        if self.stream.as_ref().is_some_and(|stream| stream.lacks(header.seq)) {
+            let (missing, available) = (header.seq, Seq(header.stamp));
+            self.fail(ReceiverError::Gone { missing, available });
+        }
+    }
+
+    fn fail(&mut self, error: ReceiverError) {
+        if self.phase == Phase::Receiving {
+            self.phase = Phase::Over;
+            self.events.push_back(ReceiverEvent::Failed(error));
+        }
+    }
+
+    /// Asks where the stream is: a NACK without ranges. A receiver that joined a stream which stands still,
+    /// or whose branch was taken out of it, hears nothing by itself.
+    fn poll_probe(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.probe_due()? > now {
+            return None;
+        }
+        let (_, pause) = self.probe;
+        let pause = Nanos(pause.0.saturating_mul(2)).min(PROBE_MAX);
+        self.probe = (now + pause, pause);
+        let next = self.stream.as_ref()?.assembly.next();
+        let header = Header { seq: next, ..self.header(Kind::Nack) };
+        let nack = Nack { next, ranges: Vec::new() };
+        self.stats.nacks += 1;
+        Some(self.to_group(header, &nack.encode()))
+    }
+
+    fn probe_due(&self) -> Option<Nanos> {
+        let waits =
+            self.phase == Phase::Receiving && self.stream.is_some() && self.config.source != MemberId::NONE;
+        waits.then_some(self.probe.0)
+    }
+
+    fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {
+        let header = self.header(Kind::Ack);
+        let header = self.stream.as_mut()?.acks.poll_transmit(now, header)?;
+        let came = self.came.to_be_bytes();
+        Some(self.to_group(header, if self.config.alone { &came } else { &[] }))
+    }
+
+    fn poll_nack(&mut self, now: Nanos) -> Option<Transmit> {
+        let nack = self.stream.as_mut()?.poll_nack(now)?;
+        self.stats.nacks += 1;
+        let seq = nack.ranges.first().map_or(nack.next, |range| range.first);
+        let header = Header { seq, ..self.header(Kind::Nack) };
+        Some(self.to_group(header, &nack.encode()))
+    }
+
+    fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
+        let dest = Dest::Group(self.config.session.group());
+        Transmit { dest, bytes: header.encode(payload) }
+    }
+
+    fn header(&self, kind: Kind) -> Header {
+        Header { member: self.config.member, ..Header::new(kind, self.config.session, self.config.source) }
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    /// The stream; 0 before one is heard.
+    pub fn source(&self) -> MemberId {
+        self.config.source
+    }
+
+    /// The packet that is delivered next; `None` before it is known where the stream begins.
+    pub fn next(&self) -> Option<Seq> {
+        self.stream.as_ref().map(|stream| stream.assembly.next())
+    }
+
+    /// When the last packet of the stream came.
+    pub fn last_packet(&self) -> Option<Nanos> {
+        self.last_packet
+    }
+
+    /// Whether some packet is known to be missing.
+    pub fn lacks_any(&self) -> bool {
+        self.stream.as_ref().is_some_and(Incoming::lacks_any)
+    }
+
+    /// Bytes in order that were not taken.
+    pub fn ready(&self) -> usize {
+        self.stream.as_ref().map_or(0, |s| s.assembly.ready().len())
+    }
+
+    /// Moves the bytes in order to the end of `out`. Bytes that are not taken slow the sender.
+    pub fn take(&mut self, now: Nanos, out: &mut Vec<u8>) {
+        if let Some(stream) = self.stream.as_mut() {
+            if !stream.assembly.ready().is_empty() {
+                stream.assembly.take(out);
+                self.progress(now);
+            }
+        }
+    }
+
+    /// Whether everything was delivered.
+    pub fn complete(&self) -> bool {
+        self.stream.as_ref().is_some_and(|s| s.assembly.finished())
+    }
+
+    /// Figures for progress reports.
+    pub fn stats(&self) -> ReceiverStats {
+        let stream = self.stream.as_ref();
+        ReceiverStats {
+            bytes: stream.map_or(0, |s| s.assembly.delivered()),
+            queued: stream.map_or(0, |s| s.assembly.held() as u64),
+            datagrams: stream.map_or(0, |s| s.assembly.datagrams()),
+            ..self.stats
+        }
+    }
+}
+
+impl Machine for Receiver {
+    type Error = WireError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+        let packet = Packet::of_session(datagram.bytes, self.config.session)?;
+        match packet.header.kind {
+            Kind::Data | Kind::Repair | Kind::Sync if self.hears(packet.header.source) => {
+                self.on_stream(now, &packet)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.phase == Phase::Over {
+            return None;
+        }
+        self.poll_ack(now).or_else(|| self.poll_nack(now)).or_else(|| self.poll_probe(now))
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let stream = self.stream.as_ref().filter(|_| self.phase != Phase::Over);
+        let stream = stream.and_then(Incoming::next_deadline);
+        [stream, self.probe_due()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,396 @@
+//! What is missing and when to ask for it: the bookkeeping behind NACKs.
+//!
+//! A gap waits a random time before it is asked for (it may be reordering, or someone else's
+//! repair may fill it), is asked for again after an exponentially growing timeout, and counts
+//! against a window of outstanding requests, which paces repairs to a slow receiver: halved
+//! when many requests time out, grown by every answer until answers begin to
+//! queue.
+
+use std::collections::BTreeMap;
+
+use groupflow_base::Nanos;
+
+use crate::ids::Seq;
+use crate::nack::{Range, MAX_RANGES};
+use crate::rtt::{backoff, Rtt};
+
+/// Packets asked for and not yet here, at the beginning.
+const WINDOW: u32 = 256;
+/// The window's bounds.
+const WINDOW_MIN: u32 = 16;
+const WINDOW_MAX: u32 = 1024;
+/// The window is halved when more than one request in this many times out: a queue overflows then. Fewer are
+/// a lossy link's, which asking for less would not cure.
+const LOSS_SHARE: u32 = 8;
+/// The first timeout is at least this; no repeated one exceeds the cap, unless answers take that long.
+const TIMEOUT_MIN: Nanos = Nanos::from_millis(30);
+const TIMEOUT_CAP: Nanos = Nanos::from_millis(500);
+/// Before anything is measured.
+const RTT_GUESS: Nanos = Nanos::from_millis(50);
+/// A full window reopens packet by packet: this keeps it from costing a NACK each.
+const SPACING: Nanos = Nanos::from_millis(4);
+/// Gaps due this soon are asked for together.
+const TOGETHER: Nanos = Nanos::from_millis(1);
+
+/// A run of missing packets with one history.
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    last: u32,
+    /// When to ask, for the first time or again.
+    due: Nanos,
+    /// How often it was asked for.
+    tries: u32,
+    asked: Nanos,
+}
+
+/// The missing packets of one stream.
+#[derive(Debug, Default)]
+pub struct Requests {
+    gaps: BTreeMap<u32, Gap>,
+    rtt: Rtt,
+    window: Window,
+    /// No gap is due before this.
+    next_due: Option<Nanos>,
+    /// Gaps are due, but the window is full.
+    blocked: bool,
+    last_asked: Nanos,
+}
+
+#[derive(Debug)]
+struct Window {
+    size: u32,
+    answered: u32,
+    timed_out: u32,
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window { size: WINDOW, answered: 0, timed_out: 0 }
+    }
+}
+
+impl Window {
+    /// More would only lengthen the queue where answers already wait.
+    fn answer(&mut self, queued: bool) {
+        self.answered = self.answered.saturating_add(1);
+        if !queued {
+            self.size = (self.size + 1).min(WINDOW_MAX);
+        }
+    }
+
+    fn time_out(&mut self, packets: u32) {
+        self.timed_out = self.timed_out.saturating_add(packets);
+        if self.timed_out > (self.answered / LOSS_SHARE).max(WINDOW_MIN) {
+            self.size = (self.size / 2).max(WINDOW_MIN);
+            self.answered = 0;
+            self.timed_out = 0;
+        }
+    }
+}
+
+impl Requests {
+    /// Packets `range` are missing; ask for them at `due`. What is known to be missing stays.
+    pub fn add(&mut self, range: Range, due: Nanos) {
+        let (mut first, last) = (range.first.0, range.last.0);
+        while first <= last {
+            let covered = self.gaps.range(..=first).next_back().map(|(_, gap)| gap.last);
+            if let Some(end) = covered.filter(|&end| end >= first) {
+                let Some(after) = end.checked_add(1) else {
+                    return;
+                };
+                first = after;
+                continue;
+            }
+            let next = self.gaps.range(first..).next().map_or(u32::MAX, |(&start, _)| start);
+            let end = last.min(next.saturating_sub(1));
+            self.gaps.insert(first, Gap { last: end, due, tries: 0, asked: Nanos::ZERO });
+            self.due_at(due);
+            let Some(after) = end.checked_add(1) else {
+                return;
+            };
+            first = after;
+        }
+    }
+
+    /// The packet is here. True when it was missing.
+    pub fn arrived(&mut self, now: Nanos, seq: Seq) -> bool {
+        let found = self.gaps.range(..=seq.0).next_back();
+        let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else {
+            return false;
+        };
+        if gap.last < seq.0 {
+            return false;
+        }
+        self.gaps.remove(&first);
+        if first < seq.0 {
+            self.gaps.insert(first, Gap { last: seq.0 - 1, ..gap });
+        }
+        if gap.last > seq.0 {
+            self.gaps.insert(seq.0 + 1, gap);
+        }
+        if gap.tries > 0 {
+            // Karn: an answer to one of several requests measures nothing.
+            if gap.tries == 1 {
+                self.rtt.sample(now - gap.asked);
+            }
+            self.window.answer(self.rtt.inflated());
+            if self.blocked {
+                self.blocked = false;
+                self.due_at(now.max(self.last_asked + SPACING));
+            }
+        }
+        true
+    }
+
+    /// These packets are of no interest any more.
+    pub fn forget(&mut self, range: Range) {
+        let (first, last) = (range.first.0, range.last.0);
+        while let Some((&start, &gap)) = self.gaps.range(..=last).next_back() {
+            if gap.last < first {
+                return;
+            }
+            self.gaps.remove(&start);
+            if start < first {
+                self.gaps.insert(start, Gap { last: first - 1, ..gap });
+            }
+            if gap.last > last {
+                self.gaps.insert(last + 1, gap);
+            }
+        }
+    }
+
+    /// The ranges to ask for now; empty when none is due. Ask again as long as there are any.
+    pub fn take_due(&mut self, now: Nanos) -> Vec<Range> {
+        if self.next_due.map_or(true, |due| due > now) {
+            return Vec::new();
+        }
+        let horizon = now + TOGETHER;
+        let mut budget = self.budget(horizon);
+        let firsts: Vec<u32> =
+            self.gaps.iter().filter(|(_, gap)| gap.due <= horizon).map(|(&first, _)| first).collect();
+        let mut ranges: Vec<Range> = Vec::new();
+        self.blocked = false;
+        let mut more = false;
+        for first in firsts {
+            if ranges.len() == MAX_RANGES {
+                more = true;
+                break;
+            }
+            if budget == 0 {
+                self.blocked = true;
+                break;
+            }
+            if let Some(range) = self.ask(now, first, &mut budget) {
+                push_joined(&mut ranges, range);
+            }
+        }
+        self.schedule(now, more);
+        if !ranges.is_empty() {
+            self.last_asked = now;
+        }
+        ranges
+    }
+
+    /// How many packets may be asked for: the window less what is asked and still awaited.
+    fn budget(&mut self, horizon: Nanos) -> u32 {
+        let count = |first: u32, gap: &Gap| gap.last - first + 1;
+        let (mut awaited, mut timed_out) = (0_u32, 0_u32);
+        for (&first, gap) in self.gaps.iter().filter(|(_, gap)| gap.tries > 0) {
+            if gap.due > horizon {
+                awaited = awaited.saturating_add(count(first, gap));
+            } else {
+                timed_out = timed_out.saturating_add(count(first, gap));
+            }
+        }
+        if timed_out > 0 {
+            self.window.time_out(timed_out);
+        }
+        self.window.size.saturating_sub(awaited)
+    }
+
+    /// Marks the gap at `first`, or the part that `budget` allows, as asked for.
+    fn ask(&mut self, now: Nanos, first: u32, budget: &mut u32) -> Option<Range> {
+        let gap = self.gaps.remove(&first)?;
+        let last = gap.last.min(first.saturating_add(*budget - 1));
+        if last < gap.last {
+            self.gaps.insert(last + 1, gap);
+            self.blocked = true;
+        }
+        let timeout = self.timeout();
+        let due = now + backoff(timeout, gap.tries, TIMEOUT_CAP.max(timeout));
+        self.gaps.insert(first, Gap { last, due, tries: gap.tries.saturating_add(1), asked: now });
+        *budget -= last - first + 1;
+        Some(Range { first: Seq(first), last: Seq(last) })
+    }
+
+    /// Finds the next deadline. Gaps that wait for the window wait for an answer or a timeout.
+    fn schedule(&mut self, now: Nanos, more: bool) {
+        self.next_due = if more {
+            Some(now)
+        } else {
+            let waits = |gap: &&Gap| gap.due > now || !self.blocked;
+            self.gaps.values().filter(waits).map(|gap| gap.due).min()
+        };
+    }
+
+    fn due_at(&mut self, due: Nanos) {
+        self.next_due = Some(self.next_due.map_or(due, |old| old.min(due)));
+    }
+
+    fn timeout(&self) -> Nanos {
+        let rtt = self.rtt.or(RTT_GUESS);
+        Nanos(rtt.0.saturating_mul(2)).max(TIMEOUT_MIN)
+    }
+
+    /// Not before this is there something to ask for.
+    pub fn next_deadline(&self) -> Option<Nanos> {
+        self.next_due.filter(|_| !self.gaps.is_empty())
+    }
+
+    /// The lowest missing packet from `seq` on.
+    pub fn first_from(&self, seq: Seq) -> Option<Seq> {
+        let before = self.gaps.range(..=seq.0).next_back();
+        if before.is_some_and(|(_, gap)| gap.last >= seq.0) {
+            return Some(seq);
+        }
+        self.gaps.range(seq.0..).next().map(|(&first, _)| Seq(first))
+    }
+
+    /// Whether the packet is missing.
+    pub fn contains(&self, seq: Seq) -> bool {
+        self.gaps.range(..=seq.0).next_back().is_some_and(|(_, gap)| gap.last >= seq.0)
+    }
+
+    /// Whether nothing is missing.
+    pub fn is_empty(&self) -> bool {
+        self.gaps.is_empty()
+    }
+}
+
+/// Appends a range, joined with the last one where they touch.
+fn push_joined(ranges: &mut Vec<Range>, range: Range) {
+    match ranges.last_mut() {
+        Some(before) if before.last.next() == range.first => before.last = range.last,
+        _ => ranges.push(range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(first: u32, last: u32) -> Range {
+        Range { first: Seq(first), last: Seq(last) }
+    }
+
+    fn ms(n: u64) -> Nanos {
+        Nanos::from_millis(n)
+    }
+
+    #[test]
+    fn a_gap_is_asked_for_when_due_and_again_with_backoff() {
+        let mut requests = Requests::default();
+        requests.add(range(5, 7), ms(10));
+        assert_eq!(requests.next_deadline(), Some(ms(10)));
+        assert!(requests.take_due(ms(9)).is_empty());
+        assert_eq!(requests.take_due(ms(10)), [range(5, 7)]);
+        // Nothing measured yet: 2 x 50 ms, then doubled.
+        assert_eq!(requests.next_deadline(), Some(ms(110)));
+        assert_eq!(requests.take_due(ms(110)), [range(5, 7)]);
+        assert_eq!(requests.next_deadline(), Some(ms(310)));
+    }
+
+    #[test]
+    fn an_arrival_splits_the_gap_and_measures() {
+        let mut requests = Requests::default();
+        requests.add(range(5, 7), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(5, 7)]);
+        assert!(requests.arrived(ms(20), Seq(6)));
+        assert!(!requests.arrived(ms(20), Seq(6)));
+        assert_eq!(requests.rtt.get(), Some(ms(20)));
+        assert_eq!(requests.take_due(ms(100)), [range(5, 5), range(7, 7)]);
+        assert_eq!(requests.first_from(Seq(6)), Some(Seq(7)));
+        requests.forget(range(0, 6));
+        assert_eq!(requests.first_from(Seq::ZERO), Some(Seq(7)));
+    }
+
+    #[test]
+    fn the_window_bounds_what_is_outstanding() {
+        let mut requests = Requests::default();
+        requests.add(range(1, 1000), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
+        assert!(requests.take_due(ms(1)).is_empty());
+        for seq in 1..=128 {
+            assert!(requests.arrived(ms(2), Seq(seq)));
+        }
+        assert!(requests.take_due(ms(3)).is_empty(), "asks at most every 4 ms");
+        // The window grew by 128 answers: 384 less the 128 still awaited.
+        assert_eq!(requests.take_due(ms(4)), [range(257, 512)]);
+    }
+
+    #[test]
+    fn answers_that_queue_do_not_widen_the_window() {
+        let mut requests = Requests::default();
+        requests.add(range(1, 2000), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
+        // The first answer after 2 ms, then one a millisecond: the window grows while they take under 24 ms,
+        // smoothed.
+        for seq in 1..=256 {
+            assert!(requests.arrived(ms(1 + u64::from(seq)), Seq(seq)));
+        }
+        let window: u32 = requests.take_due(ms(261)).iter().map(|range| range.count()).sum();
+        assert!((270..300).contains(&window), "{window}");
+    }
+
+    #[test]
+    fn answers_that_take_long_are_waited_for() {
+        let mut requests = Requests::default();
+        requests.add(range(1, 1), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(1, 1)]);
+        assert!(requests.arrived(ms(800), Seq(1)));
+        requests.add(range(2, 2), ms(800));
+        assert_eq!(requests.take_due(ms(800)), [range(2, 2)]);
+        assert_eq!(requests.next_deadline(), Some(ms(800 + 1600)));
+    }
+
+    #[test]
+    fn timeouts_halve_the_window() {
+        let mut requests = Requests::default();
+        requests.add(range(1, 1000), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(1, 256)]);
+        assert_eq!(requests.take_due(ms(100)), [range(1, 128)]);
+        assert_eq!(requests.take_due(ms(300)), [range(1, 64)]);
+    }
+
+    #[test]
+    fn overlapping_additions_keep_what_is_known() {
+        let mut requests = Requests::default();
+        requests.add(range(5, 6), ms(0));
+        assert_eq!(requests.take_due(ms(0)), [range(5, 6)]);
+        requests.add(range(1, 9), ms(50));
+        assert_eq!(requests.take_due(ms(50)), [range(1, 4), range(7, 9)]);
+        assert!([1, 5, 9].iter().all(|&seq| requests.contains(Seq(seq))));
+        assert!(!requests.contains(Seq(10)));
+    }
+
+    #[test]
+    fn many_gaps_take_several_requests() {
+        let mut requests = Requests::default();
+        for i in 1..=100 {
+            requests.add(range(2 * i, 2 * i), ms(0));
+        }
+        assert_eq!(requests.take_due(ms(0)).len(), 64);
+        assert_eq!(requests.take_due(ms(0)).len(), 36);
+        assert!(requests.take_due(ms(0)).is_empty());
+    }
+
+    #[test]
+    fn the_last_packet_number_is_a_legal_gap() {
+        let mut requests = Requests::default();
+        requests.add(Range { first: Seq(u32::MAX - 2), last: Seq::LAST }, ms(0));
+        assert_eq!(requests.take_due(ms(0)).len(), 1);
+        assert!(requests.arrived(ms(1), Seq::LAST));
+        assert!(requests.arrived(ms(1), Seq(u32::MAX - 2)));
+        assert!(requests.is_empty());
+    }
+}

@@ -1,0 +1,123 @@
+//! The packets of a sender that are on their way.
+
+use std::collections::VecDeque;
+
+use crate::ids::{Seq, FRAME_OVERHEAD};
+use crate::nack::Range;
+
+/// Which packets were sent, and which the whole group has.
+#[derive(Debug)]
+pub(super) struct Flight {
+    first: Seq,
+    next: Seq,
+    acked: Seq,
+    last: Option<Seq>,
+    /// Payload lengths of the packets from `acked` to `next`.
+    lengths: VecDeque<u16>,
+    acked_bytes: u64,
+    acked_wire: u64,
+}
+
+impl Flight {
+    pub(super) fn new(first: Seq) -> Flight {
+        Flight {
+            first,
+            next: first,
+            acked: first,
+            last: None,
+            lengths: VecDeque::new(),
+            acked_bytes: 0,
+            acked_wire: 0,
+        }
+    }
+
+    /// The next new packet goes out.
+    pub(super) fn send(&mut self, length: usize, fin: bool) -> Seq {
+        let seq = self.next;
+        self.next = seq.next();
+        self.lengths.push_back(length as u16);
+        if fin {
+            self.last = Some(seq);
+        }
+        seq
+    }
+
+    /// Everyone has what is below `seq`. False when that is not new.
+    pub(super) fn acknowledge(&mut self, seq: Seq) -> bool {
+        if seq <= self.acked || seq > self.next {
+            return false;
+        }
+        for _ in 0..seq.since(self.acked) {
+            let length = u64::from(self.lengths.pop_front().unwrap_or(0));
+            self.acked_bytes += length;
+            self.acked_wire += length + FRAME_OVERHEAD;
+        }
+        self.acked = seq;
+        true
+    }
+
+    /// The first packet of the stream.
+    pub(super) fn first(&self) -> Seq {
+        self.first
+    }
+
+    /// The next new packet.
+    pub(super) fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Everyone has what is below.
+    pub(super) fn acked(&self) -> Seq {
+        self.acked
+    }
+
+    /// All packets sent so far.
+    pub(super) fn sent(&self) -> Range {
+        Range { first: self.first, last: self.next.prev() }
+    }
+
+    /// Packets sent and not acknowledged.
+    pub(super) fn outstanding(&self) -> u32 {
+        self.next.since(self.acked)
+    }
+
+    /// Whether the last packet was sent.
+    pub(super) fn ended(&self) -> bool {
+        self.last.is_some()
+    }
+
+    /// Whether everyone has the last packet.
+    pub(super) fn complete(&self) -> bool {
+        self.last.is_some_and(|last| self.acked > last)
+    }
+
+    /// Payload bytes acknowledged.
+    pub(super) fn acked_bytes(&self) -> u64 {
+        self.acked_bytes
+    }
+
+    /// Bytes of frames acknowledged.
+    pub(super) fn acked_wire(&self) -> u64 {
+        self.acked_wire
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_count_once_and_within_what_was_sent() {
+        let mut flight = Flight::new(Seq::FIRST);
+        for (length, fin) in [(100, false), (50, false), (0, true)] {
+            flight.send(length, fin);
+        }
+        let cases = [(1, false, 0), (3, true, 150), (2, false, 150), (5, false, 150), (4, true, 150)];
+        for (seq, new, bytes) in cases {
+            assert_eq!(flight.acknowledge(Seq(seq)), new, "{seq}");
+            assert_eq!(flight.acked_bytes(), bytes);
+        }
+        assert!(flight.complete());
+        assert_eq!((flight.outstanding(), flight.acked_wire()), (0, 150 + 3 * FRAME_OVERHEAD));
+    }
+}

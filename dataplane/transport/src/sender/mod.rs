@@ -1,0 +1,398 @@
+//! The sender of one stream: numbers its packets, paces them, answers NACKs that no cache could answer, and
+//! knows when the whole group has everything.
+//!
+//! | module | is |
+//! |---|---|
+//! | `rate` | the model of the path: pacing rate and congestion window |
+//! | `flight` | packets between the first unacknowledged one and the next new one |
+//! | `polls` | when the group is asked to acknowledge |
+//! | `repeats` | packets that were asked for again |
+//! | `watch` | how long nothing was acknowledged |
+//! | `report` | events, errors and figures |
+
+use std::collections::VecDeque;
+
+use groupflow_base::{BitRate, Datagram, Dest, Machine, Nanos, Transmit};
+
+mod flight;
+mod polls;
+mod rate;
+mod repeats;
+mod report;
+mod watch;
+
+use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
+use crate::nack::Nack;
+use crate::rtt::Rtt;
+use crate::source::{Again, Source, SourceError, WrittenSource};
+use crate::wire::{Flags, Header, Kind, Packet, WireError};
+use flight::Flight;
+use polls::Polls;
+use rate::{Pacer, RateModel};
+use repeats::Repeats;
+use watch::{Stall, Watch};
+
+pub use report::{SenderError, SenderEvent, SenderStats};
+
+/// Before anything is measured.
+const RTT_GUESS: Nanos = Nanos::from_millis(100);
+/// Questions where the stream is are answered at most this often.
+const ANNOUNCE_PAUSE: Nanos = Nanos::from_millis(100);
+
+/// A stream and the group that it goes to.
+#[derive(Debug, Clone)]
+pub struct SenderConfig {
+    /// The session whose group it is.
+    pub session: SessionId,
+    /// The stream: the sender's own id.
+    pub stream: MemberId,
+    /// Packets that may be on their way.
+    pub window: u32,
+    /// The group's acknowledgement lags by half a window on purpose: its caches isolate slow branches end to
+    /// end.
+    pub lags: bool,
+    /// The path's rate, where pacing begins; 0: not known.
+    pub rate: BitRate,
+    /// The pacing rate never exceeds this; 0: no bound.
+    pub cap: BitRate,
+    /// There is one receiver, whose acknowledgements tell how many bytes came ([`ReceiverConfig::alone`]).
+    ///
+    /// [`ReceiverConfig::alone`]: crate::receiver::ReceiverConfig::alone
+    pub alone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The stream has not begun.
+    Waiting,
+    Sending,
+    Over,
+}
+
+/// The sender of one stream.
+#[derive(Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    phase: Phase,
+    source: Source,
+    watch: Watch,
+
+    flight: Flight,
+    repeats: Repeats,
+    gone: Option<Seq>,
+
+    model: RateModel,
+    pacer: Pacer,
+    rtt: Rtt,
+    polls: Polls,
+    /// Tell everyone where the stream is.
+    announce: bool,
+    announced: Nanos,
+
+    began: Nanos,
+    stats: SenderStats,
+    events: VecDeque<SenderEvent>,
+}
+
+impl Sender {
+    /// A sender that waits for [`Sender::begin`].
+    pub fn new(now: Nanos, config: SenderConfig, source: Source) -> Sender {
+        Sender {
+            phase: Phase::Waiting,
+            watch: Watch::new(now),
+            flight: Flight::new(source.first()),
+            source,
+            repeats: Repeats::new(),
+            gone: None,
+            model: RateModel::new(config.rate, config.cap),
+            pacer: Pacer::default(),
+            rtt: Rtt::default(),
+            polls: Polls::default(),
+            announce: false,
+            announced: Nanos::ZERO,
+            began: now,
+            stats: SenderStats::default(),
+            events: VecDeque::new(),
+            config: SenderConfig { window: config.window.clamp(1, WINDOW_MAX), ..config },
+        }
+    }
+
+    /// Begins to send.
+    pub fn begin(&mut self, now: Nanos) {
+        self.phase = Phase::Sending;
+        self.announce = true;
+        self.began = now;
+        self.watch.progress(now);
+        self.pacer.idle(now);
+        self.model.begin(now, self.flight.first());
+    }
+
+    /// When it began; before that, when it was made.
+    pub fn began(&self) -> Nanos {
+        self.began
+    }
+
+    /// The stream: the sender's own id.
+    pub fn stream(&self) -> MemberId {
+        self.config.stream
+    }
+
+    /// Whether it has not begun.
+    pub fn waiting(&self) -> bool {
+        self.phase == Phase::Waiting
+    }
+
+    /// Tells the group where the stream is, even before it begins.
+    pub fn announce(&mut self) {
+        self.announce = true;
+    }
+
+    /// Asks the group to acknowledge at once: its tree may have been set up anew.
+    pub fn hurry(&mut self, now: Nanos) {
+        if self.phase == Phase::Sending {
+            self.polls.hurry(now);
+        }
+    }
+
+    /// Sends no more.
+    pub fn stop(&mut self) {
+        self.phase = Phase::Over;
+    }
+
+    fn on_ack(&mut self, now: Nanos, header: Header, came: &[u8]) -> Result<(), WireError> {
+        if header.seq > self.flight.next() {
+            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+        }
+        self.watch.heard(now);
+        if header.stamp != 0 {
+            let micros = stamp(now).wrapping_sub(header.stamp);
+            let rtt = Nanos::from_micros(micros.into());
+            self.rtt.sample(rtt);
+            self.model.on_rtt(now, rtt);
+        }
+        if self.phase != Phase::Sending || !self.flight.acknowledge(header.seq) {
+            return Ok(());
+        }
+        self.source.acknowledged(header.seq);
+        // What came behind a hole counts, too: then a hole that is filled is no jump.
+        let came = <[u8; 8]>::try_from(came).ok().filter(|_| self.config.alone).map(u64::from_be_bytes);
+        let (wire, next) = (came.unwrap_or(self.flight.acked_wire()), self.flight.next());
+        self.model.on_ack(now, header.seq, wire, next);
+        self.watch.progress(now);
+        self.polls.restart(now, self.flight.outstanding() > 0, &self.rtt);
+        if self.flight.complete() {
+            self.end(SenderEvent::Complete);
+        }
+        Ok(())
+    }
+
+    fn on_nack(&mut self, now: Nanos, nack: &Nack) {
+        if nack.ranges.is_empty() && now >= self.announced + ANNOUNCE_PAUSE {
+            // Someone asks where the stream is.
+            self.announce = self.phase != Phase::Over;
+        }
+        if self.phase == Phase::Sending {
+            self.stats.nacks += 1;
+            self.stats.nacks_dropped += self.repeats.request(nack, self.flight.sent());
+        }
+    }
+
+    fn end(&mut self, event: SenderEvent) {
+        self.phase = Phase::Over;
+        self.events.push_back(event);
+    }
+
+    /// A packet that someone misses and no cache has.
+    fn poll_again(&mut self, now: Nanos) -> Result<Option<Transmit>, SourceError> {
+        while let Some(seq) = self.repeats.pop(now, self.rtt.or(RTT_GUESS)) {
+            match self.source.again(seq)? {
+                Again::Gone(_) => self.gone = self.gone.or(Some(seq)),
+                Again::Piece(piece) => {
+                    self.stats.retransmitted += 1;
+                    let flags = piece.flags.with(Flags::RETX);
+                    return Ok(Some(self.data(now, seq, flags, &piece.payload)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn poll_fresh(&mut self, now: Nanos) -> Result<Option<Transmit>, SourceError> {
+        if !self.open() {
+            return Ok(None);
+        }
+        let Some(piece) = self.source.fresh(self.flight.next())? else {
+            self.model.on_idle();
+            return Ok(None);
+        };
+        if self.flight.outstanding() == 0 {
+            self.watch.progress(now);
+            self.polls.restart(now, true, &self.rtt);
+        }
+        let fin = piece.flags.has(Flags::FIN);
+        let seq = self.flight.send(piece.payload.len(), fin);
+        self.stats.packets += 1;
+        if fin {
+            self.polls.at_end(now);
+        }
+        Ok(Some(self.data(now, seq, piece.flags, &piece.payload)))
+    }
+
+    fn data(&mut self, now: Nanos, seq: Seq, flags: Flags, payload: &[u8]) -> Transmit {
+        debug_assert!(payload.len() <= MAX_PAYLOAD);
+        self.pacer.sent(now, payload.len(), self.model.pacing());
+        self.stats.sent_bytes += payload.len() as u64;
+        self.stats.sent_wire += payload.len() as u64 + FRAME_OVERHEAD;
+        let header = Header { flags, ..self.header(now, Kind::Data, seq) };
+        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(payload) }
+    }
+
+    fn sync(&mut self, now: Nanos) -> Transmit {
+        let header = self.header(now, Kind::Sync, self.flight.sent().last);
+        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(&[]) }
+    }
+
+    fn tell_gone(&mut self, missing: Seq) -> Transmit {
+        let header = Header {
+            flags: Flags::GONE,
+            stamp: self.flight.acked().0,
+            ..Header::new(Kind::Repair, self.config.session, self.config.stream)
+        };
+        let header = Header { seq: missing, member: self.config.stream, ..header };
+        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(&[]) }
+    }
+
+    fn header(&self, now: Nanos, kind: Kind, seq: Seq) -> Header {
+        Header {
+            poll: self.polls.number(),
+            member: self.config.stream,
+            seq,
+            stamp: stamp(now),
+            ..Header::new(kind, self.config.session, self.config.stream)
+        }
+    }
+
+    /// Acts on acknowledgements that did not come in time.
+    fn expire(&mut self, now: Nanos) {
+        if self.phase != Phase::Sending || self.flight.outstanding() == 0 {
+            return;
+        }
+        match self.watch.stall(now) {
+            Some(Stall { quiet, dead: true }) => self.end(SenderEvent::Failed(SenderError::Silence(quiet))),
+            Some(Stall { quiet, dead: false }) => self.events.push_back(SenderEvent::Stalled(quiet)),
+            None => {}
+        }
+    }
+
+    fn may_have_fresh(&self) -> bool {
+        self.open() && self.source.has_fresh(self.flight.next())
+    }
+
+    /// Whether the window lets a new packet out.
+    fn open(&self) -> bool {
+        let lag = if self.config.lags { self.config.window / 2 } else { 0 };
+        let cwnd = self.model.cwnd().saturating_add(lag);
+        !self.flight.ended() && self.flight.outstanding() < self.config.window.min(cwnd)
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    /// The next new packet's number.
+    pub fn next(&self) -> Seq {
+        self.flight.next()
+    }
+
+    /// Whether the last packet of the stream was sent.
+    pub fn ended(&self) -> bool {
+        self.flight.ended()
+    }
+
+    /// The buffer of a stream or of datagrams; `None` for a file.
+    pub fn written(&mut self) -> Option<&mut WrittenSource> {
+        self.source.written()
+    }
+
+    /// How long the stream is, when that is known.
+    pub fn total_bytes(&self) -> Option<u64> {
+        self.source.total_bytes()
+    }
+
+    /// Figures for progress reports.
+    pub fn stats(&self) -> SenderStats {
+        SenderStats {
+            acked_bytes: self.flight.acked_bytes(),
+            outstanding: self.flight.outstanding(),
+            pacing: if self.phase == Phase::Sending { self.model.pacing() } else { BitRate(0) },
+            rtt: self.rtt.get(),
+            ..self.stats
+        }
+    }
+}
+
+impl Machine for Sender {
+    type Error = WireError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+        let Packet { header, payload } = Packet::of_session(datagram.bytes, self.config.session)?;
+        match header.kind {
+            Kind::Ack if header.source == self.config.stream => self.on_ack(now, header, payload)?,
+            Kind::Nack if header.source == self.config.stream => self.on_nack(now, &Nack::parse(payload)?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        self.expire(now);
+        if std::mem::take(&mut self.announce) {
+            self.announced = now;
+            return Some(self.sync(now));
+        }
+        if self.phase != Phase::Sending {
+            return None;
+        }
+        let outstanding = self.flight.outstanding() > 0;
+        if self.polls.poll(now, outstanding, &self.rtt) {
+            self.stats.polls += 1;
+            return Some(self.sync(now));
+        }
+        if let Some(missing) = self.gone.take() {
+            return Some(self.tell_gone(missing));
+        }
+        if self.pacer.next() > now {
+            return None;
+        }
+        match self.poll_again(now).transpose().or_else(|| self.poll_fresh(now).transpose()) {
+            None => {
+                self.pacer.idle(now);
+                None
+            }
+            Some(Ok(transmit)) => Some(transmit),
+            Some(Err(error)) => {
+                self.end(SenderEvent::Failed(error.into()));
+                None
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        if self.announce {
+            return Some(Nanos::ZERO);
+        }
+        if self.phase != Phase::Sending {
+            return None;
+        }
+        let has_work = !self.repeats.is_empty() || self.gone.is_some() || self.may_have_fresh();
+        let paced = has_work.then(|| self.pacer.next());
+        let stall = (self.flight.outstanding() > 0).then(|| self.watch.deadline());
+        [self.polls.next_deadline(), paced, stall].into_iter().flatten().min()
+    }
+}
+
+/// The sender's clock on the wire: microseconds, wrapping, never 0 (which means none).
+fn stamp(now: Nanos) -> u32 {
+    (now.as_micros() as u32).max(1)
+}

@@ -1,0 +1,114 @@
+//! When a sender asks the group to acknowledge.
+
+use groupflow_base::Nanos;
+
+use crate::rtt::{backoff, Rtt};
+
+/// Polls follow a lack of acknowledgements by two round trips, and at least this.
+const MIN: Nanos = Nanos::from_millis(50);
+const CAP: Nanos = Nanos::from_millis(500);
+/// The first poll after the last packet: late enough not to overtake it in a queue.
+const AFTER_END: Nanos = Nanos::from_millis(20);
+const RTT_GUESS: Nanos = Nanos::from_millis(100);
+
+/// The poll number and the time of the next one.
+#[derive(Debug, Default)]
+pub(super) struct Polls {
+    number: u8,
+    due: Option<Nanos>,
+    /// The poll after the last packet, which acknowledgements of earlier ones do not put off.
+    end_due: Option<Nanos>,
+    unanswered: u32,
+}
+
+impl Polls {
+    /// The current poll; 0 before the first.
+    pub(super) fn number(&self) -> u8 {
+        self.number
+    }
+
+    /// Waiting begins, or goes on after an acknowledgement; ends when nothing is `outstanding`.
+    pub(super) fn restart(&mut self, now: Nanos, outstanding: bool, rtt: &Rtt) {
+        self.unanswered = 0;
+        self.due = outstanding.then(|| now + interval(rtt));
+        self.end_due = self.end_due.filter(|_| outstanding);
+    }
+
+    /// The last packet went out.
+    pub(super) fn at_end(&mut self, now: Nanos) {
+        self.end_due = Some(now + AFTER_END);
+    }
+
+    /// Ask at once.
+    pub(super) fn hurry(&mut self, now: Nanos) {
+        self.due = Some(now);
+    }
+
+    /// A new poll, if one is due. The next follows later and later.
+    pub(super) fn poll(&mut self, now: Nanos, outstanding: bool, rtt: &Rtt) -> bool {
+        if self.next_deadline().map_or(true, |due| due > now) {
+            return false;
+        }
+        self.end_due = None;
+        self.number = self.number.wrapping_add(1).max(1);
+        let pause = backoff(interval(rtt), self.unanswered, CAP);
+        self.unanswered = self.unanswered.saturating_add(1);
+        self.due = outstanding.then(|| now + pause);
+        true
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Nanos> {
+        [self.due, self.end_due].into_iter().flatten().min()
+    }
+}
+
+fn interval(rtt: &Rtt) -> Nanos {
+    Nanos(rtt.or(RTT_GUESS).0.saturating_mul(2)).clamp(MIN, CAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_back_off_until_an_acknowledgement() {
+        let mut polls = Polls::default();
+        let mut rtt = Rtt::default();
+        rtt.sample(Nanos::from_millis(60));
+        assert!(!polls.poll(Nanos::ZERO, true, &rtt), "nothing was sent");
+        polls.restart(Nanos::ZERO, true, &rtt);
+        let mut at = Vec::new();
+        for ms in 0..2000 {
+            if polls.poll(Nanos::from_millis(ms), true, &rtt) {
+                at.push(ms);
+            }
+        }
+        assert_eq!(at, [120, 240, 480, 960, 1460, 1960]);
+        assert_eq!(polls.number(), 6);
+        polls.restart(Nanos::from_secs(2), false, &rtt);
+        assert_eq!(polls.next_deadline(), None);
+    }
+
+    #[test]
+    fn the_end_is_told_soon_even_while_acknowledgements_come() {
+        let mut polls = Polls::default();
+        polls.at_end(Nanos::ZERO);
+        polls.restart(Nanos::from_millis(5), true, &Rtt::default());
+        assert_eq!(polls.next_deadline(), Some(AFTER_END));
+        assert!(polls.poll(AFTER_END, true, &Rtt::default()));
+        assert_eq!(polls.next_deadline(), Some(AFTER_END + Nanos::from_millis(200)));
+    }
+
+    #[test]
+    fn the_number_skips_zero() {
+        let mut polls = Polls::default();
+        let numbers: Vec<u8> = (0..257)
+            .map(|_| {
+                polls.hurry(Nanos::ZERO);
+                polls.poll(Nanos::ZERO, true, &Rtt::default());
+                polls.number()
+            })
+            .collect();
+        assert_eq!((numbers[0], numbers[254], numbers[255], numbers[256]), (1, 255, 1, 2));
+    }
+}

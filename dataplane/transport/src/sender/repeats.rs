@@ -1,0 +1,102 @@
+//! Packets that a sender sends again, because no cache on the way had them.
+
+use std::collections::BTreeMap;
+
+use groupflow_base::Nanos;
+
+use crate::ids::Seq;
+use crate::intervals::IntervalSet;
+use crate::nack::{Nack, Range};
+
+/// Packets of one NACK that are answered at most.
+const NACK_BOUND: u32 = 1024;
+/// Ranges that wait, and recent repetitions that are remembered.
+const BOUND: usize = 4096;
+/// A packet is not repeated within this, or within half a round trip.
+const HOLD_MIN: Nanos = Nanos::from_millis(20);
+
+/// What is to be sent again.
+#[derive(Debug)]
+pub(super) struct Repeats {
+    wanted: IntervalSet,
+    sent_at: BTreeMap<u32, Nanos>,
+}
+
+impl Repeats {
+    pub(super) fn new() -> Repeats {
+        Repeats { wanted: IntervalSet::new(BOUND), sent_at: BTreeMap::new() }
+    }
+
+    /// Takes a request in, as far as it lies in `sent`; returns the ranges without room.
+    pub(super) fn request(&mut self, nack: &Nack, sent: Range) -> u64 {
+        let mut budget = NACK_BOUND;
+        let mut dropped = 0;
+        for range in &nack.ranges {
+            let first = range.first.max(sent.first);
+            let last = range.last.min(sent.last).min(first.forward(budget.saturating_sub(1)));
+            if budget == 0 || first > last {
+                continue;
+            }
+            let range = Range { first, last };
+            budget -= range.count();
+            dropped += u64::from(!self.wanted.insert(range));
+        }
+        dropped
+    }
+
+    /// The next packet to send again.
+    pub(super) fn pop(&mut self, now: Nanos, rtt: Nanos) -> Option<Seq> {
+        let hold = Nanos(rtt.0 / 2).max(HOLD_MIN);
+        while let Some(seq) = self.wanted.pop_first() {
+            if self.sent_at.get(&seq.0).is_some_and(|&at| now - at < hold) {
+                continue;
+            }
+            if self.sent_at.len() >= BOUND {
+                self.sent_at.retain(|_, at| now - *at < hold);
+            }
+            if self.sent_at.len() < BOUND {
+                self.sent_at.insert(seq.0, now);
+            }
+            return Some(seq);
+        }
+        None
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(first: u32, last: u32) -> Range {
+        Range { first: Seq(first), last: Seq(last) }
+    }
+
+    fn drain(repeats: &mut Repeats, now: Nanos) -> Vec<u32> {
+        let rtt = Nanos::from_millis(60);
+        std::iter::from_fn(|| repeats.pop(now, rtt)).map(|seq| seq.0).collect()
+    }
+
+    #[test]
+    fn only_what_was_sent_is_repeated_and_not_too_often() {
+        let mut repeats = Repeats::new();
+        let nack = Nack { next: Seq(1), ranges: vec![range(3, 4), range(9, 30)] };
+        repeats.request(&nack, range(4, 10));
+        assert_eq!(drain(&mut repeats, Nanos::ZERO), [4, 9, 10]);
+        repeats.request(&nack, range(1, 9));
+        assert_eq!(drain(&mut repeats, Nanos::from_millis(29)), [3]);
+        repeats.request(&nack, range(1, 9));
+        assert_eq!(drain(&mut repeats, Nanos::from_millis(30)), [4, 9]);
+    }
+
+    #[test]
+    fn a_request_is_answered_up_to_a_bound() {
+        let mut repeats = Repeats::new();
+        let nack = Nack { next: Seq(1), ranges: vec![range(1, 2000), range(3000, 3000)] };
+        repeats.request(&nack, range(1, 5000));
+        assert_eq!(drain(&mut repeats, Nanos::ZERO).len(), 1024);
+    }
+}

@@ -1,0 +1,55 @@
+//! What a sender tells its owner.
+
+use groupflow_base::{BitRate, Nanos};
+use thiserror::Error;
+
+use crate::source::SourceError;
+
+/// The reason why a sender stops before the end.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SenderError {
+    /// For this long no acknowledgement came, not even the answer to a poll.
+    #[error("no acknowledgement for {} s", .0.as_millis() / 1000)]
+    Silence(Nanos),
+    /// The stream cannot go on.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// What happened to a stream on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SenderEvent {
+    /// The group's acknowledgement has not moved for this long; the sender goes on.
+    Stalled(Nanos),
+    /// The group has everything; the sender has stopped.
+    Complete,
+    /// The sender has stopped.
+    Failed(SenderError),
+}
+
+/// Figures for progress reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Payload bytes acknowledged by the whole group.
+    pub acked_bytes: u64,
+    /// Payload bytes sent, repetitions counted.
+    pub sent_bytes: u64,
+    /// Bytes of frames sent, repetitions counted.
+    pub sent_wire: u64,
+    /// Distinct packets sent.
+    pub packets: u64,
+    /// Packets sent again.
+    pub retransmitted: u64,
+    /// NACKs that came this far.
+    pub nacks: u64,
+    /// NACK ranges without room.
+    pub nacks_dropped: u64,
+    /// Polls sent.
+    pub polls: u64,
+    /// Packets sent and not acknowledged.
+    pub outstanding: u32,
+    /// The pacing rate.
+    pub pacing: BitRate,
+    /// The smoothed round-trip time.
+    pub rtt: Option<Nanos>,
+}

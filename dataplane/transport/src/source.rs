@@ -1,0 +1,461 @@
+//! What a sender sends: a file, a byte stream or datagrams, cut into packets.
+//!
+//! A file can serve any packet at any time. Streams and datagrams keep their packets until they
+//! are acknowledged, in a bounded buffer: when it is full, whoever writes has to wait.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::assembly::{DATAGRAM_PREFIX, MAX_DATAGRAM};
+use crate::ids::{Seq, MAX_PAYLOAD};
+use crate::wire::Flags;
+
+/// What a packet costs a buffer besides its payload.
+const PIECE_OVERHEAD: usize = 64;
+
+/// Why a source cannot give its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SourceError {
+    /// The bytes could not be read.
+    #[error("reading failed: {0}")]
+    Read(String),
+    /// More packets than there are numbers.
+    #[error("the stream is too long: there are {} packet numbers of {MAX_PAYLOAD} bytes", u32::MAX - 1)]
+    TooLong,
+}
+
+/// Bytes that can be read anywhere, any number of times.
+pub trait SeekableBytes: Send {
+    /// How many there are. Must not change.
+    fn len(&self) -> u64;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `into` from `offset` on; the range lies within `len`.
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError>;
+}
+
+/// A packet's share of the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// FIN and BOUNDARY.
+    pub flags: Flags,
+    /// The bytes.
+    pub payload: Vec<u8>,
+}
+
+/// A packet that was sent before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Again {
+    /// Here it is.
+    Piece(Piece),
+    /// It was acknowledged and forgotten; this is the first one that is still here.
+    Gone(Seq),
+}
+
+/// What a sender sends.
+pub enum Source {
+    /// Bytes that stay available.
+    File(FileSource),
+    /// Bytes or datagrams that are written as the group takes them.
+    Written(WrittenSource),
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::File(file) => write!(f, "File({} bytes)", file.bytes.len()),
+            Source::Written(written) => written.fmt(f),
+        }
+    }
+}
+
+impl Source {
+    /// A file whose first packet has number `first`.
+    pub fn file(bytes: Box<dyn SeekableBytes>, first: Seq) -> Result<Source, SourceError> {
+        FileSource::new(bytes, first).map(Source::File)
+    }
+
+    /// A byte stream that keeps at most `limit` bytes.
+    pub fn stream(limit: usize, first: Seq) -> Source {
+        Source::Written(WrittenSource::new(limit, first, false))
+    }
+
+    /// A byte stream in packets of at most `payload` bytes, 1 to [`MAX_PAYLOAD`]. Its owner bounds what is
+    /// kept.
+    pub(crate) fn cut(payload: usize, first: Seq) -> Source {
+        let written = WrittenSource::new(usize::MAX, first, false);
+        Source::Written(WrittenSource { payload, ..written })
+    }
+
+    /// Datagrams, of which at most `limit` bytes, or one datagram, are kept.
+    pub fn datagrams(limit: usize, first: Seq) -> Source {
+        Source::Written(WrittenSource::new(limit, first, true))
+    }
+
+    /// The packet `seq`, which is the next new one; `None` when there is nothing to send yet.
+    pub(crate) fn fresh(&mut self, seq: Seq) -> Result<Option<Piece>, SourceError> {
+        match self {
+            Source::File(file) => file.piece(seq),
+            Source::Written(written) => written.fresh(seq),
+        }
+    }
+
+    /// The packet `seq`, which was sent before.
+    pub(crate) fn again(&mut self, seq: Seq) -> Result<Again, SourceError> {
+        match self {
+            Source::File(file) => Ok(match file.piece(seq)? {
+                Some(piece) => Again::Piece(piece),
+                None => Again::Gone(file.first),
+            }),
+            Source::Written(written) => Ok(written.again(seq)),
+        }
+    }
+
+    /// Whether [`Source::fresh`] would give a packet.
+    pub(crate) fn has_fresh(&self, seq: Seq) -> bool {
+        match self {
+            Source::File(file) => seq <= file.last,
+            Source::Written(w) => (seq.since(w.base) as usize) < w.pieces.len() || !w.open.is_empty(),
+        }
+    }
+
+    /// Everything below `seq` was acknowledged.
+    pub(crate) fn acknowledged(&mut self, seq: Seq) {
+        if let Source::Written(written) = self {
+            written.acknowledged(seq);
+        }
+    }
+
+    /// The number of the first packet that is still here.
+    pub(crate) fn first(&self) -> Seq {
+        match self {
+            Source::File(file) => file.first,
+            Source::Written(written) => written.base,
+        }
+    }
+
+    /// The buffer of a stream or of datagrams; `None` for a file.
+    pub fn written(&mut self) -> Option<&mut WrittenSource> {
+        match self {
+            Source::Written(written) => Some(written),
+            Source::File(_) => None,
+        }
+    }
+
+    /// How long the stream is, when that is known.
+    pub fn total_bytes(&self) -> Option<u64> {
+        match self {
+            Source::File(file) => Some(file.bytes.len()),
+            Source::Written(_) => None,
+        }
+    }
+}
+
+/// A file, or whatever else can be read anywhere.
+pub struct FileSource {
+    bytes: Box<dyn SeekableBytes>,
+    first: Seq,
+    last: Seq,
+}
+
+impl FileSource {
+    fn new(bytes: Box<dyn SeekableBytes>, first: Seq) -> Result<FileSource, SourceError> {
+        // An empty file is one packet too: the end must be told.
+        let packets = bytes.len().div_ceil(MAX_PAYLOAD as u64).max(1);
+        let available = u64::from(Seq::LAST.since(first)) + 1;
+        if packets > available {
+            return Err(SourceError::TooLong);
+        }
+        let last = first.forward((packets - 1) as u32);
+        Ok(FileSource { bytes, first, last })
+    }
+
+    fn piece(&mut self, seq: Seq) -> Result<Option<Piece>, SourceError> {
+        if seq < self.first || seq > self.last {
+            return Ok(None);
+        }
+        let offset = u64::from(seq.since(self.first)) * MAX_PAYLOAD as u64;
+        let size = (self.bytes.len() - offset).min(MAX_PAYLOAD as u64) as usize;
+        let mut payload = vec![0; size];
+        self.bytes.read_at(offset, &mut payload)?;
+        let flags = if seq == self.last { Flags::FIN } else { Flags::NONE };
+        Ok(Some(Piece { flags, payload }))
+    }
+}
+
+/// A bounded buffer of packets that were written and not yet acknowledged.
+#[derive(Debug)]
+pub struct WrittenSource {
+    datagrams: bool,
+    limit: usize,
+    /// Of a packet, at most.
+    payload: usize,
+    used: usize,
+    /// The number of `pieces`' first packet.
+    base: Seq,
+    pieces: VecDeque<Piece>,
+    /// Packets of `pieces` that were sent.
+    sent: usize,
+    /// Bytes that do not fill a packet yet.
+    open: Vec<u8>,
+    finished: bool,
+}
+
+impl WrittenSource {
+    fn new(limit: usize, first: Seq, datagrams: bool) -> WrittenSource {
+        WrittenSource {
+            datagrams,
+            limit,
+            payload: MAX_PAYLOAD,
+            used: 0,
+            base: first,
+            pieces: VecDeque::new(),
+            sent: 0,
+            open: Vec::new(),
+            finished: false,
+        }
+    }
+
+    /// Bytes that can be written now.
+    pub fn room(&self) -> usize {
+        if self.finished || self.datagrams {
+            return 0;
+        }
+        self.limit.saturating_sub(self.used + self.open.len())
+    }
+
+    /// Appends to a byte stream as much as there is room for; returns how much.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = &bytes[..bytes.len().min(self.room())];
+        let accepted = rest.len();
+        while !rest.is_empty() {
+            let (head, tail) = rest.split_at(rest.len().min(self.payload - self.open.len()));
+            self.open.extend_from_slice(head);
+            rest = tail;
+            if self.open.len() == self.payload {
+                self.close();
+            }
+        }
+        accepted
+    }
+
+    /// Bytes that were written and never sent.
+    pub(crate) fn unsent(&self) -> usize {
+        let pieces = self.pieces.iter().skip(self.sent).map(|piece| piece.payload.len());
+        pieces.sum::<usize>() + self.open.len()
+    }
+
+    /// Whether all that was written was sent and acknowledged.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.open.is_empty()
+    }
+
+    /// Whether a datagram of `length` bytes has room now. One always has when nothing else waits.
+    pub fn has_room_for(&self, length: usize) -> bool {
+        let fits = self.used + length + DATAGRAM_PREFIX <= self.limit || self.pieces.is_empty();
+        self.datagrams && !self.finished && length <= MAX_DATAGRAM && fits
+    }
+
+    /// Appends a datagram. False, and nothing happens, when it has no room.
+    pub fn write_datagram(&mut self, datagram: &[u8]) -> bool {
+        if !self.has_room_for(datagram.len()) {
+            return false;
+        }
+        let mut framed = Vec::with_capacity(DATAGRAM_PREFIX + datagram.len());
+        framed.extend_from_slice(&(datagram.len() as u32).to_be_bytes());
+        framed.extend_from_slice(datagram);
+        let mut flags = Flags::BOUNDARY;
+        for chunk in framed.chunks(MAX_PAYLOAD) {
+            self.push(flags, chunk.to_vec());
+            flags = Flags::NONE;
+        }
+        true
+    }
+
+    /// Nothing more will be written.
+    pub fn finish(&mut self) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        if !self.open.is_empty() {
+            self.close();
+        }
+        if self.sent == self.pieces.len() {
+            self.push(Flags::NONE, Vec::new());
+        }
+        if let Some(last) = self.pieces.back_mut() {
+            last.flags = last.flags.with(Flags::FIN);
+        }
+    }
+
+    /// Whether [`WrittenSource::finish`] was called.
+    pub fn finished(&self) -> bool {
+        self.finished
+    }
+
+    fn close(&mut self) {
+        let payload = std::mem::take(&mut self.open);
+        self.push(Flags::NONE, payload);
+    }
+
+    fn push(&mut self, flags: Flags, payload: Vec<u8>) {
+        self.used += payload.len() + PIECE_OVERHEAD;
+        self.pieces.push_back(Piece { flags, payload });
+    }
+
+    fn fresh(&mut self, seq: Seq) -> Result<Option<Piece>, SourceError> {
+        let index = seq.since(self.base) as usize;
+        if index == self.pieces.len() && !self.open.is_empty() {
+            // Less than a packet, but nothing else to send: do not make it wait.
+            self.close();
+        }
+        let Some(piece) = self.pieces.get(index) else {
+            return Ok(None);
+        };
+        if seq == Seq::LAST && !piece.flags.has(Flags::FIN) {
+            return Err(SourceError::TooLong);
+        }
+        self.sent = self.sent.max(index + 1);
+        Ok(Some(piece.clone()))
+    }
+
+    fn again(&self, seq: Seq) -> Again {
+        if seq < self.base {
+            return Again::Gone(self.base);
+        }
+        match self.pieces.get(seq.since(self.base) as usize) {
+            Some(piece) => Again::Piece(piece.clone()),
+            None => Again::Gone(self.base),
+        }
+    }
+
+    fn acknowledged(&mut self, seq: Seq) {
+        while self.base < seq && self.sent > 0 {
+            let Some(piece) = self.pieces.pop_front() else {
+                return;
+            };
+            self.used -= piece.payload.len() + PIECE_OVERHEAD;
+            self.sent -= 1;
+            self.base = self.base.next();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bytes(Vec<u8>);
+
+    impl SeekableBytes for Bytes {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+            let start = offset as usize;
+            into.copy_from_slice(&self.0[start..start + into.len()]);
+            Ok(())
+        }
+    }
+
+    fn sizes(mut source: Source) -> Vec<(usize, bool)> {
+        (1..)
+            .map_while(|seq| source.fresh(Seq(seq)).ok().flatten())
+            .map(|piece| (piece.payload.len(), piece.flags.has(Flags::FIN)))
+            .collect()
+    }
+
+    #[test]
+    fn files_are_cut_into_full_packets() {
+        let cases: [(usize, &[(usize, bool)]); 5] = [
+            (0, &[(0, true)]),
+            (1, &[(1, true)]),
+            (1448, &[(1448, true)]),
+            (1449, &[(1448, false), (1, true)]),
+            (2896, &[(1448, false), (1448, true)]),
+        ];
+        for (length, expected) in cases {
+            let source = Source::file(Box::new(Bytes(vec![7; length])), Seq::FIRST);
+            assert_eq!(source.map(sizes), Ok(expected.to_vec()), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn packet_numbers_may_not_run_out() {
+        let fits = |length: usize, first: Seq| Source::file(Box::new(Bytes(vec![0; length])), first).is_ok();
+        assert!(fits(1448, Seq::LAST));
+        assert!(!fits(1449, Seq::LAST));
+        assert!(fits(1449, Seq::LAST.prev()));
+        let mut stream = WrittenSource::new(1 << 20, Seq::LAST.prev(), false);
+        stream.write(&[0; 2 * MAX_PAYLOAD]);
+        assert!(stream.fresh(Seq::LAST.prev()).is_ok());
+        assert_eq!(stream.fresh(Seq::LAST), Err(SourceError::TooLong));
+        stream.finish();
+        assert!(stream.fresh(Seq::LAST).is_ok());
+    }
+
+    #[test]
+    fn a_stream_is_bounded_until_acknowledged() {
+        let mut stream = WrittenSource::new(4000, Seq::FIRST, false);
+        assert_eq!(stream.write(&[1; 10_000]), 4000);
+        assert_eq!(stream.write(&[1; 1]), 0);
+        let lengths: Vec<_> = (1..=4)
+            .filter_map(|seq| stream.fresh(Seq(seq)).ok().flatten())
+            .map(|p| p.payload.len())
+            .collect();
+        assert_eq!(lengths, [1448, 1448, 1104]);
+        assert_eq!(stream.again(Seq(2)), Again::Piece(Piece { flags: Flags::NONE, payload: vec![1; 1448] }));
+        stream.acknowledged(Seq(3));
+        assert_eq!(stream.again(Seq(2)), Again::Gone(Seq(3)));
+        assert_eq!(stream.room(), 4000 - 1104 - PIECE_OVERHEAD);
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_told_once() {
+        type Case<'a> = (&'a [u8], bool, &'a [(usize, bool)]);
+        let cases: [Case<'_>; 3] = [
+            (b"", false, &[(0, true)]),
+            (b"abc", false, &[(3, true)]),
+            (b"abc", true, &[(3, false), (0, true)]),
+        ];
+        for (bytes, sent_before_the_end, expected) in cases {
+            let mut stream = WrittenSource::new(4000, Seq::FIRST, false);
+            stream.write(bytes);
+            if sent_before_the_end {
+                assert!(stream.fresh(Seq(1)).is_ok());
+            }
+            stream.finish();
+            assert_eq!(sizes(Source::Written(stream)), expected);
+        }
+    }
+
+    #[test]
+    fn datagrams_begin_packets() {
+        let mut source = WrittenSource::new(8000, Seq::FIRST, true);
+        assert!(source.write_datagram(&[9; 2000]));
+        assert!(source.write_datagram(b""));
+        assert!(!source.write_datagram(&[9; 7000]), "no room");
+        source.finish();
+        let pieces: Vec<Piece> = (1..).map_while(|seq| source.fresh(Seq(seq)).ok().flatten()).collect();
+        let shape: Vec<_> = pieces.iter().map(|p| (p.payload.len(), p.flags)).collect();
+        let end = Flags::BOUNDARY.with(Flags::FIN);
+        assert_eq!(shape, [(1448, Flags::BOUNDARY), (556, Flags::NONE), (4, end)]);
+        assert_eq!(pieces[0].payload[..5], [0, 0, 7, 208, 9]);
+    }
+
+    #[test]
+    fn one_datagram_always_has_room_in_an_empty_buffer() {
+        let mut source = WrittenSource::new(100, Seq::FIRST, true);
+        assert!(source.write_datagram(&[1; 5000]));
+        assert!(!source.write_datagram(&[1; 1]));
+        assert!(!WrittenSource::new(100, Seq::FIRST, true).write_datagram(&vec![0; MAX_DATAGRAM + 1]));
+    }
+}

@@ -1,0 +1,450 @@
+//! The group header over UDP.
+//!
+//! ```text
+//!  0 version  u8   = 1
+//!  1 type     u8   Kind
+//!  2 flags    u8   Flags
+//!  3 poll     u8   poll number (DATA, SYNC: the sender's current one; ACK: the one answered)
+//!  4 session  u32
+//!  8 source   u16  the member whose stream this is
+//! 10 member   u16  who emitted this packet (0: the network, or not yet a member)
+//! 12 seq      u32  meaning depends on the kind
+//! 16 stamp    u32  DATA, SYNC: sender's clock in microseconds; ACK: its echo (0: none)
+//! 20 length   u16  payload bytes after the header
+//! 22 checksum u16  RFC 1071 over these 24 bytes
+//! ```
+//! Everything is big endian.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
+
+/// Bytes of the header.
+pub const HEADER: usize = 24;
+/// The version this crate speaks.
+pub const VERSION: u8 = 1;
+
+/// Why bytes are no group packet.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// Fewer bytes than the field needs.
+    #[error("{field}: {got} bytes where {need} are needed")]
+    Short {
+        /// The field that does not fit.
+        field: &'static str,
+        /// Bytes it needs.
+        need: usize,
+        /// Bytes there are.
+        got: usize,
+    },
+    /// A value outside the field's range.
+    #[error("{field}: {value} is not a legal value")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// What it held.
+        value: u64,
+    },
+    /// The header's bytes do not add up.
+    #[error("checksum: the header is damaged")]
+    Checksum,
+    /// A string that is not UTF-8.
+    #[error("{field}: not UTF-8")]
+    Text {
+        /// The field.
+        field: &'static str,
+    },
+    /// Bytes after the last field.
+    #[error("{field}: {extra} bytes too many")]
+    Trailing {
+        /// The message.
+        field: &'static str,
+        /// Bytes left over.
+        extra: usize,
+    },
+}
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A packet of the stream; seq is its number.
+    Data = 1,
+    /// A packet of the stream from a cache; seq is its number.
+    Repair = 2,
+    /// Cumulative acknowledgement; seq is the next packet expected.
+    Ack = 3,
+    /// Missing packets; seq is the lowest.
+    Nack = 4,
+    /// How far the stream is; seq is the highest number sent.
+    Sync = 5,
+    /// Host to controller: take me into the session.
+    Join = 6,
+    /// Host to controller: I leave.
+    Leave = 7,
+    /// Host to controller: I am alive.
+    Keepalive = 8,
+    /// Controller to host.
+    Reply = 9,
+    /// Controller to pipeline; seq is the register's new value.
+    Reset = 10,
+    /// Cache agent to controller: which stream is this?
+    Query = 11,
+    /// Agent to controller: something happened.
+    Report = 12,
+}
+
+impl Kind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [Kind; 12] = [
+        Kind::Data,
+        Kind::Repair,
+        Kind::Ack,
+        Kind::Nack,
+        Kind::Sync,
+        Kind::Join,
+        Kind::Leave,
+        Kind::Keepalive,
+        Kind::Reply,
+        Kind::Reset,
+        Kind::Query,
+        Kind::Report,
+    ];
+
+    fn parse(value: u8) -> Result<Kind, WireError> {
+        let index = usize::from(value).wrapping_sub(1);
+        Kind::ALL.get(index).copied().ok_or(WireError::Value { field: "type", value: value.into() })
+    }
+}
+
+/// The header's flag bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// DATA, REPAIR: the last packet of the stream.
+    pub const FIN: Flags = Flags(0x01);
+    /// DATA: sent again by the sender. REPAIR: sent to the whole group.
+    pub const RETX: Flags = Flags(0x02);
+    /// ACK that answers a poll.
+    pub const FORCED: Flags = Flags(0x04);
+    /// DATA, REPAIR: this packet starts a datagram.
+    pub const BOUNDARY: Flags = Flags(0x08);
+    /// REPAIR without payload: the packet is not available; stamp is the first one that is.
+    pub const GONE: Flags = Flags(0x10);
+
+    const KNOWN: u8 = 0x1f;
+
+    /// Whether every bit of `other` is set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets of bits.
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// Only the bits of `other`.
+    pub const fn only(self, other: Flags) -> Flags {
+        Flags(self.0 & other.0)
+    }
+}
+
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#04x}", self.0)
+    }
+}
+
+/// The group header without what follows from the rest of the packet (length, checksum).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What the packet is.
+    pub kind: Kind,
+    /// Flag bits.
+    pub flags: Flags,
+    /// Poll number; 0 before the first poll.
+    pub poll: u8,
+    /// The session.
+    pub session: SessionId,
+    /// The member whose stream this is.
+    pub source: MemberId,
+    /// Who emitted this packet.
+    pub member: MemberId,
+    /// Packet number; see [`Kind`].
+    pub seq: Seq,
+    /// The sender's clock in microseconds, or its echo.
+    pub stamp: u32,
+}
+
+impl Header {
+    /// A header of `kind` for the stream of `source`, with all else zero.
+    pub fn new(kind: Kind, session: SessionId, source: MemberId) -> Header {
+        Header {
+            kind,
+            flags: Flags::NONE,
+            poll: 0,
+            session,
+            source,
+            member: MemberId::NONE,
+            seq: Seq::ZERO,
+            stamp: 0,
+        }
+    }
+
+    /// The packet's bytes. A payload beyond [`MAX_PAYLOAD`] is a programming error and is cut.
+    pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
+        let payload = payload.get(..MAX_PAYLOAD).unwrap_or(payload);
+        let mut bytes = Vec::with_capacity(HEADER + payload.len());
+        bytes.extend_from_slice(&[VERSION, self.kind as u8, self.flags.0, self.poll]);
+        bytes.extend_from_slice(&self.session.0.to_be_bytes());
+        bytes.extend_from_slice(&self.source.0.to_be_bytes());
+        bytes.extend_from_slice(&self.member.0.to_be_bytes());
+        bytes.extend_from_slice(&self.seq.0.to_be_bytes());
+        bytes.extend_from_slice(&self.stamp.to_be_bytes());
+        bytes.extend_from_slice(&(payload.len() as u16).to_be_bytes());
+        bytes.extend_from_slice(&[0, 0]);
+        let sum = checksum(&bytes);
+        bytes[22..HEADER].copy_from_slice(&sum.to_be_bytes());
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+}
+
+/// A parsed packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// The header.
+    pub header: Header,
+    /// What follows it.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Parses a UDP payload. Bytes behind the header's length are padding and are ignored.
+    pub fn parse(bytes: &'a [u8]) -> Result<Packet<'a>, WireError> {
+        let short = || WireError::Short { field: "header", need: HEADER, got: bytes.len() };
+        let h = bytes.get(..HEADER).ok_or_else(short)?;
+        if h[0] != VERSION {
+            return Err(WireError::Value { field: "version", value: h[0].into() });
+        }
+        if checksum(h) != 0 {
+            return Err(WireError::Checksum);
+        }
+        let kind = Kind::parse(h[1])?;
+        if h[2] & !Flags::KNOWN != 0 {
+            return Err(WireError::Value { field: "flags", value: h[2].into() });
+        }
+        let u16_at = |i: usize| u16::from_be_bytes([h[i], h[i + 1]]);
+        let u32_at = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
+        let session = SessionId(u32_at(4));
+        if session > SessionId::MAX {
+            return Err(WireError::Value { field: "session", value: session.0.into() });
+        }
+        let length = usize::from(u16_at(20));
+        let got = bytes.len() - HEADER;
+        if length > MAX_PAYLOAD {
+            return Err(WireError::Value { field: "length", value: length as u64 });
+        }
+        let payload = bytes.get(HEADER..HEADER + length).ok_or(WireError::Short {
+            field: "length",
+            need: length,
+            got,
+        })?;
+        let header = Header {
+            kind,
+            flags: Flags(h[2]),
+            poll: h[3],
+            session,
+            source: MemberId(u16_at(8)),
+            member: MemberId(u16_at(10)),
+            seq: Seq(u32_at(12)),
+            stamp: u32_at(16),
+        };
+        Ok(Packet { header, payload })
+    }
+
+    /// Parses a UDP payload that is to be of this session.
+    pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<Packet<'a>, WireError> {
+        let packet = Packet::parse(bytes)?;
+        match packet.header.session == session {
+            true => Ok(packet),
+            false => Err(WireError::Value { field: "session", value: packet.header.session.0.into() }),
+        }
+    }
+}
+
+/// Declares an enum of one byte on the wire with its parser.
+#[macro_export]
+macro_rules! wire_enum {
+    ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant = $value),+ }
+
+        impl $name {
+            /// Every value, in the order of its number.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The value of this number.
+            pub fn parse(value: u8) -> Result<$name, $crate::wire::WireError> {
+                match value {
+                    $($value => Ok($name::$variant),)+
+                    _ => Err($crate::wire::WireError::Value { field: $field, value: value.into() }),
+                }
+            }
+        }
+    };
+}
+
+/// The Internet checksum (RFC 1071) of an even number of bytes; 0 over bytes that include it.
+pub fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Reads big-endian fields one after the other.
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes` from the front.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
+    /// The next `n` bytes.
+    pub fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], WireError> {
+        if self.rest.len() < n {
+            return Err(WireError::Short { field, need: n, got: self.rest.len() });
+        }
+        let (head, rest) = self.rest.split_at(n);
+        self.rest = rest;
+        Ok(head)
+    }
+
+    /// The next byte.
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, WireError> {
+        Ok(self.take(1, field)?[0])
+    }
+
+    /// The next two bytes.
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, WireError> {
+        let b = self.take(2, field)?;
+        Ok(u16::from_be_bytes([b[0], b[1]]))
+    }
+
+    /// The next four bytes.
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, WireError> {
+        let b = self.take(4, field)?;
+        Ok(u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    /// The next eight bytes.
+    pub fn u64(&mut self, field: &'static str) -> Result<u64, WireError> {
+        let b = self.take(8, field)?;
+        Ok(u64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
+    }
+
+    /// A u8 length and that many bytes of UTF-8.
+    pub fn text(&mut self, field: &'static str) -> Result<String, WireError> {
+        let length = usize::from(self.u8(field)?);
+        let bytes = self.take(length, field)?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| WireError::Text { field })
+    }
+
+    /// Whether all was read.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// All that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Nothing may be left.
+    pub fn end(&self, field: &'static str) -> Result<(), WireError> {
+        match self.rest.len() {
+            0 => Ok(()),
+            extra => Err(WireError::Trailing { field, extra }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Header {
+        Header {
+            flags: Flags::FIN.with(Flags::RETX),
+            poll: 7,
+            member: MemberId(0x0304),
+            seq: Seq(0x0506_0708),
+            stamp: 0x090a_0b0c,
+            ..Header::new(Kind::Data, SessionId(0x0001_0203), MemberId(0x0102))
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let bytes = sample().encode(b"hi");
+        let expected = [
+            1, 1, 0x03, 7, 0, 1, 2, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 2, //
+        ];
+        assert_eq!(bytes[..22], expected);
+        assert_eq!(&bytes[24..], b"hi");
+        assert_eq!(Packet::parse(&bytes), Ok(Packet { header: sample(), payload: b"hi" }));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let good = sample().encode(b"hi");
+        let resum = |mut bytes: Vec<u8>| {
+            bytes[22..24].fill(0);
+            let sum = checksum(&bytes[..HEADER]);
+            bytes[22..24].copy_from_slice(&sum.to_be_bytes());
+            bytes
+        };
+        let edit = |i: usize, value: u8| {
+            let mut bytes = good.clone();
+            bytes[i] = value;
+            resum(bytes)
+        };
+        let cases: [(Vec<u8>, &str); 9] = [
+            (vec![], "header: 0 bytes where 24 are needed"),
+            (good[..23].to_vec(), "header: 23 bytes where 24 are needed"),
+            (edit(0, 2), "version: 2 is not a legal value"),
+            (edit(1, 0), "type: 0 is not a legal value"),
+            (edit(1, 13), "type: 13 is not a legal value"),
+            (edit(2, 0x20), "flags: 32 is not a legal value"),
+            (edit(4, 1), "session: 16843267 is not a legal value"),
+            (edit(21, 3), "length: 2 bytes where 3 are needed"),
+            (edit(20, 0xff), "length: 65282 is not a legal value"),
+        ];
+        for (bytes, message) in cases {
+            assert_eq!(Packet::parse(&bytes).map_err(|e| e.to_string()), Err(message.to_owned()));
+        }
+        let mut damaged = good;
+        damaged[15] ^= 1;
+        assert_eq!(Packet::parse(&damaged), Err(WireError::Checksum));
+    }
+
+    #[test]
+    fn padding_is_ignored() {
+        let mut bytes = sample().encode(b"hi");
+        bytes.extend_from_slice(&[0; 16]);
+        assert_eq!(Packet::parse(&bytes).map(|p| p.payload), Ok(&b"hi"[..]));
+    }
+}
