@@ -9,20 +9,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("pipeline", &["base"]),
     ("switch", &["base", "pipeline"]),
-    ("session", &["base"]),
-    ("host", &["base", "session"]),
-    ("apps/group", &["base", "session", "host"]),
-    ("apps/split", &["base", "session", "host"]),
+    ("transport", &["base"]),
+    ("session", &["base", "transport"]),
+    ("host", &["base", "transport", "session"]),
+    ("apps/group", &["base", "transport", "session", "host"]),
+    ("apps/split", &["base", "transport", "session", "host"]),
     ("apps/gather", &["base", "host"]),
-    ("apps/bone", &["base", "session", "host"]),
-    ("apps/tree", &["base", "session", "host"]),
-    ("gfagent", &["base", "session", "host", "group", "split", "gather", "bone", "tree"]),
-    ("netsim", &["base", "pipeline", "switch", "session", "bone"]),
-    ("bindings", &["base", "pipeline", "switch", "session", "bone", "tree", "netsim"]),
+    ("apps/bone", &["base", "transport", "session", "host"]),
+    ("apps/tree", &["base", "transport", "session", "host"]),
+    ("gfagent", &["base", "transport", "session", "host", "group", "split", "gather", "bone", "tree"]),
+    ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone"]),
+    ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "tree", "netsim"]),
 ];
 
 /// Crates without I/O: what they import of the outside computes, and neither waits nor asks the system.
-const PURE: &[&str] = &["base", "pipeline", "session", "apps/gather", "apps/bone", "apps/tree", "netsim"];
+const PURE: &[&str] = &["base", "pipeline", "transport", "session", "apps/gather", "apps/bone", "apps/tree", "netsim"];
 const IO: &[&str] = &["hyper", "nix", "rustls", "socket2", "tokio", "tonic"];
 
 /// A dependency in a manifest.
