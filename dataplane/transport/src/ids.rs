@@ -27,12 +27,6 @@ impl SessionId {
     }
 }
 
-impl fmt::Display for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "session {}", self.0)
-    }
-}
-
 /// A member of a session; as `source` it names the stream that member sends. 0 is nobody.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u16);
@@ -40,12 +34,6 @@ pub struct MemberId(pub u16);
 impl MemberId {
     /// The network, or one who is not yet a member.
     pub const NONE: MemberId = MemberId(0);
-}
-
-impl fmt::Display for MemberId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "member {}", self.0)
-    }
 }
 
 /// A packet number. Streams begin at 1 and never wrap.

@@ -49,15 +49,6 @@ pub struct Piece {
     pub payload: Vec<u8>,
 }
 
-/// A packet that was sent before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Again {
-    /// Here it is.
-    Piece(Piece),
-    /// It was acknowledged and forgotten; this is the first one that is still here.
-    Gone(Seq),
-}
-
 /// What a sender sends.
 pub enum Source {
     /// Bytes that stay available.
@@ -106,13 +97,10 @@ impl Source {
         }
     }
 
-    /// The packet `seq`, which was sent before.
-    pub(crate) fn again(&mut self, seq: Seq) -> Result<Again, SourceError> {
+    /// The packet `seq`, which was sent before; `None` when it was acknowledged and forgotten.
+    pub(crate) fn again(&mut self, seq: Seq) -> Result<Option<Piece>, SourceError> {
         match self {
-            Source::File(file) => Ok(match file.piece(seq)? {
-                Some(piece) => Again::Piece(piece),
-                None => Again::Gone(file.first),
-            }),
+            Source::File(file) => file.piece(seq),
             Source::Written(written) => Ok(written.again(seq)),
         }
     }
@@ -295,11 +283,6 @@ impl WrittenSource {
         }
     }
 
-    /// Whether [`WrittenSource::finish`] was called.
-    pub fn finished(&self) -> bool {
-        self.finished
-    }
-
     fn close(&mut self) {
         let payload = std::mem::take(&mut self.open);
         self.push(Flags::NONE, payload);
@@ -326,14 +309,8 @@ impl WrittenSource {
         Ok(Some(piece.clone()))
     }
 
-    fn again(&self, seq: Seq) -> Again {
-        if seq < self.base {
-            return Again::Gone(self.base);
-        }
-        match self.pieces.get(seq.since(self.base) as usize) {
-            Some(piece) => Again::Piece(piece.clone()),
-            None => Again::Gone(self.base),
-        }
+    fn again(&self, seq: Seq) -> Option<Piece> {
+        (seq >= self.base).then(|| self.pieces.get(seq.since(self.base) as usize)).flatten().cloned()
     }
 
     fn acknowledged(&mut self, seq: Seq) {
@@ -412,9 +389,9 @@ mod tests {
             .map(|p| p.payload.len())
             .collect();
         assert_eq!(lengths, [1448, 1448, 1104]);
-        assert_eq!(stream.again(Seq(2)), Again::Piece(Piece { flags: Flags::NONE, payload: vec![1; 1448] }));
+        assert_eq!(stream.again(Seq(2)), Some(Piece { flags: Flags::NONE, payload: vec![1; 1448] }));
         stream.acknowledged(Seq(3));
-        assert_eq!(stream.again(Seq(2)), Again::Gone(Seq(3)));
+        assert_eq!(stream.again(Seq(2)), None);
         assert_eq!(stream.room(), 4000 - 1104 - PIECE_OVERHEAD);
     }
 

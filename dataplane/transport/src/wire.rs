@@ -15,8 +15,6 @@
 //! ```
 //! Everything is big endian.
 
-use std::fmt;
-
 use thiserror::Error;
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
@@ -152,12 +150,6 @@ impl Flags {
     /// Only the bits of `other`.
     pub const fn only(self, other: Flags) -> Flags {
         Flags(self.0 & other.0)
-    }
-}
-
-impl fmt::Display for Flags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#04x}", self.0)
     }
 }
 

@@ -50,8 +50,6 @@ pub struct ReceiverStats {
     pub retransmitted: u64,
     /// Packets that were here before.
     pub duplicates: u64,
-    /// Packets without room.
-    pub no_room: u64,
     /// NACKs sent.
     pub nacks: u64,
     /// Packets that wait for an earlier one.

@@ -24,7 +24,7 @@ mod watch;
 use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
 use crate::nack::Nack;
 use crate::rtt::Rtt;
-use crate::source::{Again, Source, SourceError, WrittenSource};
+use crate::source::{Source, SourceError, WrittenSource};
 use crate::wire::{Flags, Header, Kind, Packet, WireError};
 use flight::Flight;
 use polls::Polls;
@@ -193,7 +193,7 @@ impl Sender {
         }
         if self.phase == Phase::Sending {
             self.stats.nacks += 1;
-            self.stats.nacks_dropped += self.repeats.request(nack, self.flight.sent());
+            self.repeats.request(nack, self.flight.sent());
         }
     }
 
@@ -206,8 +206,8 @@ impl Sender {
     fn poll_again(&mut self, now: Nanos) -> Result<Option<Transmit>, SourceError> {
         while let Some(seq) = self.repeats.pop(now, self.rtt.or(RTT_GUESS)) {
             match self.source.again(seq)? {
-                Again::Gone(_) => self.gone = self.gone.or(Some(seq)),
-                Again::Piece(piece) => {
+                None => self.gone = self.gone.or(Some(seq)),
+                Some(piece) => {
                     self.stats.retransmitted += 1;
                     let flags = piece.flags.with(Flags::RETX);
                     return Ok(Some(self.data(now, seq, flags, &piece.payload)));

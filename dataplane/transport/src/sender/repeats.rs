@@ -27,10 +27,9 @@ impl Repeats {
         Repeats { wanted: IntervalSet::new(BOUND), sent_at: BTreeMap::new() }
     }
 
-    /// Takes a request in, as far as it lies in `sent`; returns the ranges without room.
-    pub(super) fn request(&mut self, nack: &Nack, sent: Range) -> u64 {
+    /// Takes a request in, as far as it lies in `sent` and there is room.
+    pub(super) fn request(&mut self, nack: &Nack, sent: Range) {
         let mut budget = NACK_BOUND;
-        let mut dropped = 0;
         for range in &nack.ranges {
             let first = range.first.max(sent.first);
             let last = range.last.min(sent.last).min(first.forward(budget.saturating_sub(1)));
@@ -39,9 +38,8 @@ impl Repeats {
             }
             let range = Range { first, last };
             budget -= range.count();
-            dropped += u64::from(!self.wanted.insert(range));
+            self.wanted.insert(range);
         }
-        dropped
     }
 
     /// The next packet to send again.

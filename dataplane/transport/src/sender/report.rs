@@ -42,8 +42,6 @@ pub struct SenderStats {
     pub retransmitted: u64,
     /// NACKs that came this far.
     pub nacks: u64,
-    /// NACK ranges without room.
-    pub nacks_dropped: u64,
     /// Polls sent.
     pub polls: u64,
     /// Packets sent and not acknowledged.
