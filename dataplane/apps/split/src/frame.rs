@@ -340,4 +340,24 @@ mod tests {
         Frame::Failure { fault: Fault::Reset, member: 0, offset: 0, text }.encode(&mut bytes);
         assert!(decode(&bytes, &[]).is_ok_and(|f| f.len() == 1), "cut between characters");
     }
+
+    #[test]
+    fn frames_are_these_bytes() {
+        let (member, offset) = (0x0102_0304, 0x0506_0708_090a);
+        let failure = Frame::Failure { fault: Fault::MemberReset, member, offset, text: "ä".to_owned() };
+        let cases = [
+            (Frame::Welcome { offset }, "01000008000005060708090a"),
+            (Frame::Progress { offset, complete: true }, "02000009000005060708090a01"),
+            (Frame::Receipt { member, bytes: offset }, "0300000c01020304000005060708090a"),
+            (Frame::Reply { member, bytes: vec![7, 8] }, "04000006010203040708"),
+            (Frame::ReplyEnd { member }, "0500000401020304"),
+            (failure, "0600000f0601020304000005060708090ac3a4"),
+        ];
+        for (frame, expected) in cases {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, expected);
+        }
+    }
 }

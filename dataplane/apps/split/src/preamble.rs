@@ -152,4 +152,12 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_preamble_is_these_bytes() {
+        let (session, stream, offset) = (0x0102_0304, StreamId(0x0506_0708_090a), 0x0b0c_0d0e);
+        let bytes = Preamble { session, stream, offset, ..preamble() }.encode();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "474653500101010001020304000005060708090a000000000b0c0d0e");
+    }
 }

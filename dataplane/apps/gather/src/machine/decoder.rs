@@ -343,4 +343,45 @@ mod tests {
         let cut = &encode(&longest)[..100];
         assert_eq!(decode(Side::Client, cut, &[]).map(|(_, between)| between), Ok(false));
     }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn frames_are_these_bytes() {
+        let hello = Hello {
+            stream: StreamId(0x0102_0304_0506),
+            acknowledged: 0x0708_090a,
+            coded: true,
+            client: ClientName::parse("cam1").expect("a name"),
+            token: Token::parse("c0ffee").expect("a token"),
+        };
+        let report = Report { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
+        let group = Code::parse("5+2").expect("a code").group(0x0102, 600);
+        let welcome = Frame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
+        let cases = [
+            (
+                Got::Frame(Frame::Hello(hello)),
+                "0100001e020000010203040506000000000708090a010463616d310663306666\
+                 6565",
+            ),
+            (Got::Data(0x0102_0304, vec![7, 8]), "0200000a00000000010203040708"),
+            (Got::Frame(Frame::End { length: 5 }), "030000080000000000000005"),
+            (Got::Frame(Frame::Report(report)), "0400001000000001000000020000000304050607"),
+            (Got::Frame(Frame::Leave), "05000000"),
+            (Got::Parity(Parity { group, index: 1 }, vec![9]), "060001500000000000000102000002580202010009"),
+            (Got::Frame(welcome), "1100001a0000000000000001000000000000000200000000000000030004"),
+            (
+                Got::Frame(Frame::Delivered { delivered: 2, limit: 3 }),
+                "1200001000000000000000020000000000000003",
+            ),
+            (Got::Frame(Frame::Want { wanted: 4 }), "130000020004"),
+            (Got::Frame(Frame::Complete { length: 5 }), "140000080000000000000005"),
+            (Got::Frame(Frame::Refusal { code: RefusalCode::Late, text: "ä".to_owned() }), "1500000307c3a4"),
+        ];
+        for (item, expected) in cases {
+            assert_eq!(hex(&encode(&[item])), expected);
+        }
+    }
 }

@@ -444,4 +444,44 @@ mod tests {
         let error = Decoder::default().next_frame(&mut &[1_u8, 1, 0, 0][..]).expect_err("reserved");
         assert_eq!(error.to_string(), "frame.reserved must be 0");
     }
+
+    #[test]
+    fn frames_are_these_bytes() {
+        let hello = |begin| Frame::Hello {
+            child: HostId(0x0102_0304),
+            ticket: Ticket([0xee; 16]),
+            edge: 5,
+            begin,
+            needed: 6,
+            room: 7,
+            door: None,
+        };
+        let cases = [
+            (
+                hello(Begin::Now),
+                "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
+                 0500000000000000000000000000000000060000000000000007",
+            ),
+            (
+                hello(Begin::At(0x0809)),
+                "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
+                 0501000000000000080900000000000000060000000000000007",
+            ),
+            (Frame::Taken { taken: 0x0102_0304_0506, needed: 7 }, "0200001000000102030405060000000000000007"),
+            (Frame::Complete, "03000000"),
+            (Frame::Moved, "04000000"),
+            (Frame::Welcome { begin: 1 }, "100000080000000000000001"),
+            (Frame::Data { offset: 0x0102_0304, bytes: vec![7, 8] }, "1100000a00000000010203040708"),
+            (Frame::Skip { to: 2 }, "120000080000000000000002"),
+            (Frame::End { length: 3 }, "130000080000000000000003"),
+            (Frame::Refused(Reason::Leaving), "1400000107"),
+            (Frame::Alive, "20000000"),
+        ];
+        for (frame, expected) in cases {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, expected);
+        }
+    }
 }
