@@ -4,13 +4,13 @@
 //! In a session hub and rims are members like any others, sender and receivers. Each message of the hub to all is the
 //! payload of a DATA packet; what goes from one to one is a message as it is. The first byte tells them apart.
 
-use groupflow_base::{Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
 use groupflow_session::control::{LeaveReason, Reply, Role, StartAt};
 use groupflow_session::member::{Member, MemberConfig, MemberEvent, State};
-use groupflow_session::wire::{Header, Kind, Packet, WireError, VERSION};
+use groupflow_session::wire::{Header, Kind, Packet, VERSION};
 use groupflow_session::{MemberId, Seq, SessionId};
 
 /// How messages are carried.
@@ -62,14 +62,14 @@ impl Carrier {
         &mut self,
         now: Nanos,
         datagram: Datagram<'a>,
-    ) -> Result<Option<Datagram<'a>>, WireError> {
+    ) -> Result<Option<Datagram<'a>>, CodecError> {
         let Carrier::Session(membership) = self else { return Ok(Some(datagram)) };
         if datagram.bytes.first() != Some(&VERSION) {
             return Ok(Some(datagram));
         }
         let Packet { header, payload } = Packet::parse(datagram.bytes)?;
         if header.session != membership.session {
-            return Err(WireError::Value { field: "session", value: header.session.0.into() });
+            return Err(CodecError::value("session", header.session.0));
         }
         match header.kind {
             Kind::Reply => membership.member.handle(now, &Reply::parse(payload)?),
