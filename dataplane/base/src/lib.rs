@@ -1,10 +1,15 @@
-//! The floor of the workspace: what has no subject of its own. Every other crate may import it; it imports none of them.
+//! The floor of the workspace: what has no subject of its own. Every other crate may import it; it imports none of
+//! them.
 
+pub mod codec;
 pub mod machine;
 pub mod ranges;
 mod rate;
 mod time;
+mod token;
 
+pub use codec::CodecError;
 pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use rate::BitRate;
 pub use time::Nanos;
+pub use token::Token;

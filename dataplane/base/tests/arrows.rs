@@ -23,7 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without I/O: what they import of the outside computes, and neither waits nor asks the system.
-const PURE: &[&str] = &["base", "pipeline", "transport", "session", "apps/gather", "apps/bone", "apps/tree", "netsim"];
+const PURE: &[&str] =
+    &["base", "pipeline", "transport", "session", "apps/gather", "apps/bone", "apps/tree", "netsim"];
 const IO: &[&str] = &["hyper", "nix", "rustls", "socket2", "tokio", "tonic"];
 
 /// A dependency in a manifest.

@@ -1,8 +1,9 @@
 //! What hosts tell the controller.
 
+use groupflow_base::CodecError;
 use groupflow_session::control::{Request, Role};
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
-use groupflow_transport::wire::{Header, Kind, Packet, WireError};
+use groupflow_transport::wire::{Header, Kind, Packet};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -46,7 +47,7 @@ impl Control {
     }
 }
 
-fn invalid(error: WireError) -> PyErr {
+fn invalid(error: CodecError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 

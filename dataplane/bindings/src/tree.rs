@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::{Nanos, Token};
 use groupflow_tree::machine::{Dispatcher, Dispatchers, FromHost, HostId, Join, Mail, Policy, Told, Up};
 use groupflow_tree::study;
 use pyo3::exceptions::PyValueError;

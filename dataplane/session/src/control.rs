@@ -4,14 +4,12 @@
 //! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
 //! fields are in docs/protocol.md; the order here is the order on the wire.
 
+use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_transport::ids::MemberId;
-use groupflow_transport::wire::{Kind, Reader, WireError};
+use groupflow_transport::wire::Kind;
 use groupflow_transport::wire_enum;
 
 pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
-
-/// Bytes of a text at most: its length is one byte.
-pub const MAX_TEXT: usize = 255;
 
 /// Numbers a host's request; the answer carries the same. 0 marks what the controller pushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -213,11 +211,11 @@ impl Request {
                 out.u8(m.kind as u8).u16(m.about.0).u32(m.value).u32(m.request.0);
             }
         }
-        out.bytes
+        out.into_bytes()
     }
 
     /// Parses the payload of a packet of `kind`.
-    pub fn parse(kind: Kind, payload: &[u8]) -> Result<Request, WireError> {
+    pub fn parse(kind: Kind, payload: &[u8]) -> Result<Request, CodecError> {
         let mut r = Reader::new(payload);
         let request = match kind {
             Kind::Join => {
@@ -226,8 +224,8 @@ impl Request {
                     role,
                     start: StartAt::parse(r.u8("start")?)?,
                     request: RequestId(r.u32("request_id")?),
-                    name: r.text("name")?,
-                    token: r.text("token")?,
+                    name: r.text("name")?.to_owned(),
+                    token: r.text("token")?.to_owned(),
                     port: if role == Role::Listener { r.u16("port")? } else { 0 },
                 })
             }
@@ -247,48 +245,9 @@ impl Request {
                 value: r.u32("value")?,
                 request: RequestId(r.u32("request_id")?),
             }),
-            other => return Err(WireError::Value { field: "type", value: other as u64 }),
+            other => return Err(CodecError::value("type", other as u8)),
         };
         r.end("payload")?;
         Ok(request)
-    }
-}
-
-/// Appends big-endian fields.
-#[derive(Default)]
-pub(crate) struct Writer {
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl Writer {
-    pub(crate) fn u8(&mut self, value: u8) -> &mut Writer {
-        self.bytes.push(value);
-        self
-    }
-
-    pub(crate) fn u16(&mut self, value: u16) -> &mut Writer {
-        self.bytes.extend_from_slice(&value.to_be_bytes());
-        self
-    }
-
-    pub(crate) fn u32(&mut self, value: u32) -> &mut Writer {
-        self.bytes.extend_from_slice(&value.to_be_bytes());
-        self
-    }
-
-    pub(crate) fn u64(&mut self, value: u64) -> &mut Writer {
-        self.bytes.extend_from_slice(&value.to_be_bytes());
-        self
-    }
-
-    /// A text longer than [`MAX_TEXT`] bytes is cut at a character.
-    pub(crate) fn text(&mut self, text: &str) -> &mut Writer {
-        let mut end = text.len().min(MAX_TEXT);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.u8(end as u8);
-        self.bytes.extend_from_slice(&text.as_bytes()[..end]);
-        self
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-use groupflow_base::{Datagram, Machine, Nanos, Transmit};
-use groupflow_transport::wire::{Kind, Packet, WireError};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
+use groupflow_transport::wire::{Kind, Packet};
 use groupflow_transport::SessionId;
 
 use crate::control::{LeaveReason, Reply};
@@ -15,7 +15,7 @@ use crate::member::{Member, MemberEvent, State};
 /// nothing.
 pub trait Part: Sized {
     /// The machine that moves its packets.
-    type Transport: Machine<Error = WireError> + Debug;
+    type Transport: Machine<Error = CodecError> + Debug;
     /// The events that the endpoint's owner is told; those of the membership are among them, as they are.
     type Event: From<MemberEvent> + Debug;
 
@@ -100,9 +100,9 @@ impl<P: Part> Endpoint<P> {
 }
 
 impl<P: Part> Machine for Endpoint<P> {
-    type Error = WireError;
+    type Error = CodecError;
 
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         // The type, unless the packet turns out to be none.
         let is_reply = datagram.bytes.get(1) == Some(&(Kind::Reply as u8));
         if let (Some(transport), false) = (&mut self.seat.transport, is_reply) {

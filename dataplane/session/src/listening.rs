@@ -42,7 +42,8 @@ mod tests {
     use crate::control::{Answer, Joined, LeaveReason, Reply, Request};
     use groupflow_base::{BitRate, Datagram, Machine};
     use groupflow_transport::terms::{Mode, Policy};
-    use groupflow_transport::wire::{Header, Kind, Packet, WireError};
+    use groupflow_base::CodecError;
+    use groupflow_transport::wire::{Header, Kind, Packet};
     use groupflow_transport::{Seq, SessionId};
 
     const NOW: Nanos = Nanos::from_secs(9);
@@ -59,7 +60,7 @@ mod tests {
         Request::parse(packet.header.kind, packet.payload).expect("own requests parse")
     }
 
-    fn answer(listener: &mut Endpoint<Listening>, session: u32, reply: &Reply) -> Result<(), WireError> {
+    fn answer(listener: &mut Endpoint<Listening>, session: u32, reply: &Reply) -> Result<(), CodecError> {
         let bytes = Header::new(Kind::Reply, SessionId(session), MemberId::NONE).encode(&reply.encode());
         let from = std::net::SocketAddrV4::new([10, 0, 0, 254].into(), 1);
         listener.handle(NOW, Datagram { from, bytes: &bytes })

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use groupflow_base::{Dest, Nanos, Transmit};
+use groupflow_transport::wire::Header;
 
 use crate::control::{Request, RequestId};
-use groupflow_transport::wire::Header;
 
 /// A request is repeated this long after it was sent.
 pub const RETRY: Nanos = Nanos::from_millis(200);

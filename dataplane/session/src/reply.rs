@@ -1,11 +1,11 @@
 //! What the controller tells hosts: the payload of REPLY.
 
+use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::BitRate;
-
-use crate::control::{NoticeKind, Refusal, RequestId, Writer};
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Reader, WireError};
+
+use crate::control::{NoticeKind, Refusal, RequestId};
 
 /// JOINED: you are a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,28 +131,28 @@ impl Reply {
             }
             Answer::Unknown | Answer::Left => {}
         }
-        out.bytes
+        out.into_bytes()
     }
 
     /// Parses the payload of a REPLY.
-    pub fn parse(payload: &[u8]) -> Result<Reply, WireError> {
+    pub fn parse(payload: &[u8]) -> Result<Reply, CodecError> {
         let mut r = Reader::new(payload);
         let kind = r.u8("reply kind")?;
         let request = RequestId(r.u32("request_id")?);
         let answer = match kind {
             1 => Answer::Joined(parse_joined(&mut r)?),
-            2 => Answer::Refused { code: Refusal::parse(r.u8("code")?)?, text: r.text("text")? },
+            2 => Answer::Refused { code: Refusal::parse(r.u8("code")?)?, text: r.text("text")?.to_owned() },
             3 => Answer::Alive { receivers: r.u16("receivers")?, sources: r.u8("sources")? },
             4 => Answer::Unknown,
             5 => Answer::Notice(Notice {
                 what: NoticeKind::parse(r.u8("what")?)?,
                 about: MemberId(r.u16("about")?),
-                text: r.text("text")?,
+                text: r.text("text")?.to_owned(),
                 receivers: r.u16("receivers")?,
             }),
             6 => Answer::Delegated(parse_delegated(&mut r)?),
             7 => Answer::Left,
-            other => return Err(WireError::Value { field: "reply kind", value: other.into() }),
+            other => return Err(CodecError::value("reply kind", other)),
         };
         r.end("payload")?;
         Ok(Reply { request, answer })
@@ -173,7 +173,7 @@ impl Answer {
     }
 }
 
-fn parse_joined(r: &mut Reader<'_>) -> Result<Joined, WireError> {
+fn parse_joined(r: &mut Reader<'_>) -> Result<Joined, CodecError> {
     Ok(Joined {
         member: MemberId(r.u16("member")?),
         source: MemberId(r.u16("source")?),
@@ -187,15 +187,11 @@ fn parse_joined(r: &mut Reader<'_>) -> Result<Joined, WireError> {
     })
 }
 
-fn parse_delegated(r: &mut Reader<'_>) -> Result<Delegated, WireError> {
+fn parse_delegated(r: &mut Reader<'_>) -> Result<Delegated, CodecError> {
     Ok(Delegated {
         session: SessionId(r.u32("session")?),
         source: MemberId(r.u16("source")?),
-        active: match r.u8("active")? {
-            0 => false,
-            1 => true,
-            other => return Err(WireError::Value { field: "active", value: other.into() }),
-        },
+        active: r.flag("active")?,
         mode: Mode::parse(r.u8("mode")?)?,
         policy: Policy::parse(r.u8("policy")?)?,
         window: r.u32("window")?,

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Datagram, Machine, Nanos};
+use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos};
 use groupflow_session::control::{
     Answer, Delegated, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Query, Refusal,
     Reply, Report, ReportKind, Request, RequestId, Role, StartAt,
@@ -11,7 +11,7 @@ use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
 use groupflow_transport::nack::{Nack, Range};
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Flags, Header, Kind, Packet, WireError};
+use groupflow_transport::wire::{Flags, Header, Kind, Packet};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -171,7 +171,7 @@ proptest! {
 }
 
 /// Three machines, of which sender and receiver have joined as member 1 and as its receiver.
-fn machines() -> Vec<Box<dyn Machine<Error = WireError>>> {
+fn machines() -> Vec<Box<dyn Machine<Error = CodecError>>> {
     let now = Nanos::from_secs(1);
     let mut source = Source::stream(1 << 16, Seq::FIRST);
     source.written().expect("a stream").write(&[7; 50_000]);
@@ -184,7 +184,7 @@ fn machines() -> Vec<Box<dyn Machine<Error = WireError>>> {
     };
     let send = SendConfig { receivers: 1, cap: BitRate(0) };
     let receive = ReceiveConfig { source: MemberId::NONE, start: StartAt::Now, datagrams: false };
-    let mut machines: Vec<Box<dyn Machine<Error = WireError>>> = vec![
+    let mut machines: Vec<Box<dyn Machine<Error = CodecError>>> = vec![
         Box::new(Endpoint::sending(now, member(1), send, source)),
         Box::new(Endpoint::receiving(now, member(2), receive)),
         Box::new(Endpoint::caching(now, member(3), 10_000)),
@@ -193,12 +193,12 @@ fn machines() -> Vec<Box<dyn Machine<Error = WireError>>> {
     machines
 }
 
-fn handle(machine: &mut dyn Machine<Error = WireError>, now: Nanos, bytes: &[u8]) {
+fn handle(machine: &mut dyn Machine<Error = CodecError>, now: Nanos, bytes: &[u8]) {
     let _ = machine.handle(now, Datagram { from: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9), bytes });
 }
 
 /// Answers the machine's JOIN.
-fn admit(machine: &mut dyn Machine<Error = WireError>, now: Nanos) {
+fn admit(machine: &mut dyn Machine<Error = CodecError>, now: Nanos) {
     let bytes = machine.poll_transmit(now).expect("a JOIN").bytes;
     let packet = Packet::parse(&bytes).expect("a packet");
     let Ok(Request::Join(join)) = Request::parse(packet.header.kind, packet.payload) else {
@@ -220,7 +220,7 @@ fn admit(machine: &mut dyn Machine<Error = WireError>, now: Nanos) {
     handle(machine, now, &header.encode(&reply.encode()));
 }
 
-fn step(machine: &mut dyn Machine<Error = WireError>, now: Nanos, bytes: &[u8]) {
+fn step(machine: &mut dyn Machine<Error = CodecError>, now: Nanos, bytes: &[u8]) {
     handle(machine, now, bytes);
     let mut sent = 0;
     while machine.poll_transmit(now).is_some() {

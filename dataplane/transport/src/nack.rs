@@ -3,8 +3,9 @@
 //! `u32 next`, the requester's next expected packet, then inclusive ranges `u32 first, u32 last`,
 //! ascending, not overlapping.
 
+use groupflow_base::codec::{CodecError, Reader, Writer};
+
 use crate::ids::Seq;
-use crate::wire::{Reader, WireError};
 
 /// Ranges a NACK holds at most.
 pub const MAX_RANGES: usize = 64;
@@ -38,31 +39,30 @@ impl Nack {
     /// The payload's bytes; ranges beyond [`MAX_RANGES`] are left for the next NACK.
     pub fn encode(&self) -> Vec<u8> {
         let ranges = self.ranges.get(..MAX_RANGES).unwrap_or(&self.ranges);
-        let mut bytes = Vec::with_capacity(4 + 8 * ranges.len());
-        bytes.extend_from_slice(&self.next.0.to_be_bytes());
+        let mut w = Writer::with_capacity(4 + 8 * ranges.len());
+        w.u32(self.next.0);
         for range in ranges {
-            bytes.extend_from_slice(&range.first.0.to_be_bytes());
-            bytes.extend_from_slice(&range.last.0.to_be_bytes());
+            w.u32(range.first.0).u32(range.last.0);
         }
-        bytes
+        w.into_bytes()
     }
 
     /// Parses the payload of a NACK.
-    pub fn parse(payload: &[u8]) -> Result<Nack, WireError> {
+    pub fn parse(payload: &[u8]) -> Result<Nack, CodecError> {
         let mut r = Reader::new(payload);
         let next = Seq(r.u32("next")?);
         let mut ranges: Vec<Range> = Vec::new();
         while !r.is_empty() {
             if ranges.len() == MAX_RANGES {
-                return Err(WireError::Value { field: "ranges", value: MAX_RANGES as u64 + 1 });
+                return Err(CodecError::value("ranges", MAX_RANGES as u64 + 1));
             }
             let range = Range { first: Seq(r.u32("first")?), last: Seq(r.u32("last")?) };
             let floor = ranges.last().map_or(Seq::ZERO, |before| before.last);
             if range.first <= floor {
-                return Err(WireError::Value { field: "first", value: range.first.0.into() });
+                return Err(CodecError::value("first", range.first.0));
             }
             if range.last < range.first || range.last > Seq::LAST {
-                return Err(WireError::Value { field: "last", value: range.last.0.into() });
+                return Err(CodecError::value("last", range.last.0));
             }
             ranges.push(range);
         }

@@ -10,7 +10,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Datagram, Machine, Nanos};
+use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -18,7 +18,7 @@ use crate::ids::{MemberId, Seq, SessionId};
 use crate::receiver::{Receiver, ReceiverConfig, ReceiverEvent, ReceiverStats};
 use crate::sender::{Sender, SenderConfig, SenderError, SenderEvent, SenderStats};
 use crate::source::Source;
-use crate::wire::{self, WireError};
+use crate::wire;
 
 /// Who sends, and who receives.
 const OUTLET: MemberId = MemberId(1);
@@ -75,7 +75,7 @@ impl Outlet {
     }
 
     /// Takes a packet of the other end. What is none is refused, and changes nothing.
-    pub fn handle(&mut self, now: Nanos, packet: &[u8]) -> Result<(), WireError> {
+    pub fn handle(&mut self, now: Nanos, packet: &[u8]) -> Result<(), CodecError> {
         self.sender.handle(now, Datagram { from: NOWHERE, bytes: packet })
     }
 
@@ -129,7 +129,7 @@ impl Inlet {
     }
 
     /// Takes a packet of the other end. What is none is refused, and changes nothing.
-    pub fn handle(&mut self, now: Nanos, packet: &[u8]) -> Result<(), WireError> {
+    pub fn handle(&mut self, now: Nanos, packet: &[u8]) -> Result<(), CodecError> {
         let taken = self.receiver.handle(now, Datagram { from: NOWHERE, bytes: packet });
         while let Some(event) = self.receiver.poll_event() {
             self.failed |= matches!(event, ReceiverEvent::Failed(_));

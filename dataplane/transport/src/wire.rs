@@ -15,7 +15,7 @@
 //! ```
 //! Everything is big endian.
 
-use thiserror::Error;
+use groupflow_base::codec::{CodecError, Reader, Writer};
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
@@ -23,46 +23,6 @@ use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 pub const HEADER: usize = 24;
 /// The version this crate speaks.
 pub const VERSION: u8 = 1;
-
-/// Why bytes are no group packet.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum WireError {
-    /// Fewer bytes than the field needs.
-    #[error("{field}: {got} bytes where {need} are needed")]
-    Short {
-        /// The field that does not fit.
-        field: &'static str,
-        /// Bytes it needs.
-        need: usize,
-        /// Bytes there are.
-        got: usize,
-    },
-    /// A value outside the field's range.
-    #[error("{field}: {value} is not a legal value")]
-    Value {
-        /// The field.
-        field: &'static str,
-        /// What it held.
-        value: u64,
-    },
-    /// The header's bytes do not add up.
-    #[error("checksum: the header is damaged")]
-    Checksum,
-    /// A string that is not UTF-8.
-    #[error("{field}: not UTF-8")]
-    Text {
-        /// The field.
-        field: &'static str,
-    },
-    /// Bytes after the last field.
-    #[error("{field}: {extra} bytes too many")]
-    Trailing {
-        /// The message.
-        field: &'static str,
-        /// Bytes left over.
-        extra: usize,
-    },
-}
 
 /// What a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,9 +71,9 @@ impl Kind {
         Kind::Report,
     ];
 
-    fn parse(value: u8) -> Result<Kind, WireError> {
+    fn parse(value: u8) -> Result<Kind, CodecError> {
         let index = usize::from(value).wrapping_sub(1);
-        Kind::ALL.get(index).copied().ok_or(WireError::Value { field: "type", value: value.into() })
+        Kind::ALL.get(index).copied().ok_or(CodecError::value("type", value))
     }
 }
 
@@ -192,18 +152,13 @@ impl Header {
     /// The packet's bytes. A payload beyond [`MAX_PAYLOAD`] is a programming error and is cut.
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
         let payload = payload.get(..MAX_PAYLOAD).unwrap_or(payload);
-        let mut bytes = Vec::with_capacity(HEADER + payload.len());
-        bytes.extend_from_slice(&[VERSION, self.kind as u8, self.flags.0, self.poll]);
-        bytes.extend_from_slice(&self.session.0.to_be_bytes());
-        bytes.extend_from_slice(&self.source.0.to_be_bytes());
-        bytes.extend_from_slice(&self.member.0.to_be_bytes());
-        bytes.extend_from_slice(&self.seq.0.to_be_bytes());
-        bytes.extend_from_slice(&self.stamp.to_be_bytes());
-        bytes.extend_from_slice(&(payload.len() as u16).to_be_bytes());
-        bytes.extend_from_slice(&[0, 0]);
-        let sum = checksum(&bytes);
+        let mut w = Writer::with_capacity(HEADER + payload.len());
+        w.u8(VERSION).u8(self.kind as u8).u8(self.flags.0).u8(self.poll);
+        w.u32(self.session.0).u16(self.source.0).u16(self.member.0).u32(self.seq.0).u32(self.stamp);
+        w.u16(payload.len() as u16).u16(0).bytes(payload);
+        let mut bytes = w.into_bytes();
+        let sum = checksum(&bytes[..HEADER]);
         bytes[22..HEADER].copy_from_slice(&sum.to_be_bytes());
-        bytes.extend_from_slice(payload);
         bytes
     }
 }
@@ -219,35 +174,30 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// Parses a UDP payload. Bytes behind the header's length are padding and are ignored.
-    pub fn parse(bytes: &'a [u8]) -> Result<Packet<'a>, WireError> {
-        let short = || WireError::Short { field: "header", need: HEADER, got: bytes.len() };
-        let h = bytes.get(..HEADER).ok_or_else(short)?;
+    pub fn parse(bytes: &'a [u8]) -> Result<Packet<'a>, CodecError> {
+        let mut r = Reader::new(bytes);
+        let h = r.take(HEADER, "header")?;
         if h[0] != VERSION {
-            return Err(WireError::Value { field: "version", value: h[0].into() });
+            return Err(CodecError::value("version", h[0]));
         }
         if checksum(h) != 0 {
-            return Err(WireError::Checksum);
+            return Err(damaged());
         }
         let kind = Kind::parse(h[1])?;
         if h[2] & !Flags::KNOWN != 0 {
-            return Err(WireError::Value { field: "flags", value: h[2].into() });
+            return Err(CodecError::value("flags", h[2]));
         }
         let u16_at = |i: usize| u16::from_be_bytes([h[i], h[i + 1]]);
         let u32_at = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
         let session = SessionId(u32_at(4));
         if session > SessionId::MAX {
-            return Err(WireError::Value { field: "session", value: session.0.into() });
+            return Err(CodecError::value("session", session.0));
         }
-        let length = usize::from(u16_at(20));
-        let got = bytes.len() - HEADER;
-        if length > MAX_PAYLOAD {
-            return Err(WireError::Value { field: "length", value: length as u64 });
+        let length = u16_at(20);
+        if usize::from(length) > MAX_PAYLOAD {
+            return Err(CodecError::value("length", length));
         }
-        let payload = bytes.get(HEADER..HEADER + length).ok_or(WireError::Short {
-            field: "length",
-            need: length,
-            got,
-        })?;
+        let payload = r.take(length.into(), "length")?;
         let header = Header {
             kind,
             flags: Flags(h[2]),
@@ -262,11 +212,11 @@ impl<'a> Packet<'a> {
     }
 
     /// Parses a UDP payload that is to be of this session.
-    pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<Packet<'a>, WireError> {
+    pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<Packet<'a>, CodecError> {
         let packet = Packet::parse(bytes)?;
         match packet.header.session == session {
             true => Ok(packet),
-            false => Err(WireError::Value { field: "session", value: packet.header.session.0.into() }),
+            false => Err(CodecError::value("session", packet.header.session.0)),
         }
     }
 }
@@ -285,14 +235,18 @@ macro_rules! wire_enum {
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
             /// The value of this number.
-            pub fn parse(value: u8) -> Result<$name, $crate::wire::WireError> {
+            pub fn parse(value: u8) -> Result<$name, groupflow_base::CodecError> {
                 match value {
                     $($value => Ok($name::$variant),)+
-                    _ => Err($crate::wire::WireError::Value { field: $field, value: value.into() }),
+                    _ => Err(groupflow_base::CodecError::value($field, value)),
                 }
             }
         }
     };
+}
+
+fn damaged() -> CodecError {
+    CodecError::new("checksum", "the header is damaged")
 }
 
 /// The Internet checksum (RFC 1071) of an even number of bytes; 0 over bytes that include it.
@@ -302,76 +256,6 @@ pub fn checksum(bytes: &[u8]) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     !(sum as u16)
-}
-
-/// Reads big-endian fields one after the other.
-pub struct Reader<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    /// Reads `bytes` from the front.
-    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { rest: bytes }
-    }
-
-    /// The next `n` bytes.
-    pub fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], WireError> {
-        if self.rest.len() < n {
-            return Err(WireError::Short { field, need: n, got: self.rest.len() });
-        }
-        let (head, rest) = self.rest.split_at(n);
-        self.rest = rest;
-        Ok(head)
-    }
-
-    /// The next byte.
-    pub fn u8(&mut self, field: &'static str) -> Result<u8, WireError> {
-        Ok(self.take(1, field)?[0])
-    }
-
-    /// The next two bytes.
-    pub fn u16(&mut self, field: &'static str) -> Result<u16, WireError> {
-        let b = self.take(2, field)?;
-        Ok(u16::from_be_bytes([b[0], b[1]]))
-    }
-
-    /// The next four bytes.
-    pub fn u32(&mut self, field: &'static str) -> Result<u32, WireError> {
-        let b = self.take(4, field)?;
-        Ok(u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
-    }
-
-    /// The next eight bytes.
-    pub fn u64(&mut self, field: &'static str) -> Result<u64, WireError> {
-        let b = self.take(8, field)?;
-        Ok(u64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]))
-    }
-
-    /// A u8 length and that many bytes of UTF-8.
-    pub fn text(&mut self, field: &'static str) -> Result<String, WireError> {
-        let length = usize::from(self.u8(field)?);
-        let bytes = self.take(length, field)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| WireError::Text { field })
-    }
-
-    /// Whether all was read.
-    pub fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// All that is left.
-    pub fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.rest)
-    }
-
-    /// Nothing may be left.
-    pub fn end(&self, field: &'static str) -> Result<(), WireError> {
-        match self.rest.len() {
-            0 => Ok(()),
-            extra => Err(WireError::Trailing { field, extra }),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -430,7 +314,7 @@ mod tests {
         }
         let mut damaged = good;
         damaged[15] ^= 1;
-        assert_eq!(Packet::parse(&damaged), Err(WireError::Checksum));
+        assert_eq!(Packet::parse(&damaged), Err(super::damaged()));
     }
 
     #[test]

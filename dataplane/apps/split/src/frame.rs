@@ -2,11 +2,10 @@
 //!
 //! Kind (u8), 0, length of the body (u16, network order), body.
 
-use thiserror::Error;
+use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 
 /// The longest body.
 pub const MAX_BODY: usize = 16 << 10;
-const HEADER: usize = 4;
 /// Bytes of a reply that fit a frame.
 pub const MAX_REPLY: usize = MAX_BODY - 4;
 /// The longest text of an error.
@@ -110,130 +109,50 @@ pub enum Frame {
     },
 }
 
-/// Why a frame is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum FrameError {
-    /// A kind without meaning.
-    #[error("frame kind {0} is unknown")]
-    Kind(u8),
-    /// Longer than any.
-    #[error("a frame of {0} bytes is too long")]
-    TooLong(usize),
-    /// Not what this kind has.
-    #[error("the body of frame kind {0} makes no sense")]
-    Body(u8),
-}
-
 impl Frame {
     /// Appends the frame as it is sent. Replies and texts are cut at their bound.
     pub fn encode(&self, out: &mut impl Extend<u8>) {
-        let mut body = Vec::new();
-        let kind = match self {
-            Frame::Welcome { offset } => {
-                body.extend(offset.to_be_bytes());
-                1
-            }
-            Frame::Progress { offset, complete } => {
-                body.extend(offset.to_be_bytes());
-                body.push(u8::from(*complete));
-                2
-            }
-            Frame::Receipt { member, bytes } => {
-                body.extend(member.to_be_bytes());
-                body.extend(bytes.to_be_bytes());
-                3
-            }
+        let mut w = Writer::default();
+        let (kind, body) = match self {
+            Frame::Welcome { offset } => (1, w.u64(*offset)),
+            Frame::Progress { offset, complete } => (2, w.u64(*offset).u8((*complete).into())),
+            Frame::Receipt { member, bytes } => (3, w.u32(*member).u64(*bytes)),
             Frame::Reply { member, bytes } => {
-                body.extend(member.to_be_bytes());
-                body.extend(bytes.iter().take(MAX_REPLY));
-                4
+                (4, w.u32(*member).bytes(bytes.get(..MAX_REPLY).unwrap_or(bytes)))
             }
-            Frame::ReplyEnd { member } => {
-                body.extend(member.to_be_bytes());
-                5
-            }
+            Frame::ReplyEnd { member } => (5, w.u32(*member)),
             Frame::Failure { fault, member, offset, text } => {
-                body.push(fault.code());
-                body.extend(member.to_be_bytes());
-                body.extend(offset.to_be_bytes());
-                let cut = (0..=MAX_TEXT.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-                body.extend(text[..cut.unwrap_or(0)].bytes());
-                6
+                (6, w.u8(fault.code()).u32(*member).u64(*offset).rest_text(text, MAX_TEXT))
             }
         };
-        // A body is at most MAX_BODY.
-        let length = (body.len() as u16).to_be_bytes();
-        out.extend([kind, 0, length[0], length[1]]);
-        out.extend(body);
+        Envelope::seal(kind, body, out);
     }
 
-    fn parse(kind: u8, body: &[u8]) -> Result<Frame, FrameError> {
-        let wrong = || FrameError::Body(kind);
-        let mut fields = Fields(body);
+    fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
+        let mut r = Reader::new(body);
         let frame = match kind {
-            1 => Frame::Welcome { offset: fields.u64().ok_or_else(wrong)? },
+            1 => Frame::Welcome { offset: r.u64("welcome.offset")? },
             2 => {
-                let offset = fields.u64().ok_or_else(wrong)?;
-                let complete = match fields.u8().ok_or_else(wrong)? {
-                    0 => false,
-                    1 => true,
-                    _ => return Err(wrong()),
-                };
-                Frame::Progress { offset, complete }
+                let offset = r.u64("progress.offset")?;
+                Frame::Progress { offset, complete: r.flag("progress.complete")? }
             }
-            3 => {
-                let member = fields.u32().ok_or_else(wrong)?;
-                Frame::Receipt { member, bytes: fields.u64().ok_or_else(wrong)? }
-            }
-            4 => {
-                let member = fields.u32().ok_or_else(wrong)?;
-                Frame::Reply { member, bytes: fields.rest().to_vec() }
-            }
-            5 => Frame::ReplyEnd { member: fields.u32().ok_or_else(wrong)? },
+            3 => Frame::Receipt { member: r.u32("receipt.member")?, bytes: r.u64("receipt.bytes")? },
+            4 => Frame::Reply { member: r.u32("reply.member")?, bytes: r.rest().to_vec() },
+            5 => Frame::ReplyEnd { member: r.u32("reply_end.member")? },
             6 => {
-                let code = fields.u8().ok_or_else(wrong)?;
-                let fault = Fault::ALL.into_iter().find(|f| f.code() == code).ok_or_else(wrong)?;
-                let member = fields.u32().ok_or_else(wrong)?;
-                let offset = fields.u64().ok_or_else(wrong)?;
-                let text = std::str::from_utf8(fields.rest()).map_err(|_| wrong())?;
-                if text.len() > MAX_TEXT {
-                    return Err(wrong());
+                let code = r.u8("failure.fault")?;
+                let fault = Fault::ALL.into_iter().find(|f| f.code() == code);
+                Frame::Failure {
+                    fault: fault.ok_or(CodecError::value("failure.fault", code))?,
+                    member: r.u32("failure.member")?,
+                    offset: r.u64("failure.offset")?,
+                    text: r.rest_text(MAX_TEXT, "failure.text")?.to_owned(),
                 }
-                Frame::Failure { fault, member, offset, text: text.to_owned() }
             }
-            _ => return Err(FrameError::Kind(kind)),
+            _ => return Err(CodecError::value("frame.kind", kind)),
         };
-        match fields.0 {
-            [] => Ok(frame),
-            _ => Err(wrong()),
-        }
-    }
-}
-
-/// Reads a body from its front.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let taken = self.0.get(..N)?.try_into().ok()?;
-        self.0 = &self.0[N..];
-        Some(taken)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        self.take().map(u8::from_be_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_be_bytes)
-    }
-
-    fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.0)
+        r.end("frame")?;
+        Ok(frame)
     }
 }
 
@@ -242,6 +161,7 @@ impl<'a> Fields<'a> {
 pub struct Decoder {
     bytes: Vec<u8>,
     at: usize,
+    envelopes: Envelopes,
 }
 
 impl Decoder {
@@ -253,24 +173,11 @@ impl Decoder {
     }
 
     /// The next frame, if it is there; nothing useful comes after an error.
-    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
-        let rest = &self.bytes[self.at..];
-        let &[kind, zero, high, low, ..] = rest else {
-            return Ok(None);
-        };
-        if zero != 0 {
-            return Err(FrameError::Body(kind));
-        }
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        if length > MAX_BODY {
-            return Err(FrameError::TooLong(length));
-        }
-        let Some(body) = rest.get(HEADER..HEADER + length) else {
-            return Ok(None);
-        };
-        let frame = Frame::parse(kind, body)?;
-        self.at += HEADER + length;
-        Ok(Some(frame))
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, CodecError> {
+        let mut rest = &self.bytes[self.at..];
+        let envelope = self.envelopes.next_whole(&mut rest, |_| MAX_BODY)?;
+        self.at = self.bytes.len() - rest.len();
+        envelope.map(|envelope| Frame::parse(envelope.kind, envelope.body)).transpose()
     }
 }
 
@@ -295,7 +202,7 @@ mod tests {
         ]
     }
 
-    fn decode(bytes: &[u8], pieces: &[usize]) -> Result<Vec<Frame>, FrameError> {
+    fn decode(bytes: &[u8], pieces: &[usize]) -> Result<Vec<Frame>, CodecError> {
         let (mut decoder, mut frames, mut rest) = (Decoder::default(), Vec::new(), bytes);
         for &piece in pieces.iter().chain([&bytes.len()]) {
             let (now, later) = rest.split_at(piece.min(rest.len()));
@@ -331,13 +238,40 @@ mod tests {
     fn bounds() {
         let mut bytes = Vec::new();
         Frame::Reply { member: 1, bytes: vec![7; MAX_REPLY + 1] }.encode(&mut bytes);
-        assert_eq!(bytes.len(), HEADER + MAX_BODY);
-        assert_eq!(decode(&[4, 0, 0x40, 1], &[]), Err(FrameError::TooLong(MAX_BODY + 1)));
-        assert_eq!(decode(&[9, 0, 0, 0], &[]), Err(FrameError::Kind(9)));
-        assert_eq!(decode(&[5, 0, 0, 5, 0, 0, 0, 0, 0], &[]), Err(FrameError::Body(5)));
+        assert_eq!(bytes.len(), Envelope::HEADER + MAX_BODY);
+        let cases: [(&[u8], &str); 5] = [
+            (&[4, 0, 0x40, 1], "frame.length: 16385 is too long for kind 4"),
+            (&[9, 0, 0, 0], "frame.kind: 9 is not a legal value"),
+            (&[5, 0, 0, 5, 0, 0, 0, 0, 0], "frame: 1 bytes too many"),
+            (&[6, 0, 0, 1, 7], "failure.fault: 7 is not a legal value"),
+            (&[2, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 2], "progress.complete: 2 is not a legal value"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(decode(bytes, &[]).map_err(|e| e.to_string()), Err(expected.to_owned()));
+        }
         let text = "ä".repeat(400);
         let mut bytes = Vec::new();
         Frame::Failure { fault: Fault::Reset, member: 0, offset: 0, text }.encode(&mut bytes);
         assert!(decode(&bytes, &[]).is_ok_and(|f| f.len() == 1), "cut between characters");
+    }
+
+    #[test]
+    fn frames_are_these_bytes() {
+        let (member, offset) = (0x0102_0304, 0x0506_0708_090a);
+        let failure = Frame::Failure { fault: Fault::MemberReset, member, offset, text: "ä".to_owned() };
+        let cases = [
+            (Frame::Welcome { offset }, "01000008000005060708090a"),
+            (Frame::Progress { offset, complete: true }, "02000009000005060708090a01"),
+            (Frame::Receipt { member, bytes: offset }, "0300000c01020304000005060708090a"),
+            (Frame::Reply { member, bytes: vec![7, 8] }, "04000006010203040708"),
+            (Frame::ReplyEnd { member }, "0500000401020304"),
+            (failure, "0600000f0601020304000005060708090ac3a4"),
+        ];
+        for (frame, expected) in cases {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, expected);
+        }
     }
 }

@@ -160,7 +160,7 @@ impl Link {
             Kind::Member(_) => Vec::new(),
             Kind::Agent => {
                 let resume = self.established;
-                Preamble { session: session.id, stream, offset, mode: session.mode, resume }.encode().to_vec()
+                Preamble { session: session.id, stream, offset, mode: session.mode, resume }.encode()
             }
         };
         self.preamble = self.greeting.len() as u64;

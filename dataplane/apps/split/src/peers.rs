@@ -4,11 +4,12 @@ use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
 use std::time::Instant;
 
+use groupflow_base::CodecError;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
 use groupflow_host::tcp::is_later;
 
-use super::preamble::{Preamble, PreambleError, LENGTH};
+use super::preamble::{Preamble, LENGTH};
 
 /// A connection from another agent that has not said yet which stream it carries.
 pub struct Greeting {
@@ -31,7 +32,7 @@ impl Greeting {
     }
 
     /// Reads, but nothing beyond the preamble. `Ok(None)`: it is not complete.
-    pub fn read(&mut self) -> io::Result<Option<Result<Preamble, PreambleError>>> {
+    pub fn read(&mut self) -> io::Result<Option<Result<Preamble, CodecError>>> {
         while self.filled < LENGTH {
             match self.socket.read(&mut self.bytes[self.filled..]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),

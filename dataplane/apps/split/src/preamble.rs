@@ -6,8 +6,8 @@
 
 use std::fmt;
 
+use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_transport::fanout::Mode;
-use thiserror::Error;
 
 /// Bytes of a preamble.
 pub const LENGTH: usize = 28;
@@ -40,74 +40,48 @@ pub struct Preamble {
     pub resume: bool,
 }
 
-/// Why a preamble is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum PreambleError {
-    /// Another protocol.
-    #[error("the first four bytes are not GFSP")]
-    Magic,
-    /// Another version.
-    #[error("version {0} is unknown")]
-    Version(u8),
-    /// A value without meaning.
-    #[error("field {field} has the unknown value {value}")]
-    Value {
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: u8,
-    },
-}
-
 impl Preamble {
     /// As it is sent.
-    pub fn encode(&self) -> [u8; LENGTH] {
-        let mut bytes = [0; LENGTH];
-        bytes[..4].copy_from_slice(MAGIC);
-        bytes[4] = VERSION;
-        bytes[5] = match self.mode {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::with_capacity(LENGTH);
+        let mode = match self.mode {
             Mode::EndToEnd => 0,
             Mode::NodeToNode => 1,
         };
-        bytes[6] = if self.resume { RESUME } else { 0 };
-        bytes[8..12].copy_from_slice(&self.session.to_be_bytes());
-        bytes[12..20].copy_from_slice(&self.stream.0.to_be_bytes());
-        bytes[20..28].copy_from_slice(&self.offset.to_be_bytes());
-        bytes
+        w.bytes(MAGIC).u8(VERSION).u8(mode).u8(if self.resume { RESUME } else { 0 }).u8(0);
+        w.u32(self.session).u64(self.stream.0).u64(self.offset);
+        w.into_bytes()
     }
 
-    /// From what was received.
-    pub fn parse(bytes: &[u8; LENGTH]) -> Result<Preamble, PreambleError> {
-        let [m0, m1, m2, m3, version, mode, flags, zero, rest @ ..] = bytes;
-        if [*m0, *m1, *m2, *m3] != *MAGIC {
-            return Err(PreambleError::Magic);
+    /// From [`LENGTH`] bytes that were received.
+    pub fn parse(bytes: &[u8]) -> Result<Preamble, CodecError> {
+        let mut r = Reader::new(bytes);
+        if r.array("magic")? != *MAGIC {
+            return Err(CodecError::new("magic", "the first four bytes are not GFSP"));
         }
-        if *version != VERSION {
-            return Err(PreambleError::Version(*version));
+        match r.u8("version")? {
+            VERSION => {}
+            other => return Err(CodecError::value("version", other)),
         }
-        let mode = match mode {
+        let mode = match r.u8("mode")? {
             0 => Mode::EndToEnd,
             1 => Mode::NodeToNode,
-            &value => return Err(PreambleError::Value { field: "mode", value }),
+            other => return Err(CodecError::value("mode", other)),
         };
-        if flags & !RESUME != 0 {
-            return Err(PreambleError::Value { field: "flags", value: *flags });
+        let resume = match r.u8("flags")? {
+            0 => false,
+            RESUME => true,
+            other => return Err(CodecError::value("flags", other)),
+        };
+        match r.u8("reserved")? {
+            0 => {}
+            other => return Err(CodecError::value("reserved", other)),
         }
-        if *zero != 0 {
-            return Err(PreambleError::Value { field: "reserved", value: *zero });
-        }
-        Ok(Preamble {
-            session: rest[..4].iter().fold(0, |n, &b| n << 8 | u32::from(b)),
-            stream: StreamId(number(&rest[4..12])),
-            offset: number(&rest[12..20]),
-            mode,
-            resume: flags & RESUME != 0,
-        })
+        let (session, stream) = (r.u32("session")?, StreamId(r.u64("stream")?));
+        let preamble = Preamble { session, stream, offset: r.u64("offset")?, mode, resume };
+        r.end("preamble")?;
+        Ok(preamble)
     }
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |n, &b| n << 8 | u64::from(b))
 }
 
 #[cfg(test)]
@@ -122,11 +96,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let cases: [(usize, u8, &str); 5] = [
-            (0, b'H', "the first four bytes are not GFSP"),
-            (4, 2, "version 2 is unknown"),
-            (5, 2, "field mode has the unknown value 2"),
-            (6, 5, "field flags has the unknown value 5"),
-            (7, 1, "field reserved has the unknown value 1"),
+            (0, b'H', "magic: the first four bytes are not GFSP"),
+            (4, 2, "version: 2 is not a legal value"),
+            (5, 2, "mode: 2 is not a legal value"),
+            (6, 5, "flags: 5 is not a legal value"),
+            (7, 1, "reserved: 1 is not a legal value"),
         ];
         for (at, value, text) in cases {
             let mut bytes = preamble().encode();
@@ -151,5 +125,13 @@ mod tests {
                 prop_assert_eq!(preamble.encode(), bytes);
             }
         }
+    }
+
+    #[test]
+    fn a_preamble_is_these_bytes() {
+        let (session, stream, offset) = (0x0102_0304, StreamId(0x0506_0708_090a), 0x0b0c_0d0e);
+        let bytes = Preamble { session, stream, offset, ..preamble() }.encode();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "474653500101010001020304000005060708090a000000000b0c0d0e");
     }
 }

@@ -142,11 +142,11 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
     let mut server = lab.serve(&["--memory", "200000B"]);
     while_another_sends(&lab, &mut server, |server| {
         let cases: [(&[u8], &str); 5] = [
-            (b"GET / HTTP/1.1\r\n\r\n", "frame.kind 71 is unknown"),
-            (&[2, 0, 0, 9], "frame.kind comes before HELLO"),
-            (&[1, 0, 0, 1, 9], "hello.version 9 is not 2"),
-            (&[5, 0, 0, 0], "frame.kind comes before HELLO"),
-            (&[17, 0, 0, 0], "frame.kind 17 is the other side's"),
+            (b"GET / HTTP/1.1\r\n\r\n", "frame.kind: 71 is not a legal value"),
+            (&[2, 0, 0, 9], "frame.kind: comes before HELLO"),
+            (&[1, 0, 0, 1, 9], "hello.version: 9 is not 2"),
+            (&[5, 0, 0, 0], "frame.kind: comes before HELLO"),
+            (&[17, 0, 0, 0], "frame.kind: 17 is the other side's"),
         ];
         for (bytes, expected) in cases {
             let mut raw = Raw::new(server.connect());

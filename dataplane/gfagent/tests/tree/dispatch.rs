@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::Token;
 use groupflow_host::identity::Identity;
 use groupflow_host::secure::SecureSend;
 use groupflow_tree::agent::session::Options;

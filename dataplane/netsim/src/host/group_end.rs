@@ -5,11 +5,10 @@
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Datagram, Machine, Nanos, Transmit};
+use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
 use groupflow_session::{Caching, Endpoint, MemberConfig, ReceiveConfig, Receiving, SendConfig, Sending};
 use groupflow_transport::source::{SeekableBytes, Source, SourceError};
-use groupflow_transport::wire::WireError;
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 use crate::sample::FlowSample;
@@ -35,7 +34,7 @@ impl SeekableBytes for Pattern {
 }
 
 /// What a member is to its simulation: a machine, and how far it has come.
-trait Member: Machine<Error = WireError> + Debug + Send {
+trait Member: Machine<Error = CodecError> + Debug + Send {
     /// Appends what a receiver has in order, and drops events: nobody hears them.
     fn settle(&mut self, now: Nanos, into: &mut Vec<u8>);
 

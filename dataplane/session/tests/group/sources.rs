@@ -2,8 +2,7 @@
 
 use groupflow_base::Nanos;
 use groupflow_session::control::StartAt;
-use groupflow_session::ReceiveError;
-use groupflow_session::SendError;
+use groupflow_session::{ReceiveError, SendError};
 use groupflow_transport::receiver::ReceiverError;
 use groupflow_transport::source::{Source, SourceError};
 use groupflow_transport::Seq;

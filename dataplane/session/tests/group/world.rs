@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{BitRate, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_session::control::StartAt;
 use groupflow_session::sending::Summary;
 use groupflow_session::{
@@ -13,7 +13,6 @@ use groupflow_session::{
 use groupflow_transport::cache::CacheStats;
 use groupflow_transport::ids::GROUP_PORT;
 use groupflow_transport::source::Source;
-use groupflow_transport::wire::WireError;
 use groupflow_transport::{MemberId, SessionId};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -35,7 +34,7 @@ pub enum Member {
 }
 
 impl Member {
-    fn machine(&mut self) -> &mut dyn Machine<Error = WireError> {
+    fn machine(&mut self) -> &mut dyn Machine<Error = CodecError> {
         match self {
             Member::Sending(m) => m.as_mut(),
             Member::Receiving(m) => m.as_mut(),

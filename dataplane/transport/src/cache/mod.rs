@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use groupflow_base::{Datagram, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
 
 mod repair;
@@ -23,12 +23,13 @@ mod requesters;
 mod store;
 mod stream;
 
+use store::Store;
+use stream::StreamCache;
+
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::nack::Nack;
 use crate::terms::Terms;
-use crate::wire::{Kind, Packet, WireError};
-use store::Store;
-use stream::StreamCache;
+use crate::wire::{Kind, Packet};
 
 pub use report::{CacheEvent, CacheStats, StreamCounters, StreamStats};
 pub use requesters::LagChange;
@@ -252,9 +253,9 @@ impl Cache {
 }
 
 impl Machine for Cache {
-    type Error = WireError;
+    type Error = CodecError;
 
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let packet = Packet::parse(datagram.bytes)?;
         let header = packet.header;
         let (data, nack) = match header.kind {
@@ -264,10 +265,10 @@ impl Machine for Cache {
             _ => return Ok(()),
         };
         if header.session.0 == 0 || header.source == MemberId::NONE {
-            return Err(WireError::Value { field: "source", value: header.source.0.into() });
+            return Err(CodecError::value("source", header.source.0));
         }
         if header.seq > Seq::LAST.next() || (data && header.seq == Seq::ZERO) {
-            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+            return Err(CodecError::value("seq", header.seq.0));
         }
         let nack = nack.transpose()?;
         let key = (header.session, header.source);

@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
 
 mod incoming;
 mod report;
 
+use incoming::Incoming;
+
 use crate::assembly::Placed;
 use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, WINDOW_MAX};
 use crate::nack::Nack;
-use crate::wire::{Flags, Header, Kind, Packet, WireError};
-use incoming::Incoming;
+use crate::wire::{Flags, Header, Kind, Packet};
 
 pub use report::{ReceiverError, ReceiverEvent, ReceiverStats};
 
@@ -109,11 +110,11 @@ impl Receiver {
         source == self.config.source
     }
 
-    fn on_stream(&mut self, now: Nanos, packet: &Packet<'_>) -> Result<(), WireError> {
+    fn on_stream(&mut self, now: Nanos, packet: &Packet<'_>) -> Result<(), CodecError> {
         let header = packet.header;
         let sync = header.kind == Kind::Sync;
         if header.seq > Seq::LAST || (header.seq == Seq::ZERO && !sync) {
-            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+            return Err(CodecError::value("seq", header.seq.0));
         }
         if self.stream.is_none() {
             match header.kind {
@@ -305,9 +306,9 @@ impl Receiver {
 }
 
 impl Machine for Receiver {
-    type Error = WireError;
+    type Error = CodecError;
 
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let packet = Packet::of_session(datagram.bytes, self.config.session)?;
         match packet.header.kind {
             Kind::Data | Kind::Repair | Kind::Sync if self.hears(packet.header.source) => {

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{BitRate, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 
 mod flight;
 mod polls;
@@ -21,16 +21,17 @@ mod repeats;
 mod report;
 mod watch;
 
-use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
-use crate::nack::Nack;
-use crate::rtt::Rtt;
-use crate::source::{Source, SourceError, WrittenSource};
-use crate::wire::{Flags, Header, Kind, Packet, WireError};
 use flight::Flight;
 use polls::Polls;
 use rate::{Pacer, RateModel};
 use repeats::Repeats;
 use watch::{Stall, Watch};
+
+use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
+use crate::nack::Nack;
+use crate::rtt::Rtt;
+use crate::source::{Source, SourceError, WrittenSource};
+use crate::wire::{Flags, Header, Kind, Packet};
 
 pub use report::{SenderError, SenderEvent, SenderStats};
 
@@ -159,9 +160,9 @@ impl Sender {
         self.phase = Phase::Over;
     }
 
-    fn on_ack(&mut self, now: Nanos, header: Header, came: &[u8]) -> Result<(), WireError> {
+    fn on_ack(&mut self, now: Nanos, header: Header, came: &[u8]) -> Result<(), CodecError> {
         if header.seq > self.flight.next() {
-            return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
+            return Err(CodecError::value("seq", header.seq.0));
         }
         self.watch.heard(now);
         if header.stamp != 0 {
@@ -333,9 +334,9 @@ impl Sender {
 }
 
 impl Machine for Sender {
-    type Error = WireError;
+    type Error = CodecError;
 
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Packet { header, payload } = Packet::of_session(datagram.bytes, self.config.session)?;
         match header.kind {
             Kind::Ack if header.source == self.config.stream => self.on_ack(now, header, payload)?,

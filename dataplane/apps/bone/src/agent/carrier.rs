@@ -4,13 +4,13 @@
 //! In a session hub and rims are members like any others, sender and receivers. Each message of the hub to all is the
 //! payload of a DATA packet; what goes from one to one is a message as it is. The first byte tells them apart.
 
-use groupflow_base::{Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
 use groupflow_session::control::{LeaveReason, Reply, Role};
 use groupflow_session::member::{Member, Purpose, State};
-use groupflow_transport::wire::{Header, Kind, Packet, WireError, VERSION};
+use groupflow_transport::wire::{Header, Kind, Packet, VERSION};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 /// How messages are carried.
@@ -51,7 +51,7 @@ impl Carrier {
         &mut self,
         now: Nanos,
         datagram: Datagram<'a>,
-    ) -> Result<Option<Datagram<'a>>, WireError> {
+    ) -> Result<Option<Datagram<'a>>, CodecError> {
         let Carrier::Session(membership) = self else { return Ok(Some(datagram)) };
         if datagram.bytes.first() != Some(&VERSION) {
             return Ok(Some(datagram));

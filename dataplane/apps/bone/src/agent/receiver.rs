@@ -5,14 +5,14 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use groupflow_base::{Datagram, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
 
 use super::carrier::Carrier;
 use super::digest::Digest;
 use super::incoming::{Announced, Incoming};
 use super::shelf::{Arriving, Failure, Progress, Shelf};
-use crate::machine::message::{Message, MessageError};
+use crate::machine::message::Message;
 use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
 
 /// How long a rim waits for a hub to say that it is here: longer than a hub that has nothing to send is silent.
@@ -131,7 +131,7 @@ impl Receiver {
         self.only.or(self.rim.hub())
     }
 
-    fn take(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+    fn take(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         if self.only.is_some_and(|only| only != datagram.from) {
             return Ok(());
         }
@@ -279,9 +279,9 @@ fn disk(error: &io::Error) -> String {
 }
 
 impl Machine for Receiver {
-    type Error = MessageError;
+    type Error = CodecError;
 
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         if let Some(datagram) = self.carrier.unpack(now, datagram)? {
             self.take(now, datagram)?;
             self.listen();

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use groupflow_base::{Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 
 use super::carrier::Carrier;
 use super::desk::Desk;
 use super::folder::{Folder, State};
 use super::wishes::Wishes;
-use crate::machine::message::MessageError;
 use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, Report, RimId, Verdict};
 
 /// What happened.
@@ -124,9 +123,9 @@ impl Sender {
 }
 
 impl Machine for Sender {
-    type Error = MessageError;
+    type Error = CodecError;
 
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         match self.carrier.unpack(now, datagram)? {
             Some(datagram) => self.hub.handle(now, datagram),
             None => Ok(()),

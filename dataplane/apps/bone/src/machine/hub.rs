@@ -5,12 +5,12 @@ mod rounds;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_base::{Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 
 use super::coding::UNIT;
 use super::group::Group;
 use super::job::Job;
-use super::message::{Body, Message, MessageError, Method, Reception, Repair, Verdict, MAX_PACKET};
+use super::message::{Body, Message, Method, Reception, Repair, Verdict, MAX_PACKET};
 use super::names::{FileName, RimId, TransferId};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
@@ -214,7 +214,7 @@ impl Hub {
     }
 
     /// A datagram of a rim arrives.
-    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Message { transfer, body } = Message::parse(datagram.bytes)?;
         if let Body::Ask { rim, name } = body {
             if self.events.len() < MAX_ANSWERS {

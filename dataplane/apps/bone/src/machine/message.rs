@@ -21,9 +21,6 @@
 //!
 //! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells them apart by it.
 
-use groupflow_transport::wire::WireError;
-use thiserror::Error;
-
 use super::names::{FileName, RimId, TransferId};
 
 /// The version of these messages.
@@ -38,30 +35,6 @@ pub const MAX_SPANS: usize = 64;
 pub const MAX_AWAITED: usize = 250;
 /// Bytes of a rim's memory that a block of erasure coding may take.
 pub const MAX_BLOCK: usize = 1 << 20;
-
-/// Why bytes are no message.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum MessageError {
-    /// A field is cut off, out of range, or followed by more.
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    /// A file name that will not do.
-    #[error("{field}: {problem}")]
-    Name {
-        /// The field.
-        field: &'static str,
-        /// What is wrong.
-        problem: &'static str,
-    },
-    /// Two fields do not go together.
-    #[error("{field}: {problem}")]
-    Contradiction {
-        /// The field.
-        field: &'static str,
-        /// What is wrong.
-        problem: &'static str,
-    },
-}
 
 /// How a file is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -70,7 +70,7 @@ mod transfer;
 
 pub use asking::{Asked, Asker};
 pub use hub::{Hub, HubConfig, HubEvent};
-pub use message::{MessageError, Method, Repair, Verdict};
+pub use message::{Method, Repair, Verdict};
 pub use names::{FileName, RimId, TransferId, MAX_NAME};
 pub use reception::Write;
 pub use rim::{Rim, RimConfig, RimEvent};

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::ranges::Ranges;
+use groupflow_base::{ranges::Ranges, CodecError};
 
 use super::coding::{Blocks, Collector};
-use super::message::{Control, Data, MessageError, Repair, Span, MAX_SPANS};
+use super::message::{Control, Data, Repair, Span, MAX_SPANS};
 
 /// The most pieces of a file that are apart from each other; packets that would make more are not taken.
 const MAX_PIECES: usize = 4096;
@@ -96,8 +96,8 @@ impl Stored {
     }
 
     /// Takes a packet, and gives what is to be stored of it.
-    pub fn accept(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), MessageError> {
-        let beyond = |field| Err(MessageError::Contradiction { field, problem: "lies beyond the file" });
+    pub fn accept(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), CodecError> {
+        let beyond = |field| Err(CodecError::new(field, "lies beyond the file"));
         if data.offset >= self.size {
             return beyond("data.offset");
         }
@@ -133,9 +133,9 @@ impl Stored {
     }
 
     /// Takes a packet of a block; when enough are there, restores the rest.
-    fn collect(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), MessageError> {
+    fn collect(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), CodecError> {
         let blocks = self.blocks;
-        let wrong = |field, problem| Err(MessageError::Contradiction { field, problem });
+        let wrong = |field, problem| Err(CodecError::new(field, problem));
         let start = blocks.start(data.offset);
         let (count, end) = (blocks.originals(start), blocks.end(start));
         let place = start + u64::from(data.shard.min(count)) * u64::from(blocks.packet);

@@ -6,11 +6,11 @@ mod reporting;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_base::{Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::message::{Body, Control, Message, MessageError, Method, Round};
+use super::message::{Body, Control, Message, Method, Round};
 use super::names::{FileName, RimId, TransferId};
 use super::reception::{Stored, Write};
 use super::states::{allowed, RimState, RIM};
@@ -230,7 +230,7 @@ impl Rim {
     }
 
     /// A datagram of the hub arrives.
-    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {
+    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
         let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
         let other = match &mut self.transfer {

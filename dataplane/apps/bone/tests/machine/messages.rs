@@ -193,3 +193,60 @@ fn refusals_name_the_field() {
         assert_eq!(error.to_string(), expected);
     }
 }
+
+#[test]
+fn messages_are_these_bytes() {
+    let (rim, name) = (RimId(0x0102_0304), FileName::parse("abc").expect("a name"));
+    let control = Control {
+        method: Method::Unscheduled,
+        repair: Repair::Selective,
+        size: 0x0102_0304_0506,
+        mode: 0o644,
+        packet: 0x0400,
+        per_round: 0x0102,
+        interval_us: 0x0304_0506,
+        grace_ms: 0x0708,
+        window_ms: 0x090a,
+        digest: [0xee; 32],
+        name: name.clone(),
+    };
+    let lacks = vec![Span { offset: 1, length: 2 }, Span { offset: 5, length: 0x0102_0304_0506 }];
+    let data = Data { round: 1, number: 2, shard: 3, offset: 4, bytes: vec![5, 6] };
+    let result = Reception { rim, round: 1, complete: false, need: 2, rate: 3, lacks: lacks.clone() };
+    let cases = [
+        (Body::IpmSend { spread_ms: 0x0102 }, "b1010a0b0c0d0102"),
+        (Body::Join { rim }, "b1020a0b0c0d01020304"),
+        (
+            Body::Control(control),
+            "b1030a0b0c0d0202000001020304050601a404000102030405060708090aeeee\
+                 eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee0361\
+                 6263",
+        ),
+        (
+            Body::Round(Round { round: 1, packet: 2, count: 3, first: 4 }),
+            "b1040a0b0c0d00000001000200030000000000000004",
+        ),
+        (Body::Data(data), "b1050a0b0c0d000000010002000300000000000000040506"),
+        (
+            Body::Result(result),
+            "b1060a0b0c0d0102030400000001000002000000000000000302000000000000\
+                 0001000000000000000200000000000000050000010203040506",
+        ),
+        (
+            Body::Heard { round: 1, lacks },
+            "b1070a0b0c0d0000000102000000000000000100000000000000020000000000\
+                 0000050000010203040506",
+        ),
+        (Body::Poll { round: 1, awaited: vec![rim, RimId(2)] }, "b1080a0b0c0d00000001020102030400000002"),
+        (Body::Leave { rim }, "b1090a0b0c0d01020304"),
+        (Body::End { complete: true }, "b10a0a0b0c0d01"),
+        (Body::Ask { rim, name: name.clone() }, "b10b0a0b0c0d0102030403616263"),
+        (Body::Answer { rim, name, verdict: Verdict::Busy }, "b10c0a0b0c0d010203040303616263"),
+        (Body::Here, "b10d0a0b0c0d"),
+    ];
+    for (body, expected) in cases {
+        let bytes = Message { transfer: TransferId(0x0a0b_0c0d), body }.encode();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected);
+    }
+}

@@ -10,7 +10,8 @@ use groupflow_host::report::Reporter;
 use groupflow_host::secure::{SecureSend, SecureServe};
 use groupflow_host::subcommand::Subcommand;
 
-use crate::machine::{ClientName, Code, Token};
+use crate::machine::{ClientName, Code};
+use groupflow_base::Token;
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]

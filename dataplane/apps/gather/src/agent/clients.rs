@@ -7,7 +7,8 @@ use groupflow_host::error::{plain, AgentError};
 use groupflow_host::fields::{FieldError, Fields};
 use serde_json::Value;
 
-use crate::machine::{ClientName, Token};
+use crate::machine::ClientName;
+use groupflow_base::Token;
 
 /// Clients on a list.
 const MOST: usize = 65_536;

@@ -19,7 +19,8 @@ use super::lines::{Events, Requests};
 use super::place::Folder;
 use super::stripe::Stripe;
 use super::tune::{Bounds, Setting};
-use crate::machine::{ClientName, Frame, FrameError, Item, RefusalCode, Roster, Token};
+use crate::machine::{ClientName, Frame, Item, RefusalCode, Roster};
+use groupflow_base::{CodecError, Token};
 
 /// Read at once.
 const SCRATCH: usize = 64 << 10;
@@ -261,7 +262,7 @@ impl Server {
     }
 
     /// Bytes came over a connection.
-    fn take(&mut self, number: u64, bytes: &[u8]) -> Result<(), FrameError> {
+    fn take(&mut self, number: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let mut input = bytes;
         loop {
             let Some(stripe) = self.stripes.get_mut(&number).filter(|s| s.farewell.is_none()) else {
@@ -272,12 +273,12 @@ impl Server {
                 break;
             };
             if stripe.left {
-                return Err(FrameError::new("frame.kind", "comes after LEAVE"));
+                return Err(CodecError::new("frame.kind", "comes after LEAVE"));
             }
             let Some(client) = client else {
                 match item {
                     Item::Frame(Frame::Hello(hello)) => self.admit(number, &hello),
-                    _ => return Err(FrameError::new("frame.kind", "comes before HELLO")),
+                    _ => return Err(CodecError::new("frame.kind", "comes before HELLO")),
                 }
                 continue;
             };
@@ -294,7 +295,7 @@ impl Server {
                     flow.on_report(report);
                 }
                 Item::Frame(Frame::Leave) => stripe.left = true,
-                Item::Frame(_) => return Err(FrameError::new("hello", "comes twice")),
+                Item::Frame(_) => return Err(CodecError::new("hello", "comes twice")),
             }
             self.touched.insert(client);
         }

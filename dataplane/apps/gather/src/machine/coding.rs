@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
-use super::frame::FrameError;
+use groupflow_base::CodecError;
 
 /// The most pieces, and the most parity, of a group.
 pub const MOST: (u8, u8) = (32, 8);
@@ -66,8 +66,8 @@ pub struct Group {
 
 impl Group {
     /// As it was told; what cannot be is refused with the field.
-    pub fn new(start: u64, length: u32, pieces: u8, parity: u8) -> Result<Group, FrameError> {
-        let wrong = |field, text: String| Err(FrameError::new(field, text));
+    pub fn new(start: u64, length: u32, pieces: u8, parity: u8) -> Result<Group, CodecError> {
+        let wrong = |field, text: String| Err(CodecError::new(field, text));
         if !(1..=MOST.0).contains(&pieces) {
             return wrong("parity.pieces", format!("{pieces} is not from 1 to {}", MOST.0));
         }
@@ -245,13 +245,13 @@ mod tests {
     #[test]
     fn groups_that_cannot_be_are_refused() {
         for (start, length, pieces, parity, expected) in [
-            (0, 1, 0, 1, "parity.pieces 0 is not from 1 to 32"),
-            (0, 1, 33, 1, "parity.pieces 33 is not from 1 to 32"),
-            (0, 1, 1, 9, "parity.parity 9 is not from 1 to 8"),
-            (0, 0, 1, 1, "parity.length 0 is not from 1 to 16384"),
-            (0, 16_385, 1, 1, "parity.length 16385 is not from 1 to 16384"),
-            (u64::MAX, 1, 1, 1, "parity.start lies beyond the longest stream"),
-            (0, 65, 4, 1, "parity.pieces 4 is too many for 65 bytes"),
+            (0, 1, 0, 1, "parity.pieces: 0 is not from 1 to 32"),
+            (0, 1, 33, 1, "parity.pieces: 33 is not from 1 to 32"),
+            (0, 1, 1, 9, "parity.parity: 9 is not from 1 to 8"),
+            (0, 0, 1, 1, "parity.length: 0 is not from 1 to 16384"),
+            (0, 16_385, 1, 1, "parity.length: 16385 is not from 1 to 16384"),
+            (u64::MAX, 1, 1, 1, "parity.start: lies beyond the longest stream"),
+            (0, 65, 4, 1, "parity.pieces: 4 is too many for 65 bytes"),
         ] {
             let error = Group::new(start, length, pieces, parity).expect_err(expected);
             assert_eq!(error.to_string(), expected);

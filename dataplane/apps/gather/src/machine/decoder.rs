@@ -1,8 +1,10 @@
 //! Cuts what comes over a stripe into frames. The bytes of DATA and PARITY are passed on as they come, so that a stripe
 //! holds no more than the beginning of a frame.
 
+use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader};
+
 use super::frame::{
-    parity, side, Frame, FrameError, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL, PARITY, PARITY_HEADER,
+    parity, side, Frame, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL, PARITY, PARITY_HEADER,
 };
 use super::repairs::Parity;
 
@@ -34,7 +36,7 @@ pub enum Item<'a> {
 pub struct Decoder {
     from: Side,
     /// The beginning of a frame.
-    head: Vec<u8>,
+    head: Envelopes,
     /// The rest of a DATA frame.
     offset: u64,
     remaining: usize,
@@ -45,25 +47,36 @@ pub struct Decoder {
 impl Decoder {
     /// For what `from` sends.
     pub fn new(from: Side) -> Decoder {
-        Decoder { from, head: Vec::new(), offset: 0, remaining: 0, parity: None }
+        Decoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
     }
 
     /// Whether nothing of an incomplete frame came.
     pub fn is_between_frames(&self) -> bool {
-        self.head.is_empty() && self.remaining == 0
+        self.head.is_between() && self.remaining == 0
     }
 
     /// Takes the next item off the front of `input`; `None`: all of it is taken. Nothing useful comes after
     /// an error.
-    pub fn next_item<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Item<'a>>, FrameError> {
-        if self.remaining == 0 && !self.read_head(input)? {
-            return Ok(None);
-        }
+    pub fn next_item<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Item<'a>>, CodecError> {
         if self.remaining == 0 {
-            // A whole frame that is neither DATA nor PARITY.
-            let frame = Frame::parse(self.head[0], &self.head[HEADER..])?;
-            self.head.clear();
-            return Ok(Some(Item::Frame(frame)));
+            let wanted = |kind, length| check_header(self.from, kind, length);
+            let Some(Envelope { kind, length, body }) = self.head.next(input, wanted)? else {
+                return Ok(None);
+            };
+            match kind {
+                DATA => {
+                    self.offset = Reader::new(body).u64("data.offset")?;
+                    (self.remaining, self.parity) = (length - body.len(), None);
+                    if self.offset.checked_add(self.remaining as u64).is_none() {
+                        return Err(CodecError::new("data.offset", "lies beyond the longest stream"));
+                    }
+                }
+                PARITY => {
+                    self.remaining = length - body.len();
+                    self.parity = Some(parity(body, self.remaining)?);
+                }
+                _ => return Frame::parse(kind, body).map(|frame| Some(Item::Frame(frame))),
+            }
         }
         if input.is_empty() {
             return Ok(None);
@@ -79,69 +92,24 @@ impl Decoder {
         self.offset += bytes.len() as u64;
         Ok(Some(Item::Data { offset, bytes }))
     }
+}
 
-    /// Collects the beginning of a frame: all of it, or of DATA and PARITY what is before their bytes. False:
-    /// more is to come.
-    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, FrameError> {
-        if !self.fill(HEADER, input) {
-            return Ok(false);
+/// How many bytes of a frame's body are collected: all, or of DATA and PARITY what is before their bytes.
+fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError> {
+    match side(kind) {
+        None => return Err(CodecError::value("frame.kind", kind)),
+        Some(side) if side != from => {
+            return Err(CodecError::new("frame.kind", format!("{kind} is the other side's")));
         }
-        let length = usize::from(u16::from_be_bytes([self.head[2], self.head[3]]));
-        self.check_header(length)?;
-        self.parity = None;
-        if self.head[0] == PARITY {
-            if !self.fill(PARITY_HEADER, input) {
-                return Ok(false);
-            }
-            self.remaining = length - (PARITY_HEADER - HEADER);
-            self.parity = Some(parity(&self.head[HEADER..], self.remaining)?);
-            self.head.clear();
-            return Ok(true);
-        }
-        if self.head[0] != DATA {
-            return Ok(self.fill(HEADER + length, input));
-        }
-        if !self.fill(DATA_HEADER, input) {
-            return Ok(false);
-        }
-        let mut offset = [0; 8];
-        offset.copy_from_slice(&self.head[HEADER..]);
-        self.offset = u64::from_be_bytes(offset);
-        self.remaining = length - 8;
-        self.head.clear();
-        match self.offset.checked_add(self.remaining as u64) {
-            Some(_) => Ok(true),
-            None => Err(FrameError::new("data.offset", "lies beyond the longest stream")),
-        }
+        Some(_) => {}
     }
-
-    fn check_header(&self, length: usize) -> Result<(), FrameError> {
-        let kind = self.head[0];
-        match side(kind) {
-            None => return Err(FrameError::new("frame.kind", format!("{kind} is unknown"))),
-            Some(side) if side != self.from => {
-                return Err(FrameError::new("frame.kind", format!("{kind} is the other side's")));
-            }
-            Some(_) => {}
-        }
-        if self.head[1] != 0 {
-            return Err(FrameError::new("frame.reserved", "must be 0"));
-        }
-        match (kind, length) {
-            (DATA, ..=8) => Err(FrameError::new("data.length", "must be at least 1 byte")),
-            (PARITY, ..=16) => Err(FrameError::new("parity.bytes", "must be at least 1")),
-            (DATA | PARITY, _) | (_, ..=MAX_CONTROL) => Ok(()),
-            _ => Err(FrameError::new("frame.length", format!("{length} is too long for kind {kind}"))),
-        }
-    }
-
-    /// Fills the head to `length`; whether it is full.
-    fn fill(&mut self, length: usize, input: &mut &[u8]) -> bool {
-        let wanted = length.saturating_sub(self.head.len()).min(input.len());
-        let (now, rest) = input.split_at(wanted);
-        self.head.extend_from_slice(now);
-        *input = rest;
-        self.head.len() >= length
+    match (kind, length) {
+        (DATA, ..=8) => Err(CodecError::new("data.length", "must be at least 1 byte")),
+        (PARITY, ..=16) => Err(CodecError::new("parity.bytes", "must be at least 1")),
+        (DATA, _) => Ok(DATA_HEADER - HEADER),
+        (PARITY, _) => Ok(PARITY_HEADER - HEADER),
+        (_, ..=MAX_CONTROL) => Ok(length),
+        _ => Err(too_long(kind, length)),
     }
 }
 
@@ -149,8 +117,9 @@ impl Decoder {
 mod tests {
     use super::super::coding::Code;
     use super::super::frame::{data_header, parity_header, Hello, RefusalCode, Report, MAX_DATA, MAX_TEXT};
-    use super::super::names::{ClientName, Epoch, StreamId, Token};
+    use super::super::names::{ClientName, Epoch, StreamId};
     use super::*;
+    use groupflow_base::Token;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -180,7 +149,7 @@ mod tests {
         bytes
     }
 
-    fn decode(from: Side, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<Got>, bool), FrameError> {
+    fn decode(from: Side, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<Got>, bool), CodecError> {
         let (mut decoder, mut got, mut rest) = (Decoder::new(from), Vec::new(), bytes);
         let mut joins = None;
         for &piece in pieces.iter().chain([&bytes.len()]) {
@@ -299,32 +268,32 @@ mod tests {
         };
         let rule = "must have 1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
         let cases = [
-            (Side::Client, vec![9, 0, 0, 0], "frame.kind 9 is unknown".to_owned()),
-            (Side::Client, vec![17, 0, 0, 0], "frame.kind 17 is the other side's".to_owned()),
-            (Side::Server, vec![2, 0, 0, 9], "frame.kind 2 is the other side's".to_owned()),
-            (Side::Client, vec![5, 1, 0, 0], "frame.reserved must be 0".to_owned()),
-            (Side::Client, vec![5, 0, 0, 1, 0], "frame.length is 1 bytes too long for kind 5".to_owned()),
-            (Side::Client, vec![1, 0, 0x7f, 0], "frame.length 32512 is too long for kind 1".to_owned()),
-            (Side::Client, data(8), "data.length must be at least 1 byte".to_owned()),
-            (Side::Client, data(9), "data.offset lies beyond the longest stream".to_owned()),
-            (Side::Server, parity(9, 0, 64, 0), "frame.kind 6 is the other side's".to_owned()),
-            (Side::Client, parity(9, 0, 0, 0), "parity.bytes must be at least 1".to_owned()),
-            (Side::Client, parity(9, 0, 63, 0), "parity.bytes are 63 and must be 64".to_owned()),
-            (Side::Client, parity(9, 2, 64, 0), "parity.index 2 is not below 2".to_owned()),
-            (Side::Client, parity(9, 1, 64, 1), "parity.reserved must be 0".to_owned()),
-            (Side::Client, parity(0, 0, 64, 0), "parity.length 0 is not from 1 to 16384".to_owned()),
-            (Side::Client, vec![3, 0, 0, 2, 0, 0], "end.length is cut off".to_owned()),
-            (Side::Client, hello(7, b"a", b"0"), "hello.version 7 is not 2".to_owned()),
-            (Side::Client, hello(2, b"../x", b"0"), format!("hello.client {rule}")),
-            (Side::Client, hello(2, b"\xff", b"0"), "hello.client is no UTF-8".to_owned()),
+            (Side::Client, vec![9, 0, 0, 0], "frame.kind: 9 is not a legal value".to_owned()),
+            (Side::Client, vec![17, 0, 0, 0], "frame.kind: 17 is the other side's".to_owned()),
+            (Side::Server, vec![2, 0, 0, 9], "frame.kind: 2 is the other side's".to_owned()),
+            (Side::Client, vec![5, 1, 0, 0], "frame.reserved: 1 is not a legal value".to_owned()),
+            (Side::Client, vec![5, 0, 0, 1, 0], "frame: 1 bytes too many".to_owned()),
+            (Side::Client, vec![1, 0, 0x7f, 0], "frame.length: 32512 is too long for kind 1".to_owned()),
+            (Side::Client, data(8), "data.length: must be at least 1 byte".to_owned()),
+            (Side::Client, data(9), "data.offset: lies beyond the longest stream".to_owned()),
+            (Side::Server, parity(9, 0, 64, 0), "frame.kind: 6 is the other side's".to_owned()),
+            (Side::Client, parity(9, 0, 0, 0), "parity.bytes: must be at least 1".to_owned()),
+            (Side::Client, parity(9, 0, 63, 0), "parity.bytes: are 63 and must be 64".to_owned()),
+            (Side::Client, parity(9, 2, 64, 0), "parity.index: 2 is not below 2".to_owned()),
+            (Side::Client, parity(9, 1, 64, 1), "parity.reserved: must be 0".to_owned()),
+            (Side::Client, parity(0, 0, 64, 0), "parity.length: 0 is not from 1 to 16384".to_owned()),
+            (Side::Client, vec![3, 0, 0, 2, 0, 0], "end.length: 2 bytes where 8 are needed".to_owned()),
+            (Side::Client, hello(7, b"a", b"0"), "hello.version: 7 is not 2".to_owned()),
+            (Side::Client, hello(2, b"../x", b"0"), format!("hello.client: {rule}")),
+            (Side::Client, hello(2, b"\xff", b"0"), "hello.client: not UTF-8".to_owned()),
             (
                 Side::Client,
                 hello(2, b"a", b"zz"),
-                "hello.token must be 1 to 255 hexadecimal digits".to_owned(),
+                "hello.token: must be 1 to 255 hexadecimal digits".to_owned(),
             ),
-            (Side::Server, welcome(1, 1, 0), "welcome.wanted must be at least 1".to_owned()),
-            (Side::Server, welcome(2, 1, 1), "welcome.limit 1 is before 2, which is delivered".to_owned()),
-            (Side::Server, vec![21, 0, 0, 1, 99], "refusal.code 99 is unknown".to_owned()),
+            (Side::Server, welcome(1, 1, 0), "welcome.wanted: must be at least 1".to_owned()),
+            (Side::Server, welcome(2, 1, 1), "welcome.limit: 1 is before 2, which is delivered".to_owned()),
+            (Side::Server, vec![21, 0, 0, 1, 99], "refusal.code: 99 is not a legal value".to_owned()),
         ];
         for (side, bytes, expected) in cases {
             let error = decode(side, &bytes, &[]).expect_err(&expected);
@@ -342,5 +311,46 @@ mod tests {
         assert!(matches!(&got[..], [Got::Frame(Frame::Refusal { text, .. })] if text.len() == MAX_TEXT));
         let cut = &encode(&longest)[..100];
         assert_eq!(decode(Side::Client, cut, &[]).map(|(_, between)| between), Ok(false));
+    }
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn frames_are_these_bytes() {
+        let hello = Hello {
+            stream: StreamId(0x0102_0304_0506),
+            acknowledged: 0x0708_090a,
+            coded: true,
+            client: ClientName::parse("cam1").expect("a name"),
+            token: Token::parse("c0ffee").expect("a token"),
+        };
+        let report = Report { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
+        let group = Code::parse("5+2").expect("a code").group(0x0102, 600);
+        let welcome = Frame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
+        let cases = [
+            (
+                Got::Frame(Frame::Hello(hello)),
+                "0100001e020000010203040506000000000708090a010463616d310663306666\
+                 6565",
+            ),
+            (Got::Data(0x0102_0304, vec![7, 8]), "0200000a00000000010203040708"),
+            (Got::Frame(Frame::End { length: 5 }), "030000080000000000000005"),
+            (Got::Frame(Frame::Report(report)), "0400001000000001000000020000000304050607"),
+            (Got::Frame(Frame::Leave), "05000000"),
+            (Got::Parity(Parity { group, index: 1 }, vec![9]), "060001500000000000000102000002580202010009"),
+            (Got::Frame(welcome), "1100001a0000000000000001000000000000000200000000000000030004"),
+            (
+                Got::Frame(Frame::Delivered { delivered: 2, limit: 3 }),
+                "1200001000000000000000020000000000000003",
+            ),
+            (Got::Frame(Frame::Want { wanted: 4 }), "130000020004"),
+            (Got::Frame(Frame::Complete { length: 5 }), "140000080000000000000005"),
+            (Got::Frame(Frame::Refusal { code: RefusalCode::Late, text: "ä".to_owned() }), "1500000307c3a4"),
+        ];
+        for (item, expected) in cases {
+            assert_eq!(hex(&encode(&[item])), expected);
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! What goes over a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
 
-use thiserror::Error;
+use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
+use groupflow_base::Token;
 
 use super::coding::Group;
-use super::names::{ClientName, Epoch, StreamId, Token};
+use super::names::{ClientName, Epoch, StreamId};
 use super::repairs::Parity;
 
 /// The version of these frames.
 pub const VERSION: u8 = 2;
 /// Bytes before the body.
-pub const HEADER: usize = 4;
+pub const HEADER: usize = Envelope::HEADER;
 /// Bytes of DATA besides the stream's.
 pub const DATA_HEADER: usize = HEADER + 8;
 /// The most bytes of the stream that fit a DATA frame.
@@ -170,85 +171,32 @@ pub enum Frame {
     },
 }
 
-/// A frame that makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{field} {text}")]
-pub struct FrameError {
-    /// The field that is wrong, like `data.offset`.
-    pub field: &'static str,
-    /// What is wrong with it.
-    pub text: String,
-}
-
-impl FrameError {
-    /// For a field.
-    pub fn new(field: &'static str, text: impl Into<String>) -> FrameError {
-        FrameError { field, text: text.into() }
-    }
-}
-
 impl Frame {
     /// Appends the frame as it is sent. A text that is too long is cut.
     pub fn encode(&self, out: &mut impl Extend<u8>) {
-        let mut body = Vec::new();
-        let kind = match self {
+        let mut w = Writer::default();
+        let (kind, body) = match self {
             Frame::Hello(hello) => {
-                let (client, token) = (hello.client.as_str(), hello.token.digits());
-                body.push(VERSION);
-                body.extend(hello.stream.0.to_be_bytes());
-                body.extend(hello.acknowledged.to_be_bytes());
-                body.push(hello.coded.into());
-                body.push(client.len() as u8);
-                body.extend(client.bytes());
-                body.push(token.len() as u8);
-                body.extend(token.bytes());
-                1
+                w.u8(VERSION).u64(hello.stream.0).u64(hello.acknowledged).u8(hello.coded.into());
+                (1, w.text(hello.client.as_str()).text(hello.token.digits()))
             }
-            Frame::End { length } => {
-                body.extend(length.to_be_bytes());
-                3
-            }
-            Frame::Report(report) => {
-                for number in [report.rtt_us, report.rto_us, report.sent, report.resent] {
-                    body.extend(number.to_be_bytes());
-                }
-                4
-            }
-            Frame::Leave => 5,
+            Frame::End { length } => (3, w.u64(*length)),
+            Frame::Report(m) => (4, w.u32(m.rtt_us).u32(m.rto_us).u32(m.sent).u32(m.resent)),
+            Frame::Leave => (5, &mut w),
             Frame::Welcome { epoch, delivered, limit, wanted } => {
-                for number in [epoch.0, *delivered, *limit] {
-                    body.extend(number.to_be_bytes());
-                }
-                body.extend(wanted.to_be_bytes());
-                17
+                (17, w.u64(epoch.0).u64(*delivered).u64(*limit).u16(*wanted))
             }
-            Frame::Delivered { delivered, limit } => {
-                body.extend(delivered.to_be_bytes());
-                body.extend(limit.to_be_bytes());
-                18
-            }
-            Frame::Want { wanted } => {
-                body.extend(wanted.to_be_bytes());
-                19
-            }
-            Frame::Complete { length } => {
-                body.extend(length.to_be_bytes());
-                20
-            }
-            Frame::Refusal { code, text } => {
-                body.push(code.number());
-                let cut = (0..=MAX_TEXT.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-                body.extend(text[..cut.unwrap_or(0)].bytes());
-                21
-            }
+            Frame::Delivered { delivered, limit } => (18, w.u64(*delivered).u64(*limit)),
+            Frame::Want { wanted } => (19, w.u16(*wanted)),
+            Frame::Complete { length } => (20, w.u64(*length)),
+            Frame::Refusal { code, text } => (21, w.u8(code.number()).rest_text(text, MAX_TEXT)),
         };
-        out.extend(header(kind, body.len()));
-        out.extend(body);
+        Envelope::seal(kind, body, out);
     }
 
     /// The frame of a kind, but DATA, from its body.
-    pub(super) fn parse(kind: u8, body: &[u8]) -> Result<Frame, FrameError> {
-        let mut fields = Fields(body);
+    pub(super) fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
+        let mut fields = Reader::new(body);
         let frame = match kind {
             1 => Frame::Hello(hello(&mut fields)?),
             3 => Frame::End { length: fields.u64("end.length")? },
@@ -278,21 +226,14 @@ impl Frame {
             21 => {
                 let number = fields.u8("refusal.code")?;
                 let code = RefusalCode::ALL.into_iter().find(|code| code.number() == number);
-                let code =
-                    code.ok_or_else(|| FrameError::new("refusal.code", format!("{number} is unknown")))?;
-                let text = std::str::from_utf8(fields.rest())
-                    .map_err(|_| FrameError::new("refusal.text", "is no UTF-8"))?;
-                if text.len() > MAX_TEXT {
-                    return Err(FrameError::new("refusal.text", format!("has more than {MAX_TEXT} bytes")));
-                }
+                let code = code.ok_or(CodecError::value("refusal.code", number))?;
+                let text = fields.rest_text(MAX_TEXT, "refusal.text")?;
                 Frame::Refusal { code, text: text.to_owned() }
             }
-            _ => return Err(FrameError::new("frame.kind", format!("{kind} is unknown"))),
+            _ => return Err(CodecError::value("frame.kind", kind)),
         };
-        match fields.0.len() {
-            0 => Ok(frame),
-            more => Err(FrameError::new("frame.length", format!("is {more} bytes too long for kind {kind}"))),
-        }
+        fields.end("frame")?;
+        Ok(frame)
     }
 }
 
@@ -305,17 +246,11 @@ pub(super) fn side(kind: u8) -> Option<Side> {
     }
 }
 
-fn header(kind: u8, length: usize) -> [u8; HEADER] {
-    // A body is at most MAX_CONTROL, or 8 + MAX_DATA.
-    let length = (length as u16).to_be_bytes();
-    [kind, 0, length[0], length[1]]
-}
-
 /// What goes before so many bytes (1 to [`MAX_DATA`]) of the stream.
 pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     debug_assert!((1..=MAX_DATA).contains(&length), "{length} bytes of DATA");
     let mut bytes = [0; DATA_HEADER];
-    bytes[..HEADER].copy_from_slice(&header(DATA, 8 + length));
+    bytes[..HEADER].copy_from_slice(&Envelope::header(DATA, 8 + length));
     bytes[HEADER..].copy_from_slice(&offset.to_be_bytes());
     bytes
 }
@@ -325,7 +260,7 @@ pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
     let Parity { group, index } = parity;
     let mut bytes = [0; PARITY_HEADER];
     let length = PARITY_HEADER - HEADER + group.block() as usize;
-    bytes[..HEADER].copy_from_slice(&header(PARITY, length));
+    bytes[..HEADER].copy_from_slice(&Envelope::header(PARITY, length));
     bytes[HEADER..HEADER + 8].copy_from_slice(&group.start().to_be_bytes());
     bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length().to_be_bytes());
     bytes[HEADER + 12..].copy_from_slice(&[group.pieces(), group.parity(), *index, 0]);
@@ -333,97 +268,50 @@ pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
 }
 
 /// What a block of parity of `length` bytes is of, from what goes before it.
-pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, FrameError> {
-    let mut fields = Fields(body);
+pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, CodecError> {
+    let mut fields = Reader::new(body);
     let start = fields.u64("parity.start")?;
     let bytes = fields.u32("parity.length")?;
     let (pieces, count) = (fields.u8("parity.pieces")?, fields.u8("parity.parity")?);
     let group = Group::new(start, bytes, pieces, count)?;
     let index = fields.u8("parity.index")?;
     if index >= count {
-        return Err(FrameError::new("parity.index", format!("{index} is not below {count}")));
+        return Err(CodecError::new("parity.index", format!("{index} is not below {count}")));
     }
     if fields.u8("parity.reserved")? != 0 {
-        return Err(FrameError::new("parity.reserved", "must be 0"));
+        return Err(CodecError::new("parity.reserved", "must be 0"));
     }
     match length as u64 == group.block() {
         true => Ok(Parity { group, index }),
-        false => Err(FrameError::new("parity.bytes", format!("are {length} and must be {}", group.block()))),
+        false => Err(CodecError::new("parity.bytes", format!("are {length} and must be {}", group.block()))),
     }
 }
 
-fn hello(fields: &mut Fields<'_>) -> Result<Hello, FrameError> {
+fn hello(fields: &mut Reader<'_>) -> Result<Hello, CodecError> {
     let version = fields.u8("hello.version")?;
     if version != VERSION {
-        return Err(FrameError::new("hello.version", format!("{version} is not {VERSION}")));
+        return Err(CodecError::new("hello.version", format!("{version} is not {VERSION}")));
     }
     let stream = StreamId(fields.u64("hello.stream")?);
     let acknowledged = fields.u64("hello.acknowledged")?;
-    let coded = match fields.u8("hello.coded")? {
-        0 => false,
-        1 => true,
-        other => return Err(FrameError::new("hello.coded", format!("{other} is neither 0 nor 1"))),
-    };
+    let coded = fields.flag("hello.coded")?;
     let client = ClientName::parse(fields.text("hello.client")?)
-        .ok_or_else(|| FrameError::new("hello.client", format!("must have {}", ClientName::RULE)))?;
+        .ok_or_else(|| CodecError::new("hello.client", format!("must have {}", ClientName::RULE)))?;
     let token = Token::parse(fields.text("hello.token")?)
-        .ok_or_else(|| FrameError::new("hello.token", format!("must be {}", Token::RULE)))?;
+        .ok_or_else(|| CodecError::new("hello.token", format!("must be {}", Token::RULE)))?;
     Ok(Hello { stream, acknowledged, coded, client, token })
 }
 
-fn wanted(field: &'static str, number: u16) -> Result<u16, FrameError> {
+fn wanted(field: &'static str, number: u16) -> Result<u16, CodecError> {
     match number {
-        0 => Err(FrameError::new(field, "must be at least 1")),
+        0 => Err(CodecError::new(field, "must be at least 1")),
         number => Ok(number),
     }
 }
 
-fn in_order(field: &'static str, delivered: u64, limit: u64) -> Result<(), FrameError> {
+fn in_order(field: &'static str, delivered: u64, limit: u64) -> Result<(), CodecError> {
     match delivered <= limit {
         true => Ok(()),
-        false => Err(FrameError::new(field, format!("{limit} is before {delivered}, which is delivered"))),
-    }
-}
-
-/// Reads a body from its front.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn slice(&mut self, field: &'static str, length: usize) -> Result<&'a [u8], FrameError> {
-        let taken = self.0.get(..length).ok_or_else(|| FrameError::new(field, "is cut off"))?;
-        self.0 = &self.0[length..];
-        Ok(taken)
-    }
-
-    fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], FrameError> {
-        let mut taken = [0; N];
-        taken.copy_from_slice(self.slice(field, N)?);
-        Ok(taken)
-    }
-
-    fn u8(&mut self, field: &'static str) -> Result<u8, FrameError> {
-        self.take(field).map(u8::from_be_bytes)
-    }
-
-    fn u16(&mut self, field: &'static str) -> Result<u16, FrameError> {
-        self.take(field).map(u16::from_be_bytes)
-    }
-
-    fn u32(&mut self, field: &'static str) -> Result<u32, FrameError> {
-        self.take(field).map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self, field: &'static str) -> Result<u64, FrameError> {
-        self.take(field).map(u64::from_be_bytes)
-    }
-
-    fn text(&mut self, field: &'static str) -> Result<&'a str, FrameError> {
-        let length = self.u8(field)?;
-        let bytes = self.slice(field, length.into())?;
-        std::str::from_utf8(bytes).map_err(|_| FrameError::new(field, "is no UTF-8"))
-    }
-
-    fn rest(&mut self) -> &'a [u8] {
-        std::mem::take(&mut self.0)
+        false => Err(CodecError::new(field, format!("{limit} is before {delivered}, which is delivered"))),
     }
 }

@@ -3,7 +3,8 @@
 
 use thiserror::Error;
 
-use super::frame::FrameError;
+use groupflow_base::CodecError;
+
 use super::repairs::{Parity, Repairs};
 use super::store::Store;
 
@@ -69,8 +70,8 @@ pub enum IncomingError {
     },
 }
 
-impl From<IncomingError> for FrameError {
-    fn from(error: IncomingError) -> FrameError {
+impl From<IncomingError> for CodecError {
+    fn from(error: IncomingError) -> CodecError {
         let text = error.to_string();
         let field = match error {
             IncomingError::End { .. } => "end.length",
@@ -78,7 +79,7 @@ impl From<IncomingError> for FrameError {
             IncomingError::Uncoded => "parity.start",
             _ => "data.offset",
         };
-        FrameError::new(field, text.trim_start_matches(field).trim_start())
+        CodecError::new(field, text.trim_start_matches(field).trim_start().to_owned())
     }
 }
 
@@ -346,8 +347,8 @@ mod tests {
         assert_eq!(error.to_string(), "end.length 29 is not the stream's, which has 30 bytes or more");
         incoming.end(40).expect("the end");
         incoming.end(40).expect("told again");
-        let error = FrameError::from(incoming.end(41).expect_err("another end"));
-        assert_eq!(error.to_string(), "end.length 41 is not the stream's, which has 40 bytes");
+        let error = CodecError::from(incoming.end(41).expect_err("another end"));
+        assert_eq!(error.to_string(), "end.length: 41 is not the stream's, which has 40 bytes");
         let error = incoming.receive(35, &[0; 6], &mut taken).expect_err("beyond the end");
         assert_eq!(error.to_string(), "data.offset 35 and its 6 bytes lie beyond the stream's end at 40");
     }

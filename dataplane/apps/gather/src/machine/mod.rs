@@ -31,9 +31,9 @@ pub mod store;
 
 pub use coding::{Code, Group};
 pub use decoder::{Decoder, Item};
-pub use frame::{Frame, FrameError, RefusalCode, Side};
+pub use frame::{Frame, RefusalCode, Side};
 pub use incoming::{Incoming, IncomingError};
-pub use names::{ClientName, Epoch, StreamId, Token};
+pub use names::{ClientName, Epoch, StreamId};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
 pub use repairs::Parity;
 pub use roster::{Admitted, Refused, Roster};

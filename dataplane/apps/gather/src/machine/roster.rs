@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::frame::{Hello, RefusalCode};
-use super::names::{ClientName, StreamId, Token};
+use super::names::{ClientName, StreamId};
+use groupflow_base::Token;
 
 /// What a HELLO that is right begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::Token;
 use groupflow_host::error::AgentError;
 use groupflow_host::options::{parse_bytes, From};
 use groupflow_host::report::Reporter;

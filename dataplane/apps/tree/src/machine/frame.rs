@@ -1,7 +1,7 @@
 //! What goes over the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in network
 //! order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
-use groupflow_gather::machine::FrameError;
+use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 
 use super::datagram::{Carries, Door};
 use super::names::{HostId, Ticket};
@@ -12,7 +12,7 @@ pub const VERSION: u8 = 1;
 const WITH_DATA: u8 = 2;
 const WITH_STREAM: u8 = 3;
 /// Bytes before the body.
-pub const HEADER: usize = 4;
+pub const HEADER: usize = Envelope::HEADER;
 /// Bytes of DATA besides the stream's.
 pub const DATA_HEADER: usize = HEADER + 8;
 /// The most bytes of the stream in one DATA.
@@ -121,56 +121,39 @@ pub enum Frame {
 impl Frame {
     /// Appends the frame as it is sent.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend([self.kind(), 0, 0, 0]);
-        match self {
+        let mut w = Writer::default();
+        let body = match self {
             Frame::Hello { child, ticket, edge, begin, needed, room, door } => {
-                out.push(match door.map(|door| door.carries) {
+                let version = match door.map(|door| door.carries) {
                     None => VERSION,
                     Some(Carries::Data) => WITH_DATA,
                     Some(Carries::Stream) => WITH_STREAM,
-                });
-                out.extend(child.0.to_be_bytes());
-                out.extend(ticket.0);
-                out.extend(edge.to_be_bytes());
-                let (at, offset) = match begin {
-                    Begin::Now => (0, 0),
-                    Begin::At(offset) => (1, *offset),
                 };
-                out.push(at);
-                out.extend(offset.to_be_bytes());
-                out.extend(needed.to_be_bytes());
-                out.extend(room.to_be_bytes());
-                if let Some(Door { port, tag, .. }) = door {
-                    out.extend(port.to_be_bytes());
-                    out.extend(tag.to_be_bytes());
+                w.u8(version).u64(child.0).bytes(&ticket.0).u32(*edge);
+                match begin {
+                    Begin::Now => w.u8(0).u64(0),
+                    Begin::At(offset) => w.u8(1).u64(*offset),
+                };
+                w.u64(*needed).u64(*room);
+                match door {
+                    Some(door) => w.u16(door.port).u64(door.tag),
+                    None => &mut w,
                 }
             }
-            Frame::Taken { taken, needed } => {
-                out.extend(taken.to_be_bytes());
-                out.extend(needed.to_be_bytes());
-            }
+            Frame::Taken { taken, needed } => w.u64(*taken).u64(*needed),
             Frame::Welcome { begin: number } | Frame::Skip { to: number } | Frame::End { length: number } => {
-                out.extend(number.to_be_bytes());
+                w.u64(*number)
             }
-            Frame::Refused(reason) => out.push(*reason as u8 + 1),
-            Frame::Data { offset, bytes } => {
-                out.extend(offset.to_be_bytes());
-                out.extend(bytes);
-            }
-            Frame::Complete | Frame::Moved | Frame::Alive => {}
-        }
-        // At most 8 + MAX_BLOCK.
-        let length = (out.len() - start - HEADER) as u16;
-        out[start + 2..start + HEADER].copy_from_slice(&length.to_be_bytes());
+            Frame::Refused(reason) => w.u8(*reason as u8 + 1),
+            Frame::Data { offset, bytes } => w.u64(*offset).bytes(bytes),
+            Frame::Complete | Frame::Moved | Frame::Alive => &mut w,
+        };
+        Envelope::seal(self.kind(), body, out);
     }
 
     /// Appends [`Frame::Data`] of two pieces that follow each other, 1 to [`MAX_BLOCK`] bytes in all.
     pub fn encode_data(offset: u64, (first, second): (&[u8], &[u8]), out: &mut Vec<u8>) {
-        // At most 8 + MAX_BLOCK.
-        let length = (8 + first.len() + second.len()) as u16;
-        out.extend([DATA, 0]);
-        out.extend(length.to_be_bytes());
+        out.extend(Envelope::header(DATA, 8 + first.len() + second.len()));
         out.extend(offset.to_be_bytes());
         out.extend_from_slice(first);
         out.extend_from_slice(second);
@@ -191,138 +174,90 @@ impl Frame {
         }
     }
 
-    fn parse(kind: u8, body: &[u8]) -> Result<Frame, FrameError> {
-        let mut fields = Fields(body);
+    fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
+        let mut r = Reader::new(body);
         let frame = match kind {
-            1 => {
-                let [version] = fields.take("hello.version")?;
-                let carries = match version {
-                    VERSION => None,
-                    WITH_DATA => Some(Carries::Data),
-                    WITH_STREAM => Some(Carries::Stream),
-                    _ => {
-                        let text = format!("{version} is not {VERSION} to {WITH_STREAM}");
-                        return Err(FrameError::new("hello.version", text));
-                    }
-                };
-                let child = HostId(fields.number("hello.child")?);
-                let ticket = Ticket(fields.take("hello.ticket")?);
-                let edge = u32::from_be_bytes(fields.take("hello.edge")?);
-                let ([at], offset) = (fields.take("hello.begin")?, fields.number("hello.begin")?);
-                let begin = match at {
-                    0 => Begin::Now,
-                    1 => Begin::At(offset),
-                    _ => return Err(FrameError::new("hello.begin", format!("{at} is unknown"))),
-                };
-                let needed = fields.number("hello.needed")?;
-                if matches!(begin, Begin::At(offset) if needed > offset) {
-                    return Err(FrameError::new("hello.needed", format!("{needed} is beyond what it has")));
-                }
-                let room = fields.number("hello.room")?;
-                if let (Begin::At(offset), true) = (begin, offset.checked_add(room).is_none()) {
-                    let text = format!("{room} from {offset} on lies beyond the longest stream");
-                    return Err(FrameError::new("hello.room", text));
-                }
-                let door = carries.map(|carries| fields.door(carries)).transpose()?;
-                Frame::Hello { child, ticket, edge, begin, needed, room, door }
-            }
+            1 => hello(&mut r)?,
             2 => {
-                let (taken, needed) = (fields.number("taken.taken")?, fields.number("taken.needed")?);
+                let (taken, needed) = (r.u64("taken.taken")?, r.u64("taken.needed")?);
                 if needed > taken {
-                    return Err(FrameError::new("taken.needed", format!("{needed} is beyond {taken}")));
+                    return Err(CodecError::new("taken.needed", format!("{needed} is beyond {taken}")));
                 }
                 Frame::Taken { taken, needed }
             }
             3 => Frame::Complete,
             4 => Frame::Moved,
-            16 => Frame::Welcome { begin: fields.number("welcome.begin")? },
+            16 => Frame::Welcome { begin: r.u64("welcome.begin")? },
             DATA => {
-                let offset = fields.number("data.offset")?;
-                let bytes = std::mem::take(&mut fields.0).to_vec();
+                let offset = r.u64("data.offset")?;
+                let bytes = r.rest().to_vec();
                 if bytes.is_empty() || bytes.len() > MAX_BLOCK {
                     let text = format!("has {} bytes, not 1 to {MAX_BLOCK}", bytes.len());
-                    return Err(FrameError::new("data.bytes", text));
+                    return Err(CodecError::new("data.bytes", text));
                 }
                 Frame::Data { offset, bytes }
             }
-            18 => Frame::Skip { to: fields.number("skip.to")? },
-            19 => Frame::End { length: fields.number("end.length")? },
+            18 => Frame::Skip { to: r.u64("skip.to")? },
+            19 => Frame::End { length: r.u64("end.length")? },
             20 => {
-                let [number] = fields.take("refused.reason")?;
+                let number = r.u8("refused.reason")?;
                 let reason = Reason::ALL.into_iter().find(|&reason| reason as u8 + 1 == number);
-                let unknown = || FrameError::new("refused.reason", format!("{number} is unknown"));
-                Frame::Refused(reason.ok_or_else(unknown)?)
+                Frame::Refused(reason.ok_or(CodecError::value("refused.reason", number))?)
             }
             32 => Frame::Alive,
-            _ => return Err(FrameError::new("frame.kind", format!("{kind} is unknown"))),
+            _ => return Err(CodecError::value("frame.kind", kind)),
         };
-        match fields.0.len() {
-            0 => Ok(frame),
-            more => Err(FrameError::new("frame.length", format!("is {more} bytes too long for kind {kind}"))),
-        }
+        r.end("frame")?;
+        Ok(frame)
     }
 }
 
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], FrameError> {
-        let cut_off = || FrameError::new(field, "is cut off");
-        let (taken, rest) = (self.0.get(..N).ok_or_else(cut_off)?, &self.0[N..]);
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(taken);
-        self.0 = rest;
-        Ok(bytes)
+fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
+    let carries = match r.u8("hello.version")? {
+        VERSION => None,
+        WITH_DATA => Some(Carries::Data),
+        WITH_STREAM => Some(Carries::Stream),
+        other => return Err(CodecError::value("hello.version", other)),
+    };
+    let child = HostId(r.u64("hello.child")?);
+    let ticket = Ticket(r.array("hello.ticket")?);
+    let edge = r.u32("hello.edge")?;
+    let (at, offset) = (r.u8("hello.begin")?, r.u64("hello.begin")?);
+    let begin = match at {
+        0 => Begin::Now,
+        1 => Begin::At(offset),
+        other => return Err(CodecError::value("hello.begin", other)),
+    };
+    let needed = r.u64("hello.needed")?;
+    if matches!(begin, Begin::At(offset) if needed > offset) {
+        return Err(CodecError::new("hello.needed", format!("{needed} is beyond what it has")));
     }
-
-    fn door(&mut self, carries: Carries) -> Result<Door, FrameError> {
-        let port = u16::from_be_bytes(self.take("hello.port")?);
-        if port == 0 {
-            return Err(FrameError::new("hello.port", "must not be 0"));
-        }
-        Ok(Door { carries, port, tag: self.number("hello.tag")? })
+    let room = r.u64("hello.room")?;
+    if let (Begin::At(offset), true) = (begin, offset.checked_add(room).is_none()) {
+        let text = format!("{room} from {offset} on lies beyond the longest stream");
+        return Err(CodecError::new("hello.room", text));
     }
+    let door = carries.map(|carries| door(carries, r)).transpose()?;
+    Ok(Frame::Hello { child, ticket, edge, begin, needed, room, door })
+}
 
-    fn number(&mut self, field: &'static str) -> Result<u64, FrameError> {
-        self.take(field).map(u64::from_be_bytes)
+fn door(carries: Carries, r: &mut Reader<'_>) -> Result<Door, CodecError> {
+    match r.u16("hello.port")? {
+        0 => Err(CodecError::value("hello.port", 0_u8)),
+        port => Ok(Door { carries, port, tag: r.u64("hello.tag")? }),
     }
 }
 
 /// Cuts what comes over a connection into frames; holds at most one that is not complete.
 #[derive(Debug, Clone, Default)]
-pub struct Decoder {
-    held: Vec<u8>,
-}
+pub struct Decoder(Envelopes);
 
 impl Decoder {
     /// Takes the next frame off the front of `input`; `None`: all of it is taken. Nothing useful comes after an
     /// error.
-    pub fn next_frame(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, FrameError> {
-        if !self.fill(HEADER, input) {
-            return Ok(None);
-        }
-        let (kind, reserved) = (self.held[0], self.held[1]);
-        let length = usize::from(u16::from_be_bytes([self.held[2], self.held[3]]));
-        if reserved != 0 {
-            return Err(FrameError::new("frame.reserved", "must be 0"));
-        }
-        let most = if kind == DATA { 8 + MAX_BLOCK } else { 64 };
-        if length > most {
-            return Err(FrameError::new("frame.length", format!("{length} is too long for kind {kind}")));
-        }
-        if !self.fill(HEADER + length, input) {
-            return Ok(None);
-        }
-        let frame = Frame::parse(kind, &self.held[HEADER..])?;
-        self.held.clear();
-        Ok(Some(frame))
-    }
-
-    fn fill(&mut self, length: usize, input: &mut &[u8]) -> bool {
-        let (now, rest) = input.split_at(length.saturating_sub(self.held.len()).min(input.len()));
-        self.held.extend_from_slice(now);
-        *input = rest;
-        self.held.len() >= length
+    pub fn next_frame(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, CodecError> {
+        let envelope = self.0.next_whole(input, |kind| if kind == DATA { 8 + MAX_BLOCK } else { 64 })?;
+        envelope.map(|envelope| Frame::parse(envelope.kind, envelope.body)).transpose()
     }
 }
 
@@ -381,7 +316,7 @@ mod tests {
         fn nothing_that_comes_makes_it_panic_or_hold_much(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
             while let Ok(Some(_)) = decoder.next_frame(&mut input) {}
-            prop_assert!(decoder.held.len() <= HEADER + 8 + MAX_BLOCK);
+            prop_assert!(decoder.0.held() <= HEADER + 8 + MAX_BLOCK);
         }
     }
 
@@ -414,25 +349,25 @@ mod tests {
             body
         };
         let cases: [(u8, Vec<u8>, &str); 19] = [
-            (9, vec![], "frame.kind 9 is unknown"),
-            (1, vec![], "hello.version is cut off"),
-            (1, hello(7, 0), "hello.version 7 is not 1 to 3"),
-            (1, hello(2, 0), "hello.port is cut off"),
-            (1, hello(3, 0), "hello.port is cut off"),
-            (1, [hello(2, 0), vec![0; 10]].concat(), "hello.port must not be 0"),
-            (1, [hello(2, 0), vec![1; 9]].concat(), "hello.tag is cut off"),
-            (1, [hello(1, 0), vec![1; 10]].concat(), "frame.length is 10 bytes too long for kind 1"),
-            (1, hello(1, 2), "hello.begin 2 is unknown"),
-            (2, [[0; 7], [0; 7]].concat(), "taken.needed is cut off"),
-            (2, [8_u64.to_be_bytes(), 9_u64.to_be_bytes()].concat(), "taken.needed 9 is beyond 8"),
-            (1, beyond, "hello.needed 9 is beyond what it has"),
-            (1, endless, "hello.room 18446744073709551615 from 8 on lies beyond the longest stream"),
-            (17, vec![0; 9 + MAX_BLOCK], "frame.length 16393 is too long for kind 17"),
-            (17, vec![0; 8], "data.bytes has 0 bytes, not 1 to 16384"),
-            (20, vec![9], "refused.reason 9 is unknown"),
-            (20, vec![0], "refused.reason 0 is unknown"),
-            (3, vec![1], "frame.length is 1 bytes too long for kind 3"),
-            (16, vec![0; 65], "frame.length 65 is too long for kind 16"),
+            (9, vec![], "frame.kind: 9 is not a legal value"),
+            (1, vec![], "hello.version: 0 bytes where 1 are needed"),
+            (1, hello(7, 0), "hello.version: 7 is not a legal value"),
+            (1, hello(2, 0), "hello.port: 0 bytes where 2 are needed"),
+            (1, hello(3, 0), "hello.port: 0 bytes where 2 are needed"),
+            (1, [hello(2, 0), vec![0; 10]].concat(), "hello.port: 0 is not a legal value"),
+            (1, [hello(2, 0), vec![1; 9]].concat(), "hello.tag: 7 bytes where 8 are needed"),
+            (1, [hello(1, 0), vec![1; 10]].concat(), "frame: 10 bytes too many"),
+            (1, hello(1, 2), "hello.begin: 2 is not a legal value"),
+            (2, [[0; 7], [0; 7]].concat(), "taken.needed: 6 bytes where 8 are needed"),
+            (2, [8_u64.to_be_bytes(), 9_u64.to_be_bytes()].concat(), "taken.needed: 9 is beyond 8"),
+            (1, beyond, "hello.needed: 9 is beyond what it has"),
+            (1, endless, "hello.room: 18446744073709551615 from 8 on lies beyond the longest stream"),
+            (17, vec![0; 9 + MAX_BLOCK], "frame.length: 16393 is too long for kind 17"),
+            (17, vec![0; 8], "data.bytes: has 0 bytes, not 1 to 16384"),
+            (20, vec![9], "refused.reason: 9 is not a legal value"),
+            (20, vec![0], "refused.reason: 0 is not a legal value"),
+            (3, vec![1], "frame: 1 bytes too many"),
+            (16, vec![0; 65], "frame.length: 65 is too long for kind 16"),
         ];
         for (kind, body, error) in cases {
             let mut bytes = vec![kind, 0];
@@ -442,6 +377,46 @@ mod tests {
             assert_eq!(got.to_string(), error);
         }
         let error = Decoder::default().next_frame(&mut &[1_u8, 1, 0, 0][..]).expect_err("reserved");
-        assert_eq!(error.to_string(), "frame.reserved must be 0");
+        assert_eq!(error.to_string(), "frame.reserved: 1 is not a legal value");
+    }
+
+    #[test]
+    fn frames_are_these_bytes() {
+        let hello = |begin| Frame::Hello {
+            child: HostId(0x0102_0304),
+            ticket: Ticket([0xee; 16]),
+            edge: 5,
+            begin,
+            needed: 6,
+            room: 7,
+            door: None,
+        };
+        let cases = [
+            (
+                hello(Begin::Now),
+                "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
+                 0500000000000000000000000000000000060000000000000007",
+            ),
+            (
+                hello(Begin::At(0x0809)),
+                "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
+                 0501000000000000080900000000000000060000000000000007",
+            ),
+            (Frame::Taken { taken: 0x0102_0304_0506, needed: 7 }, "0200001000000102030405060000000000000007"),
+            (Frame::Complete, "03000000"),
+            (Frame::Moved, "04000000"),
+            (Frame::Welcome { begin: 1 }, "100000080000000000000001"),
+            (Frame::Data { offset: 0x0102_0304, bytes: vec![7, 8] }, "1100000a00000000010203040708"),
+            (Frame::Skip { to: 2 }, "120000080000000000000002"),
+            (Frame::End { length: 3 }, "130000080000000000000003"),
+            (Frame::Refused(Reason::Leaving), "1400000107"),
+            (Frame::Alive, "20000000"),
+        ];
+        for (frame, expected) in cases {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, expected);
+        }
     }
 }

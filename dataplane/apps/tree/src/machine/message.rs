@@ -3,7 +3,7 @@
 //! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, times nanoseconds.
 
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::Token;
 use serde::{Deserialize, Serialize};
 
 use super::dispatcher::Below;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::Token;
 
 use super::routers::Routers;
 use crate::machine::{

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::Token;
 use groupflow_tree::machine::{
     Between, ClusterId, Dispatcher, FromHost, HostId, Join, Output, Peer, Policy, RefusalCode, RouterId,
     Ticket, ToHost, Up,

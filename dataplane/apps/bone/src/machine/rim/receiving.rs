@@ -1,9 +1,9 @@
 //! A rim receives a round.
 
-use groupflow_base::Nanos;
+use groupflow_base::{CodecError, Nanos};
 
 use super::{Heard, Rim};
-use crate::machine::message::{Control, Data, MessageError, Repair, Round};
+use crate::machine::message::{Control, Data, Repair, Round};
 use crate::machine::states::RimState;
 
 impl Rim {
@@ -25,7 +25,7 @@ impl Rim {
         }
     }
 
-    pub(super) fn on_data(&mut self, now: Nanos, data: Data) -> Result<(), MessageError> {
+    pub(super) fn on_data(&mut self, now: Nanos, data: Data) -> Result<(), CodecError> {
         let Some(arriving) = self.transfer.as_ref().and_then(|t| t.arriving.as_ref()) else { return Ok(()) };
         let current = arriving.heard.map_or(0, |heard| heard.round.round);
         if data.round > current {

@@ -19,7 +19,7 @@ mod moves;
 use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Token;
+use groupflow_base::Token;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,399 @@
+//! Readers and writers of big-endian fields, and the envelope of frames that go over a byte stream.
+//!
+//! An envelope is kind (u8), 0 (u8), length of the body (u16), body.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+/// Why bytes are no message. Every error names the field that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CodecError {
+    /// Fewer bytes than the field needs.
+    #[error("{field}: {got} bytes where {need} are needed")]
+    Short {
+        /// The field that does not fit.
+        field: &'static str,
+        /// Bytes it needs.
+        need: usize,
+        /// Bytes there are.
+        got: usize,
+    },
+    /// A number outside the field's range.
+    #[error("{field}: {value} is not a legal value")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// What it held.
+        value: u64,
+    },
+    /// A string that is not UTF-8.
+    #[error("{field}: not UTF-8")]
+    Text {
+        /// The field.
+        field: &'static str,
+    },
+    /// Bytes after the last field.
+    #[error("{field}: {extra} bytes too many")]
+    Trailing {
+        /// The message.
+        field: &'static str,
+        /// Bytes left over.
+        extra: usize,
+    },
+    /// A value that breaks a rule of its own, or does not go with another field.
+    #[error("{field}: {problem}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: Cow<'static, str>,
+    },
+}
+
+impl CodecError {
+    /// A field that breaks a rule which `problem` states.
+    pub fn new(field: &'static str, problem: impl Into<Cow<'static, str>>) -> CodecError {
+        CodecError::Invalid { field, problem: problem.into() }
+    }
+
+    /// A number outside the field's range.
+    pub fn value(field: &'static str, value: impl Into<u64>) -> CodecError {
+        CodecError::Value { field, value: value.into() }
+    }
+}
+
+/// Reads big-endian fields one after the other.
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes` from the front.
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
+    /// The next `n` bytes.
+    pub fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], CodecError> {
+        if self.rest.len() < n {
+            return Err(CodecError::Short { field, need: n, got: self.rest.len() });
+        }
+        let (head, rest) = self.rest.split_at(n);
+        self.rest = rest;
+        Ok(head)
+    }
+
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], CodecError> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(self.take(N, field)?);
+        Ok(bytes)
+    }
+
+    /// The next byte.
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, CodecError> {
+        self.array(field).map(u8::from_be_bytes)
+    }
+
+    /// The next two bytes.
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, CodecError> {
+        self.array(field).map(u16::from_be_bytes)
+    }
+
+    /// The next four bytes.
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, CodecError> {
+        self.array(field).map(u32::from_be_bytes)
+    }
+
+    /// The next eight bytes.
+    pub fn u64(&mut self, field: &'static str) -> Result<u64, CodecError> {
+        self.array(field).map(u64::from_be_bytes)
+    }
+
+    /// A byte that is 0 or 1.
+    pub fn flag(&mut self, field: &'static str) -> Result<bool, CodecError> {
+        match self.u8(field)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(CodecError::value(field, other)),
+        }
+    }
+
+    /// A u8 length and that many bytes of UTF-8.
+    pub fn text(&mut self, field: &'static str) -> Result<&'a str, CodecError> {
+        let length = usize::from(self.u8(field)?);
+        utf8(self.take(length, field)?, field)
+    }
+
+    /// All that is left, as UTF-8 of at most `most` bytes.
+    pub fn rest_text(&mut self, most: usize, field: &'static str) -> Result<&'a str, CodecError> {
+        let bytes = self.rest();
+        if bytes.len() > most {
+            return Err(CodecError::new(field, format!("more than {most} bytes")));
+        }
+        utf8(bytes, field)
+    }
+
+    /// Whether all was read.
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// All that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.rest)
+    }
+
+    /// Nothing may be left of the message `field`.
+    pub fn end(&self, field: &'static str) -> Result<(), CodecError> {
+        match self.rest.len() {
+            0 => Ok(()),
+            extra => Err(CodecError::Trailing { field, extra }),
+        }
+    }
+}
+
+fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, CodecError> {
+    std::str::from_utf8(bytes).map_err(|_| CodecError::Text { field })
+}
+
+/// Appends big-endian fields.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// With memory for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Writer {
+        Writer { bytes: Vec::with_capacity(bytes) }
+    }
+
+    /// Appends a byte.
+    pub fn u8(&mut self, value: u8) -> &mut Writer {
+        self.bytes(&[value])
+    }
+
+    /// Appends two bytes.
+    pub fn u16(&mut self, value: u16) -> &mut Writer {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    /// Appends four bytes.
+    pub fn u32(&mut self, value: u32) -> &mut Writer {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    /// Appends eight bytes.
+    pub fn u64(&mut self, value: u64) -> &mut Writer {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Writer {
+        self.bytes.extend_from_slice(bytes);
+        self
+    }
+
+    /// Appends a u8 length and the text, cut between characters where it has more than 255 bytes.
+    pub fn text(&mut self, text: &str) -> &mut Writer {
+        let text = cut(text, u8::MAX.into());
+        self.u8(text.len() as u8).bytes(text.as_bytes())
+    }
+
+    /// Appends the text without a length, cut between characters where it has more than `most` bytes.
+    pub fn rest_text(&mut self, text: &str, most: usize) -> &mut Writer {
+        self.bytes(cut(text, most).as_bytes())
+    }
+
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// One frame of a byte stream: its kind, and its body or the beginning of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// What the frame is.
+    pub kind: u8,
+    /// Bytes of the whole body.
+    pub length: usize,
+    /// The body, or as much of it as was asked for.
+    pub body: &'a [u8],
+}
+
+impl Envelope<'_> {
+    /// Bytes before the body.
+    pub const HEADER: usize = 4;
+
+    /// What goes before a body of `length` bytes, at most 65,535.
+    pub fn header(kind: u8, length: usize) -> [u8; Envelope::HEADER] {
+        debug_assert!(length <= u16::MAX.into(), "a body of {length} bytes");
+        let [high, low] = (length as u16).to_be_bytes();
+        [kind, 0, high, low]
+    }
+
+    /// Appends a frame with the body that was written.
+    pub fn seal(kind: u8, body: &Writer, out: &mut impl Extend<u8>) {
+        out.extend(Envelope::header(kind, body.bytes.len()));
+        out.extend(body.bytes.iter().copied());
+    }
+}
+
+/// Cuts what comes over a byte stream into envelopes; holds at most one that is not complete.
+#[derive(Debug, Clone, Default)]
+pub struct Envelopes {
+    held: Vec<u8>,
+    /// What is held was given away.
+    done: bool,
+}
+
+impl Envelopes {
+    /// Takes the next envelope off the front of `input`; `None`: all of it is taken. Of the body as many bytes are
+    /// collected as `wanted` says for a kind and a length; the caller takes the others from `input`. Nothing useful
+    /// comes after an error.
+    pub fn next<'s>(
+        &'s mut self,
+        input: &mut &[u8],
+        wanted: impl FnOnce(u8, usize) -> Result<usize, CodecError>,
+    ) -> Result<Option<Envelope<'s>>, CodecError> {
+        if std::mem::take(&mut self.done) {
+            self.held.clear();
+        }
+        if !self.fill(Envelope::HEADER, input) {
+            return Ok(None);
+        }
+        let (kind, reserved) = (self.held[0], self.held[1]);
+        let length = usize::from(u16::from_be_bytes([self.held[2], self.held[3]]));
+        let wanted = wanted(kind, length)?;
+        if reserved != 0 {
+            return Err(CodecError::value("frame.reserved", reserved));
+        }
+        if !self.fill(Envelope::HEADER + wanted.min(length), input) {
+            return Ok(None);
+        }
+        self.done = true;
+        Ok(Some(Envelope { kind, length, body: &self.held[Envelope::HEADER..] }))
+    }
+
+    /// Like [`Envelopes::next`], with bodies as a whole, of at most `most` bytes for a kind.
+    pub fn next_whole<'s>(
+        &'s mut self,
+        input: &mut &[u8],
+        most: impl FnOnce(u8) -> usize,
+    ) -> Result<Option<Envelope<'s>>, CodecError> {
+        self.next(input, |kind, length| match length <= most(kind) {
+            true => Ok(length),
+            false => Err(too_long(kind, length)),
+        })
+    }
+
+    /// Whether nothing of an incomplete envelope came.
+    pub fn is_between(&self) -> bool {
+        self.done || self.held.is_empty()
+    }
+
+    /// Bytes held.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    fn fill(&mut self, length: usize, input: &mut &[u8]) -> bool {
+        let (now, rest) = input.split_at(length.saturating_sub(self.held.len()).min(input.len()));
+        self.held.extend_from_slice(now);
+        *input = rest;
+        self.held.len() >= length
+    }
+}
+
+/// Refuses the length of a frame's body.
+pub fn too_long(kind: u8, length: usize) -> CodecError {
+    CodecError::new("frame.length", format!("{length} is too long for kind {kind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_error_names_the_field() {
+        let cases: [(&[u8], &str); 5] = [
+            (&[0], "number: 1 bytes where 2 are needed"),
+            (&[0, 1, 2], "flag: 2 is not a legal value"),
+            (&[0, 1, 1, 2, 0xff, 0xff], "text: not UTF-8"),
+            (&[0, 1, 1, 2, b'a'], "text: 1 bytes where 2 are needed"),
+            (&[0, 1, 1, 1, b'a', 0], "message: 1 bytes too many"),
+        ];
+        for (bytes, expected) in cases {
+            let mut r = Reader::new(bytes);
+            let mut read = || {
+                (r.u16("number")?, r.flag("flag")?, r.text("text")?);
+                r.end("message")
+            };
+            assert_eq!(read().map_err(|e| e.to_string()), Err(expected.to_owned()));
+        }
+        let error = Reader::new(b"abc").rest_text(2, "why").expect_err("too long");
+        assert_eq!(error.to_string(), "why: more than 2 bytes");
+    }
+
+    #[test]
+    fn an_envelope_is_refused_before_its_body_is_held() {
+        let next = |bytes: &[u8]| {
+            let mut envelopes = Envelopes::default();
+            let result = envelopes.next_whole(&mut &bytes[..], |_| 8).map(|found| found.is_some());
+            (result.map_err(|e| e.to_string()), envelopes.held())
+        };
+        assert_eq!(next(&[1, 0, 0, 9, 0, 0]), (Err("frame.length: 9 is too long for kind 1".to_owned()), 4));
+        assert_eq!(next(&[1, 3, 0, 0]), (Err("frame.reserved: 3 is not a legal value".to_owned()), 4));
+        assert_eq!(next(&[1, 0, 0, 8, 0]), (Ok(false), 5));
+    }
+
+    proptest! {
+        #[test]
+        fn fields_round_trip(a: u8, b: u16, c: u32, d: u64, short in ".{0,60}", long in ".{0,300}") {
+            let mut w = Writer::default();
+            w.u8(a).u16(b).u32(c).u64(d).text(&short).text(&long).rest_text(&long, 100);
+            let bytes = w.into_bytes();
+            let mut r = Reader::new(&bytes);
+            let numbers = (r.u8("a"), r.u16("b"), r.u32("c"), r.u64("d"));
+            prop_assert_eq!(numbers, (Ok(a), Ok(b), Ok(c), Ok(d)));
+            prop_assert_eq!(r.text("short"), Ok(&short[..]));
+            let kept = r.text("long").expect("cut between characters");
+            prop_assert!(long.starts_with(kept) && (kept.len() == long.len() || kept.len() > 255 - 4));
+            prop_assert!(long.starts_with(r.rest_text(100, "rest").expect("cut between characters")));
+            prop_assert_eq!(r.end("message"), Ok(()));
+        }
+
+        #[test]
+        fn envelopes_come_as_they_were_sealed_however_they_are_cut(
+            bodies in vec((any::<u8>(), vec(any::<u8>(), 0..100)), 0..20), piece in 1..50_usize,
+        ) {
+            let mut bytes = Vec::new();
+            for (kind, body) in &bodies {
+                let mut w = Writer::default();
+                Envelope::seal(*kind, w.bytes(body), &mut bytes);
+            }
+            let (mut envelopes, mut got) = (Envelopes::default(), Vec::new());
+            for mut input in bytes.chunks(piece) {
+                while let Some(found) = envelopes.next_whole(&mut input, |_| 100).expect("envelopes") {
+                    prop_assert_eq!(found.length, found.body.len());
+                    got.push((found.kind, found.body.to_vec()));
+                }
+            }
+            prop_assert_eq!(got, bodies);
+            prop_assert!(envelopes.is_between());
+        }
+    }
+}
