@@ -26,7 +26,7 @@ use super::store::Store;
 use super::wake::Wake;
 use crate::machine::{RimConfig, RimId, Verdict};
 
-/// The order of use is written this often.
+/// How often the order of use is written to the index.
 const SAVE: Nanos = Nanos::from_secs(5);
 
 /// Receives and serves until a signal comes; returns the exit code.
@@ -39,7 +39,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     }
     let (listener, http) = http::listen(args.http)?;
     let socket = GroupSocket::open(&args.bone.rim_socket())?;
-    // Signals are this thread's: taken over before there is another one.
+    // This thread handles signals, and must block them before another thread exists.
     let mut shell = Shell::new(socket)?;
     if let Some(own) = args.bone.private_socket() {
         shell = shell.with_private(GroupSocket::open(&own)?);
@@ -69,7 +69,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         receiver.carrier.events(reporter)?;
         receiver.notes().for_each(|note| tell(reporter, note));
         for name in shelf.take_damaged() {
-            let human = format!("{name}: was not what had been stored, and is removed");
+            let human = format!("{name}: does not match its stored digest, and is removed");
             reporter.event("damaged", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
         }
         let now = shell.clock.now();
