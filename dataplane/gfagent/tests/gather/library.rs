@@ -29,7 +29,7 @@ fn a_program_is_told_why_its_stream_is_over() {
     let server = lab.serve(&[]);
     let options = GatherSendArgs::new(server.address, "a", "bad", SecureSend::plain()).expect("options");
     let error = Sender::start(options).expect("started").finish().expect_err("another token");
-    assert_eq!(error.cause, "refused by the server: the token of client a is another one");
+    assert_eq!(error.cause, "refused by the server: the token of client a does not match");
     let error =
         GatherSendArgs::new(server.address, "a", "no token", SecureSend::plain()).expect_err("no token");
     assert!(error.cause.contains("1 to 255 hexadecimal digits"), "{error}");

@@ -1,4 +1,4 @@
-//! The list of who may send.
+//! The list of clients that may send.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::machine::{ClientName, Token};
 
-/// Clients on a list.
+/// The most clients on a list.
 const MOST: usize = 65_536;
 
 /// Reads `{"clients": [{"client": NAME, "token": TOKEN}, ...]}`.

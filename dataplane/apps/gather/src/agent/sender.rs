@@ -33,21 +33,22 @@ use super::args::GatherSendArgs;
 use super::client::Client;
 use crate::machine::StreamId;
 
-/// A client needs little stack.
+/// A client thread needs little stack.
 const STACK: usize = 256 << 10;
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Its id, which is in the name of its file at the server.
+    /// The stream's id, which is in the name of its file at the server.
     pub stream: StreamId,
-    /// Bytes, all of them where they go.
+    /// Bytes of the stream, all delivered.
     pub bytes: u64,
-    /// Seconds that it took.
+    /// Seconds that the stream took.
     pub seconds: f64,
 }
 
-/// A stream; a thread of its own sends what is written. Dropped, it ends where it is, and nobody waits for it.
+/// A stream; a thread of its own sends the bytes written. If it is dropped, the stream ends there without
+/// being awaited.
 #[derive(Debug)]
 pub struct Sender {
     pipe: File,
@@ -55,13 +56,13 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Begins a stream. What is wrong with the certificates is said here; the server is looked for as bytes
-    /// come, for as long as `options.retry` says. `file` and `json` of the options are not used.
+    /// Begins a stream. Faulty certificates are reported here; the client looks for the server only when
+    /// bytes are written, for as long as `options.retry` says. `file` and `json` of the options are not used.
     pub fn start(options: GatherSendArgs) -> Result<Sender, AgentError> {
         let trust = options.secure.trust(options.to)?;
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| system(&e.into()))?;
         let run = move || {
-            // No signal comes to it: those are the program's.
+            // The thread takes no signals: they belong to the program.
             let signals =
                 SignalFd::with_flags(&SigSet::empty(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC);
             let signals = signals.map_err(|e| system(&e.into()))?;
@@ -76,7 +77,7 @@ impl Sender {
         Ok(Sender { pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
     }
 
-    /// Ends the stream and waits until the server has all of it where it goes.
+    /// Ends the stream and waits until the server has delivered all of it.
     pub fn finish(self) -> Result<Summary, AgentError> {
         drop(self.pipe);
         match self.thread.join() {
@@ -85,13 +86,13 @@ impl Sender {
         }
     }
 
-    /// The pipe that takes what is written, for who must not wait: `write` does.
+    /// The pipe that takes the bytes, for a caller that must not block, as `write` does.
     pub fn pipe(&self) -> &File {
         &self.pipe
     }
 }
 
-/// Waits while the server is slow. After a broken pipe, [`Sender::finish`] says why the stream is over.
+/// Blocks while the server is slow. After a broken pipe, [`Sender::finish`] says why the stream is over.
 impl Write for Sender {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.pipe.write(bytes)

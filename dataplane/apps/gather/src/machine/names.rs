@@ -1,13 +1,13 @@
-//! Who a client is.
+//! Names of clients and streams, and the clients' tokens.
 
 use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name.
+/// Bytes of the longest name.
 pub const MAX_NAME: usize = 64;
-/// The longest token.
+/// Digits of the longest token.
 pub const MAX_TOKEN: usize = 255;
 
 /// A client's name: 1 to 64 of `A-Z a-z 0-9 . _ -`, not beginning with `.`, so that it may name a file.
@@ -15,23 +15,23 @@ pub const MAX_TOKEN: usize = 255;
 pub struct ClientName(String);
 
 impl ClientName {
-    /// What a name must be.
+    /// The rule for a name.
     pub const RULE: &'static str = "1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
 
-    /// The name, if it is one.
+    /// Parses a name.
     pub fn parse(text: &str) -> Option<ClientName> {
         let fits = (1..=MAX_NAME).contains(&text.len()) && !text.starts_with('.');
         let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
         (fits && plain).then(|| ClientName(text.to_owned()))
     }
 
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// So that a list is searched with what somebody wrote, which need not be a name.
+/// Lets a map of clients be searched with any text, which need not be a valid name.
 impl Borrow<str> for ClientName {
     fn borrow(&self) -> &str {
         &self.0
@@ -44,22 +44,22 @@ impl fmt::Display for ClientName {
     }
 }
 
-/// What a client proves itself with: 1 to 255 hexadecimal digits. Its text is never shown.
+/// The secret by which a client proves its identity: 1 to 255 hexadecimal digits. Its text is never shown.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Token(String);
 
 impl Token {
-    /// What a token must be.
+    /// The rule for a token.
     pub const RULE: &'static str = "1 to 255 hexadecimal digits";
 
-    /// The token, if it is one.
+    /// Parses a token.
     pub fn parse(text: &str) -> Option<Token> {
         let fits = (1..=MAX_TOKEN).contains(&text.len());
         (fits && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| Token(text.to_ascii_lowercase()))
     }
 
-    /// The digits, in lower case.
+    /// The digits in lower case.
     pub fn digits(&self) -> &str {
         &self.0
     }
@@ -79,7 +79,7 @@ impl TryFrom<String> for Token {
     }
 }
 
-/// In a time that does not tell how much of a guess was right.
+/// The time of a comparison does not depend on how much of a guess is right.
 impl PartialEq for Token {
     fn eq(&self, other: &Token) -> bool {
         let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
@@ -96,7 +96,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A stream of a client, chosen by it at random.
+/// The id of a stream, which its client chose at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
@@ -106,8 +106,8 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// What a server remembers of a stream, as long as it remembers it without a break. Another number says
-/// that what it held without having delivered it is lost.
+/// An epoch lasts while the server remembers a stream without a break. A new number means that bytes the
+/// server held but had not delivered are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u64);
 
