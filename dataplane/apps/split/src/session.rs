@@ -1,4 +1,4 @@
-//! A session at this agent: its listeners and what is told of it.
+//! A session at this agent: its listeners and its statistics.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddrV4, TcpListener};
@@ -16,18 +16,18 @@ use super::live::Live;
 use super::summary;
 use super::world::{Target, World};
 
-/// Streams that are over and still told of.
+/// Ended streams that statistics still show.
 const REMEMBERED: usize = 16;
 
 /// A session at this agent.
 pub struct Session {
-    /// What is wanted.
+    /// The session's settings.
     pub spec: Arc<SessionSpec>,
-    /// The same, as it came.
+    /// The settings as JSON, as they arrived.
     pub value: Value,
-    /// Streams that were taken.
+    /// Streams accepted.
     pub opened: u64,
-    /// Connections that were refused.
+    /// Connections refused.
     pub refused: u64,
     listeners: Vec<(SocketAddrV4, Rc<TcpListener>, Token)>,
     bytes_in: u64,
@@ -37,7 +37,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins to listen.
+    /// Opens the session's listeners.
     pub fn open(world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
         let mut session = Session {
             spec: Arc::clone(&spec),
@@ -54,7 +54,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Listens where it is wanted now. When that fails, all stays as it was.
+    /// Applies new settings, which may move the listeners. If that fails, everything stays as it was.
     pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<(), Refused> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();
@@ -99,14 +99,14 @@ impl Session {
         found.map(|(_, listener, _)| Rc::clone(listener))
     }
 
-    /// Listens no more.
+    /// Closes the listeners.
     pub fn close(&mut self, world: &mut World) {
         for (_, listener, token) in self.listeners.drain(..) {
             world.poller.remove(&listener, token);
         }
     }
 
-    /// A stream is over.
+    /// Notes that a stream has ended.
     pub fn closed(&mut self, live: &Live, told: Value) {
         self.bytes_in += live.summary.bytes_in;
         self.bytes_out += live.summary.bytes_out;
@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Its statistics, with those of its streams.
+    /// The session's statistics, with those of its streams.
     pub fn stats<'a>(&self, streams: impl Iterator<Item = &'a Live>) -> Value {
         let (mut bytes_in, mut bytes_out, mut peak) = (self.bytes_in, self.bytes_out, self.cache_peak);
         let (mut cache, mut told) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! The agent: sessions, their streams, and one loop around all descriptors.
+//! The agent: its sessions, their streams, and one loop around all descriptors.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -29,10 +29,10 @@ mod senders;
 
 use neighbours::drain;
 
-/// A peer says who it is, and takes last words, within so long.
+/// Time within which a peer must send its preamble, and take last frames.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The agent.
+/// The split agent.
 pub struct Agent {
     pub(super) world: World,
     pub(super) sessions: BTreeMap<u32, Session>,
@@ -50,13 +50,13 @@ pub struct Agent {
     farewells: Farewells,
     next: u64,
     max_streams: usize,
-    /// Given up to accept, and so refuse, when descriptors run out.
+    /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     spare: Option<File>,
     over: bool,
 }
 
 impl Agent {
-    /// With its sockets, which are registered here.
+    /// An agent with its sockets, which are registered here.
     pub fn new(
         mut world: World,
         peers: TcpListener,
@@ -89,7 +89,7 @@ impl Agent {
         })
     }
 
-    /// Runs until a signal ends it; `tell` gets each event.
+    /// Runs until a signal ends it; `tell` is called with each event.
     pub fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.over {
@@ -104,7 +104,7 @@ impl Agent {
         }
         let all: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in all {
-            // What is kept goes on with the agent that is started next.
+            // A stream whose connections are kept goes on with the next agent.
             if self.world.keeper.is_some() && self.streams.get(&id).is_some_and(Live::can_resume) {
                 continue;
             }
@@ -151,7 +151,7 @@ impl Agent {
         }
     }
 
-    /// What is due by the clock.
+    /// Handles the timeouts that are due.
     fn expire(&mut self) {
         let now = self.world.now;
         let due = self.streams.iter().filter(|(_, live)| live.due.is_some_and(|at| at <= now));
@@ -192,7 +192,7 @@ impl Agent {
             starved |= live.starved;
         }
         if starved {
-            // History of any stream gives way to what streams need now.
+            // History of any stream gives way to the bytes that other streams need now.
             for live in self.streams.values_mut() {
                 live.core.forget_history();
                 live.cache.discard(&mut self.world.pool, live.core.base());
@@ -200,7 +200,7 @@ impl Agent {
         }
     }
 
-    /// A stream is over: closes what it has, tells what became of it.
+    /// Ends a stream: closes its connections, and reports its outcome.
     fn end(&mut self, id: StreamId, how: Turn) {
         let Some(mut live) = self.streams.remove(&id) else {
             return;
@@ -220,7 +220,8 @@ impl Agent {
                 let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
                 live.upstream.say(&Frame::Failure { fault, member: 0, offset, text });
                 if !live.upstream.is_agent {
-                    // What members have said goes before the reset; a sender that does not take it now loses it.
+                    // Members' replies are sent before the reset; a sender that does not take them now loses
+                    // them.
                     let _ = live.upstream.flush();
                 }
                 let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));

@@ -1,4 +1,5 @@
-//! Other agents connect: their streams begin, or go on here; connections of streams that are over end.
+//! Connections from other agents: streams begin or go on over them, and connections of ended streams are
+//! drained.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -17,7 +18,7 @@ use crate::preamble::{Preamble, StreamId};
 use crate::upstream::Upstream;
 use crate::world::{Orphan, Target, World};
 
-/// Connections that have not said which stream they carry.
+/// Connections that may wait without a preamble.
 const GREETINGS: usize = 1024;
 
 impl Agent {
@@ -36,7 +37,7 @@ impl Agent {
         }
     }
 
-    /// An agent says which stream its connection carries.
+    /// Handles the preamble of another agent's connection.
     pub(super) fn greet(&mut self, number: u64) {
         let Some(greeting) = self.greetings.get_mut(&number) else {
             return;
@@ -84,7 +85,7 @@ impl Agent {
         self.world.poller.rename(token, Target::Upstream(id));
         let upstream = Upstream::new(socket, token, peer, true);
         if let Some(live) = self.streams.get_mut(&id) {
-            // The connection before this one is lost, and the agent before noticed it first.
+            // The earlier connection is lost, and the agent upstream noticed the loss first.
             live.upstream.close(&mut self.world);
             live.replace_upstream(upstream);
             self.ready.insert(id);
@@ -103,7 +104,7 @@ impl Agent {
             }
             return;
         }
-        // The agent before may not have heard that the stream was taken by the one that was killed.
+        // The agent upstream may not have heard that the stream was accepted by the agent that was killed.
         let resumed = (!orphans.is_empty()).then_some(orphans);
         self.open(id, spec, upstream, preamble.offset, resumed);
     }
@@ -114,7 +115,7 @@ impl Agent {
         self.say_no((greeting.socket, greeting.token), Fault::Refused, text);
     }
 
-    /// Tells another agent why its stream is not taken.
+    /// Tells another agent why its stream is refused.
     pub(super) fn say_no(&mut self, connection: (TcpStream, Token), fault: Fault, text: &str) {
         let mut out = Outbox::new(0);
         Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
@@ -122,7 +123,7 @@ impl Agent {
         drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
     }
 
-    /// Tells another agent what became of its stream, which is not here any more.
+    /// Tells another agent the outcome of its stream, which has ended here.
     fn part(&mut self, connection: (TcpStream, Token), id: StreamId) {
         let Some(words) = self.farewells.of(id) else {
             let text = "the agent was started again and its members' connections were lost with it";
@@ -148,7 +149,7 @@ impl Agent {
     }
 }
 
-/// Keeps a connection until its last words have arrived.
+/// Keeps a connection until its last frames have arrived.
 pub(super) fn drain(
     world: &mut World,
     drains: &mut HashMap<u64, Drain>,

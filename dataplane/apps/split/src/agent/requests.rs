@@ -1,4 +1,4 @@
-//! The control socket: sessions are set and removed, and told of.
+//! Requests on the control socket: sessions are set, removed and listed.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::preamble::StreamId;
 use crate::session::Session;
 use crate::world::Target;
 
-/// Clients of the control socket.
+/// The most clients of the control socket.
 const CLIENTS: usize = 64;
-/// Sessions of one agent.
+/// The most sessions of one agent.
 const SESSIONS: usize = 65_536;
 
 impl Agent {
@@ -131,7 +131,7 @@ impl Agent {
         })
     }
 
-    /// Gives out what happened, and what clients are to read.
+    /// Gives out the events so far, and writes what clients are to read.
     pub(super) fn publish(&mut self, tell: &mut impl FnMut(&Value)) {
         for event in std::mem::take(&mut self.world.events) {
             tell(&event);

@@ -1,4 +1,4 @@
-//! Senders connect: streams begin, or are refused.
+//! Connections from senders: their streams begin, or are refused.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,8 @@ use crate::upstream::Upstream;
 use crate::world::{Orphan, Target};
 
 impl Agent {
-    /// Accepts a connection; `None`: no more now. One for which there is no descriptor is refused.
+    /// Accepts a connection; `None`: no more are waiting. A connection for which there is no descriptor is
+    /// refused.
     pub(super) fn accept(
         &mut self,
         listener: &TcpListener,
@@ -33,7 +34,7 @@ impl Agent {
                 },
                 Ok(_) => continue,
                 Err(error) if tcp::is_exhausted(&error) => {
-                    // The spare descriptor takes the connection, to reset it.
+                    // The spare descriptor takes the connection, so that it can be reset.
                     self.spare.take()?;
                     let refused = listener.accept();
                     if let Ok((socket, _)) = &refused {
@@ -47,7 +48,7 @@ impl Agent {
                         return None;
                     }
                 }
-                // What the client gave up while it waited is not ours to report.
+                // A connection that the client gave up while it waited is not worth an event.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return None,
@@ -84,7 +85,7 @@ impl Agent {
         }
     }
 
-    /// Whether another stream can be taken.
+    /// Whether the agent has room for another stream.
     pub(super) fn room(&self) -> Result<(), (&'static str, &'static str)> {
         if self.streams.len() >= self.max_streams {
             Err(("streams", "the agent has as many streams as it may have (--max-streams)"))
@@ -110,7 +111,7 @@ impl Agent {
             "offset": offset,
             "resumed": orphans.is_some(),
         });
-        // An agent before this one asks again when its session changes: there may be other members now.
+        // An agent upstream asks again when its session changes, because there may be new members.
         let known = self.farewells.of(id).map(Summary::again).unwrap_or_default();
         match Live::open(&mut self.world, id, spec, upstream, offset, orphans, known) {
             Ok(mut live) => {
@@ -137,7 +138,7 @@ impl Agent {
     }
 }
 
-/// Of what was accepted.
+/// Sets the options of an accepted connection.
 fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
     tcp::prepare(socket, silence)?;
     tcp::reset_on_close(socket)

@@ -1,4 +1,4 @@
-//! What branches say back: members reply, agents send frames.
+//! Messages from branches: members' replies, and agents' frames.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::link::{Heard, State};
 use crate::world::World;
 
 impl Live {
-    /// What branches say: members reply, agents send frames.
+    /// Reads the messages of one branch.
     pub(super) fn listen(&mut self, world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
         while self.links[index].is_readable() && self.upstream.out.room() > MAX_BODY {
             let link = &mut self.links[index];
@@ -55,7 +55,8 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What a member had said before its connection was reset: a server may answer and hang up on the rest.
+    /// Reads the bytes that a member had sent before its connection was reset: a server may answer, and hang
+    /// up on the rest of the stream.
     pub(super) fn take_last_words(&mut self, world: &mut World, index: usize) {
         let member = self.links[index].member();
         while self.upstream.out.room() > MAX_BODY {
@@ -78,7 +79,7 @@ impl Live {
                     if offset < acked {
                         return Err(io::ErrorKind::InvalidData.into());
                     }
-                    // What it has beyond what it had acknowledged is not sent again.
+                    // Bytes that the next agent has beyond those it had acknowledged are not sent again.
                     link.go_on(world, offset);
                     let fields = json!({"name": link.spec.name, "offset": offset});
                     world.event("branch_resumed", self.spec.id, Some(self.id), fields);
@@ -122,7 +123,7 @@ impl Live {
                 Ok(()) => Ok(ControlFlow::Continue(())),
                 Err(abort) => Ok(ControlFlow::Break(abort)),
             },
-            // It may not know the session yet, when it was only just started.
+            // An agent that has only just started may not know the session yet.
             Fault::Refused if !self.links[index].established || self.spec.resume => {
                 Err(io::Error::other(text))
             }

@@ -1,4 +1,4 @@
-//! Branches come, are lost and tried again, and go.
+//! How branches are added, lost, retried and removed.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -17,11 +17,12 @@ use crate::frame::{Fault, Frame};
 use crate::link::{Link, State};
 use crate::world::{Orphan, World};
 
-/// A lost or refusing agent is tried again after so long.
+/// Time until a lost or refusing agent is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What an error of a member's connection says of the member. A program may reset one connection and serve others: a
-/// server that hangs up on what it has not read does. One that is gone refuses the next connection.
+/// The fault that an error of a member's connection shows. A program may reset one connection and go on
+/// serving others, as a server does that hangs up on unread bytes. A program that is gone refuses the next
+/// connection.
 fn member_fault(error: &io::Error) -> Fault {
     match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Fault::MemberReset,
@@ -30,7 +31,8 @@ fn member_fault(error: &io::Error) -> Fault {
 }
 
 impl Live {
-    /// Not back where it came from, and not to a member that this stream has lost.
+    /// Whether the stream goes to this branch: not back to its origin, and not to a member that the stream
+    /// has lost.
     pub(super) fn is_wanted(&self, branch: &BranchSpec) -> bool {
         let back = branch.address.ip() == self.upstream.peer.ip();
         match branch.kind {
@@ -64,7 +66,7 @@ impl Live {
         }
     }
 
-    /// A branch of a stream that goes on after the agent was started again, with its earlier connections.
+    /// Adds a branch, with its earlier connections, to a stream that goes on after the agent restarted.
     pub(super) fn rejoin(
         &mut self,
         world: &mut World,
@@ -96,7 +98,7 @@ impl Live {
         }
     }
 
-    /// The session is wanted differently: branches come and go.
+    /// Applies new settings of the session: branches are added and removed.
     pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>) -> Result<(), Abort> {
         let stays = |link: &Link| {
             spec.branches.iter().any(|b| b.kind == link.spec.kind && b.address == link.spec.address)
@@ -122,7 +124,7 @@ impl Live {
         self.check_members()
     }
 
-    /// Connections that are being made, or tried again.
+    /// Goes on with a connection that is being opened, or is to be retried.
     pub(super) fn carry_on(&mut self, world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match link.state {
@@ -136,7 +138,8 @@ impl Live {
             }
             _ => link.establish()?,
         }
-        // Before the next agent has heard anything of it: it is not to see it end with this agent.
+        // The keeper gets its copy before the next agent hears of the connection, which must not end with
+        // this agent.
         if self.spec.resume && self.upstream.is_agent {
             link.keep(world, self.id);
         }
@@ -144,8 +147,8 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Goes on without branches that alone stop the stream, when the session's policy says so. They are fed from what is
-    /// left of the cache, if anything is, as long as that has what they need.
+    /// Goes on without branches that alone stop the stream, if the session's policy allows it. Such a branch
+    /// is fed from the rest of the cache, for as long as the cache has the bytes that it needs.
     pub(super) fn isolate(&mut self, world: &mut World) -> Result<(), Abort> {
         for branch in self.core.overtaken() {
             self.drop_slow(world, branch, "which the cache does not reach back")?;
@@ -183,7 +186,7 @@ impl Live {
         self.drop_link(world, index, Fault::MemberFailed, &text)
     }
 
-    /// A connection is refused or lost.
+    /// Handles a connection that was refused or lost.
     pub(super) fn lost(&mut self, world: &mut World, index: usize, error: &io::Error) -> Result<(), Abort> {
         let text = plain(error);
         if !self.links[index].is_agent() {
@@ -191,7 +194,7 @@ impl Live {
         }
         let link = &mut self.links[index];
         if self.core.complete(link.branch) || link.is_complete {
-            // It has everything; only its replies are cut short.
+            // The member has everything; only its replies are cut short.
             link.replies_ended = true;
             let member = link.member();
             link.hang_up(world);
@@ -225,7 +228,7 @@ impl Live {
         Ok(())
     }
 
-    /// The group goes on without a branch.
+    /// Drops a branch; the group goes on without it.
     pub(super) fn drop_link(
         &mut self,
         world: &mut World,

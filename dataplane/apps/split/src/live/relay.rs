@@ -1,4 +1,4 @@
-//! Bytes on their way: from upstream into the cache, from there to branches, and acknowledged by them.
+//! Bytes of a stream: from upstream into the cache, from there to the branches, and acknowledged by them.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -11,7 +11,8 @@ use crate::frame::Fault;
 use crate::world::World;
 
 impl Live {
-    /// In E2E and where streams resume, an agent's branch has what its members have; else what its TCP has.
+    /// Whether an agent's branch counts by its PROGRESS frames, as in E2E and where streams resume; otherwise
+    /// it counts by the acknowledgements of its TCP.
     pub(super) fn waits_for_progress(&self) -> bool {
         self.spec.resume || self.spec.mode == Mode::EndToEnd
     }
@@ -30,7 +31,7 @@ impl Live {
         } else if link.is_agent() && self.waits_for_progress() {
             self.core.on_acked(link.branch, link.reported(&self.core)).map_err(io::Error::other)?;
         } else if link.is_agent() && !link.established {
-            // What an agent's TCP has acknowledged counts once it has said that it takes the stream.
+            // Acknowledgements of an agent's TCP count once the agent has said that it accepts the stream.
         } else if let Some((offset, end)) = link.acknowledged()? {
             let sent = self.core.sent(link.branch).unwrap_or(0);
             self.core.on_acked(link.branch, offset.min(sent)).map_err(io::Error::other)?;
@@ -43,7 +44,7 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads from upstream, once; returns the bytes.
+    /// Reads from upstream, once; returns the number of bytes.
     pub(super) fn take(&mut self, world: &mut World) -> Result<u64, Abort> {
         self.starved = false;
         let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else {
@@ -51,7 +52,7 @@ impl Live {
         };
         let intake = self.core.intake();
         if intake == 0 {
-            // A reset is heard although nothing is read.
+            // A reset is noticed although nothing is read.
             return match self.upstream.failure() {
                 Some(error) => self.upstream_failed(&error),
                 None => Ok(0),
@@ -81,7 +82,8 @@ impl Live {
         }
     }
 
-    /// A sender that has ended its stream need not wait for replies; before, it is a reset.
+    /// A sender that has ended its stream may close without waiting for replies; before that, closing is a
+    /// reset.
     fn upstream_failed(&mut self, error: &io::Error) -> Result<u64, Abort> {
         self.upstream.readable = false;
         if self.core.ended() {
