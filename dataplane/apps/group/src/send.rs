@@ -1,4 +1,4 @@
-//! `gfagent send`.
+//! `gfagent send`: sends a file, a stream or datagrams to a session.
 
 use std::os::fd::AsFd;
 
@@ -20,10 +20,10 @@ use serde_json::json;
 use crate::args::SendArgs;
 use crate::stdin::Stdin;
 
-/// Bytes of a stream or of datagrams that wait for acknowledgement at most.
+/// The most bytes of a stream or of datagrams that may wait for acknowledgement.
 const BUFFER: usize = 8 << 20;
 
-/// Sends until everyone has everything; returns the exit code.
+/// Sends until every receiver has everything; returns the exit code.
 pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let (source, mut input) = open(args)?;
     let socket = GroupSocket::open(&args.common.socket(true))?;
@@ -49,7 +49,7 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         }
         let now = shell.clock.now();
         outcome.progress(now, &sender, reporter);
-        // While it waits for members it does not read: what is piped in stays where it is.
+        // While the sender waits for members it reads nothing: piped input stays in the pipe.
         let reads = outcome.started && wants_input(&input, &mut sender);
         let interest = input
             .as_ref()
@@ -89,7 +89,7 @@ fn wants_input(input: &Option<Stdin>, sender: &mut Sender) -> bool {
     }
 }
 
-/// Leaves on a signal.
+/// Leaves the session after a signal.
 fn leave(shell: &mut Shell, sender: &mut Sender) -> Result<u8, AgentError> {
     let end = shell.clock.now() + LEAVE_PATIENCE;
     sender.leave(shell.clock.now(), LeaveReason::Aborted);
@@ -100,7 +100,7 @@ fn leave(shell: &mut Shell, sender: &mut Sender) -> Result<u8, AgentError> {
     Err(AgentError::interrupted())
 }
 
-/// What is known of the transfer so far.
+/// The state of the transfer so far.
 #[derive(Default)]
 struct Transfer {
     meter: Meter,
@@ -137,7 +137,7 @@ impl Transfer {
                 SenderEvent::ControllerBack => reporter.controller(None),
                 SenderEvent::Complete(summary) => self.complete(&summary, sender, reporter),
                 SenderEvent::Failed(error) => {
-                    // The goodbye is on its way; the machine repeats it if need be.
+                    // The LEAVE has been sent; the machine repeats it if needed.
                     let end = shell.clock.now() + LEAVE_PATIENCE;
                     while !sender.over() && shell.clock.now() < end {
                         shell.exchange(sender)?;
