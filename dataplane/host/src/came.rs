@@ -4,19 +4,19 @@ use std::io::{self, Read};
 
 use crate::tcp::is_later;
 
-/// What a read brought.
+/// The result of a read that does not block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
-    /// So many bytes.
+    /// So many bytes were read.
     Bytes(usize),
-    /// Nothing now.
+    /// There is nothing to read now.
     Nothing,
-    /// The peer's end.
+    /// The peer has ended its side.
     End,
 }
 
 impl Came {
-    /// Reads once; `readable` is cleared when there is nothing.
+    /// Reads once; `readable` is cleared when there is nothing to read.
     pub fn read(from: &mut impl Read, readable: &mut bool, into: &mut [u8]) -> io::Result<Came> {
         loop {
             match from.read(into) {
