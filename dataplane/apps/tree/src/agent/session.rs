@@ -25,12 +25,13 @@
 //! # }
 //! ```
 //!
-//! The host runs in a thread of its own, with the loop of `gfagent tree-send` and `tree-recv`. Between it and the program is a
-//! socket pair: a write waits when the tree takes no more, and when the program does not read, the host is slow, with what
+//! The host runs in a thread of its own, with the loop of `gfagent tree-send` and `tree-recv`. Between it and
+//! the program is a socket pair: a write waits when the tree takes no more, and when the program does not
+//! read, the host is slow, with what
 //! `slow` of its options makes of that. No signals are taken, and nothing of the process is changed.
 //!
-//! Dropped, a session ends early: the host takes its leave, which the drop does not wait for. Others take over those that it
-//! serves; when it is the source, receivers are told that it has left.
+//! Dropped, a session ends early: the host takes its leave, which the drop does not wait for. Others take
+//! over those that it serves; when it is the source, receivers are told that it has left.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -72,14 +73,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// Of a host of the tree whose dispatchers are there; all else is as the command line has it when it is not said. A token
-    /// that is none is refused.
+    /// Of a host of the tree whose dispatchers are there; all else is as the command line has it when it is
+    /// not said. A token that is none is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<Options, AgentError> {
         let host = TreeArgs::new(to, token, secure)?;
         Ok(Options { host, members: 1, from: From::Now, reporter: Reporter::quiet() })
     }
 
-    /// Is told what happens, in the host's thread: an event's name and its fields, as `--json` writes them (`joined`,
+    /// Is told what happens, in the host's thread: an event's name and its fields, as `--json` writes them
+    /// (`joined`,
     /// `progress`, `skipped`, `complete`). As long as it takes, nothing else is done.
     pub fn on_event(self, told: impl FnMut(&str, &Value) + Send + 'static) -> Options {
         Options { reporter: Reporter::told(told), ..self }
@@ -188,7 +190,8 @@ impl Receiver {
         })
     }
 
-    /// As [`Read::read`], and where in the stream the first of the bytes belongs. What is read at once has no gap: with
+    /// As [`Read::read`], and where in the stream the first of the bytes belongs. What is read at once has no
+    /// gap: with
     /// `Slow::Skip`, and for who begins with what comes now, the offset tells how many bytes are not there.
     pub fn read_with_offset(&mut self, into: &mut [u8]) -> io::Result<(u64, usize)> {
         while self.begin == self.end && !self.ended && !into.is_empty() {
@@ -224,8 +227,8 @@ impl Receiver {
         self.failed.get_or_insert_with(over).clone()
     }
 
-    /// After the end: waits until all that this host serves have all of it. Before the end: ends early, as a drop does, waits
-    /// until the host has taken its leave, and is an error.
+    /// After the end: waits until all that this host serves have all of it. Before the end: ends early, as a
+    /// drop does, waits until the host has taken its leave, and is an error.
     pub fn finish(self) -> Result<Summary, AgentError> {
         let Receiver { stop, data, host, failed, ended, .. } = self;
         let (kept, let_go) = if ended { (Some((stop, data)), None) } else { (None, Some((stop, data))) };

@@ -9,42 +9,42 @@ use super::routers::Routers;
 use super::world::{Host, World, SOURCE};
 use crate::machine::HostId;
 
-/// Of one way to distribute a stream.
+/// Figures of one way to distribute a stream.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Shape {
-    /// Hosts that the stream reaches, without the source.
+    /// Hosts that the stream reaches, not counting the source.
     pub reached: usize,
-    /// Copies of a packet on a link between routers: the mean over links that carry it.
+    /// Mean number of copies of a packet on a link between routers, over the links that carry it.
     pub stress_mean: f64,
-    /// The most.
+    /// The most copies on one link.
     pub stress_max: u32,
     /// Copies over all links.
     pub copies: u64,
-    /// How much longer than by unicast a packet is on its way: the mean over hosts.
+    /// Mean over hosts of the ratio of a packet's delay to its delay by unicast.
     pub stretch_mean: f64,
-    /// That of one host in twenty is higher.
+    /// 95th percentile of this ratio.
     pub stretch_p95: f64,
     /// The latest host's delay, ms.
     pub latest_ms: f64,
-    /// Edges from the source: the mean over hosts.
+    /// Mean number of edges from the source to a host.
     pub depth_mean: f64,
-    /// The most.
+    /// The most edges from the source to a host.
     pub depth_max: usize,
 }
 
-/// The tree as hosts are connected now.
+/// The shape of the tree as hosts are connected now.
 pub fn tree(world: &World<'_>, routers: &Routers) -> Shape {
     shape(world, routers, |host| world.hosts[&host].parent)
 }
 
-/// Every host of the tree passes the stream to the one that came after it.
+/// The shape of a chain, in which every host passes the stream to the one that came after it.
 pub fn chain(world: &World<'_>, routers: &Routers) -> Shape {
     let hosts: Vec<HostId> = world.hosts.keys().copied().filter(|&host| is_in(world, host)).collect();
     let before: BTreeMap<HostId, HostId> = hosts.windows(2).map(|pair| (pair[1], pair[0])).collect();
     shape(world, routers, |host| before.get(&host).copied())
 }
 
-/// The source sends to every host of the tree.
+/// The shape of unicast, in which the source sends to every host.
 pub fn unicast(world: &World<'_>, routers: &Routers) -> Shape {
     shape(world, routers, |host| (host != SOURCE && is_in(world, host)).then_some(SOURCE))
 }
@@ -53,7 +53,7 @@ fn is_in(world: &World<'_>, host: HostId) -> bool {
     host == SOURCE || world.hosts.get(&host).is_some_and(|found| found.joined)
 }
 
-/// Routers send a packet once over each link of the shortest ways.
+/// The shape of multicast, in which routers send a packet once over each link of the shortest paths.
 pub fn multicast(world: &World<'_>, routers: &Routers) -> Shape {
     let mut found = unicast(world, routers);
     let source = world.hosts[&SOURCE].router;
@@ -101,14 +101,14 @@ fn shape(world: &World<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option
     }
 }
 
-/// From the source, and over how many edges; `None`: the stream does not reach it.
+/// A host's delay from the source, and the number of edges; `None`: the stream does not reach it.
 fn delay(
     world: &World<'_>,
     parent: &impl Fn(HostId) -> Option<HostId>,
     host: HostId,
     known: &mut BTreeMap<HostId, Option<(Nanos, usize)>>,
 ) -> Option<(Nanos, usize)> {
-    // Chains are as long as there are hosts: no recursion.
+    // A chain is as long as there are hosts, so this does not recurse.
     let (mut way, mut at) = (Vec::new(), host);
     while !known.contains_key(&at) && way.len() <= world.hosts.len() {
         way.push(at);
