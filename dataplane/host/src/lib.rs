@@ -13,24 +13,24 @@
 //! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
 //! | [`shell`], [`socket`], [`batch`] | the loop around a machine; its UDP socket; datagrams in batches |
 //! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
-//! | [`channel`], [`came`], [`outbox`] | a connection, perhaps with TLS; a read; bytes that wait to be sent |
+//! | [`channel`], [`read_outcome`], [`outbox`] | a connection, with TLS or not; a read; bytes to be sent |
 //! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
 //! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
-//! | [`fields`], [`process`] | a JSON object's fields; descriptors and signals |
+//! | [`json`], [`process`] | a JSON object's fields; descriptors and signals |
 
 pub mod batch;
-pub mod came;
 pub mod channel;
 pub mod error;
-pub mod fields;
 pub mod identity;
 pub mod input;
+pub mod json;
 pub mod options;
 pub mod outbox;
 pub mod output;
 pub mod poller;
 pub mod process;
 pub mod progress;
+pub mod read_outcome;
 pub mod report;
 pub mod secure;
 pub mod shell;

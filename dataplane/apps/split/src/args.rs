@@ -9,7 +9,7 @@ use groupflow_host::options::parse_bytes;
 use groupflow_host::report::Reporter;
 use groupflow_host::subcommand::{check_name, Subcommand};
 
-use crate::control::Place;
+use crate::control::ControlAddress;
 
 /// Options of `split`.
 #[derive(Debug, Args)]
@@ -25,8 +25,8 @@ pub struct SplitArgs {
     pub peer_port: u16,
     /// Address of the control socket, where sessions are set and counters read: a Unix socket's path, or
     /// IP:PORT
-    #[arg(long, value_name = "PATH|IP:PORT", value_parser = Place::parse)]
-    pub control: Place,
+    #[arg(long, value_name = "PATH|IP:PORT", value_parser = ControlAddress::parse)]
+    pub control: ControlAddress,
     /// Cache memory of all streams together
     #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
     pub max_cache: u64,

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::tcp::TcpOptions;
 use groupflow_session::control::Policy;
 use groupflow_session::fanout::Mode;
@@ -118,7 +118,7 @@ impl SessionSpec {
     /// # Errors
     /// The error names the first field that is missing, unknown or wrong.
     pub fn parse(value: &Value) -> Result<SessionSpec, FieldError> {
-        let mut fields = Fields::new("session", value)?;
+        let mut fields = ObjectReader::new("session", value)?;
         let id = fields.number("id", 1..=u64::from(u32::MAX), None)? as u32;
         let address = fields.text("address", 64)?;
         let address = address.parse().map_err(|_| fields.wrong("address", "an IPv4 address"))?;
@@ -195,7 +195,7 @@ impl SessionSpec {
     }
 }
 
-fn ports(fields: &mut Fields<'_>) -> Result<Vec<u16>, FieldError> {
+fn ports(fields: &mut ObjectReader<'_>) -> Result<Vec<u16>, FieldError> {
     let wrong = || format!("1 to {MAX_PORTS} different port numbers");
     let values = fields.list("ports", MAX_PORTS)?;
     let mut ports = Vec::new();
@@ -211,17 +211,17 @@ fn ports(fields: &mut Fields<'_>) -> Result<Vec<u16>, FieldError> {
     }
 }
 
-fn neighbours(fields: &mut Fields<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
+fn neighbours(fields: &mut ObjectReader<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
     let values = fields.list("neighbours", MAX_BRANCHES)?;
     let parsed: Option<Vec<Ipv4Addr>> =
         values.iter().map(|v| v.as_str().and_then(|t| t.parse().ok())).collect();
     parsed.ok_or_else(|| fields.wrong("neighbours", "a list of IPv4 addresses"))
 }
 
-fn branches(fields: &mut Fields<'_>) -> Result<Vec<BranchSpec>, FieldError> {
+fn branches(fields: &mut ObjectReader<'_>) -> Result<Vec<BranchSpec>, FieldError> {
     let mut branches: Vec<BranchSpec> = Vec::new();
     for (index, value) in fields.list("branches", MAX_BRANCHES)?.iter().enumerate() {
-        let mut fields = Fields::new(format!("session.branches[{index}]"), value)?;
+        let mut fields = ObjectReader::new(format!("session.branches[{index}]"), value)?;
         let kind = fields.word("kind", &["agent", "member"], None)?;
         let name = fields.text("name", MAX_NAME)?.to_owned();
         if name.chars().any(char::is_control) {
@@ -260,7 +260,8 @@ mod tests {
 
     fn session() -> Value {
         json!({
-            "id": 7, "address": "10.200.0.7", "ports": [5000], "mode": "e2e", "replies": "leader", "leader": 2,
+            "id": 7, "address": "10.200.0.7", "ports": [5000], "mode": "e2e",
+            "replies": "leader", "leader": 2,
             "branches": [
                 {"kind": "agent", "name": "sa2", "address": "10.0.0.2:26480"},
                 {"kind": "member", "name": "mb1", "address": "10.0.0.9:9000", "member": 2, "from": "start"},

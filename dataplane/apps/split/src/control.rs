@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
 use groupflow_host::tcp::is_later;
@@ -20,20 +20,20 @@ const OUTBOX: usize = 8 << 20;
 
 /// The address of the control socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ControlAddress {
     /// A Unix socket, only for its owner.
     Path(PathBuf),
     /// A TCP port.
     Port(SocketAddrV4),
 }
 
-impl Place {
+impl ControlAddress {
     /// Parses `IP:PORT`; any other text is a path.
-    pub fn parse(text: &str) -> Result<Place, String> {
+    pub fn parse(text: &str) -> Result<ControlAddress, String> {
         match text.parse() {
-            Ok(address) => Ok(Place::Port(address)),
+            Ok(address) => Ok(ControlAddress::Port(address)),
             Err(_) if text.is_empty() => Err("a path or IP:PORT is needed".to_owned()),
-            Err(_) => Ok(Place::Path(text.into())),
+            Err(_) => Ok(ControlAddress::Path(text.into())),
         }
     }
 }
@@ -54,14 +54,14 @@ impl Connection for TcpStream {}
 
 impl Listener {
     /// Begins to listen. A socket path that a dead agent left is replaced.
-    pub fn open(place: &Place) -> io::Result<Listener> {
-        match place {
-            Place::Port(address) => {
+    pub fn open(address: &ControlAddress) -> io::Result<Listener> {
+        match address {
+            ControlAddress::Port(address) => {
                 let listener = TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
                 Ok(Listener::Tcp(listener))
             }
-            Place::Path(path) => {
+            ControlAddress::Path(path) => {
                 remove_stale(path)?;
                 let listener = UnixListener::bind(path)?;
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -180,7 +180,7 @@ pub fn parse(line: &[u8]) -> (Value, Result<Op, Refused>) {
 }
 
 fn op(value: &Value) -> Result<Op, Refused> {
-    let mut fields = Fields::new("request", value)?;
+    let mut fields = ObjectReader::new("request", value)?;
     let _ = fields.value("id");
     let op = match fields.word("op", &["set_session", "remove_session", "list", "stats", "watch"], None)? {
         "set_session" => {
@@ -350,7 +350,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_gets_an_answer(line in proptest::collection::vec(any::<u8>(), 0..100), text in ".{0,60}") {
+        fn any_line_gets_an_answer(
+            line in proptest::collection::vec(any::<u8>(), 0..100), text in ".{0,60}",
+        ) {
             for bytes in [&line[..], text.as_bytes()] {
                 let (id, op) = parse(bytes);
                 if let Err(refused) = op {

@@ -18,7 +18,7 @@
 //! | [`farewell`] | last frames of ended streams, for an agent that restarted |
 //! | [`control`] | the control socket |
 //! | [`keep`] | a process that holds connections while the agent restarts |
-//! | [`summary`], [`world`] | statistics; the state that streams share |
+//! | [`summary`], [`resources`] | statistics; the state that streams share |
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -45,16 +45,16 @@ pub mod link;
 pub mod live;
 pub mod peers;
 pub mod preamble;
+pub mod resources;
 pub mod session;
 pub mod summary;
 pub mod upstream;
-pub mod world;
 
 use agent::Agent;
 use cache::Pool;
 use control::Listener;
 use keep::Keeper;
-use world::{Limits, Orphan, World};
+use resources::{Limits, Orphan, Resources};
 
 /// Bytes of one read that are not cached.
 const SCRATCH: usize = 64 << 10;
@@ -92,7 +92,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         connect: Duration::from_secs(args.connect_timeout),
         resume: Duration::from_secs(args.resume_timeout),
     };
-    let world = World {
+    let resources = Resources {
         poller: Poller::new().map_err(|e| system(&e.into()))?,
         pool: Pool::new(args.max_cache),
         keeper,
@@ -102,7 +102,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         events: Vec::new(),
     };
     let mut agent =
-        Agent::new(world, peers, control, signals, args.max_streams, orphans).map_err(|e| system(&e))?;
+        Agent::new(resources, peers, control, signals, args.max_streams, orphans).map_err(|e| system(&e))?;
     reporter.event("ready", Weight::Lasting, ready, None);
     agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
     Ok(0)

@@ -13,7 +13,7 @@ use super::cache::Cache;
 use super::config::{BranchSpec, Kind, SessionSpec};
 use super::frame::{Decoder, MAX_REPLY};
 use super::preamble::{Preamble, StreamId};
-use super::world::{Orphan, Target, World};
+use super::resources::{Orphan, Resources, Target};
 
 /// The state of a branch's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,16 +143,16 @@ impl Link {
     /// Begins to connect; bytes will be sent from `offset` on.
     pub fn connect(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         session: &SessionSpec,
         stream: StreamId,
         offset: u64,
     ) -> io::Result<()> {
-        self.disconnect(world);
-        let options = session.onward(world.limits.address);
-        let socket = tcp::connect(self.spec.address, &options, world.limits.silence)?;
+        self.disconnect(resources);
+        let options = session.onward(resources.limits.address);
+        let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
-        let token = world.poller.add(&socket, Target::Branch(stream, self.key))?;
+        let token = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
         self.socket = Some((socket, token));
         self.state = State::Connecting;
         self.decoder = Decoder::default();
@@ -173,23 +173,23 @@ impl Link {
 
     /// Takes over a member's connection of an earlier run: bytes that the connection was given then are not
     /// sent again. The keeper closes a connection that cannot be taken over.
-    pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+    pub fn adopt(&mut self, resources: &mut Resources, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let key = orphan.key;
-        let adopted = self.try_adopt(world, stream, orphan);
+        let adopted = self.try_adopt(resources, stream, orphan);
         if adopted.is_err() {
-            world.drop_kept(key);
+            resources.drop_kept(key);
         }
         adopted
     }
 
-    fn try_adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+    fn try_adopt(&mut self, resources: &mut Resources, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let (bytes, told_end) = tcp::taken(&orphan.socket)?;
         if orphan.start + bytes < self.origin {
             // The branch was isolated: no upstream agent has kept the bytes that it needs next.
             let behind = self.origin - orphan.start - bytes;
             return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
         }
-        let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        let token = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, token));
         (self.state, self.established, self.told_end) = (State::Open, true, told_end);
         self.start = orphan.start;
@@ -205,8 +205,8 @@ impl Link {
     }
 
     /// Gives the keeper a copy of the connection, once the connection is made.
-    pub fn keep(&mut self, world: &mut World, stream: StreamId) {
-        if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &world.keeper, self.kept) {
+    pub fn keep(&mut self, resources: &mut Resources, stream: StreamId) {
+        if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &resources.keeper, self.kept) {
             if self.state == State::Connecting {
                 return;
             }
@@ -215,7 +215,7 @@ impl Link {
             let note = json!({"stream": stream.to_string(), "address": address, "start": self.origin});
             match keeper.keep(key, &note, socket) {
                 Ok(()) => self.kept = Some(key),
-                Err(_) => world.keeper = None,
+                Err(_) => resources.keeper = None,
             }
         }
     }
@@ -264,14 +264,14 @@ impl Link {
     }
 
     /// Handles WELCOME: the next agent has the bytes before `offset`, and wants those from there on.
-    pub fn go_on(&mut self, world: &mut World, offset: u64) {
+    pub fn go_on(&mut self, resources: &mut Resources, offset: u64) {
         (self.origin, self.skip_to) = (offset, offset);
         self.state = State::Open;
-        self.drop_old(world);
+        self.drop_old(resources);
     }
 
-    fn drop_old(&mut self, world: &mut World) {
-        self.old.drain(..).for_each(|old| world.drop_kept(old.key));
+    fn drop_old(&mut self, resources: &mut Resources) {
+        self.old.drain(..).for_each(|old| resources.drop_kept(old.key));
     }
 
     /// Handles PROGRESS: the members of the next agent have acknowledged all bytes before `offset`, which the
@@ -392,24 +392,24 @@ impl Link {
     }
 
     /// Closes all connections, with a reset unless they were made graceful.
-    pub fn close(&mut self, world: &mut World) {
-        self.disconnect(world);
-        self.drop_old(world);
+    pub fn close(&mut self, resources: &mut Resources) {
+        self.disconnect(resources);
+        self.drop_old(resources);
     }
 
     /// Closes the present connection and the keeper's copy.
-    pub fn disconnect(&mut self, world: &mut World) {
-        self.hang_up(world);
+    pub fn disconnect(&mut self, resources: &mut Resources) {
+        self.hang_up(resources);
         if let Some(key) = self.kept.take() {
-            world.drop_kept(key);
+            resources.drop_kept(key);
         }
     }
 
     /// Closes the connection of a branch that has everything, but not the keeper's copy, which tells this to
     /// the next agent.
-    pub fn hang_up(&mut self, world: &mut World) {
+    pub fn hang_up(&mut self, resources: &mut Resources) {
         if let Some((socket, token)) = self.socket.take() {
-            world.poller.remove(&socket, token);
+            resources.poller.remove(&socket, token);
         }
         (self.readable, self.writable) = (false, false);
     }
@@ -428,7 +428,7 @@ mod tests {
     use crate::cache::Pool;
     use crate::config::Join;
     use crate::keep::Keeper;
-    use crate::world::Limits;
+    use crate::resources::Limits;
     use groupflow_host::poller::Poller;
     use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
     use std::fs::File;
@@ -437,9 +437,9 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    fn world(keeper: Keeper) -> World {
+    fn resources(keeper: Keeper) -> Resources {
         let second = Duration::from_secs(1);
-        World {
+        Resources {
             poller: Poller::new().expect("an epoll"),
             pool: Pool::new(0),
             limits: Limits { address: Ipv4Addr::LOCALHOST, silence: second, connect: second, resume: second },
@@ -454,17 +454,17 @@ mod tests {
     fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
-        let mut world = world(Keeper::at(ours));
+        let mut resources = resources(Keeper::at(ours));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
         let (kind, join) = (Kind::Member(1), Join::Now);
         let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
-        let mut link = Link::new(spec, 0, BranchId(0), 0, world.now);
+        let mut link = Link::new(spec, 0, BranchId(0), 0, resources.now);
         // TCP_INFO is not known for this socket.
         let (socket, _peer) = UnixStream::pair().expect("a pair");
         let socket = TcpStream::from(OwnedFd::from(socket));
         let orphan = Orphan { key: 77, stream: StreamId(1), address, start: 0, socket };
-        assert!(link.adopt(&mut world, StreamId(1), orphan).is_err());
-        drop(world);
+        assert!(link.adopt(&mut resources, StreamId(1), orphan).is_err());
+        drop(resources);
         let mut told = [0; 64];
         let count = File::from(theirs).read(&mut told).expect("the keeper is told");
         assert_eq!(&told[..count], br#"{"key":77}"#);

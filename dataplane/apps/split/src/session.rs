@@ -13,8 +13,8 @@ use serde_json::{json, Value};
 use super::config::SessionSpec;
 use super::control::Refused;
 use super::live::Live;
+use super::resources::{Resources, Target};
 use super::summary;
-use super::world::{Target, World};
 
 /// Ended streams that statistics still show.
 const REMEMBERED: usize = 16;
@@ -38,7 +38,7 @@ pub struct Session {
 
 impl Session {
     /// Opens the session's listeners.
-    pub fn open(world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
+    pub fn open(resources: &mut Resources, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
         let mut session = Session {
             spec: Arc::clone(&spec),
             value: Value::Null,
@@ -50,16 +50,21 @@ impl Session {
             cache_peak: 0,
             closed: VecDeque::new(),
         };
-        session.update(world, spec, value)?;
+        session.update(resources, spec, value)?;
         Ok(session)
     }
 
     /// Applies new settings, which may move the listeners. If that fails, everything stays as it was.
-    pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<(), Refused> {
+    pub fn update(
+        &mut self,
+        resources: &mut Resources,
+        spec: Arc<SessionSpec>,
+        value: Value,
+    ) -> Result<(), Refused> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();
         if self.spec.listening() != spec.listening() {
-            self.close(world);
+            self.close(resources);
         }
         let mut fresh = Vec::new();
         for &address in &wanted {
@@ -67,14 +72,14 @@ impl Session {
                 continue;
             }
             let made = tcp::listen(address, &spec.listening()).and_then(|listener| {
-                let token = world.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
+                let token = resources.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
                 Ok((address, Rc::new(listener), token))
             });
             match made {
                 Ok(made) => fresh.push(made),
                 Err(error) => {
                     for (_, listener, token) in fresh {
-                        world.poller.remove(&listener, token);
+                        resources.poller.remove(&listener, token);
                     }
                     let text = format!("cannot be listened on at {address}: {}", plain(&error));
                     return Err(Refused::field("listen", "session.ports", text));
@@ -85,7 +90,7 @@ impl Session {
         self.listeners.retain(|(address, listener, token)| {
             let stays = wanted.contains(address);
             if !stays {
-                world.poller.remove(listener, *token);
+                resources.poller.remove(listener, *token);
             }
             stays
         });
@@ -100,9 +105,9 @@ impl Session {
     }
 
     /// Closes the listeners.
-    pub fn close(&mut self, world: &mut World) {
+    pub fn close(&mut self, resources: &mut Resources) {
         for (_, listener, token) in self.listeners.drain(..) {
-            world.poller.remove(&listener, token);
+            resources.poller.remove(&listener, token);
         }
     }
 

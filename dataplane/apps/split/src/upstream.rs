@@ -8,7 +8,7 @@ use groupflow_host::poller::{Ready, Token};
 use groupflow_host::tcp;
 
 use super::frame::Frame;
-use super::world::World;
+use super::resources::Resources;
 
 /// Bytes that may wait to go back to the sender (frames other than replies are never refused).
 const OUTBOX: usize = 64 << 10;
@@ -114,9 +114,9 @@ impl Upstream {
     }
 
     /// Closes the connection, with a reset unless it was made graceful.
-    pub fn close(&mut self, world: &mut World) {
+    pub fn close(&mut self, resources: &mut Resources) {
         if let Some((socket, token)) = self.socket.take() {
-            world.poller.remove(&socket, token);
+            resources.poller.remove(&socket, token);
         }
     }
 }

@@ -19,10 +19,10 @@ use serde_json::json;
 use super::args::BoneHubArgs;
 use super::carrier::Carrier;
 use super::desk::{Desk, Look};
-use super::sender::{Note, Sender};
+use super::hub_driver::{HubDriver, Note};
 use super::wake::Wake;
 use super::{folder, http, orders};
-use crate::machine::{Outcome, Report, Verdict};
+use crate::machine::{Outcome, TransferReport, Verdict};
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -51,7 +51,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let human = format!("sends each file put into {}; orders at http://{http}/", args.dir.display());
     reporter.event("ready", Weight::Lasting, fields, Some(human));
     let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Sender, &args.bone.common);
-    let mut sender = Sender::new(config, carrier, Arc::clone(&desk));
+    let mut sender = HubDriver::new(config, carrier, Arc::clone(&desk));
     let mut progress_at = Nanos::ZERO;
     loop {
         desk.wake.clear();
@@ -99,7 +99,7 @@ fn tell_look(reporter: &mut Reporter, look: Look) {
     }
 }
 
-fn progress(sender: &Sender, reporter: &mut Reporter) {
+fn progress(sender: &HubDriver, reporter: &mut Reporter) {
     if let Some((name, done, sent)) = sender.progress() {
         let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
         reporter.event("progress", Weight::Passing, fields, None);
@@ -127,7 +127,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
     reporter.event(event, Weight::Lasting, fields, Some(human));
 }
 
-fn ended(reporter: &mut Reporter, report: &Report) {
+fn ended(reporter: &mut Reporter, report: &TransferReport) {
     let took = seconds(report.ended - report.started);
     let (outcome, why) = match &report.outcome {
         Outcome::Done => ("done", None),

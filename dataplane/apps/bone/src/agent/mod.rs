@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`args`] | options |
 //! | [`hub`], [`rim`] | the commands |
-//! | [`sender`], [`receiver`] | the machines joined with their files |
+//! | [`hub_driver`], [`rim_driver`] | the machines joined with their files |
 //! | [`carrier`] | plain multicast, or multicast through a session's switches |
 //! | [`folder`], [`outgoing`], `wishes` | a hub's folder; a file that it sends; the rims' wishes |
 //! | [`store`], [`index`], [`incoming`] | a rim's files; their index on disk; a file that is arriving |
@@ -27,14 +27,14 @@ pub mod digest;
 pub mod folder;
 pub mod http;
 pub mod hub;
+pub mod hub_driver;
 pub mod incoming;
 pub mod index;
 pub mod orders;
 pub mod outgoing;
 pub mod range;
-pub mod receiver;
 pub mod rim;
-pub mod sender;
+pub mod rim_driver;
 pub mod serve;
 pub mod shelf;
 pub mod store;

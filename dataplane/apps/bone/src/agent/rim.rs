@@ -19,7 +19,7 @@ use serde_json::json;
 use super::args::BoneRimArgs;
 use super::carrier::Carrier;
 use super::http;
-use super::receiver::{Note, Receiver};
+use super::rim_driver::{Note, RimDriver};
 use super::serve::Pages;
 use super::shelf::Shelf;
 use super::store::Store;
@@ -60,7 +60,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Receiver, common);
     let id = RimId(common.seed.map_or_else(rand::random, |seed| seed as u32));
     let config = RimConfig { id, max_size: args.max_bytes, seed: common.seed(), forgets: false };
-    let mut receiver = Receiver::new(config, carrier, Arc::clone(&shelf), args.hub);
+    let mut receiver = RimDriver::new(config, carrier, Arc::clone(&shelf), args.hub);
     let (mut save_at, mut progress_at) = (shell.clock.now() + SAVE, Nanos::ZERO);
     loop {
         shelf.wake.clear();
@@ -110,7 +110,7 @@ fn save(shelf: &Shelf, reporter: &mut Reporter) {
     }
 }
 
-fn progress(receiver: &Receiver, reporter: &mut Reporter) {
+fn progress(receiver: &RimDriver, reporter: &mut Reporter) {
     if let Some((announced, bytes)) = receiver.arriving() {
         let fields = json!({
             "file": announced.name.as_str(), "bytes": bytes, "total_bytes": announced.size,

@@ -9,7 +9,7 @@ use super::names::RimId;
 
 /// A rim that takes part.
 #[derive(Debug, Clone, Copy)]
-struct Member {
+struct Participant {
     complete: bool,
     answered: bool,
     /// Consecutive requests that the rim left unanswered.
@@ -18,7 +18,7 @@ struct Member {
     late: bool,
 }
 
-impl Member {
+impl Participant {
     fn is_awaited(&self) -> bool {
         !self.answered && !self.complete && !self.late
     }
@@ -27,7 +27,7 @@ impl Member {
 /// The rims of a transfer.
 #[derive(Debug, Default)]
 pub struct Group {
-    members: BTreeMap<RimId, Member>,
+    members: BTreeMap<RimId, Participant>,
     most: usize,
     /// Rims that were dropped and have not answered since: the hub does not wait as long for them again.
     let_go: BTreeSet<RimId>,
@@ -53,7 +53,7 @@ impl Group {
             return false;
         }
         let silent = if self.let_go.contains(&rim) { u8::MAX - 1 } else { 0 };
-        let member = Member { complete: false, answered: false, silent, late };
+        let member = Participant { complete: false, answered: false, silent, late };
         self.members.entry(rim).or_insert(member);
         true
     }
@@ -141,7 +141,7 @@ impl Group {
 
     /// Whether all awaited rims have answered.
     pub fn all_answered(&self) -> bool {
-        !self.members.values().any(Member::is_awaited)
+        !self.members.values().any(Participant::is_awaited)
     }
 
     /// Whether all punctual rims have the whole file.

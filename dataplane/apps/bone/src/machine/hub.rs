@@ -14,7 +14,7 @@ use super::message::{Body, Message, MessageError, Method, Reception, Repair, Ver
 use super::names::{FileName, RimId, TransferId};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
-use super::transfer::{Offer, Outcome, Report};
+use super::transfer::{Offer, Outcome, TransferReport};
 
 /// The most files that may wait.
 const MAX_QUEUED: usize = 1024;
@@ -78,7 +78,7 @@ pub enum HubEvent {
     /// A rim was dropped because it did not answer.
     Lost(RimId),
     /// A transfer ended.
-    Ended(Report),
+    Ended(TransferReport),
 }
 
 /// A hub. The zero of its clock is the caller's choice.

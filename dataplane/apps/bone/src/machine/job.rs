@@ -12,7 +12,7 @@ use super::message::{Control, Data, Repair};
 use super::names::FileName;
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
-use super::transfer::{Offer, Outcome, Report};
+use super::transfer::{Offer, Outcome, TransferReport};
 
 /// How quickly the number of spare packets follows the number needed: 1 / SMOOTH.
 const SMOOTH: u32 = 4;
@@ -196,8 +196,8 @@ impl Job {
         }
     }
 
-    pub(super) fn report(self, now: Nanos, outcome: Outcome) -> Report {
-        Report {
+    pub(super) fn report(self, now: Nanos, outcome: Outcome) -> TransferReport {
+        TransferReport {
             name: self.offer.name,
             outcome,
             size: self.size,

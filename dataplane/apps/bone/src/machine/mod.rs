@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `hub`, `job` | [`Hub`], the machine that sends; the transfer of one file |
 //! | `rim`, [`reception`] | [`Rim`], the machine that receives; the parts of a file that it has |
-//! | `transfer` | [`Offer`] and [`Report`]: a file to send, and the report on its transfer |
+//! | `transfer` | [`Offer`] and [`TransferReport`]: a file to send, and the report on its transfer |
 //! | [`states`] | the states and steps of both machines: the paper's two flowcharts |
 //! | [`message`], `codec`, `names` | the messages; their bytes; names of files, rims and transfers |
 //! | [`asking`] | how a rim asks for files that it lacks |
@@ -82,4 +82,4 @@ pub use names::{FileName, RimId, TransferId, MAX_NAME};
 pub use reception::Write;
 pub use rim::{Rim, RimConfig, RimEvent};
 pub use states::{HubState, RimState};
-pub use transfer::{Offer, Outcome, Report};
+pub use transfer::{Offer, Outcome, TransferReport};

@@ -36,7 +36,7 @@ pub enum Outcome {
 
 /// The report on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct TransferReport {
     /// The file.
     pub name: FileName,
     /// How the transfer ended.

@@ -97,7 +97,7 @@ impl Server {
 
     fn begin(&mut self, client: usize, hello: &Hello) -> Result<(), Refused> {
         let opened = self.folder.open(&hello.client, hello.stream);
-        let (place, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
+        let (destination, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
         if delivered < hello.acknowledged {
             let text = format!(
                 "client {} has let go of the first {} bytes of stream {}, and {delivered} are here",
@@ -105,14 +105,14 @@ impl Server {
             );
             return Err(Refused { code: RefusalCode::CannotResume, text });
         }
-        let path = place.path().map(|path| path.display().to_string());
+        let path = destination.path().map(|path| path.display().to_string());
         let core = match hello.coded {
             true => Incoming::coded(delivered, self.options.room),
             false => Incoming::new(delivered, self.options.room),
         };
-        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), core);
-        if let Some(fd) = flow.place.waits_for() {
-            flow.waits = self.poller.add(fd, Target::Place(client)).ok();
+        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
+        if let Some(fd) = flow.destination.waits_for() {
+            flow.waits = self.poller.add(fd, Target::Destination(client)).ok();
         }
         self.flows.insert(client, flow);
         let stream = hello.stream.to_string();

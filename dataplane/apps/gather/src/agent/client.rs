@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, plain, AgentError};
 use groupflow_host::input::Input;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
 use groupflow_host::trust::{self, Trust};
@@ -319,13 +319,13 @@ impl<'a> Client<'a> {
     fn read(&mut self, id: StripeId, scratch: &mut [u8], reporter: &mut Reporter) -> Result<(), AgentError> {
         while let Some(link) = self.links.get_mut(&id).filter(|link| link.readable) {
             match link.read(scratch) {
-                Ok(Came::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
-                Ok(Came::Nothing) => {}
-                Ok(Came::End) if link.stage == Stage::Leaving => {
+                Ok(ReadOutcome::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
+                Ok(ReadOutcome::Nothing) => {}
+                Ok(ReadOutcome::End) if link.stage == Stage::Leaving => {
                     self.core.on_left(id);
                     self.lose(id);
                 }
-                Ok(Came::End) => {
+                Ok(ReadOutcome::End) => {
                     let error = io::Error::from(io::ErrorKind::UnexpectedEof);
                     return self.on_broken(id, &error, reporter);
                 }
@@ -446,11 +446,11 @@ impl<'a> Client<'a> {
         let open: Vec<StripeId> =
             self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id).collect();
         let turn = self.reports % open.len().max(1);
-        for (place, id) in open.into_iter().enumerate() {
+        for (index, id) in open.into_iter().enumerate() {
             let Some(link) = self.links.get_mut(&id) else {
                 continue;
             };
-            let Some(report) = link.report(place == turn) else {
+            let Some(report) = link.report(index == turn) else {
                 continue;
             };
             sum += u64::from(report.rtt_us);

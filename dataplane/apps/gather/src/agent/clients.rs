@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
 use crate::machine::{ClientName, Token};
@@ -22,12 +22,12 @@ pub fn read(path: &Path) -> Result<BTreeMap<ClientName, Token>, AgentError> {
 }
 
 fn parse(value: &Value) -> Result<BTreeMap<ClientName, Token>, FieldError> {
-    let mut fields = Fields::new("list", value)?;
+    let mut fields = ObjectReader::new("list", value)?;
     let list = fields.list("clients", MOST)?;
     fields.finish()?;
     let mut clients = BTreeMap::new();
     for (index, value) in list.iter().enumerate() {
-        let mut fields = Fields::new(format!("clients[{index}]"), value)?;
+        let mut fields = ObjectReader::new(format!("clients[{index}]"), value)?;
         let name = ClientName::parse(fields.text("client", 255)?)
             .ok_or_else(|| fields.wrong("client", &format!("a name of {}", ClientName::RULE)))?;
         let token =

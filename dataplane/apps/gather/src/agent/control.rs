@@ -76,8 +76,8 @@ impl Server {
             return;
         };
         let setting = self.settings[client];
-        for (place, number) in flow.stripes.iter().enumerate() {
-            let share = setting.share(place, flow.stripes.len(), flow.segment);
+        for (index, number) in flow.stripes.iter().enumerate() {
+            let share = setting.share(index, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get_mut(number) {
                 // A connection that is gone needs no window.
                 let _ = stripe.window.set(stripe.channel.socket(), share, flow.segment);

@@ -56,7 +56,7 @@ impl Server {
         let Some(flow) = self.flows.get_mut(&client) else {
             return;
         };
-        if let Err(why) = flow.place.finish() {
+        if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
         let length = flow.core.delivered();
@@ -79,7 +79,7 @@ impl Server {
         };
         let name = self.names[client].clone();
         self.roster.forget(&name, flow.stream);
-        if let (Some(token), Some(fd)) = (flow.waits, flow.place.waits_for()) {
+        if let (Some(token), Some(fd)) = (flow.waits, flow.destination.waits_for()) {
             self.poller.remove(fd, token);
         }
         for &number in &flow.stripes {
@@ -93,7 +93,7 @@ impl Server {
         }
         let bytes = flow.core.delivered();
         let seconds = flow.began.elapsed().as_secs_f64();
-        let path = flow.place.path().map(|path| path.display().to_string());
+        let path = flow.destination.path().map(|path| path.display().to_string());
         let fields = json!({
             "client": name.as_str(), "stream": flow.stream.to_string(), "outcome": outcome,
             "bytes": bytes, "seconds": seconds, "path": path,

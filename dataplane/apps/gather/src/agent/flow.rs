@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Token;
 
-use super::place::{Failure, Place};
+use super::destination::{Destination, Failure};
 use crate::machine::frame::Report;
 use crate::machine::{Epoch, Frame, Incoming, IncomingError, Parity, StreamId};
 
@@ -24,7 +24,7 @@ pub struct Flow {
     /// Reassembly of the stream.
     pub core: Incoming,
     /// The destination of the stream.
-    pub place: Place,
+    pub destination: Destination,
     /// The registration of a destination that may be slow.
     pub waits: Option<Token>,
     /// The stream's connections.
@@ -55,12 +55,17 @@ pub struct Flow {
 
 impl Flow {
     /// A stream of which `delivered` bytes are at its destination.
-    pub fn new(stream: StreamId, epoch: Epoch, (place, delivered): (Place, u64), core: Incoming) -> Flow {
+    pub fn new(
+        stream: StreamId,
+        epoch: Epoch,
+        (destination, delivered): (Destination, u64),
+        core: Incoming,
+    ) -> Flow {
         Flow {
             stream,
             epoch,
             core,
-            place,
+            destination,
             waits: None,
             stripes: BTreeSet::new(),
             alone: None,
@@ -79,15 +84,15 @@ impl Flow {
 
     /// Takes bytes of the stream that arrived over a stripe.
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), IncomingError> {
-        let (place, failure) = (&mut self.place, &mut self.failure);
-        self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(place, failure, bytes))?;
+        let (destination, failure) = (&mut self.destination, &mut self.failure);
+        self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
         Ok(())
     }
 
     /// Takes bytes of parity that arrived over a stripe.
     pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), IncomingError> {
-        let (place, failure) = (&mut self.place, &mut self.failure);
-        let mut sink = |bytes: &[u8]| write(place, failure, bytes);
+        let (destination, failure) = (&mut self.destination, &mut self.failure);
+        let mut sink = |bytes: &[u8]| write(destination, failure, bytes);
         let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
         self.fresh += made;
         self.made += made;
@@ -96,8 +101,8 @@ impl Flow {
 
     /// Writes on when the destination may take more. True: it took something.
     pub fn drain(&mut self) -> bool {
-        let (place, failure) = (&mut self.place, &mut self.failure);
-        self.core.drain(&mut |bytes| write(place, failure, bytes))
+        let (destination, failure) = (&mut self.destination, &mut self.failure);
+        self.core.drain(&mut |bytes| write(destination, failure, bytes))
     }
 
     /// Takes a client's report about one of its stripes.
@@ -129,11 +134,11 @@ impl Flow {
     }
 }
 
-fn write(place: &mut Place, failure: &mut Option<Failure>, bytes: &[u8]) -> usize {
+fn write(destination: &mut Destination, failure: &mut Option<Failure>, bytes: &[u8]) -> usize {
     if failure.is_some() {
         return 0;
     }
-    place.write(bytes).unwrap_or_else(|why| {
+    destination.write(bytes).unwrap_or_else(|why| {
         *failure = Some(why);
         0
     })

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp_info::TcpInfo;
 
 use crate::machine::frame::Report;
@@ -80,8 +80,8 @@ impl Link {
     }
 
     /// Reads once.
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.channel, &mut self.readable, into)
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
+        ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame.

@@ -11,27 +11,27 @@
 //! | [`args`], [`clients`] | options; the list of clients |
 //! | [`serve`], [`server`] | the server's command; its loop |
 //! | `admission`, `endings`, `control` | how connections are admitted; how streams end; rounds and tunings |
-//! | [`stripe`], [`flow`], [`place`] | a connection; a client's stream; its destination |
+//! | [`stripe`], [`flow`], [`destination`] | a connection; a client's stream; its destination |
 //! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
 //! | [`send`], [`client`], [`link`] | the client's command; its loop; a connection |
-//! | [`sender`] | a client for programs in Rust |
+//! | [`stream`] | a client for programs in Rust |
 
 mod admission;
 pub mod args;
 pub mod client;
 pub mod clients;
 mod control;
+pub mod destination;
 mod endings;
 pub mod flow;
 pub mod lines;
 pub mod link;
-pub mod place;
 pub mod round;
 pub mod send;
-pub mod sender;
 pub mod serve;
 pub mod server;
+pub mod stream;
 pub mod stripe;
 pub mod tune;
 pub mod window;

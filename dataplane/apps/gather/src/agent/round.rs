@@ -53,7 +53,7 @@ pub fn measure<'a>(
 ) -> Measured<'a> {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
     let (mut advertised, mut connections, mut segment) = (0, 0, 0);
-    for (place, number) in flow.stripes.iter().enumerate() {
+    for (index, number) in flow.stripes.iter().enumerate() {
         let Some(stripe) = stripes.get_mut(number) else {
             continue;
         };
@@ -64,7 +64,7 @@ pub fn measure<'a>(
         let Ok(info) = TcpInfo::of(socket) else {
             continue;
         };
-        if let Some(share) = setting.share(place, flow.stripes.len(), flow.segment) {
+        if let Some(share) = setting.share(index, flow.stripes.len(), flow.segment) {
             // A connection that is gone needs no window.
             let _ = stripe.window.keep(socket, share, flow.segment, &info);
         }

@@ -10,8 +10,8 @@ use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::json;
 
 use super::args::GatherServeArgs;
+use super::destination::Folder;
 use super::lines::Events;
-use super::place::Folder;
 use super::server::{Options, Server};
 use super::{clients, tune, window};
 

@@ -8,15 +8,15 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groupflow_host::came::Came;
 use groupflow_host::poller::{Poller, Ready};
+use groupflow_host::read_outcome::ReadOutcome;
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
+use super::destination::Folder;
 use super::flow::Flow;
 use super::lines::{Events, Requests};
-use super::place::Folder;
 use super::stripe::Stripe;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, Frame, FrameError, Item, RefusalCode, Roster, Token};
@@ -39,7 +39,7 @@ pub enum Target {
     /// A connection.
     Stripe(u64),
     /// The destination of a client's stream.
-    Place(usize),
+    Destination(usize),
 }
 
 /// The options of the command.
@@ -199,12 +199,12 @@ impl Server {
                     self.lose(number);
                 }
             }
-            Target::Place(client) => self.feed_place(client),
+            Target::Destination(client) => self.feed_destination(client),
         }
     }
 
     /// Writes on to a destination that was slow.
-    fn feed_place(&mut self, client: usize) {
+    fn feed_destination(&mut self, client: usize) {
         let Some(flow) = self.flows.get_mut(&client) else {
             return;
         };
@@ -237,20 +237,20 @@ impl Server {
                 break;
             }
             match stripe.read(&mut scratch) {
-                Ok(Came::Bytes(count)) if stripe.farewell.is_some() => {
+                Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
                     if !self.throw_away(number, count) {
                         break;
                     }
                 }
-                Ok(Came::Bytes(count)) => {
+                Ok(ReadOutcome::Bytes(count)) => {
                     brought += count;
                     if let Err(error) = self.take(number, &scratch[..count]) {
                         self.refuse(number, RefusalCode::BadFrame, &error.to_string());
                     }
                 }
-                Ok(Came::Nothing) => break,
-                Ok(Came::End) => self.lose(number),
+                Ok(ReadOutcome::Nothing) => break,
+                Ok(ReadOutcome::End) => self.lose(number),
                 Err(error) => self.break_off(number, &error),
             }
         }

@@ -4,10 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
+use groupflow_host::read_outcome::ReadOutcome;
 
 use super::window::Window;
 use crate::machine::frame::Report;
@@ -67,8 +67,8 @@ impl Stripe {
     }
 
     /// Reads once.
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.channel, &mut self.readable, into)
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
+        ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame. False: the client does not read, and there is no room.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::value::RawValue;
 use serde_json::Value;
 
@@ -31,14 +31,14 @@ impl Setting {
     /// The window of one of `connections`: the least window plus whole segments of the rest, as evenly as
     /// possible. A TCP sender waits until it may send a whole segment, so any smaller remainder of a window
     /// is of no use. `segment` is in bytes; 0: not known yet.
-    pub fn share(self, place: usize, connections: usize, segment: u64) -> Option<u64> {
+    pub fn share(self, index: usize, connections: usize, segment: u64) -> Option<u64> {
         let window = self.window?;
-        let (place, count) = (place as u64, connections.max(1) as u64);
+        let (index, count) = (index as u64, connections.max(1) as u64);
         let least = segment.max(window::LEAST);
         match window.checked_sub(least * count) {
             Some(rest) if segment > 0 => {
                 let segments = rest / segment;
-                Some(least + segment * (segments / count + u64::from(place < segments % count)))
+                Some(least + segment * (segments / count + u64::from(index < segments % count)))
             }
             _ => Some((window / count).max(window::LEAST)),
         }
@@ -96,7 +96,7 @@ fn request(
     for (index, text) in list.into_iter().enumerate() {
         // The raw text was checked to be JSON already.
         let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
-        let mut fields = Fields::new(format!("tune[{index}]"), &value)?;
+        let mut fields = ObjectReader::new(format!("tune[{index}]"), &value)?;
         let number = clients.get(fields.text("client", 255)?).copied();
         let number = number.ok_or_else(|| fields.wrong("client", "one of the server's list"))?;
         let mut setting = changed.get(&number).or(settings.get(number)).copied().unwrap_or_default();
@@ -133,7 +133,7 @@ mod tests {
     fn a_window_is_divided_in_whole_segments() {
         let shares = |window, count, segment| -> Vec<u64> {
             let setting = Setting { window: Some(window), connections: 1 };
-            (0..count).filter_map(|place| setting.share(place, count, segment)).collect()
+            (0..count).filter_map(|index| setting.share(index, count, segment)).collect()
         };
         // 22,222 = 3 * 1448 and 12 more whole segments, and 502 bytes.
         assert_eq!(shares(22_222, 3, 1448), [7240, 7240, 7240]);

@@ -15,8 +15,8 @@ use super::{Agent, PATIENCE};
 use crate::frame::{Fault, Frame};
 use crate::peers::{Drain, Greeting};
 use crate::preamble::{Preamble, StreamId};
+use crate::resources::{Orphan, Resources, Target};
 use crate::upstream::Upstream;
-use crate::world::{Orphan, Target, World};
 
 /// Connections that may wait without a preamble.
 const GREETINGS: usize = 1024;
@@ -30,8 +30,8 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(token) = self.world.poller.add(&socket, Target::Greeting(number)) {
-                let until = self.world.now + PATIENCE;
+            if let Ok(token) = self.resources.poller.add(&socket, Target::Greeting(number)) {
+                let until = self.resources.now + PATIENCE;
                 self.greetings.insert(number, Greeting::new(socket, token, peer, until));
             }
         }
@@ -55,7 +55,7 @@ impl Agent {
                 Err(text) => self.refuse_peer(greeting, preamble.session, &text),
             },
             Ok(Some(Err(error))) => self.refuse_peer(greeting, 0, &format!("wrong preamble: {error}")),
-            _ => self.world.poller.remove(&greeting.socket, greeting.token),
+            _ => self.resources.poller.remove(&greeting.socket, greeting.token),
         }
     }
 
@@ -82,11 +82,11 @@ impl Agent {
     fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
         let Greeting { socket, token, peer, .. } = greeting;
         let id = preamble.stream;
-        self.world.poller.rename(token, Target::Upstream(id));
+        self.resources.poller.rename(token, Target::Upstream(id));
         let upstream = Upstream::new(socket, token, peer, true);
         if let Some(live) = self.streams.get_mut(&id) {
             // The earlier connection is lost, and the agent upstream noticed the loss first.
-            live.upstream.close(&mut self.world);
+            live.upstream.close(&mut self.resources);
             live.replace_upstream(upstream);
             self.ready.insert(id);
             return;
@@ -111,7 +111,7 @@ impl Agent {
 
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
         let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
-        self.world.event("refused", session, None, fields);
+        self.resources.event("refused", session, None, fields);
         self.say_no((greeting.socket, greeting.token), Fault::Refused, text);
     }
 
@@ -120,7 +120,7 @@ impl Agent {
         let mut out = Outbox::new(0);
         Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
         tcp::set_graceful(&connection.0);
-        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+        drain(&mut self.resources, &mut self.drains, &mut self.next, connection, out);
     }
 
     /// Tells another agent the outcome of its stream, which has ended here.
@@ -132,11 +132,11 @@ impl Agent {
         let mut out = Outbox::new(0);
         out.bytes().extend(words);
         tcp::set_graceful(&connection.0);
-        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+        drain(&mut self.resources, &mut self.drains, &mut self.next, connection, out);
     }
 
     pub(super) fn drain(&mut self, number: u64) {
-        let scratch = &mut self.world.scratch;
+        let scratch = &mut self.resources.scratch;
         if self.drains.get_mut(&number).is_some_and(|drain| drain.turn(scratch)) {
             self.close_drain(number);
         }
@@ -144,24 +144,24 @@ impl Agent {
 
     pub(super) fn close_drain(&mut self, number: u64) {
         if let Some(drain) = self.drains.remove(&number) {
-            self.world.poller.remove(&drain.socket, drain.token);
+            self.resources.poller.remove(&drain.socket, drain.token);
         }
     }
 }
 
 /// Keeps a connection until its last frames have arrived.
 pub(super) fn drain(
-    world: &mut World,
+    resources: &mut Resources,
     drains: &mut HashMap<u64, Drain>,
     next: &mut u64,
     (socket, token): (TcpStream, Token),
     out: Outbox,
 ) {
     *next += 1;
-    world.poller.rename(token, Target::Drain(*next));
-    let mut drain = Drain::new(socket, token, out, world.now + PATIENCE);
-    if drain.turn(&mut world.scratch) {
-        world.poller.remove(&drain.socket, drain.token);
+    resources.poller.rename(token, Target::Drain(*next));
+    let mut drain = Drain::new(socket, token, out, resources.now + PATIENCE);
+    if drain.turn(&mut resources.scratch) {
+        resources.poller.remove(&drain.socket, drain.token);
     } else {
         drains.insert(*next, drain);
     }

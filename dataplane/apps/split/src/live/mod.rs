@@ -14,9 +14,9 @@ use super::config::{Kind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
 use super::link::{Link, State};
 use super::preamble::StreamId;
+use super::resources::{Orphan, Resources};
 use super::summary::Summary;
 use super::upstream::Upstream;
-use super::world::{Orphan, World};
 
 mod answers;
 mod branches;
@@ -92,7 +92,7 @@ impl Live {
     /// from. With `orphans`, the stream goes on after the agent restarted. `summary` holds earlier statistics
     /// of the stream.
     pub fn open(
-        world: &mut World,
+        resources: &mut Resources,
         id: StreamId,
         spec: Arc<SessionSpec>,
         upstream: Upstream,
@@ -129,22 +129,22 @@ impl Live {
                 continue;
             }
             made = match &mut orphans {
-                None => live.join(world, branch, Begin::Offset(offset)),
+                None => live.join(resources, branch, Begin::Offset(offset)),
                 Some(orphans) => {
                     let ours = |orphan: &Orphan| orphan.address == branch.address;
                     let (ours, others) = std::mem::take(orphans).into_iter().partition(ours);
                     *orphans = others;
-                    live.rejoin(world, branch, ours)
+                    live.rejoin(resources, branch, ours)
                 }
             };
         }
         for orphan in orphans.into_iter().flatten() {
-            world.drop_kept(orphan.key);
+            resources.drop_kept(orphan.key);
         }
         let nobody = || Abort::new(Fault::NoMembers, "the session has no members behind this agent");
         match made {
             Err(abort) if abort.fault != Fault::NoMembers => {
-                live.links.iter_mut().for_each(|link| link.close(world));
+                live.links.iter_mut().for_each(|link| link.close(resources));
                 Err((live.upstream, abort))
             }
             made if live.links.is_empty() => Err((live.upstream, made.err().unwrap_or_else(nobody))),
@@ -153,26 +153,26 @@ impl Live {
     }
 
     /// Moves all bytes that can be moved in one turn.
-    pub fn turn(&mut self, world: &mut World) -> Turn {
-        match self.work(world) {
+    pub fn turn(&mut self, resources: &mut Resources) -> Turn {
+        match self.work(resources) {
             Err(abort) => Turn::Aborted(abort),
             Ok(true) => Turn::Again,
-            Ok(false) if self.is_over(world) => Turn::Finished,
+            Ok(false) if self.is_over(resources) => Turn::Finished,
             Ok(false) => Turn::Later(self.patience()),
         }
     }
 
-    fn work(&mut self, world: &mut World) -> Result<bool, Abort> {
-        self.each_link(world, Live::carry_on)?;
-        self.each_link(world, Live::listen)?;
+    fn work(&mut self, resources: &mut Resources) -> Result<bool, Abort> {
+        self.each_link(resources, Live::carry_on)?;
+        self.each_link(resources, Live::listen)?;
         let mut left = BUDGET;
         loop {
-            self.each_link(world, Live::take_acknowledgement)?;
-            self.cache.discard(&mut world.pool, self.core.base());
-            self.isolate(world)?;
-            let taken = self.take(world)?;
+            self.each_link(resources, Live::take_acknowledgement)?;
+            self.cache.discard(&mut resources.pool, self.core.base());
+            self.isolate(resources)?;
+            let taken = self.take(resources)?;
             let before = self.summary.bytes_out;
-            self.each_link(world, Live::hand_out)?;
+            self.each_link(resources, Live::hand_out)?;
             let moved = taken + (self.summary.bytes_out - before);
             left = left.saturating_sub(moved);
             if moved == 0 || left == 0 {
@@ -194,16 +194,16 @@ impl Live {
     /// Runs an action for each link; a link for which it fails is dropped meanwhile.
     fn each_link(
         &mut self,
-        world: &mut World,
-        act: fn(&mut Live, &mut World, usize) -> io::Result<ControlFlow<Abort>>,
+        resources: &mut Resources,
+        act: fn(&mut Live, &mut Resources, usize) -> io::Result<ControlFlow<Abort>>,
     ) -> Result<(), Abort> {
         let mut index = 0;
         while index < self.links.len() {
             let key = self.links[index].key;
-            match act(self, world, index) {
+            match act(self, resources, index) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(abort)) => return Err(abort),
-                Err(error) => self.lost(world, index, &error)?,
+                Err(error) => self.lost(resources, index, &error)?,
             }
             // If the link was dropped, the next one has taken its index.
             if self.links.get(index).is_some_and(|link| link.key == key) {
@@ -213,12 +213,12 @@ impl Live {
         Ok(())
     }
 
-    fn is_over(&mut self, world: &World) -> bool {
+    fn is_over(&mut self, resources: &Resources) -> bool {
         if !self.core.finished() {
             return false;
         }
-        let since = *self.finished_at.get_or_insert(world.now);
-        let patient = world.now < since + GRACE;
+        let since = *self.finished_at.get_or_insert(resources.now);
+        let patient = resources.now < since + GRACE;
         let replies = self.spec.replies;
         let done = |link: &Link| {
             let wanted = match (replies, link.spec.kind) {
@@ -255,18 +255,18 @@ impl Live {
     }
 
     /// Closes all connections: gracefully if the stream is complete, otherwise with resets.
-    pub fn close(&mut self, world: &mut World, graceful: bool) {
+    pub fn close(&mut self, resources: &mut Resources, graceful: bool) {
         for link in &mut self.links {
             if graceful {
                 link.set_graceful();
             }
-            link.close(world);
+            link.close(resources);
         }
         if graceful {
             self.upstream.end();
             self.upstream.set_graceful();
         }
-        self.upstream.close(world);
-        self.cache.release(&mut world.pool);
+        self.upstream.close(resources);
+        self.cache.release(&mut resources.pool);
     }
 }

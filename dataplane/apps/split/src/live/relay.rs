@@ -8,7 +8,7 @@ use groupflow_session::fanout::Mode;
 
 use super::{Abort, Live};
 use crate::frame::Fault;
-use crate::world::World;
+use crate::resources::Resources;
 
 impl Live {
     /// Whether an agent's branch counts by its PROGRESS frames, as in E2E and where streams resume; otherwise
@@ -19,7 +19,7 @@ impl Live {
 
     pub(super) fn take_acknowledgement(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &self.links[index];
@@ -38,14 +38,14 @@ impl Live {
             if end && !link.is_agent() {
                 self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
                 let (member, bytes) = (link.member(), self.core.received() - link.start);
-                self.receipt(world, member, bytes);
+                self.receipt(resources, member, bytes);
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
     /// Reads from upstream, once; returns the number of bytes.
-    pub(super) fn take(&mut self, world: &mut World) -> Result<u64, Abort> {
+    pub(super) fn take(&mut self, resources: &mut Resources) -> Result<u64, Abort> {
         self.starved = false;
         let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else {
             return Ok(0);
@@ -58,7 +58,7 @@ impl Live {
                 None => Ok(0),
             };
         }
-        match self.cache.fill(&mut world.pool, socket, intake) {
+        match self.cache.fill(&mut resources.pool, socket, intake) {
             Ok(None) => {
                 self.starved = true;
                 Ok(0)
@@ -97,7 +97,11 @@ impl Live {
         ))
     }
 
-    pub(super) fn hand_out(&mut self, _world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
+    pub(super) fn hand_out(
+        &mut self,
+        _resources: &mut Resources,
+        index: usize,
+    ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         self.summary.bytes_out += link.hand_out(&mut self.core, &self.cache)? as u64;
         link.tell_end(&mut self.core)?;

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::Frame;
+use crate::resources::Resources;
 use crate::upstream::Upstream;
-use crate::world::World;
 
 impl Live {
     /// The upstream agent has connected again: the stream goes on at the present offset. That agent may have
@@ -34,9 +34,14 @@ impl Live {
 
     /// Notes that a member has everything. A receipt that is known already may come from an agent that
     /// restarted.
-    pub(super) fn receipt(&mut self, world: &mut World, member: u32, bytes: u64) {
+    pub(super) fn receipt(&mut self, resources: &mut Resources, member: u32, bytes: u64) {
         if self.summary.receipt(member, bytes) {
-            world.event("receipt", self.spec.id, Some(self.id), json!({"member": member, "bytes": bytes}));
+            resources.event(
+                "receipt",
+                self.spec.id,
+                Some(self.id),
+                json!({"member": member, "bytes": bytes}),
+            );
             self.upstream.say(&Frame::Receipt { member, bytes });
         }
     }

@@ -25,7 +25,7 @@ pub enum Up {
 
 /// A host of the cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Member {
+pub struct ClusterHost {
     /// The host and its address.
     pub peer: Peer,
     /// The host's router, if the host knows it.
@@ -60,10 +60,10 @@ pub struct Member {
     pub measured: Vec<(HostId, Nanos)>,
 }
 
-impl Member {
+impl ClusterHost {
     /// A host that has no place yet.
-    pub(super) fn new(peer: Peer, router: Option<RouterId>, capacity: u16, now: Nanos) -> Member {
-        Member {
+    pub(super) fn new(peer: Peer, router: Option<RouterId>, capacity: u16, now: Nanos) -> ClusterHost {
+        ClusterHost {
             peer,
             router,
             capacity,
@@ -124,7 +124,7 @@ pub(super) struct Hold {
 /// The members of a cluster, at most as many as the policy allows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cluster {
-    members: BTreeMap<HostId, Member>,
+    members: BTreeMap<HostId, ClusterHost>,
     /// Hosts that left or failed, to which members may still be connected.
     ghosts: BTreeMap<HostId, Ghost>,
     /// Departed hosts to which no member can be connected any more, each with a host that may keep bytes for
@@ -157,17 +157,17 @@ impl Cluster {
     }
 
     /// A member.
-    pub fn get(&self, host: HostId) -> Option<&Member> {
+    pub fn get(&self, host: HostId) -> Option<&ClusterHost> {
         self.members.get(&host)
     }
 
     /// A member to be changed, except for its place: [`Cluster::put`] changes that.
-    pub(super) fn get_mut(&mut self, host: HostId) -> Option<&mut Member> {
+    pub(super) fn get_mut(&mut self, host: HostId) -> Option<&mut ClusterHost> {
         self.members.get_mut(&host)
     }
 
     /// All members, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (HostId, &Member)> {
+    pub fn iter(&self) -> impl Iterator<Item = (HostId, &ClusterHost)> {
         self.members.iter().map(|(&host, member)| (host, member))
     }
 
@@ -177,13 +177,13 @@ impl Cluster {
     }
 
     /// Adds a member that has no place yet.
-    pub(super) fn add(&mut self, member: Member) {
+    pub(super) fn add(&mut self, member: ClusterHost) {
         self.members.insert(member.peer.host, member);
     }
 
     /// Removes a member; also returns its children, which then have no place. It may live on, and serve them
     /// for a while.
-    pub(super) fn remove(&mut self, host: HostId) -> Option<(Member, Vec<HostId>)> {
+    pub(super) fn remove(&mut self, host: HostId) -> Option<(ClusterHost, Vec<HostId>)> {
         let gone = self.members.remove(&host)?;
         let orphans: Vec<HostId> = self.children(host).collect();
         for orphan in &orphans {
@@ -310,7 +310,7 @@ impl Cluster {
 
     /// Whether a host serves more children than it offered, because no other host had room.
     pub(super) fn is_overloaded(&self, host: HostId) -> bool {
-        let serves = |member: &Member| self.children(host).count() + usize::from(member.foreign);
+        let serves = |member: &ClusterHost| self.children(host).count() + usize::from(member.foreign);
         self.get(host).is_some_and(|member| serves(member) > usize::from(member.capacity))
     }
 

@@ -50,7 +50,7 @@ pub mod names;
 pub mod node;
 pub mod policy;
 
-pub use cluster::{Cluster, Member, Up};
+pub use cluster::{Cluster, ClusterHost, Up};
 pub use datagram::{Carries, Door};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Mail, Told};

@@ -3,7 +3,7 @@
 use groupflow_base::{BitRate, Nanos};
 use serde::Serialize;
 
-use super::stream::{Host, Stream};
+use super::stream::{Stream, StreamHost};
 use crate::machine::HostId;
 
 /// A host that is further behind the source than this counts as late.
@@ -103,7 +103,7 @@ fn read(hosts: &[HostId], stream: &Stream) -> Vec<u64> {
 }
 
 /// How long ago the source was to send the byte that the host gets next; `None`: the host is cut off.
-fn lag(host: &Host, rate: BitRate, at: Nanos) -> Option<Nanos> {
+fn lag(host: &StreamHost, rate: BitRate, at: Nanos) -> Option<Nanos> {
     let due = rate.time_for(host.read + host.skipped);
     host.broken.is_none().then(|| at.saturating_sub(due))
 }

@@ -9,8 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::measure::{chain, multicast, tree, unicast, Shape};
+use super::overlay::Overlay;
 use super::routers::Routers;
-use super::world::World;
 use crate::machine::{Demotion, HostId, Policy};
 
 /// The stream's rate, bit/s.
@@ -132,53 +132,53 @@ pub fn run(spec: &Spec) -> Outcome {
     };
     let silence = Nanos(spec.silence_ns);
     let source = routers.stubs()[0];
-    let mut world = World::new(&routers, policy, silence, source, policy.max_children);
+    let mut overlay = Overlay::new(&routers, policy, silence, source, policy.max_children);
     for n in 0..spec.hosts {
         let when = Nanos(n as u64 * 1_000_000_000 / spec.joins_per_s.max(1));
-        join(&mut world, &routers, when, &mut rng);
+        join(&mut overlay, &routers, when, &mut rng);
     }
     let all = Nanos(spec.hosts as u64 * 1_000_000_000 / spec.joins_per_s.max(1)) + REST;
-    world.run_until(all);
-    let joins = milliseconds(&world.counts.joins);
+    overlay.run_until(all);
+    let joins = milliseconds(&overlay.counts.joins);
     let count = joins.len().max(1) as f64;
     let mut outcome = Outcome {
         links: routers.links(),
-        clusters: world.clusters().count(),
-        cluster_depth: cluster_depth(&world),
-        largest: world.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
-        tree: tree(&world, &routers),
-        chain: chain(&world, &routers),
-        unicast: unicast(&world, &routers),
-        multicast: multicast(&world, &routers),
+        clusters: overlay.clusters().count(),
+        cluster_depth: cluster_depth(&overlay),
+        largest: overlay.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
+        tree: tree(&overlay, &routers),
+        chain: chain(&overlay, &routers),
+        unicast: unicast(&overlay, &routers),
+        multicast: multicast(&overlay, &routers),
         join_mean_ms: joins.iter().sum::<f64>() / count,
         join_p95_ms: part(&joins, 95),
-        messages_a_join: world.counts.messages as f64 / count,
-        probes_a_join: world.counts.probes as f64 / count,
-        refused: world.counts.refused,
-        waiting: world.hosts.len() - 1 - world.members().len(),
-        overloaded: overloaded(&world),
+        messages_a_join: overlay.counts.messages as f64 / count,
+        probes_a_join: overlay.counts.probes as f64 / count,
+        refused: overlay.counts.refused,
+        waiting: overlay.hosts.len() - 1 - overlay.members().len(),
+        overloaded: overloaded(&overlay),
         simulated_s: 0.0,
         churn: None,
     };
     if spec.churn_permille > 0 {
-        outcome.churn = Some(churn(&mut world, &routers, spec, &mut rng));
+        outcome.churn = Some(churn(&mut overlay, &routers, spec, &mut rng));
     }
-    outcome.simulated_s = world.now.0 as f64 / 1e9;
+    outcome.simulated_s = overlay.now.0 as f64 / 1e9;
     outcome
 }
 
-fn overloaded(world: &World<'_>) -> usize {
+fn overloaded(overlay: &Overlay<'_>) -> usize {
     let mut served = BTreeMap::new();
-    for parent in world.hosts.values().filter_map(|host| host.parent) {
+    for parent in overlay.hosts.values().filter_map(|host| host.parent) {
         *served.entry(parent).or_insert(0) += 1;
     }
     let too_many = |(host, served): &(HostId, usize)| {
-        world.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
+        overlay.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
     };
     served.into_iter().filter(too_many).count()
 }
 
-fn join(world: &mut World<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
+fn join(overlay: &mut Overlay<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
     let router = routers.stubs()[rng.gen_range(0..routers.stubs().len())];
     let access = Nanos::from_micros(rng.gen_range(100..1000));
     let mut drawn = rng.gen_range(0..100);
@@ -188,38 +188,38 @@ fn join(world: &mut World<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8
         found
     });
     let children = uplink.map_or(0, |&(rate, _)| rate / STREAM);
-    world.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
+    overlay.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
 }
 
 /// Second by second, some hosts leave and as many others come.
-fn churn(world: &mut World<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha8Rng) -> Churn {
-    let (gone, moves, repairs) = (world.counts.gone, world.counts.moves, world.counts.repairs.len());
+fn churn(overlay: &mut Overlay<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha8Rng) -> Churn {
+    let (gone, moves, repairs) = (overlay.counts.gone, overlay.counts.moves, overlay.counts.repairs.len());
     let a_second = spec.hosts as f64 * spec.churn_permille as f64 / 1000.0 / 60.0;
     let (mut due, mut shares) = (0.0, Vec::new());
     for _ in 0..spec.churn_ns / 1_000_000_000 {
         due += a_second;
-        let mut members = world.members();
+        let mut members = overlay.members();
         members.shuffle(rng);
         for host in members.into_iter().take(due as usize) {
             if rng.gen_bool(0.5) {
-                world.fail(host);
+                overlay.fail(host);
             } else {
-                world.leave(host);
+                overlay.leave(host);
             }
-            let when = world.now;
-            join(world, routers, when, rng);
+            let when = overlay.now;
+            join(overlay, routers, when, rng);
         }
         due -= due.floor();
-        let next = world.now + Nanos::from_secs(1);
-        world.run_until(next);
-        shares.push(tree(world, routers).reached as f64 / world.members().len().max(1) as f64);
+        let next = overlay.now + Nanos::from_secs(1);
+        overlay.run_until(next);
+        shares.push(tree(overlay, routers).reached as f64 / overlay.members().len().max(1) as f64);
     }
-    let gone = world.counts.gone - gone;
-    let moves = world.counts.moves - moves;
-    let end = world.now + REST;
-    world.run_until(end);
-    let repairs = milliseconds(&world.counts.repairs[repairs..]);
-    let last = tree(world, routers);
+    let gone = overlay.counts.gone - gone;
+    let moves = overlay.counts.moves - moves;
+    let end = overlay.now + REST;
+    overlay.run_until(end);
+    let repairs = milliseconds(&overlay.counts.repairs[repairs..]);
+    let last = tree(overlay, routers);
     Churn {
         gone,
         moves_a_departure: moves as f64 / gone.max(1) as f64,
@@ -227,14 +227,15 @@ fn churn(world: &mut World<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha
         repair_p95_ms: part(&repairs, 95),
         reached_mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
         reached_least: shares.iter().copied().fold(1.0, f64::min),
-        cut_off: world.members().len() - last.reached,
-        waiting: world.hosts.len() - 1 - world.members().len(),
+        cut_off: overlay.members().len() - last.reached,
+        waiting: overlay.hosts.len() - 1 - overlay.members().len(),
         tree: last,
     }
 }
 
-fn cluster_depth(world: &World<'_>) -> usize {
-    let parents: std::collections::BTreeMap<_, _> = world.clusters().map(|d| (d.id(), d.parent())).collect();
+fn cluster_depth(overlay: &Overlay<'_>) -> usize {
+    let parents: std::collections::BTreeMap<_, _> =
+        overlay.clusters().map(|d| (d.id(), d.parent())).collect();
     let depth = |id| {
         let (mut at, mut depth) = (id, 0);
         while let Some(Some(parent)) = parents.get(&at).filter(|_| depth <= parents.len()) {

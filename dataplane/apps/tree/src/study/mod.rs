@@ -10,7 +10,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`routers`] | transit-stub networks, and their shortest paths |
-//! | [`world`] | hosts and dispatchers in virtual time, without a stream |
+//! | [`overlay`] | hosts and dispatchers in virtual time, without a stream |
 //! | [`measure`] | link stress, delay stretch and depth; also of chains, unicast and IP multicast |
 //! | [`large`] | the study of many hosts |
 //! | [`wires`] | connections that carry bytes, at the rates of the hosts' links |
@@ -21,10 +21,10 @@
 pub mod group;
 pub mod large;
 pub mod measure;
+pub mod overlay;
 pub mod routers;
 pub mod slow;
 pub mod stream;
 pub mod wires;
-pub mod world;
 
 pub use large::{run, Outcome, Spec};

@@ -11,10 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::group::{seconds, Group, Kind, END};
+use super::overlay::SOURCE;
 use super::routers::Routers;
 use super::stream::Stream;
-use super::wires::{Place, Wires};
-use super::world::SOURCE;
+use super::wires::{Attachment, Wires};
 use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
 
 /// Time between two joins; then the stream waits for as long as all joins took.
@@ -230,7 +230,7 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
         .network
         .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
     let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
-    let source = place(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
+    let source = attachment(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
     let wires = routers.map_or_else(Wires::default, Wires::over);
     let mut stream = Stream::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
     for _ in 0..spec.hosts {
@@ -247,22 +247,22 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
 }
 
 /// Draws the attachment of a host, and how many children it offers to serve.
-fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Place, u16) {
+fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachment, u16) {
     let Some(&router) = stubs.choose(rng) else {
         let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
         let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
-        return (place(spec, access, None, capacity), capacity);
+        return (attachment(spec, access, None, capacity), capacity);
     };
     let access = rng.gen_range(TO_ROUTER_US.0..=TO_ROUTER_US.1);
     let capacity = CAPACITIES.choose_weighted(rng, |(_, share)| *share).map_or(0, |&(children, _)| children);
-    (place(spec, access, Some(router), capacity), capacity)
+    (attachment(spec, access, Some(router), capacity), capacity)
 }
 
-fn place(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Place {
+fn attachment(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Attachment {
     let access = Nanos::from_micros(access_us);
     let down = BitRate(spec.link_bps);
     let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
-    Place { router, access, up, down }
+    Attachment { router, access, up, down }
 }
 
 impl Study<'_> {

@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::Nanos;
 
-use super::wires::{End, Noticed, Place, Wires};
-use super::world::{token, SOURCE};
+use super::overlay::{token, SOURCE};
+use super::wires::{Attachment, End, Noticed, Wires};
 use crate::machine::{
     Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
     Policy, Read, RefusalCode, RouterId, ToHost, Told,
@@ -24,7 +24,7 @@ const AGAIN: Nanos = Nanos::from_millis(300);
 
 /// A host.
 #[derive(Debug)]
-pub struct Host {
+pub struct StreamHost {
     node: Node,
     /// How many children the host offers to serve.
     pub capacity: u16,
@@ -63,7 +63,7 @@ pub struct Stream {
     /// The time now.
     pub now: Nanos,
     /// All hosts, including those that are gone.
-    pub hosts: BTreeMap<HostId, Host>,
+    pub hosts: BTreeMap<HostId, StreamHost>,
     /// The hosts' links and connections.
     pub wires: Wires,
     /// Reports that data accumulate for a child: the time, the host and the child.
@@ -94,10 +94,10 @@ impl Stream {
         wires: Wires,
         policy: Policy,
         config: NodeConfig,
-        (place, capacity): (Place, u16),
+        (attachment, capacity): (Attachment, u16),
         seed: u64,
     ) -> Stream {
-        let source = card(SOURCE, place.router, capacity);
+        let source = card(SOURCE, attachment.router, capacity);
         let mut stream = Stream {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
@@ -113,16 +113,16 @@ impl Stream {
             what: BTreeMap::new(),
             numbers: 0,
         };
-        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), place, capacity);
+        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), attachment, capacity);
         stream.act(SOURCE);
         stream
     }
 
     /// Adds a host, which is to receive the whole stream.
-    pub fn join(&mut self, place: Place, capacity: u16) -> HostId {
+    pub fn join(&mut self, attachment: Attachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
         let node = Node::new(NodeConfig { host, ..self.config }, Begin::At(0));
-        self.add(host, node, place, capacity);
+        self.add(host, node, attachment, capacity);
         self.ask(host, self.dispatchers.root());
         host
     }
@@ -170,12 +170,12 @@ impl Stream {
         self.now = end;
     }
 
-    fn add(&mut self, host: HostId, mut node: Node, place: Place, capacity: u16) {
-        self.wires.add_host(host, place);
+    fn add(&mut self, host: HostId, mut node: Node, attachment: Attachment, capacity: u16) {
+        self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
         node.on_dispatchers(far + far);
         let cluster = self.dispatchers.root();
-        let found = Host {
+        let found = StreamHost {
             node,
             capacity,
             cluster,
@@ -289,8 +289,9 @@ impl Stream {
 
     fn obey(&mut self, joins: u32, Told { cluster, host, message }: Told) {
         let now = self.now;
-        let here =
-            |found: &&mut Host| found.joins == joins && found.cluster == cluster && found.broken.is_none();
+        let here = |found: &&mut StreamHost| {
+            found.joins == joins && found.cluster == cluster && found.broken.is_none()
+        };
         let Some(found) = self.hosts.get_mut(&host).filter(here) else { return };
         match &message {
             ToHost::Place { order, .. } => {

@@ -68,7 +68,7 @@ enum Step {
 
 /// The attachment of a host to the network.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct Attachment {
     /// The host's router, if there are routers.
     pub router: Option<usize>,
     /// Latency from the host to its router, or to the middle of the network, one way.
@@ -82,7 +82,7 @@ pub struct Place {
 /// A host's link.
 #[derive(Debug)]
 struct Link {
-    place: Place,
+    attachment: Attachment,
     /// Directions that have bytes to send, in turns.
     turns: VecDeque<Way>,
     busy: bool,
@@ -93,7 +93,7 @@ struct Link {
 impl Link {
     /// The most bytes of a turn.
     fn turn(&self) -> usize {
-        self.place.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
+        self.attachment.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
     }
 }
 
@@ -139,27 +139,27 @@ impl Wires {
     }
 
     /// Adds a host.
-    pub fn add_host(&mut self, host: HostId, place: Place) {
+    pub fn add_host(&mut self, host: HostId, attachment: Attachment) {
         let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
-        self.links.insert(host, Link { place, turns, busy: false, down_until });
+        self.links.insert(host, Link { attachment, turns, busy: false, down_until });
     }
 
     /// The host's router, if there are routers.
     pub fn router(&self, host: HostId) -> Option<usize> {
-        self.links.get(&host)?.place.router
+        self.links.get(&host)?.attachment.router
     }
 
     /// Changes the rate of a host's link, in both directions.
     pub fn set_rate(&mut self, host: HostId, rate: BitRate) {
         if let Some(link) = self.links.get_mut(&host) {
-            (link.place.up, link.place.down) = (rate, rate);
+            (link.attachment.up, link.attachment.down) = (rate, rate);
         }
     }
 
     /// Latency between two hosts, one way, without queues.
     pub fn latency(&self, a: HostId, b: HostId) -> Nanos {
         let links = [a, b].into_iter().filter_map(|host| self.links.get(&host));
-        links.fold(self.between(a, b), |sum, link| sum + link.place.access)
+        links.fold(self.between(a, b), |sum, link| sum + link.attachment.access)
     }
 
     /// Round-trip time of a connection, without queues.
@@ -171,7 +171,7 @@ impl Wires {
 
     /// Latency from a host to its router, or to the middle of the network.
     pub fn access(&self, host: HostId) -> Nanos {
-        self.links.get(&host).map_or(Nanos::ZERO, |link| link.place.access)
+        self.links.get(&host).map_or(Nanos::ZERO, |link| link.attachment.access)
     }
 
     /// Latency between two hosts' routers, one way.
@@ -199,7 +199,7 @@ impl Wires {
             Step::Arrive(way, bytes, last) => {
                 let to = self.wires.get(&way.0)?.hosts[1 - way.1];
                 let link = self.links.get_mut(&to)?;
-                link.down_until = now.max(link.down_until) + takes(link.place.down, bytes.len());
+                link.down_until = now.max(link.down_until) + takes(link.attachment.down, bytes.len());
                 let when = link.down_until;
                 self.at(when, Step::Deliver(way, bytes, last));
                 None
@@ -327,7 +327,7 @@ impl Wires {
         let wire = self.wires.get_mut(&way.0)?;
         let sending = &mut wire.ways[way.1];
         let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);
-        let through = now + takes(link.place.up, count);
+        let through = now + takes(link.attachment.up, count);
         let bytes: Vec<u8> = sending.unsent.drain(..count).collect();
         sending.flying += count;
         sending.waits = false;
@@ -353,8 +353,8 @@ mod tests {
     /// Hosts 0 to 2, a millisecond from the network; hosts 1 and 2 are each connected to host 0.
     fn three() -> Wires {
         let mut wires = Wires::default();
-        let place = Place { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
-        (0..3).for_each(|host| wires.add_host(HostId(host), place));
+        let attachment = Attachment { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
+        (0..3).for_each(|host| wires.add_host(HostId(host), attachment));
         for host in 1..3 {
             wires.connect(Nanos::ZERO, (HostId(host), ConnId(1)), HostId(0));
         }
@@ -422,9 +422,10 @@ mod tests {
         let [a, b] = [routers.stubs()[0], routers.stubs()[1]];
         let far = routers.latency(a, b);
         let mut wires = Wires::over(routers);
-        let place = |router, up, down| Place { router: Some(router), access: Nanos::ZERO, up, down };
-        wires.add_host(HostId(0), place(a, BitRate(10_000_000), RATE));
-        wires.add_host(HostId(1), place(b, RATE, BitRate(20_000_000)));
+        let attachment =
+            |router, up, down| Attachment { router: Some(router), access: Nanos::ZERO, up, down };
+        wires.add_host(HostId(0), attachment(a, BitRate(10_000_000), RATE));
+        wires.add_host(HostId(1), attachment(b, RATE, BitRate(20_000_000)));
         assert!(wires.latency(HostId(0), HostId(1)) == far && far > Nanos::from_millis(10));
         wires.connect(Nanos::ZERO, (HostId(1), ConnId(1)), HostId(0));
         let asked = wires.deadline();

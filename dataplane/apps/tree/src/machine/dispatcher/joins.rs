@@ -174,7 +174,7 @@ impl Dispatcher {
             Some((late, apart, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
         };
         let best = measured.iter().filter_map(place).min();
-        let mut member = Member::new(join.peer, join.router, join.capacity, now);
+        let mut member = ClusterHost::new(join.peer, join.router, join.capacity, now);
         member.measured = measured;
         if self.tree.len() >= self.policy.max_members {
             return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
@@ -224,7 +224,7 @@ impl Dispatcher {
 
     /// Takes in the first host of a cluster as its head.
     fn take_head(&mut self, now: Nanos, join: &Join) {
-        let member = Member::new(join.peer, join.router, join.capacity, now);
+        let member = ClusterHost::new(join.peer, join.router, join.capacity, now);
         self.tree.add(member);
         self.order(join.peer.host, Up::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {

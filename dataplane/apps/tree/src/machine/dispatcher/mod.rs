@@ -24,7 +24,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::cluster::{Cluster, Hold, Member, Up};
+use super::cluster::{Cluster, ClusterHost, Hold, Up};
 use super::message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
@@ -97,7 +97,7 @@ impl Dispatcher {
     ) -> Dispatcher {
         let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
-        let mut head = Member::new(source.peer, source.router, capacity, now);
+        let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
         (head.up, head.attached) = (Up::Outside, true);
         dispatcher.tree.add(head);
         dispatcher
@@ -387,7 +387,7 @@ impl Dispatcher {
     }
 
     /// Whether a member is the source, without which there is no tree.
-    fn is_source(&self, member: &Member) -> bool {
+    fn is_source(&self, member: &ClusterHost) -> bool {
         self.above == Above::Root && member.up == Up::Outside
     }
 

@@ -241,7 +241,7 @@ impl Dispatcher {
     /// serves.
     pub(super) fn overloaded_parent(&self, now: Nanos, host: Option<HostId>) -> Option<HostId> {
         let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
-        let serves = |m: &Member| m.capacity > 0 && !m.suspect;
+        let serves = |m: &ClusterHost| m.capacity > 0 && !m.suspect;
         let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
         let rated = serving.filter_map(|(parent, member)| {
             self.tree.depth(parent)?;
@@ -348,7 +348,7 @@ impl Dispatcher {
         for (host, parent) in std::mem::take(&mut self.deferred) {
             let latency = self.tree.latency(host, parent, self.policy.threshold);
             // A host without a place gets the best one that there is now.
-            let placed = |member: &Member| member.up != Up::Nothing && member.up != Up::Host(parent);
+            let placed = |member: &ClusterHost| member.up != Up::Nothing && member.up != Up::Host(parent);
             // A host that was meanwhile put below the host cannot serve it: the move waits for another.
             if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
                 self.order(host, Up::Host(parent), latency);

@@ -10,7 +10,7 @@ use super::desk::Desk;
 use super::folder::{Folder, State};
 use super::wishes::Wishes;
 use crate::machine::message::MessageError;
-use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, Report, RimId, Verdict};
+use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, RimId, TransferReport, Verdict};
 
 /// An event of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Note {
     /// A file begins to be sent.
     Began(FileName),
     /// A transfer ended.
-    Ended(Report),
+    Ended(TransferReport),
     /// A rim was dropped.
     Lost(RimId),
     /// A rim asked for a file.
@@ -26,7 +26,7 @@ pub enum Note {
 }
 
 /// A hub that sends the files of a folder.
-pub struct Sender {
+pub struct HubDriver {
     hub: Hub,
     group: Dest,
     unicast: bool,
@@ -38,13 +38,13 @@ pub struct Sender {
     notes: VecDeque<Note>,
 }
 
-impl Sender {
+impl HubDriver {
     /// A hub that has nothing to send yet.
-    pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> Sender {
+    pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> HubDriver {
         let (group, unicast) = (Dest::Host(config.group), config.method == Method::Unicast);
         let hub = Hub::new(config);
         let (wishes, notes) = (Wishes::default(), VecDeque::new());
-        Sender { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
+        HubDriver { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
     }
 
     /// The events since the last call.
@@ -123,7 +123,7 @@ impl Sender {
     }
 }
 
-impl Machine for Sender {
+impl Machine for HubDriver {
     type Error = MessageError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {

@@ -70,7 +70,7 @@ impl Orphan {
 }
 
 /// The state that all streams of an agent share.
-pub struct World {
+pub struct Resources {
     /// The registered descriptors.
     pub poller: Poller<Target>,
     /// The cache memory.
@@ -87,7 +87,7 @@ pub struct World {
     pub events: Vec<Value>,
 }
 
-impl World {
+impl Resources {
     /// Tells the keeper to close its copy of a connection.
     pub fn drop_kept(&mut self, key: u64) {
         if self.keeper.as_ref().is_some_and(|keeper| keeper.drop_kept(key).is_err()) {

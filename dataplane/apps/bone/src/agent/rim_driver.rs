@@ -38,7 +38,7 @@ pub enum Note {
 }
 
 /// A rim that stores its files.
-pub struct Receiver {
+pub struct RimDriver {
     rim: Rim,
     asker: Asker,
     /// How the hub reaches this rim.
@@ -52,16 +52,16 @@ pub struct Receiver {
     notes: VecDeque<Note>,
 }
 
-impl Receiver {
+impl RimDriver {
     /// A rim that has heard no hub yet. If `only` is set, no other hub is accepted.
     pub fn new(
         config: RimConfig,
         carrier: Carrier,
         shelf: Arc<Shelf>,
         only: Option<SocketAddrV4>,
-    ) -> Receiver {
+    ) -> RimDriver {
         let (rim, asker) = (Rim::new(config), Asker::new(config.id));
-        Receiver {
+        RimDriver {
             rim,
             asker,
             carrier,
@@ -278,7 +278,7 @@ fn disk(error: &io::Error) -> String {
     format!("the file cannot be stored: {}; make room on the disk", plain(error))
 }
 
-impl Machine for Receiver {
+impl Machine for RimDriver {
     type Error = MessageError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), MessageError> {

@@ -2,15 +2,15 @@
 //!
 //! ```no_run
 //! use std::io::Write;
-//! use crate::agent::args::GatherSendArgs;
+//! use groupflow_gather::agent::args::GatherSendArgs;
 //! use groupflow_host::secure::SecureSend;
-//! use crate::agent::sender::Sender;
+//! use groupflow_gather::agent::stream::GatherStream;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let known = SecureSend::pinned("5e0c…").ok_or("no fingerprint")?;
 //! let mut options = GatherSendArgs::new("10.0.0.1:26490".parse()?, "cam1", "c0ffee", known)?;
 //! options.memory = 1 << 20;
-//! let mut stream = Sender::start(options)?;
+//! let mut stream = GatherStream::start(options)?;
 //! stream.write_all(b"hello")?;
 //! println!("{} bytes delivered", stream.finish()?.bytes);
 //! # Ok(())
@@ -50,15 +50,15 @@ pub struct Summary {
 /// A stream; a thread of its own sends the bytes written. If it is dropped, the stream ends there without
 /// being awaited.
 #[derive(Debug)]
-pub struct Sender {
+pub struct GatherStream {
     pipe: File,
     thread: JoinHandle<Result<Summary, AgentError>>,
 }
 
-impl Sender {
+impl GatherStream {
     /// Begins a stream. Faulty certificates are reported here; the client looks for the server only when
     /// bytes are written, for as long as `options.retry` says. `file` and `json` of the options are not used.
-    pub fn start(options: GatherSendArgs) -> Result<Sender, AgentError> {
+    pub fn start(options: GatherSendArgs) -> Result<GatherStream, AgentError> {
         let trust = options.secure.trust(options.to)?;
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| system(&e.into()))?;
         let run = move || {
@@ -74,7 +74,7 @@ impl Sender {
             Ok(Summary { stream, bytes: client.delivered(), seconds })
         };
         let thread = thread::Builder::new().name("gather".to_owned()).stack_size(STACK).spawn(run);
-        Ok(Sender { pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
+        Ok(GatherStream { pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
     }
 
     /// Ends the stream and waits until the server has delivered all of it.
@@ -92,8 +92,8 @@ impl Sender {
     }
 }
 
-/// Blocks while the server is slow. After a broken pipe, [`Sender::finish`] says why the stream is over.
-impl Write for Sender {
+/// Blocks while the server is slow. After a broken pipe, [`GatherStream::finish`] says why the stream ended.
+impl Write for GatherStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.pipe.write(bytes)
     }

@@ -26,7 +26,7 @@ const LINGER: Nanos = Nanos::from_millis(2000);
 
 /// A host.
 #[derive(Debug, Clone)]
-pub struct Host {
+pub struct OverlayHost {
     /// The router to which the host is attached.
     pub router: usize,
     /// Latency to the router, one way.
@@ -80,7 +80,7 @@ pub struct Counts {
 }
 
 /// The hosts and dispatchers of one tree over a network of routers.
-pub struct World<'a> {
+pub struct Overlay<'a> {
     routers: &'a Routers,
     policy: Policy,
     /// How long it takes others to notice a failure.
@@ -88,7 +88,7 @@ pub struct World<'a> {
     /// The time now.
     pub now: Nanos,
     /// The present hosts.
-    pub hosts: BTreeMap<HostId, Host>,
+    pub hosts: BTreeMap<HostId, OverlayHost>,
     clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
     events: BinaryHeap<Reverse<(Nanos, u64)>>,
     what: BTreeMap<u64, (HostId, What)>,
@@ -105,7 +105,7 @@ pub(super) fn token() -> Token {
     Token::parse("00").unwrap_or_else(|| unreachable!())
 }
 
-impl<'a> World<'a> {
+impl<'a> Overlay<'a> {
     /// A tree with only its source, at that router.
     pub fn new(
         routers: &'a Routers,
@@ -113,8 +113,8 @@ impl<'a> World<'a> {
         silence: Nanos,
         source: usize,
         capacity: u16,
-    ) -> World<'a> {
-        let mut world = World {
+    ) -> Overlay<'a> {
+        let mut overlay = Overlay {
             routers,
             policy,
             silence,
@@ -128,12 +128,12 @@ impl<'a> World<'a> {
             next_host: 0,
             counts: Counts::default(),
         };
-        let host = world.add_host(source, Nanos::from_micros(200), capacity);
-        let join = world.join_message(host);
+        let host = overlay.add_host(source, Nanos::from_micros(200), capacity);
+        let join = overlay.join_message(host);
         let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
-        world.clusters.insert(ROOT, (root, source));
-        world.at(ALIVE, SOURCE, What::Tick);
-        world
+        overlay.clusters.insert(ROOT, (root, source));
+        overlay.at(ALIVE, SOURCE, What::Tick);
+        overlay
     }
 
     /// Lets a host join at that time.
@@ -169,7 +169,7 @@ impl<'a> World<'a> {
     }
 
     /// Latency from one host to another, one way.
-    pub fn latency(&self, a: &Host, b: &Host) -> Nanos {
+    pub fn latency(&self, a: &OverlayHost, b: &OverlayHost) -> Nanos {
         self.routers.latency(a.router, b.router) + a.access + b.access
     }
 
@@ -187,7 +187,7 @@ impl<'a> World<'a> {
         let id = HostId(self.next_host);
         self.next_host += 1;
         let (parent, cluster, began) = (None, ROOT, self.now);
-        let host = Host {
+        let host = OverlayHost {
             router,
             access,
             capacity,
@@ -225,7 +225,7 @@ impl<'a> World<'a> {
         self.at(self.now + way, host, What::FromHost(host, cluster, joins, message));
     }
 
-    fn to_cluster(&self, host: &Host) -> Nanos {
+    fn to_cluster(&self, host: &OverlayHost) -> Nanos {
         let at = self.clusters.get(&host.cluster).or_else(|| self.clusters.get(&ROOT));
         at.map_or(Nanos::ZERO, |&(_, router)| self.routers.latency(host.router, router) + host.access)
     }

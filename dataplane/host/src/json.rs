@@ -17,17 +17,17 @@ pub struct FieldError {
 
 /// The fields of a JSON object, read one after the other.
 #[derive(Debug)]
-pub struct Fields<'a> {
+pub struct ObjectReader<'a> {
     path: String,
     object: &'a Map<String, Value>,
     read: Vec<&'static str>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ObjectReader<'a> {
     /// The fields of the object at `path`.
-    pub fn new(path: impl Into<String>, value: &'a Value) -> Result<Fields<'a>, FieldError> {
+    pub fn new(path: impl Into<String>, value: &'a Value) -> Result<ObjectReader<'a>, FieldError> {
         match value {
-            Value::Object(object) => Ok(Fields { path: path.into(), object, read: Vec::new() }),
+            Value::Object(object) => Ok(ObjectReader { path: path.into(), object, read: Vec::new() }),
             _ => Err(FieldError { field: path.into(), text: "must be an object".to_owned() }),
         }
     }
