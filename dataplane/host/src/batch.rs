@@ -6,9 +6,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use nix::sys::socket::{recvmmsg, sendmmsg, MsgFlags, MultiHeaders, SockaddrIn};
 
-/// Datagrams a call moves at most.
+/// The most datagrams moved by one call.
 pub const BATCH: usize = 64;
-/// Larger than any group packet: a longer datagram is cut and then refused by the parser.
+/// Bytes of a receive buffer, more than any group packet has: a longer datagram is cut, and then refused by
+/// the parser.
 const SLOT: usize = 2048;
 
 /// Buffers for received datagrams.
@@ -23,7 +24,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Hands the datagrams that are there to `take`, without waiting; returns how many they are, [`BATCH`] at most.
+    /// Hands waiting datagrams to `take`, without blocking; returns their number, at most [`BATCH`].
     pub fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -47,13 +48,13 @@ impl Inbox {
 
 /// A datagram to send.
 pub struct Outgoing {
-    /// Where to.
+    /// The destination.
     pub to: SocketAddrV4,
     /// The payload.
     pub bytes: Vec<u8>,
 }
 
-/// Sends the first [`BATCH`] datagrams, without waiting; returns how many were taken.
+/// Sends the first [`BATCH`] datagrams, without blocking; returns how many the kernel took.
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize> {
     let datagrams = &datagrams[..datagrams.len().min(BATCH)];
     let addresses: Vec<_> = datagrams.iter().map(|datagram| Some(SockaddrIn::from(datagram.to))).collect();

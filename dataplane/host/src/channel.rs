@@ -1,7 +1,7 @@
-//! A connection's bytes, as they are or inside TLS 1.3; nothing here blocks.
+//! A connection's bytes, either plain or inside TLS 1.3. No call blocks.
 //!
-//! The socket stays at hand: what the kernel knows of it and the window that it advertises have nothing to do
-//! with what goes over it.
+//! The socket stays accessible, because TCP's state and the advertised window do not depend on whether TLS is
+//! used.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,68 +11,68 @@ use thiserror::Error;
 
 use crate::tcp::is_later;
 
-/// The first byte of a TLS connection: a handshake record (RFC 8446, 5.1). No frame begins with it.
+/// The first byte of a TLS connection: a handshake record (RFC 8446, 5.1). No frame begins with this byte.
 const HANDSHAKE: u8 = 22;
 
-/// What a client may say until its handshake is done, bytes: a certificate is the longest of it, and clients have
-/// none. Who has not said who it is costs no more.
+/// Bytes that a client may send before its handshake is done. The longest message would be a certificate, and
+/// clients have none; so a connection that is not identified yet costs little memory.
 const HANDSHAKE_MOST: usize = 16 << 10;
 
-/// Both ends must speak TLS, or neither.
+/// One end speaks TLS and the other does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Mismatch {
-    /// The client does not.
+    /// The server speaks TLS, the client does not.
     #[error("this server speaks TLS and the client does not")]
     Server,
-    /// The server does not.
+    /// The client speaks TLS, the server does not.
     #[error("the client speaks TLS and this server does not")]
     Client,
 }
 
-/// A client says more before its handshake is done than it may.
+/// The client sent too many bytes before its handshake was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the handshake is too long")]
 pub struct LongHandshake;
 
-/// A connection's bytes.
+/// A connection that may be encrypted.
 #[derive(Debug)]
 pub struct Channel {
     socket: TcpStream,
-    /// `None`: bytes go as they are.
+    /// The TLS session; `None`: bytes are sent unencrypted.
     tls: Option<Box<Connection>>,
-    /// Nothing came yet, and what comes first shows whether the client speaks TLS.
+    /// Nothing was received yet; the first byte will show whether the client speaks TLS.
     is_new: bool,
-    /// Bytes that may come until the handshake is done.
+    /// Bytes that the peer may still send before the handshake is done.
     handshake_left: usize,
 }
 
 impl Channel {
-    /// At the server: what was accepted.
+    /// The server's end of an accepted connection.
     pub fn accepted(socket: TcpStream, tls: Option<Connection>) -> Channel {
         Channel { socket, tls: tls.map(Box::new), is_new: true, handshake_left: HANDSHAKE_MOST }
     }
 
-    /// At the client: what was begun.
+    /// The client's end of a connection that was begun.
     pub fn begun(socket: TcpStream, tls: Option<Connection>) -> Channel {
         Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_left: usize::MAX }
     }
 
-    /// The TLS session; `None`: bytes go as they are.
+    /// The TLS session; `None`: bytes are sent unencrypted.
     pub fn tls(&self) -> Option<&Connection> {
         self.tls.as_deref()
     }
 
-    /// The socket below.
+    /// The socket beneath.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// From now on bytes go as they are: for a last word to a client that speaks no TLS.
+    /// Drops TLS, to send a last message to a client that speaks no TLS.
     pub fn undress(&mut self) {
         self.tls = None;
     }
 
-    /// Writes what TLS still has to say; true: the socket takes no more.
+    /// Writes the bytes that TLS has queued; true: the socket takes no more.
     pub fn push(&mut self) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else {
             return Ok(false);
@@ -88,7 +88,7 @@ impl Channel {
         Ok(false)
     }
 
-    /// Nothing more is written.
+    /// Ends the sending side.
     pub fn end(&mut self) -> io::Result<()> {
         if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
             tls.send_close_notify();
@@ -97,7 +97,7 @@ impl Channel {
         self.socket.shutdown(Shutdown::Write)
     }
 
-    /// Looks at the first byte, and leaves it there.
+    /// Peeks at the first byte.
     fn check_first(&mut self) -> io::Result<()> {
         let mut first = [0];
         if self.socket.peek(&mut first)? == 1 {
@@ -112,7 +112,7 @@ impl Channel {
     }
 }
 
-/// 0 is the peer's end; with TLS, an end that it has not announced is an error.
+/// A read of 0 bytes is the peer's end; with TLS, an end without close_notify is an error.
 impl Read for Channel {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.is_new {
@@ -133,7 +133,8 @@ impl Read for Channel {
                 self.handshake_left = left.ok_or_else(|| io::Error::other(LongHandshake))?;
             }
             let processed = tls.process_new_packets();
-            // An answer of the handshake, or why it ends: the socket has room for that, or the peer is lost.
+            // TLS may answer the handshake, or say why it fails: the socket has room for that, or the peer is
+            // lost.
             let _ = tls.wants_write().then(|| tls.write_tls(&mut self.socket));
             processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         }
@@ -148,7 +149,7 @@ impl Write for Channel {
         let Some(tls) = &mut self.tls else {
             return self.socket.write(bytes);
         };
-        // TLS takes a bounded number of bytes and keeps what the socket does not take.
+        // TLS takes a bounded number of bytes, and keeps those that the socket does not take.
         let taken = tls.writer().write(bytes)?;
         self.push()?;
         match taken {

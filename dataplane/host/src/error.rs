@@ -1,4 +1,4 @@
-//! What can go wrong, with what to do about it.
+//! Errors of the agents, each with a remedy.
 
 use std::io;
 
@@ -10,27 +10,27 @@ use thiserror::Error;
 
 /// Exit codes besides 0.
 pub mod exit {
-    /// Something failed.
+    /// The agent failed.
     pub const FAILURE: u8 = 1;
-    /// The command line makes no sense.
+    /// The command line is wrong.
     pub const USAGE: u8 = 2;
-    /// Sent, but some members were lost.
+    /// Data was sent, but some members were lost.
     pub const LOST: u8 = 3;
-    /// The controller refused.
+    /// The controller refused the agent.
     pub const REFUSED: u8 = 4;
 }
 
-/// The reason why the agent ends early: one line for people, a code for programs.
+/// The reason why an agent ends early: one line for people, a code for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{cause}; {cure}")]
 pub struct AgentError {
-    /// A word for programs.
+    /// The code for programs.
     pub code: &'static str,
-    /// What happened.
+    /// What happened, for people.
     pub cause: String,
-    /// What to do.
+    /// The remedy, for people.
     pub cure: String,
-    /// The exit code.
+    /// The process's exit code.
     pub exit: u8,
 }
 
@@ -40,12 +40,12 @@ impl AgentError {
         AgentError { code, cause: cause.into(), cure: cure.into(), exit: exit::FAILURE }
     }
 
-    /// The command line makes no sense.
+    /// The command line is wrong.
     pub fn usage(cause: impl Into<String>, cure: impl Into<String>) -> AgentError {
         AgentError { exit: exit::USAGE, ..AgentError::new("usage", cause, cure) }
     }
 
-    /// A signal ended it.
+    /// A signal ended the agent.
     pub fn interrupted() -> AgentError {
         AgentError::new("interrupted", "stopped by a signal", "start it again to go on")
     }
@@ -56,13 +56,13 @@ impl AgentError {
         AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
     }
 
-    /// The controller said no.
+    /// The controller refused the agent.
     fn refused(code: Refusal, text: &str) -> AgentError {
         let cure = match code {
             Refusal::UnknownSession => "create the session first, or check --session",
             Refusal::WrongToken => "pass the session's token with --token",
             Refusal::SessionFull => "make room in the session, or raise its limit",
-            Refusal::BadRequest => "check that agent and controller are of one version",
+            Refusal::BadRequest => "check that agent and controller are of the same version",
             Refusal::NoSuchSource => "check --source, or leave it out",
             Refusal::Expired => "create a new session",
         };
@@ -71,7 +71,7 @@ impl AgentError {
     }
 }
 
-/// The error without Rust's "(os error 2)".
+/// The error's text without Rust's "(os error 2)".
 pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
@@ -80,7 +80,7 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
-/// Text from outside goes into a line of ours.
+/// Makes text from outside safe to use within one line.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The server's certificate: a given one, or one that it makes itself when it is started for the first time.
+//! The server's certificate: a given one, or one that the server makes at its first start.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,23 +14,22 @@ use rustls::ServerConfig;
 use crate::error::plain;
 use crate::error::AgentError;
 
-/// In a certificate that the server makes; clients know it by its fingerprint.
+/// The name in a certificate that the server makes; clients recognize the certificate by its fingerprint.
 const NAME: &str = "groupflow-gather";
 
-/// What a server is known by.
+/// The certificate by which a server is recognized.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// For each connection.
+    /// The TLS configuration of all connections.
     pub config: Arc<ServerConfig>,
-    /// SHA-256 of the certificate, hexadecimal.
+    /// SHA-256 of the certificate, in hexadecimal digits.
     pub fingerprint: String,
-    /// Whether it was made now.
+    /// Whether the certificate was made just now.
     pub made: bool,
 }
 
 impl Identity {
-    /// From PEM files: the certificate (with those that vouch for it) and its key. When neither is there, both
-    /// are made.
+    /// Reads PEM files: the certificate, with its chain, and its key. If neither exists, both are made.
     pub fn open(certificate: &Path, key: &Path) -> Result<Identity, AgentError> {
         let made = !certificate.exists() && !key.exists();
         if made {
@@ -47,7 +46,7 @@ impl Identity {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
         let mut config = config.map_err(|error| unusable(certificate, &error))?;
-        // Every connection proves itself; nothing is remembered of those before.
+        // Every connection makes a full handshake; no tickets allow resumption.
         config.send_tls13_tickets = 0;
         Ok(Identity { config: Arc::new(config), fingerprint, made })
     }
@@ -62,7 +61,7 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
 fn make(certificate: &Path, key: &Path) -> Result<(), AgentError> {
     let made =
         rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|e| unusable(certificate, &e))?;
-    // The key first, for its owner only: a certificate without one is of no use.
+    // The key is written first, readable only by its owner: a certificate without a key is of no use.
     write(key, &made.key_pair.serialize_pem(), 0o600)?;
     write(certificate, &made.cert.pem(), 0o644)
 }

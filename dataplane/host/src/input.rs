@@ -1,4 +1,4 @@
-//! What is sent: a file that is read where needed, or a pipe as it comes.
+//! Input to send: a file that is read at any offset, or a pipe that is read in order.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -13,11 +13,11 @@ use nix::poll::{PollFlags, PollTimeout};
 use crate::error::{plain, AgentError};
 use crate::poller::is_ready;
 
-/// A file is read ahead in blocks of this size.
+/// Bytes of a block in which a file is read ahead.
 const BLOCK: usize = 256 << 10;
 
-/// A file, read in large blocks; what lies outside the current block (a packet that is sent
-/// again) is read by itself.
+/// A file, read in large blocks; bytes outside the current block (those of a packet that is sent again) are
+/// read separately.
 #[derive(Debug)]
 pub struct FileBytes {
     file: File,
@@ -45,12 +45,12 @@ impl FileBytes {
         Ok(FileBytes::of(file, about.len()))
     }
 
-    /// An open file of this length.
+    /// Wraps an open file of this length.
     pub fn of(file: File, length: u64) -> FileBytes {
         FileBytes { file, length, block: Vec::new(), block_at: 0 }
     }
 
-    /// What the system knows of the file.
+    /// The file's metadata.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }
@@ -97,21 +97,21 @@ impl SeekableBytes for FileBytes {
     }
 }
 
-/// What is sent.
+/// Input that is read in order.
 #[derive(Debug)]
 pub struct Input {
-    /// A file, a device, a pipe.
+    /// A file, a device or a pipe.
     file: File,
     shown: String,
 }
 
 impl Input {
-    /// An input that is open; `shown` names it in errors.
+    /// Wraps an open file; errors call it `shown`.
     pub fn new(file: File, shown: &str) -> Input {
         Input { file, shown: shown.to_owned() }
     }
 
-    /// A file, or stdin.
+    /// Opens a file, or stdin.
     pub fn open(path: Option<&Path>) -> Result<Input, AgentError> {
         let opened = match path {
             Some(path) => File::open(path),
@@ -131,12 +131,12 @@ impl Input {
         }
     }
 
-    /// What becomes ready.
+    /// The descriptor that becomes ready.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Reads without waiting: `None`, nothing is there; 0, the end.
+    /// Reads without blocking. `None`: nothing is there; 0: the input has ended.
     pub fn read(&self, into: &mut [u8]) -> Result<Option<usize>, AgentError> {
         if !is_ready(self.file.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO) {
             return Ok(None);

@@ -1,22 +1,36 @@
-//! What the agents share: sockets, polling, TLS, reports, values of the command line.
+//! The parts that all agents share: sockets, polling, TLS, reports, and values of the command line.
 //!
-//! There is no async runtime: twenty agents and their switches share a few cores in an emulation, and a loop that wakes
-//! once a millisecond and moves what has gathered costs less than a task that wakes for every packet, and is simpler to
-//! follow.
+//! There is no async runtime. In an emulation twenty agents and their switches share a few cores: a loop that
+//! wakes once a millisecond and moves all packets that have gathered costs less than a task that wakes for
+//! every packet, and is simpler to follow.
+//!
+//! `groupflow_base` gives time, quantities and `trait Machine`; `groupflow_session` gives the types of a
+//! session that options, errors and reports mention.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`subcommand`], [`options`], [`secure`] | subcommands of gfagent; common options; options of TLS |
+//! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
+//! | [`shell`], [`socket`], [`batch`] | the loop around a machine; its UDP socket; datagrams in batches |
+//! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
+//! | [`channel`], [`read_outcome`], [`outbox`] | a connection, with TLS or not; a read; bytes to be sent |
+//! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
+//! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
+//! | [`json`], [`process`] | a JSON object's fields; descriptors and signals |
 
 pub mod batch;
-pub mod came;
 pub mod channel;
 pub mod error;
-pub mod fields;
 pub mod identity;
 pub mod input;
+pub mod json;
 pub mod options;
 pub mod outbox;
 pub mod output;
 pub mod poller;
 pub mod process;
 pub mod progress;
+pub mod read_outcome;
 pub mod report;
 pub mod secure;
 pub mod shell;

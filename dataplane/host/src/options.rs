@@ -1,4 +1,4 @@
-//! Values of the command line, and the options that a session's agents share.
+//! Values of the command line, and the options common to a session's agents.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -11,7 +11,7 @@ use groupflow_transport::SessionId;
 
 use crate::socket::SocketConfig;
 
-/// Options of all commands.
+/// Options common to all agents of a session.
 #[derive(Debug, Args)]
 pub struct CommonArgs {
     /// This host's name in the session
@@ -23,16 +23,16 @@ pub struct CommonArgs {
     /// Bind to this interface and use its address
     #[arg(long, value_name = "IFACE")]
     pub bind_iface: Option<String>,
-    /// Own IPv4 address [default: the interface's]
+    /// This host's IPv4 address [default: the interface's]
     #[arg(long, value_name = "IP")]
     pub addr: Option<Ipv4Addr>,
-    /// UDP port; send and recv take another one when it is busy
+    /// UDP port; send and recv take another one if it is in use
     #[arg(long, default_value_t = GROUP_PORT)]
     pub port: u16,
-    /// Send everything to this address, not to the group's (a relay)
+    /// Send all packets to this address (a relay) instead of the group's
     #[arg(long, value_name = "IP:PORT")]
     pub via: Option<SocketAddrV4>,
-    /// Give up joining after so many seconds (cache never does)
+    /// Seconds after which joining is given up (cache never gives up)
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub join_timeout: u64,
     /// Seed of the random delays [default: the system's]
@@ -44,7 +44,7 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// Where the socket goes.
+    /// The settings of the agent's socket.
     pub fn socket(&self, any_port: bool) -> SocketConfig {
         SocketConfig {
             interface: self.bind_iface.clone(),
@@ -56,7 +56,7 @@ impl CommonArgs {
         }
     }
 
-    /// This host as a member of a session.
+    /// The token, which may be empty.
     pub fn member(&self, session: SessionId) -> MemberConfig {
         MemberConfig {
             session,
@@ -67,23 +67,23 @@ impl CommonArgs {
         }
     }
 
-    /// The seed.
+    /// The seed of random delays.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(rand::random)
     }
 }
 
-/// Where a receiver begins.
+/// Where in the stream a receiver begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum From {
-    /// With what is sent from now on
+    /// With the bytes that are sent from now on
     Now,
-    /// With the first packet, from the caches
+    /// With the first packet, fetched from the caches
     Start,
 }
 
 impl From {
-    /// As a JOIN says it.
+    /// The start in the terms of a JOIN.
     pub fn start(self) -> StartAt {
         match self {
             From::Now => StartAt::Now,
@@ -92,7 +92,7 @@ impl From {
     }
 }
 
-/// A session id.
+/// Parses a session id.
 pub fn parse_session(text: &str) -> Result<SessionId, String> {
     match text.parse::<u32>() {
         Ok(id) if (1..=SessionId::MAX.0).contains(&id) => Ok(SessionId(id)),
@@ -108,13 +108,13 @@ fn parse_token(text: &str) -> Result<String, String> {
     }
 }
 
-/// A rate in bit/s.
+/// Parses a rate in bit/s.
 pub fn parse_rate(text: &str) -> Result<u64, String> {
     parse_quantity(text, &[("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("bit", 1)])
         .ok_or_else(|| "a rate is a number of bit/s, or like 500kbit, 10mbit, 1gbit".to_owned())
 }
 
-/// A size in bytes.
+/// Parses a size in bytes.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     parse_quantity(text, &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)])
         .filter(|&bytes| bytes > 0)

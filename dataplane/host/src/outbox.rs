@@ -13,17 +13,17 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Whoever has much to say asks for [`Outbox::room`] first.
+    /// An empty queue. The limit is not enforced: callers with much to send check [`Outbox::room`] first.
     pub fn new(limit: usize) -> Outbox {
         Outbox { bytes: VecDeque::new(), limit }
     }
 
-    /// What may be added.
+    /// Bytes that may still be added.
     pub fn room(&self) -> usize {
         self.limit.saturating_sub(self.bytes.len())
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -33,7 +33,7 @@ impl Outbox {
         &mut self.bytes
     }
 
-    /// Writes what the socket takes; true when it takes no more.
+    /// Writes as much as the socket takes; true: the socket takes no more.
     pub fn flush(&mut self, mut to: impl Write) -> io::Result<bool> {
         while !self.bytes.is_empty() {
             match to.write(self.bytes.as_slices().0) {
@@ -44,7 +44,7 @@ impl Outbox {
                 Err(error) => return Err(error),
             }
         }
-        // An idle stream keeps no memory for what it once said.
+        // An idle stream keeps no memory for earlier bytes.
         if self.bytes.capacity() > 4096 {
             self.bytes.shrink_to_fit();
         }

@@ -1,4 +1,4 @@
-//! Where a stream goes: a file that appears when it is complete, or stdout.
+//! The destination of a received stream: a file that appears when it is complete, or stdout.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use crate::error::plain;
 use crate::error::AgentError;
 
-/// Files are written in blocks of this size.
+/// Bytes of a block in which files are written.
 pub const BLOCK: usize = 256 << 10;
-/// A pipe that is ready for writing takes this much without waiting (PIPE_BUF).
+/// Bytes that a pipe ready for writing takes without blocking (PIPE_BUF).
 const PIPE: usize = 4096;
 
-/// Where a stream goes.
+/// The destination of a received stream.
 #[derive(Debug)]
 pub enum Output {
     /// A file under a temporary name.
     File {
-        /// The file.
+        /// The open file.
         file: File,
-        /// Its name while it is incomplete; `None`: it is written in place.
+        /// The file's name while it is incomplete; `None`: it is written in place.
         part: Option<PathBuf>,
-        /// Its name when it is complete.
+        /// The file's name when it is complete.
         path: PathBuf,
     },
     /// Stdout, which may be slow.
@@ -31,7 +31,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Stdout for `-`, else a file.
+    /// Opens stdout for `-`, or else a file.
     pub fn open(path: &Path) -> Result<Output, AgentError> {
         if path.as_os_str() == "-" {
             return Ok(Output::Stdout(io::stdout()));
@@ -41,7 +41,8 @@ impl Output {
         part.push(".part");
         let part = (!special).then(|| PathBuf::from(part));
         let opened = match &part {
-            // Not truncated: a part that is there already, left or prepared, keeps its memory and blocks.
+            // The file is not truncated: a part that is there already, left over or prepared, keeps its
+            // memory and blocks.
             Some(part) => File::options().write(true).create(true).truncate(false).open(part),
             None => File::options().write(true).open(path),
         };
@@ -49,12 +50,12 @@ impl Output {
         Ok(Output::File { file, part, path: path.to_owned() })
     }
 
-    /// Whether events must not go to stdout.
+    /// Whether stdout is taken by the data, so that events must go elsewhere.
     pub fn is_stdout(&self) -> bool {
         matches!(self, Output::Stdout(_))
     }
 
-    /// Writes from the front of `bytes` what goes without waiting, and removes it.
+    /// Writes from the front of `bytes` as much as does not block, and removes what was written.
     pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
         match self {
             Output::File { file, path, .. } => {
@@ -77,7 +78,7 @@ impl Output {
         Ok(())
     }
 
-    /// The stream is complete: gives the file its name.
+    /// Completes the stream: gives the file its final name.
     pub fn finish(&mut self) -> Result<(), AgentError> {
         match self {
             Output::File { file, part: Some(part), path } => {

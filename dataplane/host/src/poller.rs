@@ -1,4 +1,4 @@
-//! epoll, edge-triggered: every descriptor is registered once, for everything.
+//! An edge-triggered epoll: every descriptor is registered once, for all events.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,23 +8,23 @@ use nix::errno::Errno;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-/// Events taken at once.
+/// The most events taken by one call.
 const EVENTS: usize = 256;
 
-/// A registration.
+/// The key of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(u64);
 
-/// What happened to a descriptor.
+/// The readiness of a descriptor.
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
-    /// There is something to read: bytes, the end, a connection, an error.
+    /// There is something to read: bytes, the end, a connection or an error.
     pub readable: bool,
     /// There is room to write, or an error.
     pub writable: bool,
 }
 
-/// Registrations, each with what it stands for.
+/// An epoll with its registrations, each with its meaning.
 #[derive(Debug)]
 pub struct Poller<T> {
     epoll: Epoll,
@@ -34,13 +34,13 @@ pub struct Poller<T> {
 }
 
 impl<T: Copy> Poller<T> {
-    /// No registrations.
+    /// A poller without registrations.
     pub fn new() -> Result<Poller<T>, Errno> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         Ok(Poller { epoll, targets: HashMap::new(), next: 0, events: vec![EpollEvent::empty(); EVENTS] })
     }
 
-    /// Registers a descriptor; its present state is reported at once.
+    /// Registers a descriptor; its present readiness is reported at once.
     pub fn add(&mut self, fd: impl AsFd, target: T) -> Result<Token, Errno> {
         let all = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.epoll.add(fd, EpollEvent::new(all, self.next))?;
@@ -49,24 +49,25 @@ impl<T: Copy> Poller<T> {
         Ok(Token(self.next - 1))
     }
 
-    /// Ends a registration, before the descriptor is closed: a copy of it may live elsewhere.
+    /// Ends a registration. To be called before the descriptor is closed, because a copy of it may live
+    /// elsewhere.
     pub fn remove(&mut self, fd: impl AsFd, token: Token) {
         if self.targets.remove(&token.0).is_some() {
             let _ = self.epoll.delete(fd);
         }
     }
 
-    /// Changes what a registration stands for.
+    /// Changes the meaning of a registration.
     pub fn rename(&mut self, token: Token, target: T) {
         if let Some(old) = self.targets.get_mut(&token.0) {
             *old = target;
         }
     }
 
-    /// Waits; `None` waits for ever.
+    /// Waits for events; without a timeout, for ever.
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<(T, Ready)>) -> Result<(), Errno> {
         let timeout = match timeout {
-            // Rounded up, so that a deadline has passed when it wakes.
+            // The timeout is rounded up, so that a deadline has passed when the wait ends.
             Some(time) => {
                 let millis = time.as_micros().div_ceil(1000).min(60_000);
                 EpollTimeout::try_from(millis as u32).unwrap_or(EpollTimeout::MAX)
@@ -92,7 +93,7 @@ impl<T: Copy> Poller<T> {
     }
 }
 
-/// Whether a descriptor is ready.
+/// Whether a descriptor becomes ready within `patience`.
 pub fn is_ready(fd: BorrowedFd<'_>, flags: PollFlags, patience: PollTimeout) -> bool {
     let mut fds = [PollFd::new(fd, flags)];
     matches!(poll(&mut fds, patience), Ok(n) if n > 0)

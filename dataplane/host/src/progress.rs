@@ -1,16 +1,16 @@
-//! When to report progress, and how fast it is.
+//! When progress is reported, and the rate of the transfer.
 
 use groupflow_base::{BitRate, Nanos};
 
 /// Time between progress reports.
 pub const PROGRESS: Nanos = Nanos::from_millis(200);
 
-/// One report.
+/// One report on a transfer's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Since the start.
+    /// Time since the start.
     pub elapsed: Nanos,
-    /// Since the last report.
+    /// Mean rate since the last report.
     pub rate: BitRate,
 }
 
@@ -28,17 +28,17 @@ struct Running {
 }
 
 impl Meter {
-    /// The transfer begins.
+    /// Begins to measure a transfer.
     pub fn start(&mut self, now: Nanos) {
         self.running = Some(Running { began: now, last: now, bytes: 0 });
     }
 
-    /// The transfer is over.
+    /// Ends the measurement.
     pub fn stop(&mut self) {
         self.running = None;
     }
 
-    /// Since when it runs.
+    /// When the transfer began, while it runs.
     pub fn began(&self) -> Option<Nanos> {
         self.running.map(|r| r.began)
     }

@@ -13,19 +13,19 @@ use serde_json::{json, Map, Value};
 
 use crate::error::AgentError;
 
-/// An event that matters waits this long for a reader, in milliseconds.
+/// Milliseconds that a lasting event waits for a slow reader.
 const PATIENCE_MS: u16 = 1000;
 
-/// Whether an event may be left out when nobody reads.
+/// Whether an event may be dropped when its reader is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// There will be a newer one.
+    /// The event may be dropped, since a newer one will follow.
     Passing,
-    /// There will not.
+    /// The event must not be dropped.
     Lasting,
 }
 
-/// What a program is told: an event's name and its fields.
+/// A callback that takes an event's name and fields.
 type Told = Box<dyn FnMut(&str, &Value) + Send>;
 
 /// Writes events.
@@ -39,7 +39,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Events of `role`; to stdout, or to stderr when stdout is the data.
+    /// Reports the events of an agent in this role; on stdout, or on stderr if stdout carries the data.
     pub fn new(json: bool, to_stderr: bool, role: &str, name: &str, session: Option<u32>) -> Reporter {
         let mut base = Map::new();
         base.insert("role".to_owned(), json!(role));
@@ -50,12 +50,12 @@ impl Reporter {
         Reporter { json, to_stderr, quiet: false, told: None, base, dropped: 0 }
     }
 
-    /// Says nothing: for programs that ask instead.
+    /// Reports nothing, for programs that query instead.
     pub fn quiet() -> Reporter {
         Reporter { quiet: true, ..Reporter::new(false, false, "", "", None) }
     }
 
-    /// Tells a program within which this runs.
+    /// Reports events to the program in which this agent runs.
     pub fn told(told: impl FnMut(&str, &Value) + Send + 'static) -> Reporter {
         Reporter { told: Some(Box::new(told)), ..Reporter::quiet() }
     }
@@ -98,19 +98,19 @@ impl Reporter {
             self.dropped += 1;
             return;
         }
-        // Whoever started us may have stopped reading: that is no reason to stop.
+        // The process that started this one may have stopped reading: that is no reason to stop.
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             self.dropped += 1;
         }
     }
 
-    /// The socket is bound.
+    /// Reports that the socket is bound.
     pub fn ready(&mut self, address: std::net::SocketAddrV4) {
         let fields = json!({"addr": address.ip().to_string(), "port": address.port()});
         self.event("ready", Weight::Lasting, fields, None);
     }
 
-    /// Something happened to the membership in a session; an error when that ended it.
+    /// Reports that the controller admitted this member.
     pub fn member(&mut self, event: MemberEvent) -> Result<(), AgentError> {
         match event {
             MemberEvent::Joined { joined, again, took } => self.joined(&joined, again, took),
@@ -141,7 +141,7 @@ impl Reporter {
         self.event("joined", Weight::Lasting, fields, Some(human));
     }
 
-    /// Something happened in the session.
+    /// Reports a notice from the session.
     fn notice(&mut self, notice: &Notice) {
         let what = notice_name(notice.what);
         let fields = json!({
@@ -154,7 +154,7 @@ impl Reporter {
         self.event("notice", Weight::Lasting, fields, Some(human));
     }
 
-    /// The controller does not answer, or does again.
+    /// Reports that the controller does not answer, or answers again.
     fn controller(&mut self, silent: Option<Nanos>) {
         match silent {
             Some(quiet) => {
@@ -169,7 +169,7 @@ impl Reporter {
         }
     }
 
-    /// The agent ends with an error: one line on stderr, and an event.
+    /// Reports the error that ends the agent: one line on stderr, and an event.
     pub fn error(&mut self, error: &AgentError) {
         let fields = json!({
             "code": error.code,
@@ -191,7 +191,7 @@ fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// For events only; nothing is computed from it.
+/// A time in seconds, only for events; nothing is computed from it.
 pub fn seconds(span: Nanos) -> f64 {
     std::time::Duration::from_nanos(span.0).as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! Options of TLS, of the server and of clients.
+//! TLS options of servers and clients.
 
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -9,23 +9,23 @@ use super::identity::Identity;
 use super::trust::{Pin, Trust};
 use crate::error::AgentError;
 
-/// A server encrypts, unless it is told not to.
+/// TLS options of a server, which encrypts unless told not to.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct SecureServe {
-    /// The certificate, PEM; when neither it nor the key is there, both are made
+    /// Certificate (PEM); if neither it nor its key exists, both are made
     #[arg(long, value_name = "PATH", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's key, PEM
+    /// Key of the certificate (PEM)
     #[arg(long, value_name = "PATH", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Do not encrypt: tokens and data can be read on the way
+    /// Do not encrypt: tokens and data can then be read on the network
     #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
     pub plain: bool,
 }
 
 impl SecureServe {
-    /// What the server is known by; `None`: it does not encrypt.
+    /// The server's certificate; `None`: the server does not encrypt.
     pub fn identity(&self) -> Result<Option<Identity>, AgentError> {
         match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Identity::open(certificate, key).map(Some),
@@ -34,36 +34,36 @@ impl SecureServe {
     }
 }
 
-/// A client encrypts, unless it is told not to.
+/// TLS options of a client, which encrypts unless told not to.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct SecureSend {
-    /// The server's certificate is the one with this SHA-256
+    /// SHA-256 of the server's certificate
     #[arg(long, value_name = "HEX", value_parser = parse_pin)]
     pub tls_pin: Option<Pin>,
-    /// The server's certificate is vouched for by one of these, PEM
+    /// Certificates (PEM), one of which vouches for the server's
     #[arg(long, value_name = "PATH", conflicts_with = "tls_pin")]
     pub tls_ca: Option<PathBuf>,
-    /// The server's name in its certificate [default: its address]
+    /// Name of the server in its certificate [default: its address]
     #[arg(long, value_name = "NAME", requires = "tls_ca")]
     pub tls_name: Option<String>,
-    /// Do not encrypt: the token and the data can be read on the way
+    /// Do not encrypt: the token and the data can then be read on the network
     #[arg(long, conflicts_with_all = ["tls_pin", "tls_ca"])]
     pub plain: bool,
 }
 
 impl SecureSend {
-    /// The server's certificate is the one with this SHA-256, hexadecimal; `None`: it is none.
+    /// Trusts the certificate with this SHA-256 in hexadecimal digits; `None`: the text is not such a number.
     pub fn pinned(fingerprint: &str) -> Option<SecureSend> {
         Some(SecureSend { tls_pin: Some(Pin::parse(fingerprint)?), ..SecureSend::none() })
     }
 
-    /// One of the certificates of this PEM file vouches for the server's, which is for `name`, or its address.
+    /// Trusts a certificate for `name`, or else the server's address, that one in this PEM file vouches for.
     pub fn vouched(ca: PathBuf, name: Option<String>) -> SecureSend {
         SecureSend { tls_ca: Some(ca), tls_name: name, ..SecureSend::none() }
     }
 
-    /// Nothing is encrypted.
+    /// Encrypts nothing.
     pub fn plain() -> SecureSend {
         SecureSend { plain: true, ..SecureSend::none() }
     }
@@ -72,7 +72,7 @@ impl SecureSend {
         SecureSend { tls_pin: None, tls_ca: None, tls_name: None, plain: false }
     }
 
-    /// How the server is known; `None`: nothing is encrypted.
+    /// The trust in the server; `None`: nothing is encrypted.
     pub fn trust(&self, to: SocketAddrV4) -> Result<Option<Trust>, AgentError> {
         match (&self.tls_pin, &self.tls_ca) {
             (Some(pin), _) => Trust::pinned(pin.clone(), to).map(Some),

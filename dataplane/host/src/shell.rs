@@ -1,8 +1,8 @@
 //! The loop around a protocol machine: one thread, one `ppoll`.
 //!
-//! While packets flow the loop sleeps a quantum of 1 ms between rounds and then moves all that has
-//! come together, so its cost follows time, not packets. When nothing flows it sleeps until the
-//! machine's next deadline or the next packet. It never spins.
+//! While packets flow, the loop sleeps a quantum of 1 ms between rounds and then moves all packets that have
+//! gathered, so that its cost follows time and not the number of packets. When no packets flow, the loop
+//! sleeps until the machine's next deadline or the next packet. It never spins.
 
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,68 +18,68 @@ use crate::batch::BATCH;
 use crate::error::AgentError;
 use crate::socket::GroupSocket;
 
-/// An agent that is stopped waits this long for the answer to its LEAVE.
+/// How long an agent that is stopped waits for the answer to its LEAVE.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
 /// Packets are moved at most this often.
 const QUANTUM: Nanos = Nanos::from_millis(1);
-/// Batches received in one round, so that sending and the application get their turn.
+/// Batches received in one round, so that sending and the application get their turns.
 const ROUNDS: usize = 8;
 /// Packets sent in one round.
 const BURST: usize = 8 * BATCH;
 
-/// Time since the start, as the machines see it.
+/// The machines' clock: time since the agent's start.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     origin: Instant,
 }
 
 impl Clock {
-    /// A clock that begins a little after zero: zero means "never" in places.
+    /// A clock that begins a little after zero, since zero means "never" in places.
     pub fn start() -> Clock {
         Clock { origin: Instant::now() }
     }
 
-    /// Now.
+    /// The time now.
     pub fn now(&self) -> Nanos {
         let elapsed = u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Nanos::from_secs(1) + Nanos(elapsed)
     }
 }
 
-/// What the application waits for besides packets.
+/// A descriptor that the application waits for besides packets.
 #[derive(Clone, Copy)]
 pub struct Interest<'a> {
     /// The descriptor.
     pub fd: BorrowedFd<'a>,
-    /// For reading or for writing.
+    /// Whether to wait for reading or for writing.
     pub flags: PollFlags,
 }
 
-/// Why the loop woke.
+/// The reason why the loop woke.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// SIGTERM or SIGINT came.
+    /// SIGTERM or SIGINT has arrived.
     pub signal: bool,
     /// The application's descriptor is ready.
     pub ready: bool,
 }
 
-/// Socket, clock and signals.
+/// The socket, the clock and the signals of one agent.
 pub struct Shell {
-    /// The clock.
+    /// The clock that the machine sees.
     pub clock: Clock,
-    /// The socket.
+    /// The agent's socket.
     pub socket: GroupSocket,
-    /// One of its own, where others listen at the first one's port, too.
+    /// A socket of the agent's own, for where others listen at the main socket's port, too.
     private: Option<GroupSocket>,
     signals: SignalFd,
     busy: bool,
-    /// Datagrams that were no group packets of ours.
+    /// Datagrams that were not valid packets of the group.
     pub refused: u64,
 }
 
 impl Shell {
-    /// Takes the signals SIGTERM and SIGINT over.
+    /// A shell, which takes over SIGTERM and SIGINT.
     pub fn new(socket: GroupSocket) -> Result<Shell, AgentError> {
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGTERM);
@@ -91,12 +91,12 @@ impl Shell {
         Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false, refused: 0 })
     }
 
-    /// With a socket for what [`Machine::poll_private`] sends.
+    /// Adds a socket for the datagrams of [`Machine::poll_private`].
     pub fn with_private(self, private: GroupSocket) -> Shell {
         Shell { private: Some(private), ..self }
     }
 
-    /// Moves packets both ways.
+    /// Moves packets in both directions.
     pub fn exchange(&mut self, machine: &mut impl Machine) -> Result<(), AgentError> {
         let received = self.receive(machine)?;
         let sent = self.transmit(machine)?;
@@ -124,7 +124,7 @@ impl Shell {
         Ok(total)
     }
 
-    /// Sends what the machine has; also after the application changed something.
+    /// Sends the machine's packets; to be called also after the application changed something.
     pub fn transmit(&mut self, machine: &mut impl Machine) -> Result<usize, AgentError> {
         self.socket.flush()?;
         let mut total = 0;
@@ -150,7 +150,7 @@ impl Shell {
         Ok(total)
     }
 
-    /// Gives a machine that says goodbye time until the goodbye is answered and the machine is `over`.
+    /// Sleeps until there is something to do, at most until `until`.
     pub fn farewell<M: Machine>(
         &mut self,
         machine: &mut M,
@@ -177,7 +177,7 @@ impl Shell {
         let mut span = deadline.map(|at| (at - now).max(QUANTUM));
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         if self.busy {
-            // More is coming: let it gather.
+            // More packets are arriving: this lets them gather.
             span = Some(span.map_or(QUANTUM, |s| s.min(QUANTUM)));
         } else {
             let mut flags = PollFlags::POLLIN;
@@ -199,7 +199,7 @@ impl Shell {
         let any = |index: usize| fds.get(index).is_some_and(|fd| fd.any().unwrap_or(false));
         let woken = Woken { signal: any(0), ready: application.is_some_and(any) };
         if woken.signal {
-            // Read it, so that it does not wake us again.
+            // Reading the signal keeps it from waking the loop again.
             let _ = self.signals.read_signal();
         }
         Ok(woken)

@@ -1,4 +1,4 @@
-//! The agent's UDP socket: where it is bound, and what the kernel must know for group packets.
+//! The agent's UDP socket: its address, and the options that group packets need.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,39 +15,39 @@ use crate::batch::{self, Inbox, Outgoing, BATCH};
 use crate::error::AgentError;
 use crate::sockopt;
 
-/// Room for what arrives while the process is not running.
+/// Bytes of the receive buffer, for datagrams that arrive while the process is not running.
 const RECEIVE_BUFFER: usize = 8 << 20;
 const SEND_BUFFER: usize = 2 << 20;
-/// Group packets cross this many routers at most.
+/// The most routers that a group packet may cross.
 const TTL: u32 = 64;
-/// Datagrams that wait for the kernel at most; further ones are lost, as on a link.
+/// The most datagrams that may wait for the kernel; further ones are lost, as on a link.
 const BACKLOG: usize = 4 * BATCH;
 
-/// Where to bind and where to send.
+/// The addresses and options of an agent's socket.
 #[derive(Debug, Clone)]
 pub struct SocketConfig {
-    /// Bind to this interface.
+    /// The interface to bind to.
     pub interface: Option<String>,
-    /// Own address; `None`: the interface's.
+    /// This host's address; `None`: the interface's.
     pub address: Option<Ipv4Addr>,
-    /// UDP port.
+    /// The UDP port.
     pub port: u16,
-    /// Take another port when that one is busy.
+    /// Whether another port is taken if that one is in use.
     pub any_port: bool,
-    /// Send group packets here, not to the group's address.
+    /// A destination for group packets instead of the group's address.
     pub via: Option<SocketAddrV4>,
-    /// Multicast as the network has it, not in sessions: nothing rewrites packets, and this host hears them, too.
+    /// Plain multicast without a session: nothing rewrites packets, and this host receives its own ones, too.
     pub multicast: Option<Multicast>,
 }
 
-/// Multicast without sessions.
+/// The options of multicast without sessions.
 #[derive(Debug, Clone, Copy)]
 pub struct Multicast {
-    /// The group that is heard, at any address of this host.
+    /// The group to receive, at any address of this host.
     pub listen: Option<Ipv4Addr>,
 }
 
-/// A UDP socket that speaks in batches.
+/// A UDP socket that sends and receives in batches.
 pub struct GroupSocket {
     socket: Socket,
     address: SocketAddrV4,
@@ -58,7 +58,7 @@ pub struct GroupSocket {
 }
 
 impl GroupSocket {
-    /// Binds the socket and sets its options.
+    /// Opens the socket, binds it and sets its options.
     pub fn open(config: &SocketConfig) -> Result<GroupSocket, AgentError> {
         let ip = own_address(config)?;
         let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))
@@ -102,12 +102,12 @@ impl GroupSocket {
         })
     }
 
-    /// The address it is bound to.
+    /// The address to which the socket is bound.
     pub fn address(&self) -> SocketAddrV4 {
         self.address
     }
 
-    /// Hands what has arrived to `take`, at most one batch; returns how many datagrams.
+    /// Hands arrived datagrams to `take`, at most one batch; returns their number.
     pub fn receive(&mut self, take: impl FnMut(SocketAddrV4, &[u8])) -> Result<usize, AgentError> {
         match self.inbox.receive(self.socket.as_fd(), take) {
             Ok(count) => Ok(count),
@@ -134,12 +134,12 @@ impl GroupSocket {
         self.backlog.len() >= BATCH
     }
 
-    /// Whether the kernel could not take everything.
+    /// Whether datagrams wait because the kernel took no more.
     pub fn congested(&self) -> bool {
         !self.backlog.is_empty()
     }
 
-    /// Sends what is queued, as far as the kernel takes it.
+    /// Sends the queued datagrams, as far as the kernel takes them.
     pub fn flush(&mut self) -> Result<(), AgentError> {
         let mut sent = 0;
         while sent < self.backlog.len() {
@@ -147,7 +147,7 @@ impl GroupSocket {
                 Ok(count) => sent += count.max(1),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // The network may come back: a packet that cannot leave is a lost packet.
+                // The network may come back: a packet that cannot be sent counts as lost.
                 Err(e) if is_transient(&e) => {
                     self.dropped += 1;
                     sent += 1;
@@ -159,7 +159,7 @@ impl GroupSocket {
         Ok(())
     }
 
-    /// Packets that could not leave.
+    /// How many packets could not be sent.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -195,7 +195,7 @@ fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), Agen
     })
 }
 
-/// The kernel's limits hold unless we are root; then what it grants has to do.
+/// Enlarges the buffers. Without root the kernel's limits hold, and whatever size it grants must do.
 fn enlarge_buffers(socket: &Socket) {
     if setsockopt(socket, RcvBufForce, &RECEIVE_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
@@ -205,15 +205,15 @@ fn enlarge_buffers(socket: &Socket) {
     }
 }
 
-/// UDP checksums are left out, as RFC 768 permits: the network does the same when it rewrites
-/// copies, and a checksum that the kernel leaves to the network card would be wrong behind a
-/// software switch, which never sees such a card.
+/// Leaves out UDP checksums, as RFC 768 permits: the network does the same when it rewrites copies, and a
+/// checksum that the kernel leaves to the network card would be wrong behind a software switch, which never
+/// sees such a card.
 fn leave_out_checksums(socket: &Socket) {
-    // Where the kernel refuses, checksums stay.
+    // If the kernel refuses, checksums stay on.
     let _ = sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
 }
 
-/// The given address, or the one of the interface, or of the first that is not loopback.
+/// The given address, or that of the interface, or that of the first interface other than loopback.
 fn own_address(config: &SocketConfig) -> Result<Ipv4Addr, AgentError> {
     if let Some(address) = config.address {
         return Ok(address);
@@ -236,7 +236,7 @@ fn own_address(config: &SocketConfig) -> Result<Ipv4Addr, AgentError> {
     })
 }
 
-/// Errors that pass: links that go down, hosts that do not answer.
+/// Whether an error is transient, such as a link that is down or a host that does not answer.
 fn is_transient(error: &io::Error) -> bool {
     let raw = error.raw_os_error().unwrap_or(0);
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)

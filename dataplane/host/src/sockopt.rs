@@ -1,4 +1,4 @@
-//! Options of sockets that are an int, and that neither socket2 nor nix has.
+//! Socket options with an int as value that neither socket2 nor nix offers.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

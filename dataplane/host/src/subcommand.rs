@@ -1,4 +1,4 @@
-//! What gfagent runs: each app's options know how to run it.
+//! Subcommands of gfagent: the options of each app know how to run it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,13 +8,13 @@ use crate::report::Reporter;
 
 /// The options of a subcommand of gfagent.
 pub trait Subcommand {
-    /// Where its events go.
+    /// The reporter to which the subcommand's events go.
     fn reporter(&self) -> Reporter;
 
-    /// Runs it to its end; the exit code.
+    /// Runs the subcommand to its end; returns the exit code.
     ///
     /// # Errors
-    /// Says what went wrong and what to do about it.
+    /// The error says what went wrong, with a remedy.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError>;
 }
 
@@ -30,10 +30,10 @@ pub fn execute(subcommand: &dyn Subcommand) -> ExitCode {
     }
 }
 
-/// A name must fit the wire, and a line.
+/// Checks that a name fits the wire format and a line of text.
 ///
 /// # Errors
-/// Says that it does not.
+/// The name is too long, empty or not printable.
 pub fn check_name(name: &str) -> Result<(), AgentError> {
     if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
         return Err(AgentError::usage("--name must be 1 to 255 printable characters", "choose another name"));
@@ -41,7 +41,7 @@ pub fn check_name(name: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
-/// What a command line that makes no sense comes to: help goes out as it is, an error in one line.
+/// Reports a wrong command line: help is printed unchanged, an error in one line.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();

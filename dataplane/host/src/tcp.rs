@@ -1,4 +1,4 @@
-//! TCP sockets: non-blocking, their options, and what the kernel knows of them.
+//! Non-blocking TCP sockets: their options and the state of their queues.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -13,13 +13,13 @@ use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use crate::sockopt;
 use crate::tcp_info::TcpInfo;
 
-/// Connections that the kernel keeps until they are accepted.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// What listeners and connections have set before they begin.
+/// Options that are set before a listener listens or a connection begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// The address that connections come from; unspecified: the system's choice.
+    /// The local address of connections; unspecified: the system's choice.
     pub from: Ipv4Addr,
     /// Bytes of the send buffer; `None`: the system's choice.
     pub send_buffer: Option<usize>,
@@ -27,7 +27,7 @@ pub struct TcpOptions {
     pub receive_buffer: Option<usize>,
     /// The congestion control; `None`: the system's choice.
     pub congestion: Option<String>,
-    /// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT); `None`: as many as fit.
+    /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT); `None`: as many as fit.
     pub unsent: Option<libc::c_int>,
 }
 
@@ -43,8 +43,9 @@ impl Default for TcpOptions {
     }
 }
 
-/// A listener. The address need not be this host's yet (IP_FREEBIND): routes may come later. Connections inherit buffer
-/// and congestion control; only a receive buffer that is set before bounds the window that is offered.
+/// Opens a listener. Its address need not belong to this host yet (IP_FREEBIND), since routes may come later.
+/// Connections inherit buffers and congestion control; a receive buffer bounds the offered window only if it
+/// is set before the connection.
 pub fn listen(address: SocketAddrV4, options: &TcpOptions) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -55,11 +56,12 @@ pub fn listen(address: SocketAddrV4, options: &TcpOptions) -> io::Result<TcpList
     Ok(socket.into())
 }
 
-/// Begins to connect; the socket, which [`prepare`] has set, is writable when it is connected or has failed.
+/// Begins to connect. The socket, whose options [`prepare`] has set, becomes writable when it has connected
+/// or failed.
 pub fn connect(to: SocketAddrV4, options: &TcpOptions, silence: Duration) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     if !options.from.is_unspecified() {
-        // The port is chosen when it is known where to: or the ports run out at some 28,000.
+        // The kernel chooses the port when the destination is known; otherwise ports run out at some 28,000.
         setsockopt(&socket, IpBindAddressNoPort, &true)?;
         socket.bind(&SocketAddrV4::new(options.from, 0).into())?;
     }
@@ -73,7 +75,7 @@ pub fn connect(to: SocketAddrV4, options: &TcpOptions, silence: Duration) -> io:
     Ok(socket.into())
 }
 
-/// Whether this kernel lets this process use these options.
+/// Checks that this kernel lets this process use these options.
 pub fn check(options: &TcpOptions) -> io::Result<()> {
     options.set(&Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?)
 }
@@ -96,8 +98,8 @@ impl TcpOptions {
     }
 }
 
-/// Sets what a connection has that was accepted or begun: it does not block, and a peer that acknowledges nothing for
-/// `silence` is lost; a peer that has nothing to say is asked from half of that time on.
+/// Prepares a socket that was accepted or is about to connect: it does not block, and a peer that
+/// acknowledges nothing for `silence` is lost; keepalive probes a silent peer from half of that time on.
 pub fn prepare(socket: &impl AsFd, silence: Duration) -> io::Result<()> {
     let second = Duration::from_secs(1);
     let socket = SockRef::from(socket);
@@ -108,19 +110,20 @@ pub fn prepare(socket: &impl AsFd, silence: Duration) -> io::Result<()> {
     socket.set_tcp_keepalive(&keepalive.with_interval((silence / 6).max(second)))
 }
 
-/// When this process dies, the kernel resets the connection, so that nobody takes a part of a stream for all of it.
+/// Makes the kernel reset the connection if this process dies, so that the peer does not take a part of a
+/// stream for the whole.
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_linger(Some(Duration::ZERO))
 }
 
-/// The stream is over and the peer has all of it: closing is no reset.
+/// Makes closing graceful, without a reset, because the peer has the whole stream.
 pub fn set_graceful(stream: &TcpStream) {
-    // A connection that is gone needs none.
+    // A connection that is gone needs no option.
     let _ = SockRef::from(stream).set_linger(None);
 }
 
-/// Bytes that were written to the socket and are not acknowledged by the peer's TCP; the FIN counts as
-/// one (SIOCOUTQ: `write_seq - snd_una`).
+/// Bytes written to the socket and not acknowledged by the peer's TCP; the FIN counts as one (SIOCOUTQ:
+/// `write_seq - snd_una`).
 pub fn unacknowledged(stream: &TcpStream) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one int, to which the pointer points.
@@ -129,16 +132,17 @@ pub fn unacknowledged(stream: &TcpStream) -> io::Result<u64> {
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 
-/// Bytes of the stream that a connection has taken since it was made, whichever process wrote them, and
-/// whether the end, too.
+/// Bytes of the stream that the connection has taken since it was made, by whichever process, and whether it
+/// has taken the end, too.
 pub fn taken(stream: &TcpStream) -> io::Result<(u64, bool)> {
-    // Acknowledgements between the two calls would be counted twice or not at all.
+    // Acknowledgements between the two calls would be counted twice or not at all, so the calls repeat until
+    // none came.
     let mut before = TcpInfo::of(stream)?.acknowledged;
     loop {
         let waiting = unacknowledged(stream)?;
         let TcpInfo { acknowledged: after, told_end, .. } = TcpInfo::of(stream)?;
         if before == after {
-            // Who has connected counts its SYN as acknowledged; the FIN is in `waiting` or in `after`.
+            // A connecting socket counts its SYN as acknowledged; the FIN is in `waiting` or in `after`.
             let bytes = (after + waiting).saturating_sub(1 + u64::from(told_end));
             return Ok((bytes, told_end));
         }
@@ -146,7 +150,7 @@ pub fn taken(stream: &TcpStream) -> io::Result<(u64, bool)> {
     }
 }
 
-/// An error that came to the socket, if one did; it is told once.
+/// The error of a socket, if there is one; the kernel reports it only once.
 pub fn failure(stream: &TcpStream) -> Option<io::Error> {
     match stream.take_error() {
         Ok(error) => error,
@@ -154,12 +158,12 @@ pub fn failure(stream: &TcpStream) -> Option<io::Error> {
     }
 }
 
-/// Whether an operation is only to be tried again later.
+/// Whether an operation would block, and only needs to be tried again later.
 pub fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// What is said when [`is_exhausted`].
+/// The text for an error for which [`is_exhausted`] is true.
 pub const EXHAUSTED: &str = "no file descriptor is left (see ulimit -n)";
 
 /// Whether file descriptors have run out.
@@ -183,7 +187,7 @@ mod tests {
         assert_eq!(taken(&stream).expect("known"), (1000, false));
         peer.read_exact(&mut [0; 1000]).expect("received");
         assert_eq!(taken(&stream).expect("known"), (1000, false));
-        // Whether the peer has ended its side is no matter.
+        // It does not matter whether the peer has ended its side.
         drop(peer);
         assert_eq!(taken(&stream).expect("known"), (1000, false));
     }
@@ -194,7 +198,7 @@ mod tests {
         let mut stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
         let (mut peer, _) = listener.accept().expect("accepted");
         stream.set_nonblocking(true).expect("an option");
-        // More than the peer, who does not read, has room for: some of it is not acknowledged.
+        // More bytes than the peer, which reads nothing, has room for: some stay unacknowledged.
         let mut written = 0;
         while let Ok(count) = stream.write(&[7; 65_536]) {
             written += count as u64;

@@ -1,4 +1,4 @@
-//! What the kernel knows of a connection (`TCP_INFO`, linux/tcp.h).
+//! The kernel's state of a TCP connection (`TCP_INFO`, linux/tcp.h).
 
 use std::io;
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 
-/// Offsets of `struct tcp_info`, which only ever grows at its end.
+/// Offsets in `struct tcp_info`, which only ever grows at its end.
 mod at {
     pub const STATE: usize = 0;
-    /// Two fields of four bits: the scale of the peer's windows, then that of ours.
+    /// Two fields of four bits: the scale of the peer's windows, then that of this host's.
     pub const SCALES: usize = 6;
     pub const RTO: usize = 8;
     pub const RCV_MSS: usize = 8 + 3 * 4;
@@ -27,43 +27,43 @@ mod at {
     pub const END: usize = 236;
 }
 
-/// States of a connection (linux/tcp_states.h) in which no FIN was sent.
+/// The states of a connection (linux/tcp_states.h) in which no FIN was sent.
 const ESTABLISHED: u8 = 1;
 const CLOSE_WAIT: u8 = 8;
 
-/// A connection, as the kernel sees it. What an older kernel does not tell is 0.
+/// The state of a TCP connection. A value that an older kernel does not report is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The end of the stream was written (a FIN is sent, or waits to be).
+    /// Whether the end of the stream was written (a FIN was sent, or waits to be sent).
     pub told_end: bool,
     /// Retransmission time-out, µs.
     pub rto_us: u32,
     /// Smoothed round-trip time, µs; 0: not known yet.
     pub rtt_us: u32,
-    /// The shortest of the last minutes, µs: what waits on the way does not count; 0: not known yet.
+    /// The shortest round-trip time of the last minutes, without queueing, µs; 0: not known yet.
     pub least_rtt_us: u32,
-    /// The segments that come, bytes of payload; a guess before any came.
+    /// Payload bytes of the received segments; a guess before any arrived.
     pub own_segment: u32,
-    /// Segments that are sent and not acknowledged.
+    /// Segments sent and not acknowledged.
     pub unacknowledged: u32,
-    /// Bytes that it was given and has not sent yet.
+    /// Bytes written to the socket and not sent yet.
     pub unsent: u32,
-    /// Bytes that the peer has acknowledged, ever.
+    /// Bytes acknowledged by the peer, in total.
     pub acknowledged: u64,
-    /// Segments sent again, ever.
+    /// Segments sent again, in total.
     pub resent: u32,
-    /// Segments with data sent, ever, with those sent again.
+    /// Segments with data that were sent, in total, retransmissions included.
     pub sent: u32,
     /// The window that the peer advertises, bytes.
     pub peer_window: u32,
     /// The window that was last advertised to the peer, bytes.
     pub own_window: u32,
-    /// It is told in units of two to the power of this, bytes.
+    /// The window is advertised in units of two to the power of this, bytes.
     pub own_scale: u8,
 }
 
 impl TcpInfo {
-    /// Of a connection now.
+    /// Reads the present state of a connection.
     pub fn of(stream: &TcpStream) -> io::Result<TcpInfo> {
         let mut info = [0u8; at::END];
         let mut length = info.len() as libc::socklen_t;
@@ -95,7 +95,7 @@ impl TcpInfo {
         })
     }
 
-    /// Whether `window` bytes is what the peer was last told, which is in whole units.
+    /// Whether a window of `window` bytes, in whole units, is what the peer was last told.
     pub fn advertises(&self, window: u64) -> bool {
         u64::from(self.own_window) == window.next_multiple_of(1 << self.own_scale)
     }
@@ -120,7 +120,7 @@ mod tests {
         assert!((1..1_000_000).contains(&near.rtt_us) && near.rto_us >= 1000, "{near:?}");
         assert!((1..=near.rtt_us + 1).contains(&near.least_rtt_us), "{near:?}");
         assert_eq!((near.sent, near.resent, near.unsent, far.sent), (5, 0, 0, 0));
-        // The SYN counts.
+        // The SYN counts, too.
         assert!((401..=501).contains(&near.acknowledged) && near.unacknowledged <= 1, "{near:?}");
         assert_eq!(near.peer_window, far.own_window, "{near:?} {far:?}");
         assert!(near.peer_window > 1000);

@@ -1,4 +1,5 @@
-//! How a client knows the server: by the fingerprint of its certificate, or by who vouches for it.
+//! How a client recognizes the server: by the fingerprint of its certificate, or by a certificate that
+//! vouches for it.
 
 use std::net::SocketAddrV4;
 use std::path::Path;
@@ -22,10 +23,10 @@ use crate::error::AgentError;
 pub struct Pin(String);
 
 impl Pin {
-    /// What it must be.
+    /// The rule for its text form.
     pub const RULE: &'static str = "64 hexadecimal digits, the SHA-256 of the server's certificate";
 
-    /// The fingerprint, if it is one; colons are left out.
+    /// Parses a fingerprint; colons are left out.
     pub fn parse(text: &str) -> Option<Pin> {
         let digits: String = text.chars().filter(|&c| c != ':').collect();
         let fits = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -33,7 +34,7 @@ impl Pin {
     }
 }
 
-/// What connections to a server begin with.
+/// The TLS configuration with which connections to a server begin.
 #[derive(Debug, Clone)]
 pub struct Trust {
     config: Arc<ClientConfig>,
@@ -41,7 +42,7 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The server is who has this certificate.
+    /// Trusts the server that has this certificate.
     pub fn pinned(pin: Pin, to: SocketAddrV4) -> Result<Trust, AgentError> {
         let provider = Arc::new(provider::default_provider());
         let verifier = Pinned { pin, provider: provider.clone() };
@@ -54,7 +55,8 @@ impl Trust {
         Ok(Trust::new(config, ServerName::from(std::net::IpAddr::from(*to.ip()))))
     }
 
-    /// The server has a certificate for `name` (default: its address) that someone in this PEM file vouches for.
+    /// Trusts a server with a certificate for `name` (default: its address) that one in this PEM file vouches
+    /// for.
     pub fn vouched(ca: &Path, name: Option<&str>, to: SocketAddrV4) -> Result<Trust, AgentError> {
         let shown = ca.display();
         let wrong = |why: String| {
@@ -88,13 +90,13 @@ impl Trust {
         Trust { config: Arc::new(config), name }
     }
 
-    /// For a connection.
+    /// Begins a connection's TLS session.
     pub fn begin(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(self.config.clone(), self.name.clone())
     }
 }
 
-/// Why a handshake with this server failed, when trying again is of no use.
+/// The error of a failed handshake with this server, if another attempt would be useless.
 pub fn hopeless(error: &std::io::Error, to: SocketAddrV4) -> Option<AgentError> {
     let error = error.get_ref()?.downcast_ref::<Error>()?;
     let (cause, cure) = match error {
@@ -123,7 +125,7 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Takes one certificate, whatever is in it, whose key signs the handshake.
+/// Accepts one certificate, whatever its content, if its key signs the handshake.
 #[derive(Debug)]
 struct Pinned {
     pin: Pin,

@@ -40,9 +40,9 @@ impl Endpoint<Listening> {
 mod tests {
     use super::*;
     use crate::control::{Answer, Joined, LeaveReason, Reply, Request};
+    use groupflow_base::CodecError;
     use groupflow_base::{BitRate, Datagram, Machine};
     use groupflow_transport::terms::{Mode, Policy};
-    use groupflow_base::CodecError;
     use groupflow_transport::wire::{Header, Kind, Packet};
     use groupflow_transport::{Seq, SessionId};
 

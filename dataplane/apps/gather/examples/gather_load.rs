@@ -1,8 +1,8 @@
 //! A load for `gfagent gather-serve`: many clients in one process.
 //!
-//! `gather_load IP:PORT CLIENTS KBIT SECONDS [PIN]` sends as c0, c1, ... with the token c0ffee, each client KBIT kbit/s
-//! over as many connections as the server wants, encrypted if there is a PIN,
-//! and says at the end how many streams were delivered as a whole.
+//! `gather_load IP:PORT CLIENTS KBIT SECONDS [PIN]` sends as the clients c0, c1, ... with the token c0ffee.
+//! Each client sends KBIT kbit/s over as many connections as the server wants, encrypted if there is a PIN. At
+//! the end the program says how many streams were delivered as a whole.
 
 use std::io::{self, Write};
 use std::net::SocketAddrV4;
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use groupflow_gather::agent::args::GatherSendArgs;
-use groupflow_gather::agent::sender::Sender;
+use groupflow_gather::agent::stream::GatherStream;
 use groupflow_host::secure::SecureSend;
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
@@ -52,7 +52,7 @@ fn run(arguments: &[String]) -> io::Result<usize> {
         let to = to.parse::<SocketAddrV4>().map_err(io::Error::other)?;
         let options = GatherSendArgs::new(to, &format!("c{client}"), "c0ffee", known);
         let options = GatherSendArgs { memory: MEMORY, ..options.map_err(io::Error::other)? };
-        let sender = Sender::start(options).map_err(io::Error::other)?;
+        let sender = GatherStream::start(options).map_err(io::Error::other)?;
         fcntl(std::os::fd::AsRawFd::as_raw_fd(sender.pipe()), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         senders.push(sender);
     }
@@ -64,7 +64,7 @@ fn run(arguments: &[String]) -> io::Result<usize> {
 }
 
 /// Gives each client its bytes at a steady pace; what a client has no room for is left out.
-fn feed(senders: &mut [Sender], kbit: u64, seconds: u64) {
+fn feed(senders: &mut [GatherStream], kbit: u64, seconds: u64) {
     let block = vec![0x5a; (kbit * 125 * TICK.as_millis() as u64 / 1000) as usize];
     let (began, mut next) = (Instant::now(), Instant::now());
     while began.elapsed() < Duration::from_secs(seconds) {

@@ -1,13 +1,13 @@
 //! Sends stdin to a server that gathers, through the library.
 //!
-//! `gather_send IP:PORT NAME TOKEN [PIN]`, PIN being the fingerprint that the server tells; without it, nothing is
-//! encrypted.
+//! `gather_send IP:PORT NAME TOKEN [PIN]`: PIN is the fingerprint that the server reports; without it, nothing
+//! is encrypted.
 
 use std::error::Error;
 use std::io;
 
 use groupflow_gather::agent::args::GatherSendArgs;
-use groupflow_gather::agent::sender::Sender;
+use groupflow_gather::agent::stream::GatherStream;
 use groupflow_host::secure::SecureSend;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(pin) => SecureSend::pinned(pin).ok_or("PIN is no SHA-256")?,
         None => SecureSend::plain(),
     };
-    let mut stream = Sender::start(GatherSendArgs::new(to.parse()?, name, token, known)?)?;
+    let mut stream = GatherStream::start(GatherSendArgs::new(to.parse()?, name, token, known)?)?;
     let copied = io::copy(&mut io::stdin(), &mut stream);
     // The stream knows better than the pipe why it is over.
     let summary = stream.finish()?;

@@ -1,4 +1,12 @@
-//! One server gathers the streams of many clients: the machines, and the agents that run them on sockets.
+//! One server gathers the streams of many clients, each over several TCP connections.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`machine`] | the state machines of a stream's two ends, and their frames: no I/O, no clock |
+//! | `agent` | `gfagent gather-serve` and `gather-send`: the machines on sockets (feature `agent`) |
+//!
+//! The machines use the range sets of `groupflow_base`; the agents also use the sockets, TLS and options of
+//! `groupflow_host`.
 
 pub mod machine;
 

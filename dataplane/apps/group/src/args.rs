@@ -20,7 +20,7 @@ pub struct SendArgs {
     /// Send this file [default: stdin, as a byte stream]
     #[arg(long, value_name = "PATH", conflicts_with = "datagrams")]
     pub file: Option<PathBuf>,
-    /// Send datagrams: stdin holds frames of a u32 length (big endian) and that many bytes
+    /// Send datagrams: stdin holds frames, each a u32 length (big endian) and that many bytes
     #[arg(long)]
     pub datagrams: bool,
     /// Begin when this many receivers have joined
@@ -29,7 +29,7 @@ pub struct SendArgs {
     /// Never send faster, e.g. 500kbit, 10mbit, 1gbit
     #[arg(long, value_parser = parse_rate, default_value = "0", hide_default_value = true)]
     pub rate: u64,
-    /// Common options.
+    /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -43,16 +43,16 @@ pub struct RecvArgs {
     /// Write to this file, or to stdout (-)
     #[arg(long, value_name = "PATH", default_value = "-")]
     pub output: PathBuf,
-    /// Expect datagrams; the output holds frames of a u32 length and that many bytes
+    /// Expect datagrams; the output holds frames, each a u32 length (big endian) and that many bytes
     #[arg(long)]
     pub datagrams: bool,
-    /// Where to begin
+    /// Where in the stream to begin
     #[arg(long, value_enum, default_value = "now")]
     pub from: From,
     /// The sender's member id, when a session has several [default: the controller's choice]
     #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
     pub source: u16,
-    /// Common options.
+    /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -63,13 +63,13 @@ pub struct MemberArgs {
     /// The session's id
     #[arg(long, value_parser = parse_session)]
     pub session: SessionId,
-    /// The TCP port where a program of this host listens
+    /// TCP port where a program on this host listens
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub listen: u16,
     /// Where to begin in a stream that is under way
     #[arg(long, value_enum, default_value = "now")]
     pub from: From,
-    /// Common options.
+    /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
 }
@@ -77,13 +77,14 @@ pub struct MemberArgs {
 /// Options of `cache`.
 #[derive(Debug, Args)]
 pub struct CacheArgs {
-    /// Bytes kept over all streams, e.g. 64MiB
+    /// Bytes kept for all streams together, e.g. 64MiB
     #[arg(long, value_parser = parse_bytes, default_value = "256MiB")]
     pub max_bytes: u64,
     /// Milliseconds between stats events
-    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..))]
+    #[arg(long, value_name = "MS", default_value_t = 200)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..))]
     pub stats_ms: u64,
-    /// Common options.
+    /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
 }

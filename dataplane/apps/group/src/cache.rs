@@ -1,4 +1,4 @@
-//! `gfagent cache`.
+//! `gfagent cache`: keeps packets of sessions beside a switch.
 
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 
 use crate::args::CacheArgs;
 
-/// Stats that do not change are repeated this often.
+/// How often unchanged stats are repeated.
 const STATS_IDLE: Nanos = Nanos::from_secs(2);
 
 /// Caches until a signal comes; returns the exit code.
@@ -41,7 +41,7 @@ pub fn run(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     Ok(0)
 }
 
-/// When stats are due and what they were.
+/// The last stats, and when the next are due.
 struct Stats {
     period: Nanos,
     due: Nanos,

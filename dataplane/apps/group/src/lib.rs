@@ -1,7 +1,17 @@
 //! The agents of a session on a UDP socket: `gfagent send`, `recv`, `member` and `cache`.
 //!
-//! One thread runs one loop around one [`groupflow_session::Endpoint`]: receive a batch, let the machine act,
-//! send a batch, sleep ([`groupflow_host::shell`]).
+//! Each command runs one machine of [`groupflow_session`] in the loop of [`groupflow_host::shell`], in one
+//! thread: the loop receives a batch, lets the machine act, sends a batch, and sleeps. `groupflow_session`
+//! gives the protocol, `groupflow_host` sockets, options and reports, and `groupflow_base` time and
+//! quantities.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`args`] | the options of the four commands |
+//! | [`send`], [`stdin`] | the sending command; its input from a pipe |
+//! | [`recv`] | the receiving command |
+//! | [`member`] | the command that joins a session for a TCP program of its host |
+//! | [`cache`] | the command that keeps packets beside a switch |
 
 pub mod args;
 pub mod cache;

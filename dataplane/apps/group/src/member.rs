@@ -1,4 +1,4 @@
-//! `gfagent member`.
+//! `gfagent member`: joins a session on behalf of a TCP program of this host.
 
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{Reporter, Weight};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::args::MemberArgs;
 
-/// Is a member until a signal comes, or the controller ends it; returns the exit code.
+/// Stays in the session until a signal comes, or the controller ends the membership; returns the exit code.
 pub fn run(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let socket = GroupSocket::open(&args.common.socket(true))?;
     let mut shell = Shell::new(socket)?;
@@ -30,7 +30,7 @@ pub fn run(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError>
     Ok(0)
 }
 
-/// Tells what happened; the reason why the membership is over, if it is.
+/// Reports the events; returns the reason why the membership is over, if it is.
 fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result<(), AgentError> {
     while let Some(event) = listener.poll_event() {
         let lost = match &event {

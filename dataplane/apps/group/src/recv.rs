@@ -1,4 +1,4 @@
-//! `gfagent recv`.
+//! `gfagent recv`: receives a stream or datagrams of a session.
 
 use std::os::fd::AsFd;
 
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::args::RecvArgs;
 
-/// What is in order is written at the latest after this.
+/// The longest time until bytes in order are written.
 const WRITE_DELAY: Nanos = Nanos::from_millis(20);
 
 /// Receives until everything is written; returns the exit code.
@@ -41,7 +41,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         }
         transfer.finish(now, &receiver, reporter)?;
         transfer.progress(now, &receiver, reporter);
-        // What was written made room, which is worth an acknowledgement.
+        // Writing made room in the receiver, which is worth an acknowledgement.
         shell.transmit(&mut receiver)?;
         if transfer.finished && receiver.over() {
             return Ok(0);
@@ -55,20 +55,20 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     }
 }
 
-/// Leaves, and gives the reason back.
+/// Leaves the session, and returns the error that ended the transfer.
 fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentError) -> AgentError {
     receiver.leave(shell.clock.now(), LeaveReason::Aborted);
     let _ = shell.farewell(receiver, Endpoint::over);
     error
 }
 
-/// What is known of the transfer so far.
+/// The state of the transfer so far.
 struct Transfer {
     output: Output,
     joined_at: Nanos,
     meter: Meter,
     started: Option<Nanos>,
-    /// Taken from the receiver, not written.
+    /// Bytes taken from the receiver but not written yet.
     buffer: Vec<u8>,
     write_due: Option<Nanos>,
     finished: bool,
@@ -111,7 +111,7 @@ impl Transfer {
         failure
     }
 
-    /// Writes in large blocks; a slow stdout leaves the rest with the receiver, which then stops
+    /// Writes in large blocks; if stdout is slow, the rest stays with the receiver, which then stops
     /// acknowledging.
     fn write(&mut self, now: Nanos, receiver: &mut Endpoint<Receiving>) -> Result<(), AgentError> {
         if self.buffer.len() < BLOCK && receiver.ready() > 0 {
@@ -128,7 +128,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Once everything is written.
+    /// Completes the output, once everything is written.
     fn finish(
         &mut self,
         now: Nanos,

@@ -1,4 +1,4 @@
-//! `gfagent send`.
+//! `gfagent send`: sends a file, a stream or datagrams to a session.
 
 use std::os::fd::AsFd;
 
@@ -20,10 +20,10 @@ use serde_json::json;
 use crate::args::SendArgs;
 use crate::stdin::Stdin;
 
-/// Bytes of a stream or of datagrams that wait for acknowledgement at most.
+/// The most bytes of a stream or of datagrams that may wait for acknowledgement.
 const BUFFER: usize = 8 << 20;
 
-/// Sends until everyone has everything; returns the exit code.
+/// Sends until every receiver has everything; returns the exit code.
 pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let (source, mut input) = open(args)?;
     let socket = GroupSocket::open(&args.common.socket(true))?;
@@ -40,7 +40,7 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         }
         let now = shell.clock.now();
         outcome.progress(now, &sender, reporter);
-        // While it waits for members it does not read: what is piped in stays where it is.
+        // While the sender waits for members it reads nothing: piped input stays in the pipe.
         let reads = outcome.started && wants_input(&input, &mut sender);
         let interest = input
             .as_ref()
@@ -80,14 +80,14 @@ fn wants_input(input: &Option<Stdin>, sender: &mut Endpoint<Sending>) -> bool {
     }
 }
 
-/// Leaves on a signal.
+/// Leaves the session after a signal.
 fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentError> {
     sender.leave(shell.clock.now(), LeaveReason::Aborted);
     shell.farewell(sender, Endpoint::over)?;
     Err(AgentError::interrupted())
 }
 
-/// What is known of the transfer so far.
+/// The state of the transfer so far.
 #[derive(Default)]
 struct Transfer {
     meter: Meter,

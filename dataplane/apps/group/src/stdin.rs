@@ -1,4 +1,4 @@
-//! Stdin on its way into a session.
+//! Reads stdin into a session's stream or datagrams.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -9,7 +9,7 @@ use groupflow_transport::source::WrittenSource;
 
 const CHUNK: usize = 64 << 10;
 
-/// Stdin on its way into a stream or into datagrams.
+/// Stdin, read as a stream or as datagrams.
 #[derive(Debug)]
 pub struct Stdin {
     stdin: io::Stdin,
@@ -19,12 +19,12 @@ pub struct Stdin {
 }
 
 impl Stdin {
-    /// Stdin as a byte stream, or as frames.
+    /// Reads stdin as a byte stream, or as frames.
     pub fn new(datagrams: bool) -> Stdin {
         Stdin { stdin: io::stdin(), datagrams, pending: Vec::new(), ended: false }
     }
 
-    /// Whether reading makes sense now: there is room for what would come.
+    /// Whether to read now: there must be room for the bytes.
     pub fn wants(&self, sink: &WrittenSource) -> bool {
         if self.ended {
             return false;
@@ -36,7 +36,7 @@ impl Stdin {
         }
     }
 
-    /// Reads once, which does not wait as stdin is ready, and passes on what has come.
+    /// Reads once and passes the bytes on; the read does not block, because stdin is ready.
     pub fn read(&mut self, sink: &mut WrittenSource) -> Result<(), AgentError> {
         let start = self.pending.len();
         self.pending.resize(start + CHUNK, 0);
@@ -57,7 +57,7 @@ impl Stdin {
         self.pass(sink)
     }
 
-    /// Passes on what there is room for.
+    /// Passes on as many bytes as there is room for.
     pub fn pass(&mut self, sink: &mut WrittenSource) -> Result<(), AgentError> {
         if self.datagrams {
             let mut used = 0;
@@ -94,7 +94,7 @@ impl Stdin {
         Ok(())
     }
 
-    /// The length of the whole datagram at the front, if it is all here.
+    /// The length of the first datagram, if all of it is here.
     fn frame(&self) -> Option<usize> {
         let length = datagram_length(&self.pending)? as usize;
         (self.pending.len() >= DATAGRAM_PREFIX + length).then_some(length)

@@ -9,7 +9,7 @@ use groupflow_host::options::parse_bytes;
 use groupflow_host::report::Reporter;
 use groupflow_host::subcommand::{check_name, Subcommand};
 
-use crate::control::Place;
+use crate::control::ControlAddress;
 
 /// Options of `split`.
 #[derive(Debug, Args)]
@@ -17,31 +17,35 @@ pub struct SplitArgs {
     /// This agent's name
     #[arg(long)]
     pub name: String,
-    /// Own IPv4 address: other agents connect to it, and connections onward come from it
+    /// This agent's IPv4 address: other agents connect to it, and connections downstream come from it
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
     pub addr: Ipv4Addr,
-    /// TCP port for other agents; 0 takes any
+    /// TCP port for other agents; 0 takes any free port
     #[arg(long, value_name = "PORT", default_value_t = 26480)]
     pub peer_port: u16,
-    /// Where sessions are set and counters read: a Unix socket's path, or IP:PORT
-    #[arg(long, value_name = "PATH|IP:PORT", value_parser = Place::parse)]
-    pub control: Place,
+    /// Address of the control socket, where sessions are set and counters read: a Unix socket's path, or
+    /// IP:PORT
+    #[arg(long, value_name = "PATH|IP:PORT", value_parser = ControlAddress::parse)]
+    pub control: ControlAddress,
     /// Cache memory of all streams together
     #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
     pub max_cache: u64,
-    /// Streams at one time
+    /// Most streams at one time
     #[arg(long, value_name = "N", default_value_t = 16384)]
     pub max_streams: usize,
-    /// Seconds that a peer may leave bytes unacknowledged
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
+    /// Seconds for which a peer may leave bytes unacknowledged
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub silence: u64,
-    /// Seconds to try the next agent when a stream begins
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..3600))]
+    /// Seconds to keep trying the next agent when a stream begins
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
     pub connect_timeout: u64,
-    /// Seconds to wait for a lost agent in sessions that resume
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..3600))]
+    /// Seconds to wait for a lost agent, in sessions that resume
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
     pub resume_timeout: u64,
-    /// Keep connections of sessions that resume, while the agent is started again: a Unix socket's path
+    /// Unix socket of a keeper that holds the connections of sessions that resume while the agent restarts
     #[arg(long, value_name = "PATH")]
     pub keep: Option<PathBuf>,
     /// Write events as JSON lines
@@ -52,7 +56,7 @@ pub struct SplitArgs {
 /// Options of `keep`.
 #[derive(Debug, Args)]
 pub struct KeepArgs {
-    /// The Unix socket
+    /// Path of the Unix socket
     #[arg(long)]
     pub path: PathBuf,
     /// Seconds to wait for the next agent

@@ -1,4 +1,4 @@
-//! The bytes of streams: blocks of one size, taken from one bounded pool and used again.
+//! The bytes of streams, in blocks of one size from one bounded and reused pool.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -7,15 +7,15 @@ use std::ops::Range;
 /// Bytes of a block. Small enough that an idle stream costs little, large enough that a system call
 /// moves much.
 pub const BLOCK: usize = 64 << 10;
-/// Blocks read or written by one system call: what stays in a core's second-level cache between the
+/// Blocks read or written by one system call: few enough to stay in a core's second-level cache between the
 /// read and the writes.
 const VECTOR: usize = 4;
-/// Free blocks that are kept for the next stream.
+/// Free blocks kept for the next stream.
 const SPARE: usize = 256;
 
 type Block = Box<[u8]>;
 
-/// Blocks of all streams, at most so many.
+/// The blocks of all streams, up to a bound.
 #[derive(Debug)]
 pub struct Pool {
     free: Vec<Block>,
@@ -24,18 +24,18 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// At most `bytes`, rounded down to blocks.
+    /// A pool of at most `bytes`, rounded down to whole blocks.
     pub fn new(bytes: u64) -> Pool {
         let limit = usize::try_from(bytes).unwrap_or(usize::MAX) / BLOCK;
         Pool { free: Vec::new(), used: 0, limit }
     }
 
-    /// Bytes that streams have.
+    /// Bytes that streams hold.
     pub fn used(&self) -> u64 {
         (self.used * BLOCK) as u64
     }
 
-    /// The bound.
+    /// The bound in bytes.
     pub fn limit(&self) -> u64 {
         (self.limit * BLOCK) as u64
     }
@@ -71,12 +71,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Empty, at an offset.
+    /// An empty cache of a stream that begins at this offset.
     pub fn new(offset: u64) -> Cache {
         Cache { blocks: VecDeque::new(), origin: offset, end: offset }
     }
 
-    /// Reads once, up to `room` bytes. `Ok(None)`: the pool has no block. `Ok(Some(0))`: the end.
+    /// Reads once, up to `room` bytes. `Ok(None)`: the pool has no block. `Ok(Some(0))`: the input has ended.
     pub fn fill(&mut self, pool: &mut Pool, mut from: impl Read, room: u64) -> io::Result<Option<usize>> {
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(VECTOR * BLOCK);
         let filled = self.filled();
@@ -128,7 +128,7 @@ impl Cache {
         to.write_vectored(&parts)
     }
 
-    /// Lets go of all blocks that end before `base`; of all, when nothing is left.
+    /// Frees all blocks that end before `base`; all blocks, if nothing is left.
     pub fn discard(&mut self, pool: &mut Pool, base: u64) {
         if base >= self.end {
             self.release(pool);
@@ -144,7 +144,7 @@ impl Cache {
         }
     }
 
-    /// Gives all blocks back.
+    /// Frees all blocks.
     pub fn release(&mut self, pool: &mut Pool) {
         self.blocks.drain(..).for_each(|block| pool.give(block));
     }
@@ -153,7 +153,7 @@ impl Cache {
         (self.end - self.origin) as usize
     }
 
-    /// Gives back blocks into which nothing was read.
+    /// Frees blocks into which nothing was read.
     fn shrink(&mut self, pool: &mut Pool) {
         while self.blocks.len() > self.filled().div_ceil(BLOCK) {
             if let Some(block) = self.blocks.pop_back() {
@@ -172,7 +172,7 @@ mod tests {
         (offset % 251) as u8
     }
 
-    /// Reads of a stream whose bytes follow from their offset.
+    /// A reader that computes each byte from its offset.
     struct Source(u64, usize);
 
     impl Read for Source {

@@ -1,36 +1,36 @@
-//! A session at this agent, from the JSON of the control socket. What is wrong is named by its field.
+//! A session at this agent, parsed from the JSON of the control socket. Errors name the bad field.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::tcp::TcpOptions;
 use groupflow_transport::fanout::Mode;
 use groupflow_transport::terms::Policy;
 use serde_json::Value;
 
-/// Ports of one session.
+/// The most ports of one session.
 const MAX_PORTS: usize = 16;
-/// Branches of one session at one agent.
+/// The most branches of one session at one agent.
 const MAX_BRANCHES: usize = 256;
 const MAX_NAME: usize = 64;
-/// Default bound of a stream's cache.
+/// Default bound of a stream's cache, bytes.
 const CACHE: u64 = 64 << 20;
-/// Default of what E2E takes beyond what every branch has acknowledged.
+/// Default bytes that E2E takes beyond those acknowledged by every branch.
 const ALLOWANCE: u64 = 1 << 20;
 
-/// Where a branch that joins in the middle of a stream begins.
+/// The place in a stream at which a late branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// At the join point.
+    /// The branch begins at the join point.
     Now,
-    /// With what the cache still has, if that goes back to the stream's start.
+    /// The branch begins at the stream's start, if the cache still reaches back to it.
     Start,
 }
 
-/// What a branch is.
+/// The kind of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The next agent.
+    /// Another agent.
     Agent,
     /// A member's listener, with the member's number.
     Member(u32),
@@ -39,86 +39,86 @@ pub enum Kind {
 /// A downstream neighbour in the session's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchSpec {
-    /// Agent or member.
+    /// Whether the branch is an agent or a member.
     pub kind: Kind,
-    /// For people.
+    /// The branch's name in events and errors.
     pub name: String,
-    /// Where it listens.
+    /// The address at which the branch listens.
     pub address: SocketAddrV4,
-    /// Where it begins when it joins late.
+    /// The place in a stream at which the branch begins if it joins late.
     pub join: Join,
 }
 
-/// What becomes of what members send back.
+/// How the members' replies are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replies {
-    /// This member's goes to the sender.
+    /// Only this member's replies go to the sender.
     Leader(u32),
-    /// All members' go to the sender, as they come.
+    /// All members' replies go to the sender, in the order of arrival.
     Merge,
-    /// Nothing does.
+    /// All replies are dropped.
     Drop,
 }
 
 /// The desired state of one session at this agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSpec {
-    /// The session.
+    /// The session's id.
     pub id: u32,
-    /// The address its senders connect to.
+    /// The address to which the session's senders connect.
     pub address: Ipv4Addr,
-    /// The ports.
+    /// The ports at that address.
     pub ports: Vec<u16>,
-    /// N2N or E2E.
+    /// The acknowledgement mode, N2N or E2E.
     pub mode: Mode,
     /// Bound of each stream's cache, bytes.
     pub cache_bytes: u64,
-    /// Acknowledged bytes that are kept for late members.
+    /// Acknowledged bytes kept for late members.
     pub history_bytes: u64,
-    /// What E2E takes beyond what every branch has acknowledged, bytes.
+    /// Bytes that E2E takes beyond those acknowledged by every branch.
     pub allowance_bytes: u64,
-    /// The kernel's congestion control, e.g. cubic; `None`: its default.
+    /// The kernel's congestion control, e.g. cubic; `None`: the kernel's default.
     pub congestion: Option<String>,
-    /// SO_SNDBUF of connections onward; `None`: the kernel adapts it.
+    /// SO_SNDBUF of downstream connections; `None`: the kernel adapts it.
     pub send_buffer: Option<usize>,
-    /// SO_RCVBUF of connections from upstream; `None`: the kernel adapts it.
+    /// SO_RCVBUF of upstream connections; `None`: the kernel adapts it.
     pub receive_buffer: Option<usize>,
-    /// Whether a slow branch is waited for.
+    /// Whether the stream waits for a slow branch.
     pub policy: Policy,
-    /// What becomes of replies.
+    /// How replies are handled.
     pub replies: Replies,
     /// Whether streams survive the loss of an agent.
     pub resume: bool,
-    /// Whether a member on the sender's own host gets the stream, too.
+    /// Whether a member on the sender's own host also gets the stream.
     pub echo: bool,
-    /// The agent before this one, if only it may hand streams on.
+    /// The upstream agent, if only this agent may hand streams on.
     pub upstream: Option<SocketAddrV4>,
-    /// Agents that may hand streams on to this one, besides those of `branches`.
+    /// Agents that may hand streams on to this one, besides those in `branches`.
     pub neighbours: Vec<Ipv4Addr>,
-    /// Where streams go: the neighbours that have members behind them, and members.
+    /// The downstream branches: members, and agents with members behind them.
     pub branches: Vec<BranchSpec>,
 }
 
 impl SessionSpec {
-    /// The options of its listeners. An allowance that is small is worth nothing behind a large receive buffer.
+    /// The options of the session's listeners. A large receive buffer would defeat a small allowance.
     pub fn listening(&self) -> TcpOptions {
         let small = (self.mode == Mode::EndToEnd).then_some(self.allowance_bytes.min(1 << 30) as usize);
         let (receive_buffer, congestion) = (self.receive_buffer.or(small), self.congestion.clone());
         TcpOptions { receive_buffer, congestion, ..TcpOptions::default() }
     }
 
-    /// The options of connections onward, which come from an address of this agent.
+    /// The options of downstream connections, which come from this address of the agent.
     pub fn onward(&self, from: Ipv4Addr) -> TcpOptions {
         let (send_buffer, congestion) = (self.send_buffer, self.congestion.clone());
         TcpOptions { from, send_buffer, congestion, ..TcpOptions::default() }
     }
 
-    /// From JSON.
+    /// Parses a session.
     ///
     /// # Errors
-    /// Names the first field that is missing, unknown or wrong.
+    /// The error names the first field that is missing, unknown or wrong.
     pub fn parse(value: &Value) -> Result<SessionSpec, FieldError> {
-        let mut fields = Fields::new("session", value)?;
+        let mut fields = ObjectReader::new("session", value)?;
         let id = fields.number("id", 1..=u64::from(u32::MAX), None)? as u32;
         let address = fields.text("address", 64)?;
         let address = address.parse().map_err(|_| fields.wrong("address", "an IPv4 address"))?;
@@ -162,7 +162,7 @@ impl SessionSpec {
             history_bytes,
             allowance_bytes,
             congestion: congestion.map(str::to_owned),
-            // The kernel doubles what it is told, for its own overhead.
+            // The kernel doubles the value that is set, for its own overhead.
             send_buffer: send_buffer.map(|n| n as usize),
             receive_buffer: receive_buffer.map(|n| n as usize),
             policy,
@@ -175,8 +175,9 @@ impl SessionSpec {
         })
     }
 
-    /// Bytes that are cached for slow branches before policy `isolate` goes on without them. They are fed from what is left
-    /// of the cache; nothing is left for them in N2N where streams do not resume, and they are removed.
+    /// Bytes that are cached for slow branches before policy `isolate` goes on without them. The slow
+    /// branches are then fed from the rest of the cache; in N2N without resumption the cache keeps nothing
+    /// for them, and they are removed.
     pub fn patience(&self) -> u64 {
         match self.mode {
             Mode::NodeToNode if !self.resume => self.cache_bytes,
@@ -194,7 +195,7 @@ impl SessionSpec {
     }
 }
 
-fn ports(fields: &mut Fields<'_>) -> Result<Vec<u16>, FieldError> {
+fn ports(fields: &mut ObjectReader<'_>) -> Result<Vec<u16>, FieldError> {
     let wrong = || format!("1 to {MAX_PORTS} different port numbers");
     let values = fields.list("ports", MAX_PORTS)?;
     let mut ports = Vec::new();
@@ -210,17 +211,17 @@ fn ports(fields: &mut Fields<'_>) -> Result<Vec<u16>, FieldError> {
     }
 }
 
-fn neighbours(fields: &mut Fields<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
+fn neighbours(fields: &mut ObjectReader<'_>) -> Result<Vec<Ipv4Addr>, FieldError> {
     let values = fields.list("neighbours", MAX_BRANCHES)?;
     let parsed: Option<Vec<Ipv4Addr>> =
         values.iter().map(|v| v.as_str().and_then(|t| t.parse().ok())).collect();
     parsed.ok_or_else(|| fields.wrong("neighbours", "a list of IPv4 addresses"))
 }
 
-fn branches(fields: &mut Fields<'_>) -> Result<Vec<BranchSpec>, FieldError> {
+fn branches(fields: &mut ObjectReader<'_>) -> Result<Vec<BranchSpec>, FieldError> {
     let mut branches: Vec<BranchSpec> = Vec::new();
     for (index, value) in fields.list("branches", MAX_BRANCHES)?.iter().enumerate() {
-        let mut fields = Fields::new(format!("session.branches[{index}]"), value)?;
+        let mut fields = ObjectReader::new(format!("session.branches[{index}]"), value)?;
         let kind = fields.word("kind", &["agent", "member"], None)?;
         let name = fields.text("name", MAX_NAME)?.to_owned();
         if name.chars().any(char::is_control) {
@@ -259,7 +260,8 @@ mod tests {
 
     fn session() -> Value {
         json!({
-            "id": 7, "address": "10.200.0.7", "ports": [5000], "mode": "e2e", "replies": "leader", "leader": 2,
+            "id": 7, "address": "10.200.0.7", "ports": [5000], "mode": "e2e",
+            "replies": "leader", "leader": 2,
             "branches": [
                 {"kind": "agent", "name": "sa2", "address": "10.0.0.2:26480"},
                 {"kind": "member", "name": "mb1", "address": "10.0.0.9:9000", "member": 2, "from": "start"},

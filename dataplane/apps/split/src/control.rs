@@ -1,4 +1,4 @@
-//! The control socket: JSON lines, an answer for each request, events for those who watch.
+//! The control socket: requests and answers as JSON lines, and events for clients that watch.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddrV4, TcpListener, TcpStream};
@@ -7,61 +7,61 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
 use groupflow_host::tcp::is_later;
 use serde_json::{json, Value};
 
-/// The longest request.
+/// Bytes of the longest request.
 const LINE: usize = 1 << 20;
-/// What waits for a client that does not read.
+/// Bytes that may wait for a client that does not read.
 const OUTBOX: usize = 8 << 20;
 
-/// Where requests come in.
+/// The address of the control socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// A Unix socket, for its owner only.
+pub enum ControlAddress {
+    /// A Unix socket, only for its owner.
     Path(PathBuf),
     /// A TCP port.
     Port(SocketAddrV4),
 }
 
-impl Place {
-    /// `IP:PORT`, else a path.
-    pub fn parse(text: &str) -> Result<Place, String> {
+impl ControlAddress {
+    /// Parses `IP:PORT`; any other text is a path.
+    pub fn parse(text: &str) -> Result<ControlAddress, String> {
         match text.parse() {
-            Ok(address) => Ok(Place::Port(address)),
+            Ok(address) => Ok(ControlAddress::Port(address)),
             Err(_) if text.is_empty() => Err("a path or IP:PORT is needed".to_owned()),
-            Err(_) => Ok(Place::Path(text.into())),
+            Err(_) => Ok(ControlAddress::Path(text.into())),
         }
     }
 }
 
-/// The listener.
+/// The listening control socket.
 #[derive(Debug)]
 pub enum Listener {
-    /// On a path, which is removed at the end.
+    /// A Unix socket, whose path is removed at the end.
     Unix(UnixListener, PathBuf),
-    /// On a port.
+    /// A TCP port.
     Tcp(TcpListener),
 }
 
-/// A connection.
+/// A client's connection.
 pub trait Connection: Read + Write + AsFd {}
 impl Connection for UnixStream {}
 impl Connection for TcpStream {}
 
 impl Listener {
-    /// Begins to listen. A path that a dead agent left is used again.
-    pub fn open(place: &Place) -> io::Result<Listener> {
-        match place {
-            Place::Port(address) => {
+    /// Begins to listen. A socket path that a dead agent left is replaced.
+    pub fn open(address: &ControlAddress) -> io::Result<Listener> {
+        match address {
+            ControlAddress::Port(address) => {
                 let listener = TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
                 Ok(Listener::Tcp(listener))
             }
-            Place::Path(path) => {
+            ControlAddress::Path(path) => {
                 remove_stale(path)?;
                 let listener = UnixListener::bind(path)?;
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -71,7 +71,7 @@ impl Listener {
         }
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     pub fn accept(&self) -> io::Result<Box<dyn Connection>> {
         match self {
             Listener::Unix(listener, _) => {
@@ -87,7 +87,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens.
+    /// The address of the listener, as text.
     pub fn name(&self) -> String {
         match self {
             Listener::Unix(_, path) => path.display().to_string(),
@@ -115,7 +115,7 @@ impl Drop for Listener {
     }
 }
 
-/// Removes a socket that nobody answers on.
+/// Removes a socket path at which nobody answers.
 fn remove_stale(path: &Path) -> io::Result<()> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
     if is_socket && UnixStream::connect(path).is_err() {
@@ -124,39 +124,39 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     /// Set a session's desired state.
     SetSession(Value),
     /// End a session.
     RemoveSession(u32),
-    /// The sessions as they were set.
+    /// List the sessions as they were set.
     List,
-    /// Counters.
+    /// Read counters.
     Stats,
-    /// Events from now on.
+    /// Receive events from now on.
     Watch,
 }
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// For programs.
+    /// The reason for programs.
     pub code: &'static str,
-    /// The field that is wrong, if one is.
+    /// The field that is wrong, if the reason is a field.
     pub field: Option<String>,
-    /// For people.
+    /// The reason for people.
     pub text: String,
 }
 
 impl Refused {
-    /// Without a field.
+    /// A refusal that names no field.
     pub fn new(code: &'static str, text: impl Into<String>) -> Refused {
         Refused { code, field: None, text: text.into() }
     }
 
-    /// For a field.
+    /// A refusal that names a field.
     pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> Refused {
         Refused { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
     }
@@ -168,7 +168,7 @@ impl From<FieldError> for Refused {
     }
 }
 
-/// A request: its id, which the answer repeats, and what it asks for.
+/// Parses a request: its id, which the answer repeats, and its operation.
 pub fn parse(line: &[u8]) -> (Value, Result<Op, Refused>) {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
@@ -180,7 +180,7 @@ pub fn parse(line: &[u8]) -> (Value, Result<Op, Refused>) {
 }
 
 fn op(value: &Value) -> Result<Op, Refused> {
-    let mut fields = Fields::new("request", value)?;
+    let mut fields = ObjectReader::new("request", value)?;
     let _ = fields.value("id");
     let op = match fields.word("op", &["set_session", "remove_session", "list", "stats", "watch"], None)? {
         "set_session" => {
@@ -198,7 +198,7 @@ fn op(value: &Value) -> Result<Op, Refused> {
     Ok(op)
 }
 
-/// The answer to a request.
+/// The answer to a request, in JSON.
 pub fn answer(id: &Value, result: Result<Value, Refused>) -> Value {
     match result {
         Ok(mut value) => {
@@ -215,9 +215,9 @@ pub fn answer(id: &Value, result: Result<Value, Refused>) -> Value {
 
 /// A client of the control socket.
 pub struct Client {
-    /// Whether it gets events.
+    /// Whether the client gets events.
     pub watching: bool,
-    /// Whether it is to be closed.
+    /// Whether the client is to be closed.
     pub over: bool,
     connection: Box<dyn Connection>,
     token: Token,
@@ -227,7 +227,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A new one.
+    /// A client that has just connected.
     pub fn new(connection: Box<dyn Connection>, token: Token) -> Client {
         Client {
             watching: false,
@@ -240,12 +240,12 @@ impl Client {
         }
     }
 
-    /// Its registration.
+    /// The client's descriptor and registration.
     pub fn registration(&self) -> (BorrowedFd<'_>, Token) {
         (self.connection.as_fd(), self.token)
     }
 
-    /// Reads what is there; the complete lines.
+    /// Reads the bytes that are there; returns the complete lines.
     pub fn lines(&mut self, scratch: &mut [u8]) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         loop {
@@ -286,7 +286,7 @@ impl Client {
         }
     }
 
-    /// Queues an event; those that have no room are counted.
+    /// Queues an event; events without room are counted.
     pub fn event(&mut self, line: &str) {
         if line.len() + 64 > self.out.room() {
             self.dropped += 1;
@@ -300,7 +300,7 @@ impl Client {
         self.out.bytes().extend(line.bytes());
     }
 
-    /// Writes what goes.
+    /// Writes as much as the socket takes.
     pub fn flush(&mut self) {
         if self.out.flush(&mut self.connection).is_err() {
             self.over = true;
@@ -308,7 +308,7 @@ impl Client {
     }
 }
 
-/// Whether a line has nothing but white space.
+/// Whether a line has only white space.
 trait Blank {
     fn trim_ascii_start_is_empty(&self) -> bool;
 }
@@ -350,7 +350,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_gets_an_answer(line in proptest::collection::vec(any::<u8>(), 0..100), text in ".{0,60}") {
+        fn any_line_gets_an_answer(
+            line in proptest::collection::vec(any::<u8>(), 0..100), text in ".{0,60}",
+        ) {
             for bytes in [&line[..], text.as_bytes()] {
                 let (id, op) = parse(bytes);
                 if let Err(refused) = op {

@@ -1,16 +1,16 @@
-//! What is to be said of streams that are over: in sessions that resume, the agent before this one may have been
-//! killed before it heard that all members have everything, and asks when it is started again. In all sessions, a stream that
-//! every member here has left may come again, and is not for these members.
+//! The last frames of ended streams. In sessions that resume, the upstream agent may have been killed before
+//! it heard that all members have everything, and asks again after its restart. In all sessions, a stream
+//! that every member here has left may come again, but is not for these members.
 
 use std::collections::VecDeque;
 
 use super::frame::Frame;
 use super::preamble::StreamId;
 
-/// Bytes that are remembered: of some 10,000 streams with few members each.
+/// Bytes remembered, enough for some 10,000 streams with few members each.
 const BYTES: usize = 1 << 20;
 
-/// The last words of streams, the oldest first.
+/// The last frames of each stream, the oldest stream first.
 #[derive(Debug, Default)]
 pub struct Farewells {
     words: VecDeque<(StreamId, Vec<u8>)>,
@@ -18,7 +18,7 @@ pub struct Farewells {
 }
 
 impl Farewells {
-    /// A stream is over; the oldest are forgotten for it.
+    /// Remembers a stream that has ended; the oldest streams make room.
     pub fn remember(&mut self, id: StreamId, frames: &[Frame]) {
         let mut words = Vec::new();
         frames.iter().for_each(|frame| frame.encode(&mut words));
@@ -32,7 +32,7 @@ impl Farewells {
         }
     }
 
-    /// What is to be said of a stream.
+    /// The last frames of a stream.
     pub fn of(&self, id: StreamId) -> Option<&[u8]> {
         let found = self.words.iter().rev().find(|(known, _)| *known == id);
         found.map(|(_, words)| words.as_slice())

@@ -1,11 +1,4 @@
-//! The keeper: a small process that holds copies of connections while the agent is started again.
-//!
-//! A connection lives as long as some process has its descriptor. In sessions that resume, an agent with
-//! `--keep PATH` gives a copy of each connection onward to its keeper, with a note; when the agent is
-//! killed, members are not reset, and the agent that is started next gets the connections back and goes on
-//! where their TCP is. A keeper without an agent ends after a while, which resets what it kept.
-//!
-//! Both talk over a Unix socket of datagrams in order (SOCK_SEQPACKET): JSON, and at most one descriptor.
+//! The keeper: a small process that holds copies of connections while the agent restarts.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -26,12 +19,12 @@ use nix::sys::socket::{
 use nix::sys::time::{TimeVal, TimeValLike};
 use serde_json::{json, Value};
 
-/// The longest note.
+/// Bytes of the longest note.
 const NOTE: usize = 4096;
-/// A keeper answers after at most so long.
+/// Time within which a keeper must answer.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// What a keeper gives back: a note and its connection.
+/// A kept connection: its key, its note and its descriptor.
 pub type Kept = (u64, Value, OwnedFd);
 
 /// The agent's connection to its keeper.
@@ -41,23 +34,25 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Finds the keeper at `path` or starts one, which waits `patience` for the next agent; what it kept.
+    /// Finds the keeper at `path` or starts one, which waits `patience` for the next agent. Also returns the
+    /// kept connections.
     pub fn open(path: &Path, patience: Duration) -> io::Result<(Keeper, Vec<Kept>)> {
         if let Ok(socket) = dial(path) {
             match Keeper::join(socket) {
-                // It had nothing to keep, and was about to end.
+                // The old keeper had nothing to keep, and was about to end.
                 Err(error) if is_gone(&error) => {}
                 joined => return joined,
             }
         }
-        // The keeper gets a socket that listens already: whoever calls need not wait until it runs.
+        // The keeper inherits a socket that already listens, so that the caller need not wait until the
+        // keeper runs.
         let listener = listen_at(path)?;
         Command::new(std::env::current_exe()?)
             .arg("keep")
             .arg("--path")
             .arg(path)
             .args(["--patience", &patience.as_secs().to_string()])
-            // A group of its own: what ends the agent does not end it.
+            // The keeper gets its own process group, so that a signal to the agent's group does not end it.
             .process_group(0)
             .stdin(Stdio::from(listener))
             .stdout(Stdio::null())
@@ -66,13 +61,13 @@ impl Keeper {
         Keeper::join(dial(path)?)
     }
 
-    /// A keeper at the other end of a socket.
+    /// The keeper at the other end of a socket.
     #[cfg(test)]
     pub(super) fn at(socket: OwnedFd) -> Keeper {
         Keeper { socket }
     }
 
-    /// A keeper that has another agent does not answer: that is an error.
+    /// Joins a keeper. A keeper that serves another agent does not answer, which is an error.
     fn join(socket: OwnedFd) -> io::Result<(Keeper, Vec<Kept>)> {
         let patience = TimeVal::seconds(ANSWER.as_secs() as i64);
         setsockopt(&socket, ReceiveTimeout, &patience)?;
@@ -89,12 +84,12 @@ impl Keeper {
         }
     }
 
-    /// Gives a copy of a connection to the keeper. When it is gone, nothing is kept.
+    /// Gives the keeper a copy of a connection. An error means that the keeper is gone, and nothing is kept.
     pub fn keep(&self, key: u64, note: &Value, connection: impl AsFd) -> io::Result<()> {
         send(self.socket.as_fd(), &json!({"key": key, "note": note}), Some(connection.as_fd()))
     }
 
-    /// The keeper is to close its copy.
+    /// Tells the keeper to close its copy.
     pub fn drop_kept(&self, key: u64) -> io::Result<()> {
         send(self.socket.as_fd(), &json!({"key": key}), None)
     }
@@ -110,7 +105,7 @@ fn is_gone(error: &io::Error) -> bool {
 
 fn listen_at(path: &Path) -> io::Result<OwnedFd> {
     let listener = new_socket()?;
-    // Nobody answers there.
+    // No process answers at this path.
     let _ = std::fs::remove_file(path);
     bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
     listen(&listener, Backlog::new(4)?)?;
@@ -132,7 +127,7 @@ fn send(socket: BorrowedFd<'_>, note: &Value, fd: Option<BorrowedFd<'_>>) -> io:
     Ok(())
 }
 
-/// The next message; `None`: the other side is gone.
+/// Receives the next message; `None`: the other side is gone.
 fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Value, Option<OwnedFd>)>> {
     let mut bytes = vec![0; NOTE];
     let mut space = cmsg_space!(std::os::fd::RawFd);
@@ -143,7 +138,8 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Value, Option<OwnedFd>)
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(fds) = control {
             for raw in fds {
-                // SAFETY: the kernel has just made this descriptor for us, nobody else owns it.
+                // SAFETY: the kernel has just made this descriptor for this process, and nothing else owns
+                // it.
                 fd = Some(unsafe { OwnedFd::from_raw_fd(raw) });
             }
         }
@@ -155,11 +151,11 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Value, Option<OwnedFd>)
     Ok(Some((serde_json::from_slice(&bytes[..length])?, fd)))
 }
 
-/// The keeper itself, on a socket that listens at `path`: until no agent comes for `patience`.
+/// Runs the keeper itself, on a socket that listens at `path`, until no agent comes for `patience`.
 pub fn run(listener: &OwnedFd, path: &Path, patience: Duration) -> io::Result<()> {
     let mut kept: BTreeMap<u64, (Value, OwnedFd)> = BTreeMap::new();
     while let Some(agent) = next_agent(listener, patience)? {
-        // An agent that goes away leaves what was kept for the next one.
+        // When an agent goes away, its connections stay for the next agent.
         let _ = serve(agent.as_fd(), &mut kept);
         if kept.is_empty() {
             break;
@@ -182,7 +178,7 @@ fn next_agent(listener: &OwnedFd, patience: Duration) -> io::Result<Option<Owned
             Err(error) => return Err(error.into()),
         }
         let raw = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC)?;
-        // SAFETY: accept4 has just made this descriptor, nobody else owns it.
+        // SAFETY: accept4 has just made this descriptor, and nothing else owns it.
         return Ok(Some(unsafe { OwnedFd::from_raw_fd(raw) }));
     }
 }

@@ -1,23 +1,24 @@
 //! `gfagent split`: the session agent that splits TCP connections.
 //!
-//! One thread, one epoll. A sender's connection to a session's address becomes a stream; what comes is
-//! cached once and handed to every branch: the next agents, which are told in a [`preamble`] which stream
-//! it is and answer in [`frame`]s, and the members' ordinary TCP listeners.
+//! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
+//! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
+//! [`preamble`] which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners.
 //!
-//! | module | is |
+//! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded; `groupflow_host`
+//! gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.
+//!
+//! | module | subject |
 //! |---|---|
+//! | [`args`] | options |
 //! | [`agent`] | sessions, streams and the loop |
-//! | [`session`], [`config`], [`fields`] | a session: its listeners; its settings from JSON |
-//! | [`live`], [`upstream`], [`link`] | a stream; where it comes from; where it goes |
+//! | [`session`], [`config`] | a session: its listeners; its settings from JSON |
+//! | [`live`], [`upstream`], [`link`] | a stream; its source; its branches |
 //! | [`cache`] | the bytes |
-//! | [`preamble`], [`frame`], [`peers`] | what agents say to each other |
-//! | [`farewell`] | what is remembered of streams that are over, for an agent that was started again |
+//! | [`preamble`], [`frame`], [`peers`] | messages between agents; how connections begin and end |
+//! | [`farewell`] | last frames of ended streams, for an agent that restarted |
 //! | [`control`] | the control socket |
-//! | [`keep`] | a process that holds connections while the agent is started again |
-//! | [`tcp`], [`poller`], [`outbox`] | sockets, epoll, bytes that wait for a socket |
-//! | [`summary`], [`world`] | statistics; what streams share |
-//!
-//! Which bytes may be taken, kept and discarded is decided in [`groupflow_transport::fanout`].
+//! | [`keep`] | a process that holds connections while the agent restarts |
+//! | [`summary`], [`resources`] | statistics; the state that streams share |
 
 use std::net::SocketAddrV4;
 use std::os::fd::AsFd;
@@ -44,21 +45,21 @@ pub mod link;
 pub mod live;
 pub mod peers;
 pub mod preamble;
+pub mod resources;
 pub mod session;
 pub mod summary;
 pub mod upstream;
-pub mod world;
 
 use agent::Agent;
 use cache::Pool;
 use control::Listener;
 use keep::Keeper;
-use world::{Limits, Orphan, World};
+use resources::{Limits, Orphan, Resources};
 
-/// Bytes read at once of what is not cached.
+/// Bytes of one read that are not cached.
 const SCRATCH: usize = 64 << 10;
 
-/// Runs the agent until a signal ends it; the exit code.
+/// Runs the agent until a signal ends it; returns the exit code.
 pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
@@ -91,7 +92,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         connect: Duration::from_secs(args.connect_timeout),
         resume: Duration::from_secs(args.resume_timeout),
     };
-    let world = World {
+    let resources = Resources {
         poller: Poller::new().map_err(|e| system(&e.into()))?,
         pool: Pool::new(args.max_cache),
         keeper,
@@ -101,7 +102,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         events: Vec::new(),
     };
     let mut agent =
-        Agent::new(world, peers, control, signals, args.max_streams, orphans).map_err(|e| system(&e))?;
+        Agent::new(resources, peers, control, signals, args.max_streams, orphans).map_err(|e| system(&e))?;
     reporter.event("ready", Weight::Lasting, ready, None);
     agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
     Ok(0)
@@ -115,7 +116,7 @@ pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
     keep::run(&listener, &args.path, patience).map(|()| 0).map_err(|e| system(&e))
 }
 
-/// Events are told as they are; nobody who does not read them stops the agent.
+/// Reports an event; a slow reader of events does not stop the agent.
 fn tell(reporter: &mut Reporter, event: &Value) {
     let name = event["event"].as_str().unwrap_or_default();
     let human = ["name", "member", "peer", "outcome", "code", "text"]

@@ -1,4 +1,4 @@
-//! A branch of a stream, on its connection.
+//! A branch of a stream, with its connection.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
@@ -13,23 +13,23 @@ use super::cache::Cache;
 use super::config::{BranchSpec, Kind, SessionSpec};
 use super::frame::{Decoder, MAX_REPLY};
 use super::preamble::{Preamble, StreamId};
-use super::world::{Orphan, Target, World};
+use super::resources::{Orphan, Resources, Target};
 
-/// How far a branch's connection is.
+/// The state of a branch's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// The connection is being made.
+    /// The connection is being opened.
     Connecting,
-    /// It was refused or lost, and is tried again then.
+    /// The connection was refused or lost, and is retried at this time.
     Waiting(Instant),
-    /// The next agent is to say where it wants to go on.
+    /// The next agent is about to say at which offset to go on.
     Resuming,
-    /// Bytes may go.
+    /// The connection takes bytes.
     Open,
 }
 
 impl State {
-    /// The word in statistics.
+    /// The state's name in statistics.
     pub fn word(self) -> &'static str {
         match self {
             State::Connecting => "connecting",
@@ -40,65 +40,65 @@ impl State {
     }
 }
 
-/// What a read from a branch gave.
+/// The result of a read from a branch.
 pub enum Heard {
-    /// Nothing now.
+    /// Nothing is there now.
     Nothing,
-    /// So many bytes, in the world's scratch buffer.
+    /// So many bytes are in the shared scratch buffer.
     Bytes(usize),
-    /// The branch says no more.
+    /// The branch has ended its side.
     End,
 }
 
-/// A branch on its connection.
+/// A branch with its connection.
 pub struct Link {
-    /// What it is.
+    /// The settings of the branch.
     pub spec: BranchSpec,
-    /// Its number among the stream's links, never used again.
+    /// The branch's number among the stream's links, never used again.
     pub key: u32,
-    /// Its number in the stream's core.
+    /// The branch's number in the stream's core.
     pub branch: BranchId,
-    /// How far the connection is.
+    /// The state of the connection.
     pub state: State,
-    /// When trying ends.
+    /// When attempts to connect end.
     pub until: Instant,
-    /// Whether the connection was ever made: a resumed stream is one that was there before.
+    /// Whether the connection was ever made; a resumed stream had one before.
     pub established: bool,
-    /// Where the branch began.
+    /// The offset at which the branch began.
     pub start: u64,
-    /// Whether nothing more comes back from it.
+    /// Whether no more replies will come from the branch.
     pub replies_ended: bool,
-    /// Frames of the next agent.
+    /// Cuts the next agent's bytes into frames.
     pub decoder: Decoder,
-    /// Whether the next agent has said that its members have all.
+    /// Whether the next agent has said that its members have everything.
     pub is_complete: bool,
     socket: Option<(TcpStream, Token)>,
     readable: bool,
     writable: bool,
-    /// What is left of the preamble.
+    /// The part of the preamble that is still to be sent.
     greeting: Vec<u8>,
-    /// The stream's offset that the connection's first byte after the preamble has.
+    /// The offset in the stream of the connection's first byte after the preamble.
     origin: u64,
     preamble: u64,
-    /// Bytes written, with the preamble.
+    /// Bytes written, including the preamble.
     written: u64,
-    /// The connection has its FIN.
+    /// The FIN has been written to the connection.
     told_end: bool,
     /// The core knows that the end was told.
     ends: bool,
-    /// The branch has what is before from an earlier connection.
+    /// The branch has the bytes before this offset from an earlier connection.
     skip_to: u64,
-    /// The next agent has said that its members have acknowledged all before; it may be ahead of what an agent
-    /// that was started again has got by now.
+    /// The next agent has said that its members have acknowledged all bytes before this offset; an agent that
+    /// restarted may not have received all of them again yet.
     reported: u64,
-    /// The connection's number at the keeper.
+    /// The number of the connection's copy at the keeper.
     kept: Option<u64>,
-    /// Connections of earlier runs. The next agent is to see them end no earlier than it knows of this one.
+    /// Connections of earlier runs. The next agent must learn of this connection before it sees them end.
     old: Vec<Orphan>,
 }
 
 impl Link {
-    /// A branch from byte `start` on, without a connection.
+    /// A branch that begins at byte `start`, without a connection yet.
     pub fn new(spec: BranchSpec, key: u32, branch: BranchId, start: u64, until: Instant) -> Link {
         Link {
             spec,
@@ -127,7 +127,7 @@ impl Link {
         }
     }
 
-    /// Whether it is the next agent.
+    /// Whether the branch is another agent.
     pub fn is_agent(&self) -> bool {
         self.spec.kind == Kind::Agent
     }
@@ -140,19 +140,19 @@ impl Link {
         }
     }
 
-    /// Begins to connect; bytes will go from `offset` on.
+    /// Begins to connect; bytes will be sent from `offset` on.
     pub fn connect(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         session: &SessionSpec,
         stream: StreamId,
         offset: u64,
     ) -> io::Result<()> {
-        self.disconnect(world);
-        let options = session.onward(world.limits.address);
-        let socket = tcp::connect(self.spec.address, &options, world.limits.silence)?;
+        self.disconnect(resources);
+        let options = session.onward(resources.limits.address);
+        let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
-        let token = world.poller.add(&socket, Target::Branch(stream, self.key))?;
+        let token = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
         self.socket = Some((socket, token));
         self.state = State::Connecting;
         self.decoder = Decoder::default();
@@ -166,30 +166,30 @@ impl Link {
         self.preamble = self.greeting.len() as u64;
         (self.origin, self.written, self.told_end, self.ends) = (offset, 0, false, false);
         (self.readable, self.writable, self.replies_ended) = (false, false, false);
-        // The next agent says anew what it has.
+        // The next agent will say again which bytes it has.
         (self.skip_to, self.reported) = (0, 0);
         Ok(())
     }
 
-    /// Takes over a member's connection of an earlier run: what it was given then is not sent again. The keeper lets go of
-    /// one that cannot be taken over.
-    pub fn adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+    /// Takes over a member's connection of an earlier run: bytes that the connection was given then are not
+    /// sent again. The keeper closes a connection that cannot be taken over.
+    pub fn adopt(&mut self, resources: &mut Resources, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let key = orphan.key;
-        let adopted = self.try_adopt(world, stream, orphan);
+        let adopted = self.try_adopt(resources, stream, orphan);
         if adopted.is_err() {
-            world.drop_kept(key);
+            resources.drop_kept(key);
         }
         adopted
     }
 
-    fn try_adopt(&mut self, world: &mut World, stream: StreamId, orphan: Orphan) -> io::Result<()> {
+    fn try_adopt(&mut self, resources: &mut Resources, stream: StreamId, orphan: Orphan) -> io::Result<()> {
         let (bytes, told_end) = tcp::taken(&orphan.socket)?;
         if orphan.start + bytes < self.origin {
-            // It was isolated: nobody before this agent has kept what it needs next.
+            // The branch was isolated: no upstream agent has kept the bytes that it needs next.
             let behind = self.origin - orphan.start - bytes;
             return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
         }
-        let token = world.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        let token = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
         self.socket = Some((orphan.socket, token));
         (self.state, self.established, self.told_end) = (State::Open, true, told_end);
         self.start = orphan.start;
@@ -198,14 +198,15 @@ impl Link {
         Ok(())
     }
 
-    /// Replaces earlier runs' connections to the next agent, which end when that has taken the new one.
+    /// Sets the connections of earlier runs to the next agent; they end when that agent has accepted the new
+    /// one.
     pub fn replace(&mut self, old: Vec<Orphan>) {
         (self.old, self.established) = (old, true);
     }
 
-    /// Gives a copy of the connection to the keeper, once it is made.
-    pub fn keep(&mut self, world: &mut World, stream: StreamId) {
-        if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &world.keeper, self.kept) {
+    /// Gives the keeper a copy of the connection, once the connection is made.
+    pub fn keep(&mut self, resources: &mut Resources, stream: StreamId) {
+        if let (Some((socket, _)), Some(keeper), None) = (&self.socket, &resources.keeper, self.kept) {
             if self.state == State::Connecting {
                 return;
             }
@@ -214,18 +215,18 @@ impl Link {
             let note = json!({"stream": stream.to_string(), "address": address, "start": self.origin});
             match keeper.keep(key, &note, socket) {
                 Ok(()) => self.kept = Some(key),
-                Err(_) => world.keeper = None,
+                Err(_) => resources.keeper = None,
             }
         }
     }
 
-    /// Notes what epoll said.
+    /// Notes the readiness that epoll reported.
     pub fn note(&mut self, ready: Ready) {
         self.readable |= ready.readable;
         self.writable |= ready.writable;
     }
 
-    /// Notes that the connection is made. An error: it is refused or lost.
+    /// Notes that the connection is made. An error means that it was refused or lost.
     pub fn establish(&mut self) -> io::Result<()> {
         let Some((socket, _)) = &self.socket else {
             return Ok(());
@@ -244,7 +245,7 @@ impl Link {
         Ok(())
     }
 
-    /// Says to the next agent which stream it is.
+    /// Sends the preamble, which tells the next agent which stream follows.
     pub fn greet(&mut self) -> io::Result<()> {
         let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state != State::Connecting) else {
             return Ok(());
@@ -262,18 +263,19 @@ impl Link {
         Ok(())
     }
 
-    /// The next agent wants the stream from `offset` on: it has what is before.
-    pub fn go_on(&mut self, world: &mut World, offset: u64) {
+    /// Handles WELCOME: the next agent has the bytes before `offset`, and wants those from there on.
+    pub fn go_on(&mut self, resources: &mut Resources, offset: u64) {
         (self.origin, self.skip_to) = (offset, offset);
         self.state = State::Open;
-        self.drop_old(world);
+        self.drop_old(resources);
     }
 
-    fn drop_old(&mut self, world: &mut World) {
-        self.old.drain(..).for_each(|old| world.drop_kept(old.key));
+    fn drop_old(&mut self, resources: &mut Resources) {
+        self.old.drain(..).for_each(|old| resources.drop_kept(old.key));
     }
 
-    /// The next agent says that its members have acknowledged all before `offset`, which it must have got.
+    /// Handles PROGRESS: the members of the next agent have acknowledged all bytes before `offset`, which the
+    /// next agent must have received.
     pub fn on_progress(&mut self, core: &Stream, offset: u64, complete: bool) -> io::Result<()> {
         if offset > self.skip_to.max(core.sent(self.branch).unwrap_or(0)) {
             return Err(io::ErrorKind::InvalidData.into());
@@ -283,22 +285,23 @@ impl Link {
         Ok(())
     }
 
-    /// What the members behind the next agent are known to have, of what this agent has got.
+    /// The offset before which the members behind the next agent have everything, limited to this agent's
+    /// bytes.
     pub fn reported(&self, core: &Stream) -> u64 {
         self.reported.min(core.sent(self.branch).unwrap_or(0))
     }
 
-    /// Whether it could take bytes.
+    /// Whether the connection may take bytes.
     pub fn is_writable(&self) -> bool {
         self.state == State::Open && self.writable && self.greeting.is_empty()
     }
 
-    /// Whether it has something to say.
+    /// Whether the connection may have bytes to read.
     pub fn is_readable(&self) -> bool {
         self.readable && self.state != State::Connecting && !self.replies_ended
     }
 
-    /// Hands out what is cached, once; returns the bytes.
+    /// Hands out cached bytes, once; returns their number.
     pub fn hand_out(&mut self, core: &mut Stream, cache: &Cache) -> io::Result<usize> {
         let range = core.sendable(self.branch);
         let skipped = self.skip_to.min(range.end).saturating_sub(range.start);
@@ -324,7 +327,8 @@ impl Link {
         }
     }
 
-    /// Tells the end, when it is due: half-close. Who has it from an earlier connection may have hung up.
+    /// Tells the branch the end (half-close), when it is due. A branch that has the end from an earlier
+    /// connection may have hung up.
     pub fn tell_end(&mut self, core: &mut Stream) -> io::Result<()> {
         let open = self.socket.is_some() && self.state == State::Open && self.greeting.is_empty();
         if !core.end_due(self.branch) || !(open || self.is_complete) {
@@ -338,12 +342,12 @@ impl Link {
         core.on_end_sent(self.branch).map_err(io::Error::other)
     }
 
-    /// What the branch's TCP has acknowledged: an offset, and whether the end, too.
+    /// The offset that the branch's TCP has acknowledged, and whether it has acknowledged the end, too.
     pub fn acknowledged(&self) -> io::Result<Option<(u64, bool)>> {
         let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state == State::Open) else {
             return Ok(None);
         };
-        // The FIN counts as a byte.
+        // The FIN counts as one byte.
         let bytes = self.origin + self.written.saturating_sub(self.preamble);
         let waiting = tcp::unacknowledged(socket)?;
         let done = (bytes + u64::from(self.told_end)).saturating_sub(waiting);
@@ -356,7 +360,7 @@ impl Link {
         Ok(Some((done.min(bytes), end)))
     }
 
-    /// Whether the branch's TCP has something to acknowledge yet.
+    /// Whether the branch's TCP still has something to acknowledge.
     pub fn is_telling_end(&self) -> bool {
         self.ends
     }
@@ -380,37 +384,38 @@ impl Link {
         }
     }
 
-    /// The branch has all: closing is no reset.
+    /// Makes closing graceful, without a reset, because the branch has everything.
     pub fn set_graceful(&self) {
         if let Some((socket, _)) = &self.socket {
             tcp::set_graceful(socket);
         }
     }
 
-    /// Closes all connections: a reset, unless they were made graceful.
-    pub fn close(&mut self, world: &mut World) {
-        self.disconnect(world);
-        self.drop_old(world);
+    /// Closes all connections, with a reset unless they were made graceful.
+    pub fn close(&mut self, resources: &mut Resources) {
+        self.disconnect(resources);
+        self.drop_old(resources);
     }
 
-    /// Closes the present connection, and the keeper's copy.
-    pub fn disconnect(&mut self, world: &mut World) {
-        self.hang_up(world);
+    /// Closes the present connection and the keeper's copy.
+    pub fn disconnect(&mut self, resources: &mut Resources) {
+        self.hang_up(resources);
         if let Some(key) = self.kept.take() {
-            world.drop_kept(key);
+            resources.drop_kept(key);
         }
     }
 
-    /// The branch has all and its connection is over; the keeper's copy tells the agent that is started next.
-    pub fn hang_up(&mut self, world: &mut World) {
+    /// Closes the connection of a branch that has everything, but not the keeper's copy, which tells this to
+    /// the next agent.
+    pub fn hang_up(&mut self, resources: &mut Resources) {
         if let Some((socket, token)) = self.socket.take() {
-            world.poller.remove(&socket, token);
+            resources.poller.remove(&socket, token);
         }
         (self.readable, self.writable) = (false, false);
     }
 
-    /// Whether an agent that is started next can go on with the branch: the keeper has a copy of the connection,
-    /// or there is none and the next agent is called anew.
+    /// Whether a restarted agent can go on with the branch: the keeper has a copy of the connection, or there
+    /// is no connection and the next agent is called anew.
     pub fn can_resume(&self) -> bool {
         self.kept.is_some()
             || (self.is_agent() && matches!(self.state, State::Waiting(_) | State::Connecting))
@@ -423,7 +428,7 @@ mod tests {
     use crate::cache::Pool;
     use crate::config::Join;
     use crate::keep::Keeper;
-    use crate::world::Limits;
+    use crate::resources::Limits;
     use groupflow_host::poller::Poller;
     use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
     use std::fs::File;
@@ -432,9 +437,9 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    fn world(keeper: Keeper) -> World {
+    fn resources(keeper: Keeper) -> Resources {
         let second = Duration::from_secs(1);
-        World {
+        Resources {
             poller: Poller::new().expect("an epoll"),
             pool: Pool::new(0),
             limits: Limits { address: Ipv4Addr::LOCALHOST, silence: second, connect: second, resume: second },
@@ -449,17 +454,17 @@ mod tests {
     fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
-        let mut world = world(Keeper::at(ours));
+        let mut resources = resources(Keeper::at(ours));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
         let (kind, join) = (Kind::Member(1), Join::Now);
         let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };
-        let mut link = Link::new(spec, 0, BranchId(0), 0, world.now);
-        // A socket that TCP_INFO is not known to.
+        let mut link = Link::new(spec, 0, BranchId(0), 0, resources.now);
+        // TCP_INFO is not known for this socket.
         let (socket, _peer) = UnixStream::pair().expect("a pair");
         let socket = TcpStream::from(OwnedFd::from(socket));
         let orphan = Orphan { key: 77, stream: StreamId(1), address, start: 0, socket };
-        assert!(link.adopt(&mut world, StreamId(1), orphan).is_err());
-        drop(world);
+        assert!(link.adopt(&mut resources, StreamId(1), orphan).is_err());
+        drop(resources);
         let mut told = [0; 64];
         let count = File::from(theirs).read(&mut told).expect("the keeper is told");
         assert_eq!(&told[..count], br#"{"key":77}"#);

@@ -11,27 +11,27 @@ use groupflow_host::tcp::is_later;
 
 use super::preamble::{Preamble, LENGTH};
 
-/// A connection from another agent that has not said yet which stream it carries.
+/// A connection from another agent that has sent no complete preamble yet.
 pub struct Greeting {
     /// The connection.
     pub socket: TcpStream,
-    /// Its registration.
+    /// The connection's registration for polling.
     pub token: Token,
-    /// The agent.
+    /// The agent's address.
     pub peer: SocketAddrV4,
-    /// When patience ends.
+    /// When the wait for the preamble ends.
     pub until: Instant,
     bytes: [u8; LENGTH],
     filled: usize,
 }
 
 impl Greeting {
-    /// Nothing is read yet.
+    /// A connection of which nothing was read yet.
     pub fn new(socket: TcpStream, token: Token, peer: SocketAddrV4, until: Instant) -> Greeting {
         Greeting { socket, token, peer, until, bytes: [0; LENGTH], filled: 0 }
     }
 
-    /// Reads, but nothing beyond the preamble. `Ok(None)`: it is not complete.
+    /// Reads no further than the preamble. `Ok(None)`: the preamble is not complete.
     pub fn read(&mut self) -> io::Result<Option<Result<Preamble, CodecError>>> {
         while self.filled < LENGTH {
             match self.socket.read(&mut self.bytes[self.filled..]) {
@@ -46,26 +46,26 @@ impl Greeting {
     }
 }
 
-/// A connection of a stream that is over here: its last frames are to arrive, and a reset would
-/// overtake them. What comes is thrown away until the peer, too, is done.
+/// A connection of a stream that has ended here. Its last frames must still arrive, and a reset would
+/// overtake them. Incoming bytes are discarded until the peer has ended its side, too.
 pub struct Drain {
     /// The connection.
     pub socket: TcpStream,
-    /// Its registration.
+    /// The connection's registration for polling.
     pub token: Token,
-    /// When patience ends.
+    /// When the wait for the peer's end is given up.
     pub until: Instant,
     out: Outbox,
     told_end: bool,
 }
 
 impl Drain {
-    /// With what is still to be sent.
+    /// A connection with the frames still to be sent.
     pub fn new(socket: TcpStream, token: Token, out: Outbox, until: Instant) -> Drain {
         Drain { socket, token, until, out, told_end: false }
     }
 
-    /// Goes on; true when it is over.
+    /// Sends and discards bytes; true: the connection is over.
     pub fn turn(&mut self, scratch: &mut [u8]) -> bool {
         match self.out.flush(&self.socket) {
             Ok(true) => return false,

@@ -1,4 +1,4 @@
-//! A session at this agent: its listeners and what is told of it.
+//! A session at this agent: its listeners and its statistics.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddrV4, TcpListener};
@@ -13,21 +13,21 @@ use serde_json::{json, Value};
 use super::config::SessionSpec;
 use super::control::Refused;
 use super::live::Live;
+use super::resources::{Resources, Target};
 use super::summary;
-use super::world::{Target, World};
 
-/// Streams that are over and still told of.
+/// Ended streams that statistics still show.
 const REMEMBERED: usize = 16;
 
 /// A session at this agent.
 pub struct Session {
-    /// What is wanted.
+    /// The session's settings.
     pub spec: Arc<SessionSpec>,
-    /// The same, as it came.
+    /// The settings as JSON, as they arrived.
     pub value: Value,
-    /// Streams that were taken.
+    /// Streams accepted.
     pub opened: u64,
-    /// Connections that were refused.
+    /// Connections refused.
     pub refused: u64,
     listeners: Vec<(SocketAddrV4, Rc<TcpListener>, Token)>,
     bytes_in: u64,
@@ -37,8 +37,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins to listen.
-    pub fn open(world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
+    /// Opens the session's listeners.
+    pub fn open(resources: &mut Resources, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
         let mut session = Session {
             spec: Arc::clone(&spec),
             value: Value::Null,
@@ -50,16 +50,21 @@ impl Session {
             cache_peak: 0,
             closed: VecDeque::new(),
         };
-        session.update(world, spec, value)?;
+        session.update(resources, spec, value)?;
         Ok(session)
     }
 
-    /// Listens where it is wanted now. When that fails, all stays as it was.
-    pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>, value: Value) -> Result<(), Refused> {
+    /// Applies new settings, which may move the listeners. If that fails, everything stays as it was.
+    pub fn update(
+        &mut self,
+        resources: &mut Resources,
+        spec: Arc<SessionSpec>,
+        value: Value,
+    ) -> Result<(), Refused> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();
         if self.spec.listening() != spec.listening() {
-            self.close(world);
+            self.close(resources);
         }
         let mut fresh = Vec::new();
         for &address in &wanted {
@@ -67,14 +72,14 @@ impl Session {
                 continue;
             }
             let made = tcp::listen(address, &spec.listening()).and_then(|listener| {
-                let token = world.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
+                let token = resources.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
                 Ok((address, Rc::new(listener), token))
             });
             match made {
                 Ok(made) => fresh.push(made),
                 Err(error) => {
                     for (_, listener, token) in fresh {
-                        world.poller.remove(&listener, token);
+                        resources.poller.remove(&listener, token);
                     }
                     let text = format!("cannot be listened on at {address}: {}", plain(&error));
                     return Err(Refused::field("listen", "session.ports", text));
@@ -85,7 +90,7 @@ impl Session {
         self.listeners.retain(|(address, listener, token)| {
             let stays = wanted.contains(address);
             if !stays {
-                world.poller.remove(listener, *token);
+                resources.poller.remove(listener, *token);
             }
             stays
         });
@@ -99,14 +104,14 @@ impl Session {
         found.map(|(_, listener, _)| Rc::clone(listener))
     }
 
-    /// Listens no more.
-    pub fn close(&mut self, world: &mut World) {
+    /// Closes the listeners.
+    pub fn close(&mut self, resources: &mut Resources) {
         for (_, listener, token) in self.listeners.drain(..) {
-            world.poller.remove(&listener, token);
+            resources.poller.remove(&listener, token);
         }
     }
 
-    /// A stream is over.
+    /// Notes that a stream has ended.
     pub fn closed(&mut self, live: &Live, told: Value) {
         self.bytes_in += live.summary.bytes_in;
         self.bytes_out += live.summary.bytes_out;
@@ -117,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Its statistics, with those of its streams.
+    /// The session's statistics, with those of its streams.
     pub fn stats<'a>(&self, streams: impl Iterator<Item = &'a Live>) -> Value {
         let (mut bytes_in, mut bytes_out, mut peak) = (self.bytes_in, self.bytes_out, self.cache_peak);
         let (mut cache, mut told) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! What is told of a stream: counters, receipts, failures.
+//! The statistics of a stream: counters, receipts, failures.
 
 use serde_json::{json, Value};
 
@@ -7,7 +7,7 @@ use super::frame::{Decoder, Fault, Frame};
 use super::link::State;
 use super::live::Live;
 
-/// Members that are remembered by name.
+/// The most members remembered by name.
 const MEMBERS: usize = 4096;
 
 /// A member that the stream has lost.
@@ -25,14 +25,15 @@ struct Failed {
 pub struct Summary {
     /// Bytes taken from upstream.
     pub bytes_in: u64,
-    /// Bytes handed to branches, all together.
+    /// Bytes handed to all branches together.
     pub bytes_out: u64,
     receipts: Vec<(u32, u64)>,
     failed: Vec<Failed>,
 }
 
 impl Summary {
-    /// Of a stream that comes again after it was over here; `words`: what was said of it then. Who was lost stays lost.
+    /// The summary of a stream that comes again after its end here, from its last frames `words`. A lost
+    /// member stays lost.
     pub fn again(words: &[u8]) -> Summary {
         let (mut summary, mut decoder) = (Summary::default(), Decoder::default());
         decoder.push(words);
@@ -47,7 +48,7 @@ impl Summary {
         summary
     }
 
-    /// A member has all; whether that was news.
+    /// Notes that a member has everything; returns whether that was news.
     pub fn receipt(&mut self, member: u32, bytes: u64) -> bool {
         let known = self.receipts.iter().any(|&(known, _)| known == member);
         if self.receipts.len() < MEMBERS && !known {
@@ -56,7 +57,8 @@ impl Summary {
         !known
     }
 
-    /// A member is lost (`fault`: for the session, too, or only for the stream); whether that was news.
+    /// Notes that a member is lost (`fault` tells whether to the session or only to the stream); returns
+    /// whether that was news.
     pub fn failed(&mut self, fault: Fault, member: u32, name: &str, acked: u64, text: &str) -> bool {
         let known = self.failed.iter().any(|failed| failed.member == member);
         if self.failed.len() < MEMBERS && !known {
@@ -66,7 +68,7 @@ impl Summary {
         !known
     }
 
-    /// The same for an agent before this one that does not know it any more.
+    /// The same facts as frames, for an upstream agent that has forgotten them.
     pub fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         let receipts = self.receipts.iter().map(|&(member, bytes)| Frame::Receipt { member, bytes });
         let failed = self.failed.iter().map(|Failed { fault, member, acked, text, .. }| Frame::Failure {
@@ -83,7 +85,7 @@ impl Summary {
         self.failed.iter().any(|failed| branch.kind == Kind::Member(failed.member))
     }
 
-    /// As JSON.
+    /// The summary as JSON.
     pub fn value(&self) -> Value {
         let receipts: Vec<Value> =
             self.receipts.iter().map(|(member, bytes)| json!({"member": member, "bytes": bytes})).collect();
@@ -104,7 +106,7 @@ impl Summary {
     }
 }
 
-/// A stream's statistics.
+/// A stream's statistics as JSON.
 pub fn stream(live: &Live) -> Value {
     let branches: Vec<Value> = live
         .links

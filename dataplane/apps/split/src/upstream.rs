@@ -1,4 +1,4 @@
-//! Where a stream comes from: its sender, or the agent before this one.
+//! The source of a stream: its sender, or the agent upstream.
 
 use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -8,20 +8,20 @@ use groupflow_host::poller::{Ready, Token};
 use groupflow_host::tcp;
 
 use super::frame::Frame;
-use super::world::World;
+use super::resources::Resources;
 
-/// What waits to go back to the sender, at most (frames that are no replies are not refused).
+/// Bytes that may wait to go back to the sender (frames other than replies are never refused).
 const OUTBOX: usize = 64 << 10;
 
-/// Where a stream comes from.
+/// The source of a stream.
 pub struct Upstream {
     /// The peer.
     pub peer: SocketAddrV4,
-    /// An agent, which is spoken to in frames; else the sender.
+    /// Whether the source is an agent, which takes frames; otherwise it is the sender.
     pub is_agent: bool,
-    /// Whether reads may give something.
+    /// Whether a read may give bytes.
     pub readable: bool,
-    /// What goes back.
+    /// Bytes that wait to go back.
     pub out: Outbox,
     socket: Option<(TcpStream, Token)>,
     writable: bool,
@@ -30,10 +30,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// On an accepted connection.
+    /// The upstream end of an accepted connection.
     pub fn new(socket: TcpStream, token: Token, peer: SocketAddrV4, is_agent: bool) -> Upstream {
         let out = Outbox::new(OUTBOX);
-        // It was registered before: what it said then is not repeated.
+        // The socket was registered before, and epoll does not repeat what it reported then.
         Upstream {
             peer,
             is_agent,
@@ -50,20 +50,20 @@ impl Upstream {
         self.socket.as_ref().map(|(socket, _)| socket)
     }
 
-    /// Notes what epoll said.
+    /// Notes the readiness that epoll reported.
     pub fn note(&mut self, ready: Ready) {
         self.readable |= ready.readable;
         self.writable |= ready.writable;
     }
 
-    /// Says something to an agent; a sender knows no frames.
+    /// Sends a frame to an agent; a sender gets no frames.
     pub fn say(&mut self, frame: &Frame) {
         if self.is_agent && !self.ended {
             frame.encode(self.out.bytes());
         }
     }
 
-    /// Passes bytes of a member on.
+    /// Passes on bytes that a member replied.
     pub fn reply(&mut self, member: u32, bytes: &[u8]) {
         match self.is_agent {
             true => self.say(&Frame::Reply { member, bytes: bytes.to_vec() }),
@@ -72,12 +72,12 @@ impl Upstream {
         }
     }
 
-    /// An error that came to the connection.
+    /// An error that the connection has met.
     pub fn failure(&self) -> Option<io::Error> {
         self.socket().and_then(tcp::failure)
     }
 
-    /// Writes what goes.
+    /// Writes as much as the socket takes.
     pub fn flush(&mut self) -> io::Result<()> {
         if let Some((socket, _)) = self.socket.as_ref().filter(|_| self.writable) {
             if self.out.flush(socket)? {
@@ -87,13 +87,13 @@ impl Upstream {
         Ok(())
     }
 
-    /// Nothing goes back any more: what waits is forgotten.
+    /// Discards the waiting bytes; nothing more goes back.
     pub fn hush(&mut self) {
         self.ended = true;
         self.out.bytes().clear();
     }
 
-    /// All that goes back has gone: says so (half-close), once.
+    /// Tells the end of replies (half-close), once all of them are written.
     pub fn end(&mut self) {
         if let Some((socket, _)) = self.socket.as_ref().filter(|_| !self.ended && self.out.is_empty()) {
             let _ = socket.shutdown(Shutdown::Write);
@@ -101,22 +101,22 @@ impl Upstream {
         }
     }
 
-    /// The stream is over as it should be: closing is no reset.
+    /// Makes closing graceful, without a reset, because the stream has ended properly.
     pub fn set_graceful(&self) {
         if let Some(socket) = self.socket() {
             tcp::set_graceful(socket);
         }
     }
 
-    /// Gives the socket away, registered as it was.
+    /// Gives the socket away with its registration.
     pub fn take(&mut self) -> Option<(TcpStream, Token)> {
         self.socket.take()
     }
 
-    /// Closes the connection: a reset, unless it was made graceful.
-    pub fn close(&mut self, world: &mut World) {
+    /// Closes the connection, with a reset unless it was made graceful.
+    pub fn close(&mut self, resources: &mut Resources) {
         if let Some((socket, token)) = self.socket.take() {
-            world.poller.remove(&socket, token);
+            resources.poller.remove(&socket, token);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sends a file to all hosts of a tree, or receives one, through the library.
 //!
-//! `tree_file send|recv IP:PORT TOKEN PIN|plain PATH [MEMBERS]`, PIN being the fingerprint that the dispatchers tell; `plain`:
-//! nothing is encrypted. `send` begins when MEMBERS hosts are in the tree.
+//! `tree_file send|recv IP:PORT TOKEN PIN|plain PATH [MEMBERS]`: PIN is the fingerprint that the dispatchers
+//! report; with `plain` nothing is encrypted. `send` begins when MEMBERS hosts are in the tree.
 
 use std::error::Error;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::io;
 
 use groupflow_host::options::From;
 use groupflow_host::secure::SecureSend;
-use groupflow_tree::agent::session::{Options, Receiver, Sender};
+use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = Options::new(to.parse()?, token, known)?;
     let summary = if what == "send" {
         options.members = members.first().map_or(Ok(1), |members| members.parse())?;
-        let mut stream = Sender::start(options)?;
+        let mut stream = TreeWriter::start(options)?;
         let copied = io::copy(&mut File::open(path)?, &mut stream);
         // The host knows better than the pipe why it is over.
         let summary = stream.finish()?;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         options.from = From::Start;
         let options = options.on_event(|event, fields| eprintln!("{event} {fields}"));
-        let mut stream = Receiver::start(options)?;
+        let mut stream = TreeReader::start(options)?;
         io::copy(&mut stream, &mut File::create(path)?)?;
         stream.finish()?
     };

@@ -1,5 +1,13 @@
-//! A clustered tree of hosts: the machines of dispatcher and node, the agent that runs a node on sockets, and studies of
-//! large trees in virtual time.
+//! A clustered tree of hosts that passes a stream from one source to many hosts.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`machine`] | the state machines of dispatcher and node, and their messages: no I/O, no clock |
+//! | `agent` | `gfagent tree-send` and `tree-recv`, which run a node on sockets (feature `agent`) |
+//! | `study` | studies of large trees in virtual time |
+//!
+//! The machines take time, readers of frames and range sets from `groupflow_base`, and tokens from
+//! `groupflow_gather`; the agents also use the sockets, TLS and options of `groupflow_host`.
 
 pub mod machine;
 pub mod study;

@@ -96,7 +96,7 @@ fn who_is_not_known_or_has_another_token_is_refused_in_one_line() {
                 "a",
                 "badc0de",
                 "wrong_token",
-                "refused by the server: the token of client a is another one; pass the client's token with --token",
+                "refused by the server: the token of client a does not match; pass the client's token with --token",
             ),
         ];
         for (client, token, code, line) in cases {

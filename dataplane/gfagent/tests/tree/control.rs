@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Poller;
 use groupflow_tree::agent::control::{Control, Said};
-use groupflow_tree::agent::session::Receiver;
+use groupflow_tree::agent::session::TreeReader;
 use serde_json::{json, Value};
 
 use super::dispatch::options;
@@ -153,7 +153,7 @@ fn dispatchers_that_are_never_heard_are_gone_in_the_end() {
         assert!(open.len() < 20, "it never ends");
     };
     assert_eq!(error.code, "dispatchers_gone");
-    assert!(error.cause.contains("they are silent"), "{}", error.cause);
+    assert!(error.cause.contains("the dispatchers are silent"), "{}", error.cause);
 }
 
 /// Those that it reaches are there, and send it to one that it does not reach.
@@ -224,7 +224,7 @@ fn who_is_sent_elsewhere_twice_at_once_goes_to_the_first() {
     let ((here, at), (first, one), (second, two)) = (listener(), listener(), listener());
     let elsewhere = |at: SocketAddrV4| json!({"elsewhere": {"at": at}});
     let sending = says(here, vec![welcome(), elsewhere(one), elsewhere(two)], false);
-    let mut receiver = Receiver::start(options(at, None)).expect("started");
+    let mut receiver = TreeReader::start(options(at, None)).expect("started");
     let ended = says(
         first,
         vec![json!({"alive": true}), json!({"refused": {"code": "ended", "text": "over"}})],
@@ -244,7 +244,7 @@ fn who_finds_no_room_comes_again() {
     let (here, at) = listener();
     let full = json!({"refused": {"code": "full", "text": "4096 hosts are connected, as many as may"}});
     let sending = says(here, vec![full], true);
-    let _receiver = Receiver::start(options(at, None)).expect("started");
+    let _receiver = TreeReader::start(options(at, None)).expect("started");
     let here = sending.join().expect("it came");
     here.accept().expect("and again");
 }

@@ -11,7 +11,7 @@ use groupflow_host::options::From;
 use groupflow_host::trust::{Pin, Trust};
 use groupflow_tree::agent::args::{EdgesArg, SlowArg};
 use groupflow_tree::agent::datagrams::{Datagrams, Seal, Way};
-use groupflow_tree::agent::session::{Options, Receiver, Sender};
+use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 use groupflow_tree::machine::{Carries, ConnId, Datagram, Door};
 use rustls::{Connection, ServerConnection};
 
@@ -30,7 +30,7 @@ fn over_datagrams(options: Options) -> Options {
 }
 
 /// What a receiver read: bytes, and those that it was not given. All that it reads is the stream's, and whole records.
-fn read_all(mut receiver: Receiver, all: &[u8]) -> (usize, usize) {
+fn read_all(mut receiver: TreeReader, all: &[u8]) -> (usize, usize) {
     let (mut next, mut count, mut missing, mut chunk) = (0, 0, 0, vec![0; 7_000]);
     loop {
         let (at, more) = receiver.read_with_offset(&mut chunk).expect("read");
@@ -56,7 +56,7 @@ fn a_stream_comes_down_a_chain_in_datagrams() {
         let tree = Dispatch::start(tls);
         let mut options = over_datagrams(tree.options());
         options.members = 4;
-        let mut source = Sender::start(options).expect("started");
+        let mut source = TreeWriter::start(options).expect("started");
         let bytes = data(4000 * RECORD);
         let receivers: Vec<_> = (0..4)
             .map(|n| {
@@ -65,7 +65,7 @@ fn a_stream_comes_down_a_chain_in_datagrams() {
                     options.host.edges = EdgesArg::Stream;
                 }
                 let (options, events) = watched(options);
-                let receiver = Receiver::start(options).expect("started");
+                let receiver = TreeReader::start(options).expect("started");
                 until("it joins", || super::sessions::has(&events, "joined"));
                 let all = bytes.clone();
                 (thread::spawn(move || read_all(receiver, &all)), events)
@@ -98,8 +98,8 @@ fn a_stream_comes_down_a_chain_in_datagrams() {
 #[test]
 fn what_is_sent_too_fast_is_skipped() {
     let tree = Dispatch::start(true);
-    let mut source = Sender::start(over_datagrams(tree.options())).expect("started");
-    let receiver = Receiver::start(over_datagrams(tree.options())).expect("started");
+    let mut source = TreeWriter::start(over_datagrams(tree.options())).expect("started");
+    let receiver = TreeReader::start(over_datagrams(tree.options())).expect("started");
     let bytes = data(60_000 * RECORD);
     let all = bytes.clone();
     // Read after all was sent, so that nothing but the sockets and the cache hold it.
@@ -121,9 +121,9 @@ fn what_is_sent_too_fast_is_skipped() {
 fn strangers_do_not_get_in() {
     for tls in [true, false] {
         let tree = Dispatch::start(tls);
-        let mut source = Sender::start(over_datagrams(tree.options())).expect("started");
+        let mut source = TreeWriter::start(over_datagrams(tree.options())).expect("started");
         let (options, events) = watched(over_datagrams(tree.options()));
-        let receiver = Receiver::start(options).expect("started");
+        let receiver = TreeReader::start(options).expect("started");
         let last = |field: &str| {
             let events = events.lock().expect("alive");
             let told = events.iter().rev().find_map(|(_, fields)| fields["datagrams"][field].as_u64());
@@ -278,7 +278,7 @@ fn what_does_not_go_together_with_datagrams_is_said() {
     for (change, text) in cases {
         let mut options = over_datagrams(tree.options());
         change(&mut options);
-        let error = Receiver::start(options).expect_err(text);
+        let error = TreeReader::start(options).expect_err(text);
         assert!(error.cause.contains(text), "{error}");
     }
 }

@@ -12,7 +12,7 @@ use groupflow_host::options::From;
 use groupflow_tree::agent::args::EdgesArg;
 use groupflow_tree::agent::datagrams::Way;
 use groupflow_tree::agent::pipes::{Pipes, Seals};
-use groupflow_tree::agent::session::{Options, Receiver, Sender};
+use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 use groupflow_tree::machine::{ConnId, HostId};
 
 use super::datagrams::connected;
@@ -36,7 +36,7 @@ fn a_stream_comes_down_a_chain_in_pipes() {
         let tree = Dispatch::start(tls);
         let mut options = over_pipes(tree.options());
         options.members = 4;
-        let mut source = Sender::start(options).expect("started");
+        let mut source = TreeWriter::start(options).expect("started");
         let bytes = data(6_000_000);
         let receivers: Vec<_> = (0..4)
             .map(|n| {
@@ -47,7 +47,7 @@ fn a_stream_comes_down_a_chain_in_pipes() {
                     _ => {}
                 }
                 let (options, events) = watched(options);
-                let mut receiver = Receiver::start(options).expect("started");
+                let mut receiver = TreeReader::start(options).expect("started");
                 until("it joins", || has(&events, "joined"));
                 let reading = thread::spawn(move || {
                     let mut all = Vec::new();

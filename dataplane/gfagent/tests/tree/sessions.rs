@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::options::From;
 use groupflow_tree::agent::args::{EdgesArg, SlowArg};
-use groupflow_tree::agent::session::{Options, Receiver, Sender};
+use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 use serde_json::Value;
 
 use super::dispatch::Dispatch;
@@ -56,12 +56,12 @@ fn a_source_and_two_receivers_in_one_program() {
         let mut options = tree.options();
         // So the second is below the first.
         (options.members, options.host.children) = (2, 1);
-        let mut source = Sender::start(options).expect("started");
+        let mut source = TreeWriter::start(options).expect("started");
         let bytes = data(5_000_000);
         let receivers: Vec<_> = (0..2)
             .map(|_| {
                 let (options, events) = watched(from_start(&tree));
-                let mut receiver = Receiver::start(options).expect("started");
+                let mut receiver = TreeReader::start(options).expect("started");
                 thread::spawn(move || {
                     let mut all = Vec::new();
                     receiver.read_to_end(&mut all).expect("read");
@@ -93,11 +93,11 @@ fn a_writer_waits(edges: EdgesArg) {
     let tree = Dispatch::start(false);
     let mut options = tree.options();
     options.host.cache = CACHE as u64;
-    let mut source = Sender::start(options).expect("started");
+    let mut source = TreeWriter::start(options).expect("started");
     let mut options = from_start(&tree);
     options.host.edges = edges;
     options.host.cache = CACHE as u64;
-    let mut receiver = Receiver::start(options).expect("started");
+    let mut receiver = TreeReader::start(options).expect("started");
     let written = Arc::new(Mutex::new(0));
     let count = written.clone();
     let bytes = data(3 * MOST);
@@ -130,8 +130,8 @@ fn a_writer_waits(edges: EdgesArg) {
 #[test]
 fn a_source_that_is_dropped_did_not_end_its_stream() {
     let tree = Dispatch::start(true);
-    let mut source = Sender::start(tree.options()).expect("started");
-    let mut receiver = Receiver::start(from_start(&tree)).expect("started");
+    let mut source = TreeWriter::start(tree.options()).expect("started");
+    let mut receiver = TreeReader::start(from_start(&tree)).expect("started");
     source.write_all(b"some").expect("written");
     let mut some = [0; 4];
     receiver.read_exact(&mut some).expect("read");
@@ -147,9 +147,9 @@ fn a_source_that_is_dropped_did_not_end_its_stream() {
 #[test]
 fn what_a_source_has_finished_can_be_read_when_it_has_gone() {
     let tree = Dispatch::start(true);
-    let mut source = Sender::start(tree.options()).expect("started");
+    let mut source = TreeWriter::start(tree.options()).expect("started");
     let (options, events) = watched(from_start(&tree));
-    let mut receiver = Receiver::start(options).expect("started");
+    let mut receiver = TreeReader::start(options).expect("started");
     // More than is on its way to the reader, less than a cache.
     let bytes = data(4_000_000);
     source.write_all(&bytes).expect("written");
@@ -172,13 +172,13 @@ fn a_receiver_that_is_dropped_is_not_missed() {
     let tree = Dispatch::start(true);
     let mut options = tree.options();
     (options.members, options.host.children) = (2, 1);
-    let mut source = Sender::start(options).expect("started");
+    let mut source = TreeWriter::start(options).expect("started");
     let mut first_options = from_start(&tree);
     first_options.host.children = 1;
     let (first_options, events) = watched(first_options);
-    let first = Receiver::start(first_options).expect("started");
+    let first = TreeReader::start(first_options).expect("started");
     until("the first is in the tree", || has(&events, "joined"));
-    let mut second = Receiver::start(from_start(&tree)).expect("started");
+    let mut second = TreeReader::start(from_start(&tree)).expect("started");
     let bytes = data(400_000);
     source.write_all(&bytes[..200_000]).expect("written");
     let mut got = vec![0; 100_000];
@@ -206,9 +206,9 @@ fn a_slow_reader_is_told_where_it_goes_on() {
             (64 << 10, SlowArg::Skip, RECORD as u64);
         options
     };
-    let mut source = Sender::start(small(tree.options())).expect("started");
+    let mut source = TreeWriter::start(small(tree.options())).expect("started");
     let (options, events) = watched(small(from_start(&tree)));
-    let mut receiver = Receiver::start(options).expect("started");
+    let mut receiver = TreeReader::start(options).expect("started");
     let bytes = data(8_000 * RECORD);
     source.write_all(&bytes).expect("written, though nobody reads");
     let sent = thread::spawn(move || source.finish().expect("sent"));
@@ -244,7 +244,7 @@ fn a_program_is_told_why_it_is_not_let_in() {
     let tree = Dispatch::start(true);
     let mut options = tree.options();
     options.host.secure = groupflow_host::secure::SecureSend::pinned(&"0".repeat(64)).expect("a fingerprint");
-    let error = Sender::start(options).expect("started").finish().expect_err("another certificate");
+    let error = TreeWriter::start(options).expect("started").finish().expect_err("another certificate");
     assert!(error.cause.contains("another certificate"), "{error}");
     let secure = groupflow_host::secure::SecureSend::plain();
     let error = Options::new(tree.address, "no token", secure).err().expect("no token");

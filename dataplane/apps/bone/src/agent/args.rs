@@ -18,39 +18,40 @@ use crate::machine::{HubConfig, Method, Repair, TransferId};
 
 /// Bytes of a frame besides the payload of a DATA message: Ethernet 14, IPv4 20, UDP 8 and the message's own.
 const OVERHEAD: usize = 42 + DATA_HEADER;
-/// Bytes that a session adds.
+/// Bytes that a session's header adds to a frame.
 const SESSION: usize = groupflow_transport::wire::HEADER;
 
-/// How often a hub that has nothing to send says that it is here.
+/// How often an idle hub announces its presence.
 const ANNOUNCE: Nanos = Nanos::from_secs(5);
 
-/// How messages get to all rims.
+/// How messages reach all rims.
 #[derive(Debug, Args)]
 pub struct BoneArgs {
     /// The multicast group and UDP port where rims listen
     #[arg(long, value_name = "IP:PORT", default_value = "239.83.84.1:26500", value_parser = parse_group)]
     pub group: SocketAddrV4,
-    /// Multicast in this session instead, through P4 switches
+    /// Send through P4 switches in this session, instead of plain multicast
     #[arg(long, value_parser = parse_session)]
     pub session: Option<SessionId>,
-    /// Common options.
+    /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
 }
 
 impl BoneArgs {
-    /// Where the hub sends to all: the session's group is replaced when it is sent.
+    /// The address to which the hub sends for all rims; in a session, the session's group replaces it in each
+    /// datagram.
     pub fn group(&self) -> SocketAddrV4 {
         self.session.map_or(self.group, |session| session.group())
     }
 
-    /// The hub's socket: of its own address, where rims answer to.
+    /// The hub's socket, bound to the address to which rims answer.
     pub fn hub_socket(&self) -> SocketConfig {
         let multicast = self.session.is_none().then_some(Multicast { listen: None });
         SocketConfig { multicast, ..self.common.socket(false) }
     }
 
-    /// A rim's socket: at the group's port; in a session at any.
+    /// A rim's socket: bound to the group's port, or in a session to any port.
     pub fn rim_socket(&self) -> SocketConfig {
         match self.session {
             Some(_) => SocketConfig { port: 0, ..self.common.socket(false) },
@@ -62,8 +63,9 @@ impl BoneArgs {
         }
     }
 
-    /// Where a rim asks the hub from, and is answered: all rims of a host share the group's port, and of what comes
-    /// to that port for one of them the kernel gives it to any. In a session its socket is its own already.
+    /// The socket from which a rim asks the hub and receives its answers. All rims of one host share the
+    /// group's port, and the kernel may hand a unicast datagram for that port to any of them. In a session a
+    /// rim's socket is its own already, so that none is needed.
     pub fn private_socket(&self) -> Option<SocketConfig> {
         let multicast = Some(Multicast { listen: None });
         self.session.is_none().then(|| SocketConfig { port: 0, multicast, ..self.common.socket(false) })
@@ -73,77 +75,83 @@ impl BoneArgs {
 /// How files are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MethodArg {
-    /// To all at once; rims join, the packets' size adapts
+    /// To all rims at once; rims join, and the size of packets adapts
     Scheduled,
-    /// To all at once; nobody joins, the size is fixed, silence is success
+    /// To all rims at once; nobody joins, the size is fixed, and silence means success
     Unscheduled,
     /// To one rim after the other
     Unicast,
 }
 
-/// What is sent again.
+/// Which bytes are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RepairArg {
     /// All from the earliest byte that a rim lacks
     GoBackN,
-    /// What a rim lacks
+    /// Only the bytes that a rim lacks
     Selective,
-    /// Coded packets, as many as the rim needs that needs most
+    /// Coded packets, as many as the neediest rim needs
     Erasure,
 }
 
 /// Options of `bone-hub`.
 #[derive(Debug, Args)]
 pub struct BoneHubArgs {
-    /// Folder of the files: what is put into it is sent
+    /// Folder of the files; each file put into it is sent
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Send what is in the folder at the start, too
+    /// Also send the files that are in the folder at the start
     #[arg(long)]
     pub all: bool,
     /// How files are sent
     #[arg(long, value_enum, default_value = "scheduled")]
     pub method: MethodArg,
-    /// What is sent again
+    /// Which bytes are sent again
     #[arg(long, value_enum, default_value = "selective")]
     pub repair: RepairArg,
-    /// A rim, of unicast; may be repeated
+    /// Address of a rim, for unicast; may be repeated
     #[arg(long = "rim", value_name = "IP:PORT")]
     pub rims: Vec<SocketAddrV4>,
-    /// What packets of --packet bytes fill, with all headers
+    /// Sending rate that packets of --packet bytes fill, headers included
     #[arg(long, value_parser = parse_rate, default_value = "1mbit")]
     pub rate: u64,
-    /// Bytes of a file in a packet: in the first round, and where the size is fixed
-    #[arg(long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_PACKET)))]
+    /// Bytes of a file in each packet of the first round, and of every round where the size is fixed
+    #[arg(long, value_name = "BYTES", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_PACKET)))]
     pub packet: u16,
-    /// Packets of a round
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    /// Packets in a round
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub per_round: u16,
-    /// Milliseconds in which rims join
-    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    /// Milliseconds that the hub waits for rims to join
+    #[arg(long, value_name = "MS", default_value_t = 2000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=60_000))]
     pub join_ms: u64,
-    /// Milliseconds in which rims answer a round
-    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    /// Milliseconds that the hub waits for rims to answer a round
+    #[arg(long, value_name = "MS", default_value_t = 2000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=60_000))]
     pub result_ms: u64,
-    /// Milliseconds that a packet may come late
-    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    /// Milliseconds by which a packet may be late
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub grace_ms: u64,
-    /// Times in a row that a rim may leave unanswered what it is asked
+    /// Number of unanswered requests in a row after which a rim is dropped
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..))]
     pub patience: u8,
-    /// Milliseconds between looks into the folder
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    /// Milliseconds between scans of the folder
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=600_000))]
     pub poll_ms: u64,
-    /// Where to list files and take orders over HTTP
+    /// Address where files are listed and orders taken over HTTP
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:26502")]
     pub http: SocketAddrV4,
-    /// How it reaches rims.
+    /// How the hub's messages reach rims.
     #[command(flatten)]
     pub bone: BoneArgs,
 }
 
 impl BoneHubArgs {
-    /// The machine's options.
+    /// The hub machine's configuration.
     pub fn config(&self) -> Result<HubConfig, AgentError> {
         let unicast = self.method == MethodArg::Unicast;
         if unicast && self.rims.is_empty() {
@@ -186,16 +194,16 @@ impl BoneHubArgs {
             max_rims: MAX_RIMS,
             targets: self.rims.clone(),
             announce: Some(ANNOUNCE),
-            // Rims that remember a hub before this one must not take a transfer for one of its.
+            // Rims that remember an earlier hub must not take this hub's transfer for one of that hub's.
             transfer: TransferId(rand::random()),
         })
     }
 }
 
-/// Sizes of packets between which a scheduled hub chooses.
+/// The least packet size of a scheduled hub.
 const LEAST: u16 = 64;
 const LARGEST: u16 = 1344;
-/// With more rims than this, not all answer.
+/// With more rims than this, only some of them answer.
 const CROWD: usize = 16;
 const PER_ANSWER_MS: u64 = 10;
 const MAX_RIMS: usize = 10_000;
@@ -206,22 +214,24 @@ pub struct BoneRimArgs {
     /// Folder of the files
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Bytes of files that it keeps; the least recently used go first
+    /// Bytes of files that the rim keeps; the least recently used files are removed first
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "1GiB")]
     pub max_bytes: u64,
-    /// The hub: nobody else is heard [default: whoever multicasts]
+    /// Address of the only hub to accept [default: any hub that multicasts]
     #[arg(long, value_name = "IP:PORT")]
     pub hub: Option<SocketAddrV4>,
-    /// Where clients get files over HTTP
+    /// Address where clients get files over HTTP
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:26503")]
     pub http: SocketAddrV4,
-    /// Seconds that a client waits for a file to begin to come
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..86400))]
+    /// Seconds that a client waits for a file to begin to arrive
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub miss_wait: u64,
-    /// Seconds until a client is let go that takes nothing of what it is sent
-    #[arg(long, value_name = "SECONDS", default_value_t = STALLED.as_secs(), value_parser = clap::value_parser!(u64).range(1..86400))]
+    /// Seconds after which a client that reads nothing is disconnected
+    #[arg(long, value_name = "SECONDS", default_value_t = STALLED.as_secs())]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub client_wait: u64,
-    /// How the hub reaches it.
+    /// How the hub's messages reach this rim.
     #[command(flatten)]
     pub bone: BoneArgs,
 }

@@ -1,4 +1,5 @@
-//! The bytes of a file as a response's body: read where there is room at the client, and as far as they are there.
+//! The bytes of a file as the body of a response: each chunk is read once the client has room for it and the
+//! chunk has arrived.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::shelf::{Arriving, Progress};
 
-/// Read at once. A client has two of these waiting at most: one here and one that is being sent.
+/// Bytes of one read. At most two chunks wait for a client: one here, and one that is being sent.
 pub const CHUNK: u64 = 256 << 10;
 
 /// Bytes of a file.
@@ -23,7 +24,7 @@ pub struct FileBody {
 }
 
 impl FileBody {
-    /// Of a file that is all there.
+    /// The body of a file that is stored whole.
     pub fn stored(file: File, range: Range<u64>) -> FileBody {
         let (sender, chunks) = mpsc::channel(1);
         let left = range.end - range.start;
@@ -33,8 +34,8 @@ impl FileBody {
         FileBody { left, chunks }
     }
 
-    /// Of a file that arrives. Its last byte is given out once the whole file is known to be what it should be: a
-    /// response that is complete is right.
+    /// The body of a file that is still arriving. The last byte is held back until the whole file matches its
+    /// digest, so that a complete response is always a correct one.
     pub fn arriving(arriving: Arriving, range: Range<u64>, progress: watch::Receiver<Progress>) -> FileBody {
         let (sender, chunks) = mpsc::channel(1);
         let left = range.end - range.start;
@@ -82,11 +83,11 @@ async fn follow(
     }
 }
 
-/// False: the client is gone, or cannot be served.
+/// Sends the bytes of a range. False: the client is gone, or the file cannot be read.
 async fn send(sender: &mpsc::Sender<io::Result<Bytes>>, file: &Arc<File>, range: Range<u64>) -> bool {
     let mut start = range.start;
     while start < range.end {
-        // Nothing is read that there is no room for.
+        // A chunk is read only when the client has room for it.
         let Ok(room) = sender.reserve().await else { return false };
         let (file, count) = (Arc::clone(file), (range.end - start).min(CHUNK));
         let read = tokio::task::spawn_blocking(move || {

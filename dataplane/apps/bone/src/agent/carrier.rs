@@ -1,8 +1,9 @@
-//! How a hub's messages reach all rims: by multicast as the network has it, or as the data of a session, which P4
-//! switches replicate.
+//! How a hub's messages reach all rims: by plain multicast, or as the data of a session, which P4 switches
+//! replicate.
 //!
-//! In a session hub and rims are members like any others, sender and receivers. Each message of the hub to all is the
-//! payload of a DATA packet; what goes from one to one is a message as it is. The first byte tells them apart.
+//! In a session the hub is an ordinary sender and each rim an ordinary receiver. A message from the hub to
+//! all rims is the payload of a DATA packet; a message from one host to one other stays as it is. The first
+//! byte tells the two apart.
 
 use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use groupflow_host::error::AgentError;
@@ -16,13 +17,13 @@ use groupflow_transport::{MemberId, Seq, SessionId};
 /// How messages are carried.
 #[derive(Debug)]
 pub enum Carrier {
-    /// As they are.
+    /// Messages are sent as plain datagrams.
     Plain,
-    /// In a session.
+    /// Messages to all rims are sent as data of a session.
     Session(Box<Membership>),
 }
 
-/// The membership in a session.
+/// This agent's membership in a session.
 #[derive(Debug)]
 pub struct Membership {
     member: Member,
@@ -30,7 +31,7 @@ pub struct Membership {
 }
 
 impl Carrier {
-    /// In this session, or as they are.
+    /// A carrier for this session, or a plain one if there is none.
     pub fn new(now: Nanos, session: Option<SessionId>, role: Role, common: &CommonArgs) -> Carrier {
         let Some(session) = session else { return Carrier::Plain };
         let member = common.member(session);
@@ -46,7 +47,7 @@ impl Carrier {
         }
     }
 
-    /// What is in a datagram for the hub or the rim.
+    /// The message in a datagram that arrived for the hub or the rim.
     pub fn unpack<'a>(
         &mut self,
         now: Nanos,
@@ -65,7 +66,7 @@ impl Carrier {
         Ok(None)
     }
 
-    /// A message to all, as it is sent.
+    /// The datagram that carries a message to all rims.
     pub fn pack(&mut self, now: Nanos, transmit: Transmit) -> Transmit {
         let Carrier::Session(membership) = self else { return transmit };
         // Packet numbers begin at 1; nobody acknowledges them.
@@ -88,7 +89,7 @@ impl Carrier {
         }
     }
 
-    /// When the membership has something to do.
+    /// When the membership has something to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         match self {
             Carrier::Plain => None,
@@ -103,7 +104,7 @@ impl Carrier {
         }
     }
 
-    /// Whether nothing more will be sent.
+    /// Whether the membership will send nothing more.
     pub fn over(&self) -> bool {
         match self {
             Carrier::Plain => true,
@@ -111,7 +112,7 @@ impl Carrier {
         }
     }
 
-    /// Tells what happened; the reason why the membership is over, if it is.
+    /// Reports the membership's events; the error says why the membership is over, if it is.
     pub fn events(&mut self, reporter: &mut Reporter) -> Result<(), AgentError> {
         let Carrier::Session(membership) = self else { return Ok(()) };
         while let Some(event) = membership.member.poll_event() {

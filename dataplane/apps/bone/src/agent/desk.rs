@@ -1,4 +1,4 @@
-//! What a hub's loop, its HTTP server and the thread that hashes share: the folder.
+//! What a hub's main loop, its HTTP server and its hashing thread share: the folder.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,23 +12,24 @@ use super::folder::{scan, Folder, Skipped};
 use super::outgoing::hash;
 use super::wake::Wake;
 
-/// Of what a look found, so much is taken in at once: nobody waits for the folder longer.
+/// Scanned files taken in under one lock, so that nobody waits long for the folder.
 const PART: usize = 500;
 
-/// What a look gives.
+/// The result of one scan.
 pub type Look = io::Result<Vec<Skipped>>;
 
-/// What is shared.
+/// The shared folder, and what wakes the main loop.
 #[derive(Debug)]
 pub struct Desk {
     folder: Mutex<Folder>,
     path: PathBuf,
-    /// Of the loop.
+    /// Wakes the main loop.
     pub wake: Wake,
 }
 
 impl Desk {
-    /// With a thread that hashes files one after the other, so that neither sending nor clients wait for that.
+    /// Starts a thread that hashes one file after the other, so that neither sending nor clients wait for
+    /// hashes.
     pub fn new(path: PathBuf, all: bool, wake: Wake) -> Result<Arc<Desk>, AgentError> {
         let (sender, files) = channel();
         let desk = Arc::new(Desk { folder: Mutex::new(Folder::new(path.clone(), all, sender)), path, wake });
@@ -44,7 +45,7 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Looks into the folder. Gives what is there and cannot be sent, each once.
+    /// Scans the folder once. Returns the entries that cannot be sent, each of them only once.
     pub fn look(&self) -> Look {
         let found = scan(&self.path)?;
         let skipped = found.chunks(PART).flat_map(|part| self.folder().take_in(part)).collect();
@@ -52,8 +53,8 @@ impl Desk {
         Ok(skipped)
     }
 
-    /// Looks again and again, in a thread of its own: in a folder of many files that takes longer than from one packet to
-    /// the next. What each look gives comes from the channel.
+    /// Scans the folder repeatedly, in a thread of its own: scanning many files takes longer than the
+    /// interval between two packets. The channel delivers the result of each scan.
     pub fn keep_looking(self: &Arc<Desk>, every: Duration) -> Result<Receiver<Look>, AgentError> {
         let (sender, looks) = channel();
         let desk = Arc::clone(self);
@@ -67,7 +68,7 @@ impl Desk {
         Ok(looks)
     }
 
-    /// The folder. A thread that panicked has not left it half changed.
+    /// The locked folder. A thread that panicked cannot have left it half changed.
     pub fn folder(&self) -> MutexGuard<'_, Folder> {
         self.folder.lock().unwrap_or_else(PoisonError::into_inner)
     }

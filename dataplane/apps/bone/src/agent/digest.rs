@@ -1,4 +1,5 @@
-//! The hash that a file is known by, and what shows that a file was not touched since it was hashed.
+//! The hash that identifies a file, and the stamp that shows whether the file has changed since it was
+//! hashed.
 
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -7,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Read at once.
+/// Bytes of one read.
 const CHUNK: usize = 256 << 10;
 
 /// SHA-256 of a file.
@@ -15,7 +16,7 @@ const CHUNK: usize = 256 << 10;
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// From 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Digest> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
@@ -27,7 +28,7 @@ impl Digest {
         Some(Digest(bytes))
     }
 
-    /// Of what is left to read.
+    /// Hashes the remaining bytes of a reader.
     pub fn read(mut source: impl Read) -> io::Result<Digest> {
         let (mut hasher, mut chunk) = (Hasher::default(), vec![0; CHUNK]);
         loop {
@@ -47,34 +48,34 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Makes a digest of bytes as they come.
+/// Computes a digest incrementally.
 #[derive(Debug, Clone, Default)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of all of them.
+    /// The digest of all bytes added.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
 }
 
-/// Two equal stamps: nobody has written to the file in between.
+/// Identifies a state of a file: two equal stamps mean that nobody wrote to the file in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     inode: (u64, u64),
-    /// Bytes of the file.
+    /// The file's size in bytes.
     pub size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
 impl Stamp {
-    /// From a file's metadata.
+    /// The stamp in a file's metadata.
     pub fn of(about: &Metadata) -> Stamp {
         Stamp {
             inode: (about.dev(), about.ino()),
@@ -84,7 +85,7 @@ impl Stamp {
         }
     }
 
-    /// Of an open file.
+    /// The stamp of an open file.
     pub fn of_file(file: &File) -> io::Result<Stamp> {
         file.metadata().map(|about| Stamp::of(&about))
     }

@@ -1,4 +1,4 @@
-//! A hub's folder: which files it has, what was hashed of them, and how far each is.
+//! A hub's folder: its files, their hashes, and the state of each.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -12,47 +12,47 @@ use super::digest::{Digest, Stamp};
 use super::outgoing::Outgoing;
 use crate::machine::{FileName, Offer, Verdict};
 
-/// Files that are looked at; what is beyond is named once.
+/// The most files that are considered; the first file beyond is reported once.
 const MAX_FILES: usize = 100_000;
-/// Files that wait to be sent.
+/// The most files that may wait to be sent.
 const MAX_WAITING: usize = 1000;
 
-/// How far a file is.
+/// The state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Nobody wants it.
+    /// Nobody wants the file.
     Idle,
-    /// It is hashed, and then queued.
+    /// The file is being hashed, and will then be queued.
     Hashing,
-    /// It waits for its turn.
+    /// The file waits for its turn.
     Queued,
-    /// It is being sent.
+    /// The file is being sent.
     Sending,
-    /// It was sent.
+    /// The file was sent.
     Sent,
-    /// It was not: one line.
+    /// The file was not sent; one line says why.
     Failed(String),
 }
 
-/// What there is to know of a file.
+/// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// How far it is.
+    /// The file's state.
     pub state: State,
-    /// Its hash, if it is known.
+    /// The file's hash, if it is known.
     pub digest: Option<Digest>,
-    /// While it is sent: bytes that no rim is known to lack.
+    /// While the file is sent: bytes that no rim is known to lack.
     pub done: u64,
     stamp: Stamp,
     mode: u16,
-    /// It is new or has changed, and is sent when it has been the same for two looks.
+    /// The file is new or has changed; it is sent once two scans in a row find it unchanged.
     fresh: bool,
-    /// The look that found it last.
+    /// The number of the last scan that found the file.
     seen: u64,
 }
 
 impl Listed {
-    /// Its bytes.
+    /// The file's size in bytes.
     pub fn size(&self) -> u64 {
         self.stamp.size
     }
@@ -65,13 +65,13 @@ impl Listed {
 /// A file to be hashed.
 pub type ToHash = (FileName, PathBuf);
 
-/// What is in the folder and cannot be sent, and why.
+/// An entry of the folder that cannot be sent, and why.
 pub type Skipped = (String, &'static str);
 
-/// What a look found: its name, and if it is a regular file what identifies it.
+/// An entry that a scan found: its name and, for a regular file, its stamp.
 pub type Found = (OsString, Option<Stamp>);
 
-/// Looks what is there. With many files that takes a while: the folder is not needed for it.
+/// Scans a directory. This may take long, so the folder is not locked meanwhile.
 pub fn scan(path: &Path) -> io::Result<Vec<Found>> {
     let mut there = Vec::new();
     for found in fs::read_dir(path)? {
@@ -79,23 +79,23 @@ pub fn scan(path: &Path) -> io::Result<Vec<Found>> {
         if found.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
-        // What is gone meanwhile was never there.
+        // An entry that has vanished meanwhile counts as never seen.
         let Ok(about) = found.metadata() else { continue };
         there.push((found.file_name(), about.is_file().then(|| Stamp::of(&about))));
     }
     Ok(there)
 }
 
-/// The folder.
+/// The files of a hub, and which of them are to be sent.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Send what is there at the first look, too.
+    /// Whether the files that the first scan finds are sent, too.
     all: bool,
-    /// Looks that were taken in.
+    /// The number of scans taken in.
     looks: u64,
     files: BTreeMap<FileName, Listed>,
-    /// Files that wait to be sent, or are.
+    /// The number of files that wait to be sent, or are being sent.
     waiting: usize,
     skipped: BTreeSet<OsString>,
     ready: VecDeque<Offer>,
@@ -104,19 +104,19 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Not looked at yet. Who receives from `hasher` calls [`Folder::hashed`].
+    /// A folder not scanned yet. The receiver of `hasher` must call [`Folder::hashed`].
     pub fn new(path: PathBuf, all: bool, hasher: Sender<ToHash>) -> Folder {
         let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let unhashed = Vec::new();
         Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
     }
 
-    /// What is in it.
+    /// The files of the folder.
     pub fn files(&self) -> &BTreeMap<FileName, Listed> {
         &self.files
     }
 
-    /// Takes in a part of what a look found. Gives what cannot be sent, each once.
+    /// Takes in a part of a scan. Returns the entries that cannot be sent, each of them only once.
     pub fn take_in(&mut self, found: &[Found]) -> Vec<Skipped> {
         let mut news = Vec::new();
         for (file, stamp) in found {
@@ -133,7 +133,7 @@ impl Folder {
         news
     }
 
-    /// All of the look was taken in: what it did not find is gone.
+    /// Ends a scan that was taken in: a file that it did not find is gone.
     pub fn looked(&mut self) {
         let look = self.looks;
         self.files.retain(|_, file| file.seen == look || file.waits());
@@ -168,7 +168,7 @@ impl Folder {
         Listed { state, digest, done: 0, stamp, mode: 0, fresh: false, seen }
     }
 
-    /// Somebody wants a file sent.
+    /// Asks for a file to be sent.
     pub fn want(&mut self, name: &FileName) -> Verdict {
         let path = self.path.join(name.as_str());
         let Some(stamp) = fs::symlink_metadata(&path).ok().filter(|about| about.is_file()) else {
@@ -203,7 +203,7 @@ impl Folder {
         Verdict::Queued
     }
 
-    /// A file was hashed.
+    /// Takes the result of hashing a file.
     pub fn hashed(&mut self, name: &FileName, result: io::Result<(Digest, Stamp, u16)>) {
         let path = self.path.join(name.as_str());
         let Some(file) = self.files.get_mut(name) else { return };
@@ -220,12 +220,13 @@ impl Folder {
         }
     }
 
-    /// Files that could not be hashed since the last call.
+    /// Files that could not be hashed, since the last call.
     pub fn take_unhashed(&mut self) -> Vec<FileName> {
         std::mem::take(&mut self.unhashed)
     }
 
-    /// Why a file that could not be read is not sent. None: it has changed, and is sent when it rests.
+    /// Why a file that could not be read is not sent. `None`: the file has changed, and is sent once it
+    /// rests.
     pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
         let there = fs::symlink_metadata(self.path.join(name.as_str())).ok().filter(|about| about.is_file());
         let Some(stamp) = there.map(|about| Stamp::of(&about)) else { return Some(Verdict::Unknown) };
@@ -233,19 +234,19 @@ impl Folder {
         same.then_some(Verdict::Unreadable)
     }
 
-    /// The next file that can be queued.
+    /// The next file that is ready to be queued.
     pub fn next_ready(&mut self) -> Option<Offer> {
         self.ready.pop_front()
     }
 
-    /// So many of its bytes are through.
+    /// Notes how many bytes of a file no rim is known to lack.
     pub fn advance(&mut self, name: &FileName, done: u64) {
         if let Some(file) = self.files.get_mut(name) {
             file.done = done;
         }
     }
 
-    /// It is so far.
+    /// Sets a file's state.
     pub fn set(&mut self, name: &FileName, state: State) {
         let Some(file) = self.files.get_mut(name) else { return };
         let waited = file.waits();
@@ -259,7 +260,7 @@ fn offer(name: &FileName, path: PathBuf, file: &Listed, digest: Digest) -> Offer
     Offer { name: name.clone(), mode: file.mode, digest: digest.0, source }
 }
 
-/// Whether a folder can be looked at; makes it if it is not there.
+/// Checks that a folder can be scanned; makes the folder if there is none.
 pub fn prepare(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)?;
     fs::read_dir(path).map(drop)
@@ -298,7 +299,7 @@ mod tests {
             news
         }
 
-        /// Looks, and hashes what is to be; names that are ready.
+        /// Scans the folder and hashes new files; returns the names of files that are ready.
         fn look(&mut self) -> Vec<String> {
             self.look_only();
             for (name, path) in self.to_hash.try_iter() {

@@ -1,4 +1,4 @@
-//! An HTTP server in a thread of its own, beside the loop that moves datagrams.
+//! An HTTP server in a thread of its own, apart from the loop that handles datagrams.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,19 +21,19 @@ use tokio::sync::Semaphore;
 
 use super::body::{FileBody, CHUNK};
 
-/// Clients at one time; others wait to be accepted.
+/// The most clients served at one time; further clients wait to be accepted.
 const CLIENTS: usize = 512;
-/// Until a client must have sent its request's headers.
+/// Time within which a client must send its request's headers.
 const HEADERS: Duration = Duration::from_secs(30);
-/// Until a client is let go that takes nothing: it has the place of another.
+/// Time after which a client that reads nothing is disconnected, since it takes another client's place.
 pub const STALLED: Duration = Duration::from_secs(60);
-/// After an error of `accept`, such as too many open files.
+/// Pause after an error of `accept`, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is answered: a file, or a text.
+/// A response: a file, or a text.
 pub type Answer = Response<http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>>;
 
-/// Takes the socket.
+/// Opens the listening socket.
 pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentError> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -46,7 +46,8 @@ pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentE
     })
 }
 
-/// Answers requests until the process ends. Who takes nothing of an answer for `stalled` is let go.
+/// Answers requests until the process ends. A client that reads nothing of its response for `stalled` is
+/// disconnected.
 pub fn serve<H, F>(listener: TcpListener, stalled: Duration, handler: H) -> Result<(), AgentError>
 where
     H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
@@ -75,7 +76,7 @@ where
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // Also with a window that stays closed, and for one that has vanished.
+        // The time limit also covers a receive window that stays closed, and a client that has vanished.
         if socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(stalled)).is_err() {
             continue;
         }
@@ -87,31 +88,31 @@ where
             });
             let mut server = http1::Builder::new();
             server.timer(TokioTimer::new()).header_read_timeout(HEADERS).max_buf_size(CHUNK as usize);
-            // A client that goes away is no error of ours.
+            // A client that disconnects is not an error of the server.
             let _ = server.serve_connection(TokioIo::new(stream), service).await;
             drop(place);
         });
     }
 }
 
-/// A file's bytes.
+/// A response with a file's bytes.
 pub fn file(body: FileBody) -> Answer {
     Response::new(body.boxed_unsync())
 }
 
-/// No bytes.
+/// A response without a body.
 pub fn empty(status: StatusCode) -> Answer {
     bytes(status, Bytes::new())
 }
 
-/// A form.
+/// A response with a JSON body.
 pub fn json(status: StatusCode, form: &Value) -> Answer {
     let mut answer = bytes(status, format!("{form}\n").into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-/// An error: one line.
+/// A response that states an error in one line.
 pub fn problem(status: StatusCode, text: &str) -> Answer {
     json(status, &serde_json::json!({"error": text}))
 }

@@ -19,10 +19,10 @@ use serde_json::json;
 use super::args::BoneHubArgs;
 use super::carrier::Carrier;
 use super::desk::{Desk, Look};
-use super::sender::{Note, Sender};
+use super::hub_driver::{HubDriver, Note};
 use super::wake::Wake;
 use super::{folder, http, orders};
-use crate::machine::{Outcome, Report, Verdict};
+use crate::machine::{Outcome, TransferReport, Verdict};
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -34,11 +34,11 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     })?;
     let (listener, http) = http::listen(args.http)?;
     let socket = GroupSocket::open(&args.bone.hub_socket())?;
-    // Signals are this thread's: taken over before there is another one.
+    // This thread handles signals, and must block them before another thread exists.
     let mut shell = Shell::new(socket)?;
     let wake = Wake::new().map_err(|e| system(&e.into()))?;
     let desk = Desk::new(args.dir.clone(), args.all, wake)?;
-    // What comes into the folder once we have said that we are ready is new.
+    // Files that are put into the folder after "ready" is reported count as new.
     tell_look(reporter, desk.look());
     let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
@@ -48,10 +48,10 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
         "interval_us": config.interval.0 / 1000,
     });
-    let human = format!("sends what is put into {}; orders at http://{http}/", args.dir.display());
+    let human = format!("sends each file put into {}; orders at http://{http}/", args.dir.display());
     reporter.event("ready", Weight::Lasting, fields, Some(human));
     let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Sender, &args.bone.common);
-    let mut sender = Sender::new(config, carrier, Arc::clone(&desk));
+    let mut sender = HubDriver::new(config, carrier, Arc::clone(&desk));
     let mut progress_at = Nanos::ZERO;
     loop {
         desk.wake.clear();
@@ -59,7 +59,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         looks.try_iter().for_each(|look| tell_look(reporter, look));
         sender.attend();
         shell.exchange(&mut sender)?;
-        // What has come is answered now.
+        // Messages that have just arrived are answered at once.
         sender.attend();
         shell.transmit(&mut sender)?;
         sender.carrier.events(reporter)?;
@@ -95,7 +95,7 @@ fn tell_look(reporter: &mut Reporter, look: Look) {
     }
 }
 
-fn progress(sender: &Sender, reporter: &mut Reporter) {
+fn progress(sender: &HubDriver, reporter: &mut Reporter) {
     if let Some((name, done, sent)) = sender.progress() {
         let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
         reporter.event("progress", Weight::Passing, fields, None);
@@ -106,7 +106,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
     let (event, fields, human) = match note {
         Note::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
         Note::Lost(rim) => {
-            ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is let go"))
+            ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is dropped"))
         }
         Note::Asked(rim, name, verdict) => {
             let answer = match verdict {
@@ -123,7 +123,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
     reporter.event(event, Weight::Lasting, fields, Some(human));
 }
 
-fn ended(reporter: &mut Reporter, report: &Report) {
+fn ended(reporter: &mut Reporter, report: &TransferReport) {
     let took = seconds(report.ended - report.started);
     let (outcome, why) = match &report.outcome {
         Outcome::Done => ("done", None),

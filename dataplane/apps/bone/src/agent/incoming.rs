@@ -1,4 +1,4 @@
-//! A file that arrives: written under a temporary name, hashed as far as it is there without gaps.
+//! A file that arrives: written under a temporary name, and hashed as far as it has no gaps.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,28 +12,28 @@ use nix::errno::Errno;
 use super::digest::{Digest, Hasher};
 use crate::machine::{FileName, Write};
 
-/// Hashed at once.
+/// Bytes hashed at a time.
 const CHUNK: usize = 64 << 10;
 
-/// What the hub says of a file.
+/// The hub's description of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announced {
-    /// Its name.
+    /// The file's name.
     pub name: FileName,
-    /// Its bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// Its access mode.
+    /// The file's access mode.
     pub mode: u16,
-    /// Its hash.
+    /// The file's hash.
     pub digest: Digest,
 }
 
-/// A file that arrives. Dropped before it is adopted, it leaves nothing behind.
+/// A file that is arriving. If it is dropped before it is adopted, it leaves nothing on the disk.
 #[derive(Debug)]
 pub struct Incoming {
-    /// What the hub says of it.
+    /// The hub's description of the file.
     pub announced: Announced,
-    /// The file: may be read as far as it is there.
+    /// The open file, which may be read as far as it has arrived.
     pub file: Arc<File>,
     path: PathBuf,
     hasher: Hasher,
@@ -42,7 +42,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Makes the file, and takes its room on the disk at once: a full disk shows before anything is sent.
+    /// Creates the file and allocates its whole size, so that a full disk shows before anything is sent.
     pub fn create(path: PathBuf, announced: Announced) -> io::Result<Incoming> {
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         let incoming = Incoming {
@@ -68,7 +68,7 @@ impl Incoming {
         self.file.write_all_at(&write.bytes, write.offset)
     }
 
-    /// Hashes what is there: everything up to `position`.
+    /// Hashes the bytes up to `position`, before which there is no gap.
     pub fn hash(&mut self, position: u64) -> io::Result<()> {
         let mut chunk = [0; CHUNK];
         while self.hashed < position {
@@ -80,20 +80,20 @@ impl Incoming {
         Ok(())
     }
 
-    /// All is there: whether it is what the hub said, and then lasting on the disk.
+    /// Whether the complete file matches the hub's description; if so, its bytes are synced to the disk.
     pub fn complete(&mut self) -> io::Result<bool> {
         self.hash(self.announced.size)?;
         if std::mem::take(&mut self.hasher).finish() != self.announced.digest {
             return Ok(false);
         }
-        // Its owner can always read it: we are the owner.
+        // The owner, this rim, can always read the file.
         let mode = u32::from(self.announced.mode & 0o777) | 0o400;
         self.file.set_permissions(fs::Permissions::from_mode(mode))?;
         self.file.sync_all()?;
         Ok(true)
     }
 
-    /// Gives the file its name.
+    /// Gives the file its final name.
     pub fn adopt(mut self, path: &Path) -> io::Result<()> {
         fs::rename(&self.path, path)?;
         self.kept = true;
@@ -104,7 +104,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if !self.kept {
-            // What cannot be removed is, when the rim starts again.
+            // If the file cannot be removed now, the rim removes it at its next start.
             let _ = fs::remove_file(&self.path);
         }
     }

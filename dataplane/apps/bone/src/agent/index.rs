@@ -1,4 +1,4 @@
-//! What a rim's store holds, on disk: names, sizes, digests, and when each was used.
+//! The index of a rim's store on disk: names, sizes, digests, and the order of use.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,21 +10,21 @@ use serde_json::{json, Value};
 use super::digest::Digest;
 use crate::machine::FileName;
 
-/// The layout of the index.
+/// The version of the index's layout.
 const VERSION: u64 = 1;
 
-/// A file, as the index knows it.
+/// A file in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// Its bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// Its hash.
+    /// The file's hash.
     pub digest: Digest,
-    /// The larger, the later it was used.
+    /// The order of use: a larger number means a later use.
     pub used: u64,
 }
 
-/// Reads the index; there is none yet: it is empty. What is wrong with it is named.
+/// Reads the index; an index that does not exist yet is empty. The error names the bad field.
 pub fn read(path: &Path) -> Result<BTreeMap<FileName, Known>, String> {
     let text = match fs::read(path) {
         Ok(text) => text,
@@ -47,12 +47,13 @@ fn entry(form: &Value) -> Result<(FileName, Known), String> {
     Ok((name, Known { size: number("size")?, digest, used: number("used")? }))
 }
 
-/// Replaces the index: after a crash it is the old one or the new one.
+/// Replaces the index atomically: after a crash either the old or the new index exists.
 pub fn write<'a>(path: &Path, files: impl Iterator<Item = (&'a FileName, Known)>) -> io::Result<()> {
     let files: Vec<Value> = files
         .map(|(name, known)| {
             json!({
-                "name": name.as_str(), "size": known.size, "sha256": known.digest.to_string(), "used": known.used,
+                "name": name.as_str(), "size": known.size,
+                "sha256": known.digest.to_string(), "used": known.used,
             })
         })
         .collect();
@@ -64,7 +65,7 @@ pub fn write<'a>(path: &Path, files: impl Iterator<Item = (&'a FileName, Known)>
     sync_folder(path)
 }
 
-/// Makes the names of a path's folder lasting.
+/// Syncs the folder that contains a path, so that its names survive a crash.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

@@ -1,21 +1,23 @@
-//! `gfagent bone-hub` and `gfagent bone-rim`: files to many caches in rounds (*Adaptive Multicasting Cache Bone*), and
-//! the caches, which serve them to their clients.
+//! `gfagent bone-hub` and `gfagent bone-rim`: a hub sends files to many caches in rounds (*Adaptive
+//! Multicasting Cache Bone*), and the caches serve the files to their clients.
 //!
-//! The rounds are [`crate::machine`]'s. Each command runs that machine in the loop of [`groupflow_host::shell`], and
-//! an HTTP server in a thread of its own, with an async runtime: clients are many and slow, datagrams are neither.
+//! The rounds are the work of [`crate::machine`]. Each command runs a machine in the loop of
+//! [`groupflow_host::shell`], and an HTTP server in a thread of its own, with an async runtime: HTTP clients
+//! are many and slow, datagrams are neither. [`groupflow_session`] carries the messages through a session's
+//! switches, if the user wants that.
 //!
-//! | module | is |
+//! | module | subject |
 //! |---|---|
 //! | [`args`] | options |
 //! | [`hub`], [`rim`] | the commands |
-//! | [`sender`], [`receiver`] | machines with their files: what moves datagrams |
-//! | [`carrier`] | multicast as the network has it, or through a session's switches |
-//! | [`folder`], [`outgoing`] | a hub's folder; a file that it sends |
-//! | [`store`], [`index`], [`incoming`] | a rim's files; what it knows of them; one that arrives |
-//! | [`shelf`], [`desk`], [`wake`] | what loop and HTTP server share: of a rim; of a hub |
-//! | [`http`], [`serve`], [`orders`] | the server; a rim's answers; a hub's |
-//! | [`range`], [`body`] | which bytes a client gets; how they come |
-//! | [`digest`] | SHA-256, and whether a file was touched |
+//! | [`hub_driver`], [`rim_driver`] | the machines joined with their files |
+//! | [`carrier`] | plain multicast, or multicast through a session's switches |
+//! | [`folder`], [`outgoing`], `wishes` | a hub's folder; a file that it sends; the rims' wishes |
+//! | [`store`], [`index`], [`incoming`] | a rim's files; their index on disk; a file that is arriving |
+//! | [`shelf`], [`desk`], [`wake`] | what loop and HTTP server share, in a rim and in a hub; the wake-up |
+//! | [`http`], [`serve`], [`orders`] | the server; a rim's answers; a hub's answers |
+//! | [`range`], [`body`] | which bytes a client gets; how they are read |
+//! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed |
 
 pub mod args;
 pub mod body;
@@ -25,14 +27,14 @@ pub mod digest;
 pub mod folder;
 pub mod http;
 pub mod hub;
+pub mod hub_driver;
 pub mod incoming;
 pub mod index;
 pub mod orders;
 pub mod outgoing;
 pub mod range;
-pub mod receiver;
 pub mod rim;
-pub mod sender;
+pub mod rim_driver;
 pub mod serve;
 pub mod shelf;
 pub mod store;

@@ -22,7 +22,7 @@ pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> Answer {
             Ok(name) => show(&desk, &name),
             Err(problem) => http::problem(StatusCode::BAD_REQUEST, &problem),
         },
-        // A page of some web site that this host's browser shows is nobody to give orders.
+        // A web page open in a browser on this host must not be able to give orders.
         Method::POST if request.headers().contains_key(ORIGIN) => {
             http::problem(StatusCode::FORBIDDEN, "orders do not come from web pages")
         }

@@ -1,4 +1,4 @@
-//! A file that a hub sends: read when it is its turn, and given up when somebody changes it meanwhile.
+//! A file that a hub sends: opened at its turn, and abandoned if it changes while it is being sent.
 
 use std::fs::File;
 use std::io;
@@ -11,16 +11,16 @@ use groupflow_transport::source::{SeekableBytes, SourceError};
 
 use super::digest::{Digest, Stamp};
 
-/// A file as it was when it was hashed.
+/// A file in the state in which it was hashed.
 #[derive(Debug)]
 pub struct Outgoing {
     path: PathBuf,
     stamp: Stamp,
-    /// Open while it is sent: many may wait.
+    /// Open only while the file is sent, since many files may wait.
     open: Option<FileBytes>,
 }
 
-/// Opens a regular file; a link to one elsewhere is none.
+/// Opens a regular file; a symbolic link is refused.
 pub fn open(path: &Path) -> io::Result<(File, Stamp, u16)> {
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let about = file.metadata()?;
@@ -31,7 +31,7 @@ pub fn open(path: &Path) -> io::Result<(File, Stamp, u16)> {
     Ok((file, Stamp::of(&about), mode as u16))
 }
 
-/// A file's hash, and as what it was hashed: stamp and access mode.
+/// A file's hash, with the stamp and access mode that it had then.
 pub fn hash(path: &Path) -> io::Result<(Digest, Stamp, u16)> {
     let (file, stamp, mode) = open(path)?;
     let digest = Digest::read(&file)?;
@@ -42,7 +42,7 @@ pub fn hash(path: &Path) -> io::Result<(Digest, Stamp, u16)> {
 }
 
 impl Outgoing {
-    /// The file with this stamp.
+    /// The file with this stamp, not opened yet.
     pub fn new(path: PathBuf, stamp: Stamp) -> Outgoing {
         Outgoing { path, stamp, open: None }
     }
@@ -88,7 +88,8 @@ mod tests {
         let mut bytes = [0; 6];
         assert_eq!((source.len(), source.read_at(0, &mut bytes)), (6, Ok(())));
         assert_eq!(&bytes, b"before");
-        // As long as before, within the block that was read; the clock of files is coarse.
+        // The new content has the old length and lies within the block already read. File timestamps are
+        // coarse, so this waits until the stamp differs.
         while fs::metadata(&path).map(|about| Stamp::of(&about) == stamp).expect("there") {
             fs::write(&path, b"behind").expect("written");
         }

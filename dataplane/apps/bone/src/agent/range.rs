@@ -1,36 +1,36 @@
-//! Which bytes of a file a request is for (RFC 9110, sections 13 and 14).
+//! Which bytes of a file a request selects (RFC 9110, sections 13 and 14).
 
 use std::ops::Range;
 
-/// What a request's headers say, where they are there.
+/// The request's conditional headers, those that are present.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions<'a> {
-    /// Range.
+    /// The Range header.
     pub range: Option<&'a str>,
-    /// If-Range.
+    /// The If-Range header.
     pub if_range: Option<&'a str>,
-    /// If-None-Match.
+    /// The If-None-Match header.
     pub if_none_match: Option<&'a str>,
-    /// If-Match.
+    /// The If-Match header.
     pub if_match: Option<&'a str>,
 }
 
-/// What is to be sent.
+/// The response that a request selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selected {
-    /// 200: everything.
+    /// 200: the whole file.
     Whole,
     /// 206: these bytes.
     Part(Range<u64>),
-    /// 304: the client has it.
+    /// 304: the client has the file already.
     NotModified,
-    /// 412: the client wants what it had, which is gone.
+    /// 412: the client wants an earlier version, which is gone.
     Failed,
-    /// 416: the file has no such bytes.
+    /// 416: the file does not have the bytes asked for.
     Unsatisfiable,
 }
 
-/// Of a file with this ETag (quoted, strong) and of so many bytes.
+/// Selects from a file of `size` bytes with this ETag (quoted, strong).
 pub fn select(conditions: Conditions<'_>, etag: &str, size: u64) -> Selected {
     let Conditions { range, if_range, if_none_match, if_match } = conditions;
     if if_match.is_some_and(|wanted| !names(wanted, etag, false)) {
@@ -39,12 +39,12 @@ pub fn select(conditions: Conditions<'_>, etag: &str, size: u64) -> Selected {
     if if_none_match.is_some_and(|known| names(known, etag, true)) {
         return Selected::NotModified;
     }
-    // A date is never known to be this file's.
+    // A date in If-Range never matches, because files have no dates here.
     let valid = if_range.map_or(true, |had| had.trim() == etag);
     range.filter(|_| valid).map_or(Selected::Whole, |range| ranged(range, size))
 }
 
-/// Whether a list of entity tags has this one. Weak ones count only where that is enough.
+/// Whether a list of entity tags contains this tag. Weak tags count only if `weak` is set.
 fn names(list: &str, etag: &str, weak: bool) -> bool {
     list.split(',').map(str::trim).any(|tag| {
         let tag = if weak { tag.strip_prefix("W/").unwrap_or(tag) } else { tag };
@@ -52,7 +52,8 @@ fn names(list: &str, etag: &str, weak: bool) -> bool {
     })
 }
 
-/// Several ranges, other units and what is no range at all are ignored, as the RFC lets a server do.
+/// The bytes of one range. A Range header with several ranges, other units or bad syntax is ignored, as the
+/// RFC lets a server do.
 fn ranged(range: &str, size: u64) -> Selected {
     let spec = range.trim().strip_prefix("bytes=").map(str::trim);
     let Some((first, last)) = spec.filter(|spec| !spec.contains(',')).and_then(|spec| spec.split_once('-'))
@@ -61,7 +62,7 @@ fn ranged(range: &str, size: u64) -> Selected {
     };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // More than any file has is as good as the most.
+        // A number too large for u64 is past the end of any file.
         digits.then(|| text.parse::<u64>().unwrap_or(u64::MAX))
     };
     let (start, end) = match (number(first.trim()), number(last.trim())) {

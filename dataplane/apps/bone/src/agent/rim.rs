@@ -19,14 +19,14 @@ use serde_json::json;
 use super::args::BoneRimArgs;
 use super::carrier::Carrier;
 use super::http;
-use super::receiver::{Note, Receiver};
+use super::rim_driver::{Note, RimDriver};
 use super::serve::Pages;
 use super::shelf::Shelf;
 use super::store::Store;
 use super::wake::Wake;
 use crate::machine::{RimConfig, RimId, Verdict};
 
-/// The order of use is written this often.
+/// How often the order of use is written to the index.
 const SAVE: Nanos = Nanos::from_secs(5);
 
 /// Receives and serves until a signal comes; returns the exit code.
@@ -39,7 +39,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     }
     let (listener, http) = http::listen(args.http)?;
     let socket = GroupSocket::open(&args.bone.rim_socket())?;
-    // Signals are this thread's: taken over before there is another one.
+    // This thread handles signals, and must block them before another thread exists.
     let mut shell = Shell::new(socket)?;
     if let Some(own) = args.bone.private_socket() {
         shell = shell.with_private(GroupSocket::open(&own)?);
@@ -60,7 +60,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Receiver, common);
     let id = RimId(common.seed.map_or_else(rand::random, |seed| seed as u32));
     let config = RimConfig { id, max_size: args.max_bytes, seed: common.seed(), forgets: false };
-    let mut receiver = Receiver::new(config, carrier, Arc::clone(&shelf), args.hub);
+    let mut receiver = RimDriver::new(config, carrier, Arc::clone(&shelf), args.hub);
     let (mut save_at, mut progress_at) = (shell.clock.now() + SAVE, Nanos::ZERO);
     loop {
         shelf.wake.clear();
@@ -69,7 +69,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         receiver.carrier.events(reporter)?;
         receiver.notes().for_each(|note| tell(reporter, note));
         for name in shelf.take_damaged() {
-            let human = format!("{name}: was not what had been stored, and is removed");
+            let human = format!("{name}: does not match its stored digest, and is removed");
             reporter.event("damaged", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
         }
         let now = shell.clock.now();
@@ -105,7 +105,7 @@ fn save(shelf: &Shelf, reporter: &mut Reporter) {
     }
 }
 
-fn progress(receiver: &Receiver, reporter: &mut Reporter) {
+fn progress(receiver: &RimDriver, reporter: &mut Reporter) {
     if let Some((announced, bytes)) = receiver.arriving() {
         let fields = json!({
             "file": announced.name.as_str(), "bytes": bytes, "total_bytes": announced.size,

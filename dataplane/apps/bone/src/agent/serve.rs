@@ -1,4 +1,5 @@
-//! A rim's answers to its clients: files of the store, files that arrive, and files that the hub is asked for.
+//! A rim's answers to its clients: stored files, arriving files, and files that must first be asked of the
+//! hub.
 
 use std::fs::File;
 use std::ops::Range;
@@ -20,17 +21,17 @@ use super::range::{select, Conditions, Selected};
 use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::FileName;
 
-/// A rim's files for its clients.
+/// A rim's files, served to its clients.
 #[derive(Debug)]
 pub struct Pages {
     shelf: Arc<Shelf>,
     /// How long a client waits for the first byte of a file.
     patience: Duration,
-    /// One file is hashed at a time: whoever wants the same one next finds it done.
+    /// Only one file is hashed at a time; another request for the same file then finds it verified.
     verifying: Semaphore,
 }
 
-/// What a request is for.
+/// What a request asks for.
 #[derive(Debug)]
 struct Wanted {
     name: FileName,
@@ -39,7 +40,7 @@ struct Wanted {
 }
 
 impl Pages {
-    /// Of the shelf.
+    /// Serves the files of this shelf.
     pub fn new(shelf: Arc<Shelf>, patience: Duration) -> Pages {
         Pages { shelf, patience, verifying: Semaphore::new(1) }
     }
@@ -61,7 +62,10 @@ impl Pages {
 
     fn list(&self) -> Value {
         let store = self.shelf.store();
-        let file = |(name, known): (&FileName, super::index::Known)| json!({"name": name.as_str(), "size": known.size, "sha256": known.digest.to_string()});
+        let file = |(name, known): (&FileName, super::index::Known)| {
+            let digest = known.digest.to_string();
+            json!({"name": name.as_str(), "size": known.size, "sha256": digest})
+        };
         let files: Vec<Value> = store.files().map(file).collect();
         json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit()})
     }
@@ -93,7 +97,7 @@ impl Pages {
         }
     }
 
-    /// A file of the store that is what it should be.
+    /// Opens a stored file that matches its digest.
     async fn stored(&self, name: &FileName) -> Option<(File, Digest, u64)> {
         let opened = self.shelf.store().open_file(name)?;
         if opened.verified {
@@ -106,13 +110,13 @@ impl Pages {
     }
 }
 
-/// Hashes a file of the store; one that is not what it should be goes.
+/// Hashes a stored file; a file that does not match its digest is removed.
 fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, Digest, u64)> {
     let opened = shelf.store().open_file(name)?;
     let stamp = opened.stamp;
     if !opened.verified {
         let found = Digest::read(&opened.file).ok()?;
-        // Whoever writes to it now will find it unverified the next time.
+        // A write after this check makes the file unverified at its next use.
         let steady = Stamp::of_file(&opened.file).ok()? == stamp;
         if !steady || !shelf.store().judge(name, stamp, found) {
             shelf.report_damage(name.clone());
@@ -122,7 +126,7 @@ fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, Digest, u64)> {
     Some((opened.file, opened.digest, stamp.size))
 }
 
-/// Waits until more is known than that the hub was asked.
+/// Waits until the progress is more than "asked".
 async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Receiver<Progress>) {
     loop {
         let now = progress.borrow_and_update().clone();
@@ -132,14 +136,14 @@ async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Rec
     }
 }
 
-/// The file that a path names; or what is wrong with it.
+/// The file that a path names, or what is wrong with the path.
 pub fn file_name(path: &str) -> Result<FileName, String> {
     let encoded = path.strip_prefix('/').unwrap_or(path);
     let text = percent_decode_str(encoded).decode_utf8().map_err(|_| "name: not UTF-8".to_owned())?;
     FileName::parse(&text).map_err(|problem| format!("name: {problem}"))
 }
 
-/// Only these methods will do.
+/// The response that allows only these methods.
 pub fn not_allowed(methods: &'static str) -> Answer {
     let mut answer = http::problem(StatusCode::METHOD_NOT_ALLOWED, &format!("use {methods}"));
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
@@ -156,11 +160,11 @@ fn status(failure: Failure) -> StatusCode {
     }
 }
 
-/// The answer to a request for a file of this hash and size; `body` gives its bytes.
+/// The response to a request for a file with this hash and size; `body` gives the file's bytes.
 fn respond(wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody) -> Answer {
     let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {
-        // A range is of what GET gives.
+        // Range applies to GET only.
         range: said(header::RANGE).filter(|_| !wanted.head),
         if_range: said(header::IF_RANGE),
         if_none_match: said(header::IF_NONE_MATCH),

@@ -1,4 +1,5 @@
-//! What a rim's loop and its HTTP server share: the store, files that arrive, and files that clients wait for.
+//! What a rim's main loop and its HTTP server share: the store, the arriving file, and the files that clients
+//! wait for.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,16 +13,16 @@ use super::wake::Wake;
 use crate::machine::asking::MAX_ASKED;
 use crate::machine::FileName;
 
-/// A file that arrives.
+/// A file that is arriving.
 #[derive(Debug, Clone)]
 pub struct Arriving {
-    /// Its bytes, as far as they are there.
+    /// The open file, filled as far as its bytes have arrived.
     pub file: Arc<File>,
-    /// How many there will be.
+    /// The size of the complete file in bytes.
     pub size: u64,
-    /// What the hub says that it is.
+    /// The digest that the hub announced.
     pub digest: Digest,
-    /// Everything before is there.
+    /// All bytes before this offset are there.
     pub position: u64,
 }
 
@@ -30,47 +31,47 @@ pub struct Arriving {
 pub enum Failure {
     /// The hub has no such file.
     Unknown,
-    /// The hub has too much to do.
+    /// Too many files wait at the hub or the rim.
     Busy,
-    /// The hub does not answer, or is not known.
+    /// The hub does not answer, or no hub is known.
     Silent,
-    /// The hub gave the file up, or it was not what the hub had said.
+    /// The hub gave the file up, or the bytes did not match the announced digest.
     Broken,
-    /// It does not fit the store, or the disk.
+    /// The file does not fit into the store, or on the disk.
     NoRoom,
 }
 
-/// How far a file is.
+/// How far a file that clients wait for has come.
 #[derive(Debug, Clone)]
 pub enum Progress {
-    /// The hub is asked for it.
+    /// The hub was asked for the file.
     Asked,
-    /// It arrives.
+    /// The file is arriving.
     Arriving(Arriving),
-    /// It is in the store.
+    /// The file is in the store.
     Stored,
-    /// It does not come; the text is one line.
+    /// The file does not come; the text says why in one line.
     Failed(Failure, String),
 }
 
-/// What is shared.
+/// The state shared by main loop and HTTP server.
 #[derive(Debug)]
 pub struct Shelf {
     store: Mutex<Store>,
     coming: Mutex<BTreeMap<FileName, watch::Sender<Progress>>>,
     wishes: Mutex<Vec<FileName>>,
     damaged: Mutex<Vec<FileName>>,
-    /// Of the loop.
+    /// Wakes the main loop.
     pub wake: Wake,
 }
 
-/// A thread that panicked has not left anything half done here.
+/// Locks a mutex. A thread that panicked cannot have left these values half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shelf {
-    /// Nothing arrives yet.
+    /// A shelf on which no file is arriving yet.
     pub fn new(store: Store, wake: Wake) -> Shelf {
         let (coming, wishes) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
         Shelf { store: Mutex::new(store), coming, wishes, damaged: Mutex::new(Vec::new()), wake }
@@ -81,8 +82,8 @@ impl Shelf {
         lock(&self.store)
     }
 
-    /// For a client that misses a file: how far it is. Who is first has the hub asked. `None`: too many files are
-    /// waited for.
+    /// The progress of a file that a client misses. The first client's call makes the loop ask the hub.
+    /// `None`: too many files are waited for.
     pub fn follow(&self, name: &FileName) -> Option<watch::Receiver<Progress>> {
         let mut coming = lock(&self.coming);
         if let Some(sender) = coming.get(name) {
@@ -98,7 +99,7 @@ impl Shelf {
         Some(receiver)
     }
 
-    /// The loop's word on a file; the last one ends it.
+    /// Publishes a file's progress from the main loop; `Stored` and `Failed` end it.
     pub fn tell(&self, name: &FileName, progress: Progress) {
         let mut coming = lock(&self.coming);
         let over = matches!(progress, Progress::Stored | Progress::Failed(..));
@@ -112,7 +113,7 @@ impl Shelf {
         }
     }
 
-    /// The file that arrives is there so far.
+    /// Notes how many bytes of the arriving file are there.
     pub fn advance(&self, name: &FileName, to: u64) {
         if let Some(sender) = lock(&self.coming).get(name) {
             sender.send_if_modified(|progress| match progress {
@@ -125,12 +126,12 @@ impl Shelf {
         }
     }
 
-    /// Files that clients want, since the last call.
+    /// Files that clients began to wait for since the last call.
     pub fn take_wishes(&self) -> Vec<FileName> {
         std::mem::take(&mut lock(&self.wishes))
     }
 
-    /// Files that nobody waits for any more, and that do not arrive.
+    /// Files that no client waits for any more, and that are not arriving.
     pub fn take_abandoned(&self) -> Vec<FileName> {
         let mut coming = lock(&self.coming);
         let idle = |sender: &watch::Sender<Progress>| {
@@ -142,13 +143,13 @@ impl Shelf {
         names
     }
 
-    /// A stored file was not what it should be.
+    /// Notes that a stored file did not match its digest.
     pub fn report_damage(&self, name: FileName) {
         lock(&self.damaged).push(name);
         self.wake.wake();
     }
 
-    /// Such files, since the last call.
+    /// Files found damaged since the last call.
     pub fn take_damaged(&self) -> Vec<FileName> {
         std::mem::take(&mut lock(&self.damaged))
     }

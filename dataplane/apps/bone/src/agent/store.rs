@@ -1,4 +1,4 @@
-//! The files of a rim: a folder of bounded size. The least recently used go first.
+//! The files of a rim: a folder of bounded size, from which the least recently used file is removed first.
 //!
 //! ```text
 //! DIR/NAME                     a file
@@ -7,8 +7,8 @@
 //! DIR/.groupflow/lock          one rim at a time
 //! ```
 //!
-//! A file is served only after its bytes were hashed since it last changed: it was when it arrived; after a restart,
-//! or when somebody else touched it, it is hashed when it is next wanted.
+//! A file is served only if its bytes were hashed since the file last changed: on arrival, or, after a
+//! restart or a change from outside, at its next use.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -31,20 +31,20 @@ const HIDDEN: &str = ".groupflow";
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     known: Known,
-    /// As it was when it was hashed.
+    /// The file's stamp when it was hashed, if it was.
     verified: Option<Stamp>,
 }
 
 /// A file that is open for reading.
 #[derive(Debug)]
 pub struct Opened {
-    /// The file.
+    /// The open file.
     pub file: File,
-    /// As it is now.
+    /// The file's stamp now.
     pub stamp: Stamp,
-    /// What it should be.
+    /// The digest that the file should have.
     pub digest: Digest,
-    /// Whether it is known to be that.
+    /// Whether the file is known to match this digest.
     pub verified: bool,
 }
 
@@ -61,7 +61,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the folder, made if it is not there. Gives names that the index has and the folder has not, too.
+    /// Opens the store; makes its folder if there is none. Also returns the names that are in the index but
+    /// not in the folder.
     pub fn open(folder: &Path, limit: u64) -> Result<(Store, Vec<FileName>), AgentError> {
         let hidden = folder.join(HIDDEN);
         fs::create_dir_all(&hidden).map_err(|e| failed(&hidden, &e))?;
@@ -95,27 +96,27 @@ impl Store {
         Ok((store, lost))
     }
 
-    /// Its bound in bytes.
+    /// The store's bound in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Bytes that it holds.
+    /// Bytes that the store holds.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|entry| entry.known.size).sum()
     }
 
-    /// Its files.
+    /// The store's files.
     pub fn files(&self) -> impl Iterator<Item = (&FileName, Known)> {
         self.files.iter().map(|(name, entry)| (name, entry.known))
     }
 
-    /// The digest of a file that it has.
+    /// The digest of a stored file.
     pub fn digest(&self, name: &FileName) -> Option<Digest> {
         self.files.get(name).map(|entry| entry.known.digest)
     }
 
-    /// Makes room for a file, and the file itself, to be written. Gives the names that had to go, too.
+    /// Makes room for a file and creates it. Also returns the names of the files that were removed.
     pub fn begin(&mut self, announced: Announced) -> (io::Result<Incoming>, Vec<FileName>) {
         if announced.size > self.limit {
             return (Err(io::Error::from(nix::errno::Errno::EFBIG)), Vec::new());
@@ -126,21 +127,21 @@ impl Store {
         (Incoming::create(path, announced), gone)
     }
 
-    /// Takes a file in whose bytes are complete and right.
+    /// Takes in a file whose bytes are complete and match its digest.
     pub fn adopt(&mut self, incoming: Incoming) -> io::Result<()> {
         let Announced { name, size, digest, .. } = incoming.announced.clone();
         let file = incoming.file.clone();
         incoming.adopt(&self.folder.join(name.as_str()))?;
         let used = self.tick();
         let known = Known { size, digest, used };
-        // The name changed the file's last status change, nothing else did.
+        // Renaming changed the file's time of status change, and nothing else.
         let verified = Stamp::of_file(&file).ok();
         self.files.insert(name, Entry { known, verified });
         self.dirty = true;
         self.save()
     }
 
-    /// Opens a file, which is then the last that goes.
+    /// Opens a file and marks it as the most recently used.
     pub fn open_file(&mut self, name: &FileName) -> Option<Opened> {
         let used = self.tick();
         let entry = self.files.get_mut(name)?;
@@ -161,7 +162,7 @@ impl Store {
         }
     }
 
-    /// A file was hashed: it is what it should be, or goes.
+    /// Takes the hash of a file: if it does not match the stored digest, the file is removed.
     pub fn judge(&mut self, name: &FileName, stamp: Stamp, found: Digest) -> bool {
         let Some(entry) = self.files.get_mut(name) else { return false };
         self.dirty = true;
@@ -173,7 +174,7 @@ impl Store {
         false
     }
 
-    /// Removes what was used longest ago until so many bytes fit.
+    /// Removes the least recently used files until so many bytes fit.
     fn make_room(&mut self, size: u64) -> Vec<FileName> {
         let mut gone = Vec::new();
         let mut bytes = self.bytes();
@@ -190,7 +191,7 @@ impl Store {
     fn remove(&mut self, name: &FileName) {
         self.files.remove(name);
         self.dirty = true;
-        // One that cannot be removed is not served, and is named no more.
+        // A file that cannot be removed is no longer served or listed.
         let _ = fs::remove_file(self.folder.join(name.as_str()));
     }
 
@@ -199,7 +200,7 @@ impl Store {
         self.clock
     }
 
-    /// Writes the index, if it changed.
+    /// Writes the index, if it has changed.
     pub fn save(&mut self) -> io::Result<()> {
         if self.dirty {
             let path = self.folder.join(HIDDEN).join("index.json");
@@ -210,7 +211,7 @@ impl Store {
     }
 }
 
-/// Removes what arrived when a rim was stopped.
+/// Removes partial files that were left when a rim stopped.
 fn clean(hidden: &Path) -> io::Result<()> {
     for found in fs::read_dir(hidden)? {
         let found = found?;

@@ -1,4 +1,4 @@
-//! Wakes the loop from another thread.
+//! Wakes the main loop from another thread.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -9,18 +9,18 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 pub struct Wake(EventFd);
 
 impl Wake {
-    /// Not readable yet.
+    /// A descriptor that is not readable yet.
     pub fn new() -> Result<Wake, nix::Error> {
         EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map(Wake)
     }
 
-    /// From any thread.
+    /// Makes the descriptor readable; may be called from any thread.
     pub fn wake(&self) {
-        // A counter that is full is readable, too.
+        // If the counter is full, the write fails, but the descriptor is readable already.
         let _ = self.0.write(1);
     }
 
-    /// Not readable any more.
+    /// Makes the descriptor unreadable until the next wake.
     pub fn clear(&self) {
         let _ = self.0.read();
     }

@@ -1,7 +1,8 @@
-//! A rim asks the hub for files that its clients miss.
+//! A rim's requests to the hub for files that its clients miss.
 //!
-//! ASK is sent again until it is answered: after a second, then after twice as long each time. An answer that the
-//! file is queued is believed for [`BELIEVED`]; then the rim asks again, since the hub may have begun anew.
+//! An ASK is repeated until the hub answers: after one second, then after twice the last wait each time. An
+//! answer that the file is queued is believed for [`BELIEVED`]; then the rim asks again, since the hub may
+//! have restarted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -12,21 +13,21 @@ use super::message::{Body, Message, Verdict};
 use super::names::{FileName, RimId, TransferId};
 
 const FIRST_WAIT: Nanos = Nanos::from_secs(1);
-/// The first wait, doubled so often, is the longest.
+/// How often the first wait is doubled at most.
 const DOUBLINGS: u8 = 4;
-/// ASKs without an answer.
+/// ASKs sent before a silent hub is given up.
 const TRIES: u8 = 6;
-/// How long a file may stay queued until the hub is asked about it again.
+/// How long the answer that a file is queued is believed.
 pub const BELIEVED: Nanos = Nanos::from_secs(60);
-/// Files asked for at one time.
+/// The most files asked for at one time.
 pub const MAX_ASKED: usize = 256;
 
-/// What became of a wish.
+/// The outcome of a wish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// The hub said so.
+    /// The hub gave this answer.
     Answered(FileName, Verdict),
-    /// It does not answer.
+    /// The hub did not answer.
     Silent(FileName),
 }
 
@@ -45,12 +46,12 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Without wishes.
+    /// An asker without wishes.
     pub fn new(rim: RimId) -> Asker {
         Asker { rim, wishes: BTreeMap::new(), events: VecDeque::new() }
     }
 
-    /// Asks for a file, once however often this is called. False: there are too many already.
+    /// Asks for a file; repeated calls ask only once. False: there are too many wishes already.
     pub fn ask(&mut self, now: Nanos, name: FileName) -> bool {
         if self.wishes.len() >= MAX_ASKED && !self.wishes.contains_key(&name) {
             return false;
@@ -59,7 +60,7 @@ impl Asker {
         true
     }
 
-    /// The file arrives, or nobody wants it any more.
+    /// Forgets a wish, because the file arrives or nobody wants it any more.
     pub fn forget(&mut self, name: &FileName) {
         self.wishes.remove(name);
     }
@@ -69,7 +70,7 @@ impl Asker {
         self.wishes.contains_key(name)
     }
 
-    /// Takes a message of the hub, if it is an answer to this rim.
+    /// Takes a message of the hub, if it answers one of this rim's wishes.
     pub fn handle(&mut self, now: Nanos, body: &Body) {
         let Body::Answer { rim, name, verdict } = body else { return };
         if *rim != self.rim {
@@ -103,12 +104,12 @@ impl Asker {
         None
     }
 
-    /// When [`Asker::poll_transmit`] has something to do.
+    /// When [`Asker::poll_transmit`] next has an ASK to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.wishes.values().map(|wish| wish.next).min()
     }
 
-    /// What became of wishes since the last call.
+    /// Outcomes of wishes since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = Asked> + '_ {
         self.events.drain(..)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::message::Control;
 
-/// Packets are a multiple of so many bytes, as the coder wants.
+/// Packet sizes are multiples of this many bytes, as the coder requires.
 pub const UNIT: u16 = 64;
 
 /// How a file is cut into blocks.
@@ -18,7 +18,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Of the file that the control parameters describe.
+    /// The blocks of the file that these control parameters describe.
     pub fn new(control: &Control) -> Blocks {
         Blocks { size: control.size, packet: control.packet, per_block: control.per_round }
     }
@@ -27,7 +27,7 @@ impl Blocks {
         u64::from(self.packet) * u64::from(self.per_block)
     }
 
-    /// Where the block of this byte begins.
+    /// Offset of the block that contains this byte.
     pub fn start(&self, offset: u64) -> u64 {
         offset - offset % self.length()
     }
@@ -37,40 +37,40 @@ impl Blocks {
         self.size.min(start.saturating_add(self.length()))
     }
 
-    /// How many packets of the file the block has.
+    /// How many packets of the file the block at `start` has.
     pub fn originals(&self, start: u64) -> u16 {
         // At most `per_block`.
         (self.end(start) - start).div_ceil(self.packet.into()) as u16
     }
 
-    /// How many more can be made of it.
+    /// How many coded packets can be made of a block.
     pub fn coded(&self) -> u16 {
         self.per_block
     }
 
-    /// Makes them. `originals` are all of one length.
+    /// Makes the coded packets of a block. All `originals` have the same length.
     pub fn encode(&self, originals: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        // Refused are only counts and lengths that `Control` does not let through.
+        // The coder refuses only counts and lengths that a parsed `Control` cannot have.
         reed_solomon_simd::encode(originals.len(), self.coded().into(), originals).unwrap_or_default()
     }
 }
 
-/// The packets of the block that is being received.
+/// The received packets of the current block.
 #[derive(Debug, Clone)]
 pub struct Collector {
     blocks: Blocks,
     start: u64,
-    /// By number, padded.
+    /// Packets by their number in the block, padded.
     shards: BTreeMap<u16, Vec<u8>>,
 }
 
 impl Collector {
-    /// Nothing yet.
+    /// A collector without packets.
     pub fn new(blocks: Blocks) -> Collector {
         Collector { blocks, start: 0, shards: BTreeMap::new() }
     }
 
-    /// Takes a packet. With another block, what was there of the last is let go.
+    /// Takes a packet. A packet of another block discards the packets of the current one.
     pub fn insert(&mut self, start: u64, shard: u16, bytes: &[u8]) {
         if start != self.start {
             (self.start, self.shards) = (start, BTreeMap::new());
@@ -80,13 +80,13 @@ impl Collector {
         self.shards.insert(shard, padded);
     }
 
-    /// Packets that it still needs to restore the block.
+    /// How many more packets are needed to restore the block at `start`.
     pub fn need(&self, start: u64) -> u16 {
         let held = if start == self.start { self.shards.len() as u16 } else { 0 };
         self.blocks.originals(start).saturating_sub(held)
     }
 
-    /// Restores the originals that are not there, if enough is: numbers and bytes.
+    /// Restores the missing originals, if there are enough packets: their numbers and bytes.
     pub fn restore(&mut self) -> Vec<(u16, Vec<u8>)> {
         let count = self.blocks.originals(self.start);
         if self.need(self.start) > 0 {
@@ -103,7 +103,7 @@ impl Collector {
         restored
     }
 
-    /// Bytes held.
+    /// Bytes held in memory.
     pub fn memory(&self) -> usize {
         self.shards.len() * usize::from(self.blocks.packet)
     }

@@ -1,4 +1,4 @@
-//! Who takes part in a transfer, and what they asked for after a round.
+//! The rims that take part in a transfer, and the bytes that they asked for after a round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use super::names::RimId;
 
 /// A rim that takes part.
 #[derive(Debug, Clone, Copy)]
-struct Member {
+struct Participant {
     complete: bool,
     answered: bool,
-    /// Times in a row that an answer was awaited and did not come.
+    /// Consecutive requests that the rim left unanswered.
     silent: u8,
-    /// It came after the beginning: the others go first.
+    /// Whether the rim joined after the transfer began: the punctual rims go first.
     late: bool,
 }
 
-impl Member {
+impl Participant {
     fn is_awaited(&self) -> bool {
         !self.answered && !self.complete && !self.late
     }
@@ -27,13 +27,13 @@ impl Member {
 /// The rims of a transfer.
 #[derive(Debug, Default)]
 pub struct Group {
-    members: BTreeMap<RimId, Member>,
+    members: BTreeMap<RimId, Participant>,
     most: usize,
-    /// Those that were let go, and have not answered since: they are not waited for as long again.
+    /// Rims that were dropped and have not answered since: the hub does not wait as long for them again.
     let_go: BTreeSet<RimId>,
-    /// What those asked for that go first.
+    /// Bytes that punctual rims asked for.
     asked: Ranges,
-    /// What those asked for that came late.
+    /// Bytes that late rims asked for.
     asked_late: Ranges,
     answers: usize,
     need: u16,
@@ -41,44 +41,44 @@ pub struct Group {
 }
 
 impl Group {
-    /// Nobody; at most so many.
+    /// A group without rims, and with room for `most`.
     pub fn new(most: usize) -> Group {
         Group { most, ..Group::default() }
     }
 
-    /// A rim takes part. False: there is no room.
+    /// Adds a rim. False: there is no room.
     pub fn join(&mut self, rim: RimId, late: bool) -> bool {
         let room = self.members.len() < self.most;
         if !self.members.contains_key(&rim) && !room {
             return false;
         }
         let silent = if self.let_go.contains(&rim) { u8::MAX - 1 } else { 0 };
-        let member = Member { complete: false, answered: false, silent, late };
+        let member = Participant { complete: false, answered: false, silent, late };
         self.members.entry(rim).or_insert(member);
         true
     }
 
-    /// A rim takes part no more.
+    /// Removes a rim.
     pub fn leave(&mut self, rim: RimId) {
         self.members.remove(&rim);
     }
 
-    /// Who takes part.
+    /// How many rims take part.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether nobody does.
+    /// Whether no rim takes part.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Rims that have everything.
+    /// How many rims have the whole file.
     pub fn complete(&self) -> usize {
         self.members.values().filter(|member| member.complete).count()
     }
 
-    /// Takes a reception result. Gives whether more is asked for than was known after this round.
+    /// Takes a reception result. Returns whether the rim asks for more than was known after this round.
     pub fn on_result(&mut self, result: &Reception) -> bool {
         let mut late = false;
         if let Some(member) = self.members.get_mut(&result.rim) {
@@ -102,7 +102,7 @@ impl Group {
         news > 0 && !late
     }
 
-    /// What was asked for after this round.
+    /// The bytes asked for after this round.
     pub fn asked(&self) -> Vec<Span> {
         let span =
             |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
@@ -110,46 +110,47 @@ impl Group {
         std::iter::from_fn(|| rest.take_first(u64::MAX)).take(MAX_SPANS).map(span).collect()
     }
 
-    /// Answers since the last call of [`Group::await_all`].
+    /// How many rims answered since the last call of [`Group::await_all`].
     pub fn answers(&self) -> usize {
         self.answers
     }
 
-    /// The most packets that one needs to restore its block.
+    /// The most packets that any rim needs to restore its block.
     pub fn need(&self) -> u16 {
         self.need
     }
 
-    /// The least rate at which packets came, bytes/s.
+    /// The least rate at which packets arrived at a rim, bytes/s.
     pub fn slowest(&self) -> Option<u64> {
         self.slowest
     }
 
-    /// Takes out what was asked for by those that go first.
+    /// Takes out the bytes that punctual rims asked for.
     pub fn take_asked(&mut self) -> Ranges {
         std::mem::take(&mut self.asked)
     }
 
-    /// Answers are awaited from now on.
+    /// Awaits answers of all rims from now on.
     pub fn await_all(&mut self) {
         self.members.values_mut().for_each(|member| member.answered = false);
         (self.answers, self.need, self.slowest) = (0, 0, None);
-        // What those that came late lacked before was sent meanwhile, for the others: they are not gone back for.
+        // Bytes that late rims asked for earlier were not gone back for: meanwhile the hub sent on for the
+        // others.
         self.asked_late.clear();
     }
 
-    /// Whether all have answered that are waited for.
+    /// Whether all awaited rims have answered.
     pub fn all_answered(&self) -> bool {
-        !self.members.values().any(Member::is_awaited)
+        !self.members.values().any(Participant::is_awaited)
     }
 
-    /// Whether all have everything that go first.
+    /// Whether all punctual rims have the whole file.
     pub fn all_complete(&self) -> bool {
         self.members.values().all(|member| member.complete || member.late)
     }
 
-    /// Those that did not answer; who was silent so often is let go. Gives whether somebody is awaited still, and who
-    /// is gone.
+    /// Counts another silence of each rim that did not answer, and drops those that reach `patience`. Returns
+    /// whether any rim is still awaited, and which rims were dropped.
     pub fn count_silent(&mut self, patience: u8) -> (bool, Vec<RimId>) {
         for member in self.members.values_mut().filter(|member| member.is_awaited()) {
             member.silent = member.silent.saturating_add(1);
@@ -162,8 +163,8 @@ impl Group {
         (!self.all_answered(), gone)
     }
 
-    /// Lets those that came late take part as the others do. Gives what they lack; nothing: they have not said.
-    /// `None`: none came late.
+    /// Lets late rims take part as the others do. Returns the bytes that they lack; no bytes: they have not
+    /// said. `None`: no rim is late.
     pub fn admit_late(&mut self) -> Option<Ranges> {
         let mut any = false;
         for member in self.members.values_mut().filter(|member| member.late) {
@@ -173,7 +174,7 @@ impl Group {
         any.then(|| std::mem::take(&mut self.asked_late))
     }
 
-    /// Who has not answered, nor said that it has everything, as a POLL names them.
+    /// The rims that have neither answered nor said that they are complete, as a POLL names them.
     pub fn awaited(&self) -> Vec<RimId> {
         let open = self.members.iter().filter(|(_, member)| member.is_awaited()).map(|(&rim, _)| rim);
         let awaited: Vec<RimId> = open.take(MAX_AWAITED + 1).collect();

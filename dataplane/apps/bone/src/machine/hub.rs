@@ -1,4 +1,4 @@
-//! The sender's side.
+//! The hub: the machine that sends files in rounds.
 
 mod rounds;
 
@@ -14,74 +14,74 @@ use super::message::{Body, Message, Method, Reception, Repair, Verdict, MAX_PACK
 use super::names::{FileName, RimId, TransferId};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
-use super::transfer::{Offer, Outcome, Report};
+use super::transfer::{Offer, Outcome, TransferReport};
 
-/// Files that may wait.
+/// The most files that may wait.
 const MAX_QUEUED: usize = 1024;
-/// Answers that may wait to be sent; and wishes, to be answered.
+/// The most answers to wishes that may wait to be sent.
 const MAX_ANSWERS: usize = 256;
 
-/// What a hub is.
+/// A hub's configuration.
 #[derive(Debug, Clone)]
 pub struct HubConfig {
-    /// Where rims listen.
+    /// The multicast address on which rims listen.
     pub group: SocketAddrV4,
     /// How files are sent.
     pub method: Method,
-    /// What is sent again.
+    /// Which bytes are sent again.
     pub repair: Repair,
-    /// Bytes of payload: of every packet, or of the first round's.
+    /// Payload bytes of every packet, or of the first round's packets.
     pub packet: u16,
-    /// The smallest and largest that the size is adapted to.
+    /// The smallest and the largest payload to which the size is adapted.
     pub sizes: (u16, u16),
     /// Packets of a round.
     pub per_round: u16,
-    /// From one packet to the next.
+    /// Time from one packet to the next.
     pub interval: Nanos,
-    /// How long JOIN_MESSAGEs are gathered.
+    /// How long the hub gathers JOIN messages.
     pub join_wait: Nanos,
-    /// How long reception results are, from a round's last packet on.
+    /// How long the hub gathers reception results after a round's last packet.
     pub result_wait: Nanos,
-    /// How much later than expected a rim lets a packet come.
+    /// By how much a packet may be late before a rim reports.
     pub grace: Nanos,
-    /// With more rims than this, not all answer.
+    /// With more rims than this, only some of them answer.
     pub crowd: usize,
-    /// The time that an answer is given then.
+    /// Then the time over which answers are spread has this much for each rim.
     pub per_answer: Nanos,
-    /// So often is somebody asked who does not answer.
+    /// Requests in a row that a rim may leave unanswered before it is dropped.
     pub patience: u8,
     /// The most rims.
     pub max_rims: usize,
-    /// Of unicast: the rims.
+    /// Addresses of the rims, for unicast.
     pub targets: Vec<SocketAddrV4>,
-    /// So often it says that it is here, while it has nothing to send; `None`: never.
+    /// How often an idle hub announces its presence; `None`: never.
     pub announce: Option<Nanos>,
-    /// The number of the first transfer, less one.
+    /// One less than the number of the first transfer.
     pub transfer: TransferId,
 }
 
-/// A hub that is called late makes up for this much: more would be a burst.
+/// A hub that is called late makes up for at most this much time; more would be a burst.
 const CATCH_UP: Nanos = Nanos::from_millis(5);
 
-/// What happened.
+/// An event of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HubEvent {
-    /// A rim wants a file; [`Hub::answer`] tells it what comes of that.
+    /// A rim wants a file; [`Hub::answer`] sends the answer.
     Asked {
-        /// Which rim.
+        /// The rim that asks.
         rim: RimId,
-        /// Where it is.
+        /// The rim's address.
         from: SocketAddrV4,
-        /// Which file.
+        /// The file that the rim wants.
         name: FileName,
     },
-    /// A rim was let go: it did not answer.
+    /// A rim was dropped because it did not answer.
     Lost(RimId),
     /// A transfer ended.
-    Ended(Report),
+    Ended(TransferReport),
 }
 
-/// A hub. Its clock begins wherever its owner likes.
+/// A hub. The zero of its clock is the caller's choice.
 pub struct Hub {
     config: HubConfig,
     state: HubState,
@@ -89,9 +89,9 @@ pub struct Hub {
     transfer: TransferId,
     job: Option<Job>,
     group: Group,
-    /// When the machine has something to do by itself.
+    /// When the machine next acts without being called.
     deadline: Nanos,
-    /// When it says that it is here, if it is idle then.
+    /// When the hub next announces its presence, if it is idle then.
     announce_at: Nanos,
     outgoing: VecDeque<Transmit>,
     events: VecDeque<HubEvent>,
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Hub {
 }
 
 impl Hub {
-    /// One that has nothing to send.
+    /// A hub that has nothing to send.
     pub fn new(mut config: HubConfig) -> Hub {
         config.packet = config.packet.clamp(1, MAX_PACKET);
         config.sizes = (config.sizes.0.clamp(1, MAX_PACKET), config.sizes.1.clamp(1, MAX_PACKET));
@@ -126,7 +126,7 @@ impl Hub {
         }
     }
 
-    /// Queues a file; gives it back when too many wait.
+    /// Queues a file; returns the file if too many wait already.
     pub fn push(&mut self, offer: Offer) -> Result<(), Offer> {
         if self.queue.len() >= MAX_QUEUED {
             return Err(offer);
@@ -138,53 +138,53 @@ impl Hub {
         Ok(())
     }
 
-    /// What it does.
+    /// The state of the hub.
     pub fn state(&self) -> HubState {
         self.state
     }
 
-    /// Bytes of payload of the packets that are being sent.
+    /// Payload bytes of the packets being sent.
     pub fn packet(&self) -> u16 {
         self.job.as_ref().map_or(self.config.packet, |job| job.sizes.size())
     }
 
-    /// Payload bytes of the transfer that were sent so far.
+    /// Payload bytes of the transfer sent so far.
     pub fn sent(&self) -> u64 {
         self.job.as_ref().map_or(0, |job| job.sent_bytes)
     }
 
-    /// The file that is being sent.
+    /// The file being sent.
     pub fn sending(&self) -> Option<&FileName> {
         self.job.as_ref().map(Job::name)
     }
 
-    /// Bytes of it that no rim is known to lack.
+    /// Bytes of the current file that no rim is known to lack.
     pub fn done(&self) -> u64 {
         self.job.as_ref().map_or(0, Job::done)
     }
 
-    /// Tells a rim what comes of its wish.
+    /// Answers a rim's wish.
     pub fn answer(&mut self, to: SocketAddrV4, rim: RimId, name: FileName, verdict: Verdict) {
         if self.outgoing.len() >= MAX_ANSWERS {
-            return; // it will ask again
+            return; // the rim will ask again
         }
         let answer = Message { transfer: TransferId(0), body: Body::Answer { rim, name, verdict } };
         self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes: answer.encode() });
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = HubEvent> + '_ {
         self.events.drain(..)
     }
 
-    /// When it has something to do.
+    /// When the hub next has something to send or decide.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let idle = if self.state == HubState::Idle { self.announce_at } else { Nanos::MAX };
         let now = if self.outgoing.is_empty() { self.deadline.min(idle) } else { Nanos::ZERO };
         Some(now).filter(|&at| at < Nanos::MAX)
     }
 
-    /// What to send now, if there is something.
+    /// The datagram to send now, if there is one.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         if self.outgoing.is_empty() && self.deadline <= now {
             match self.state {
@@ -201,7 +201,7 @@ impl Hub {
         self.outgoing.pop_front()
     }
 
-    /// Says to all that it is here.
+    /// Announces the hub's presence to all rims.
     fn announce(&mut self, now: Nanos) {
         self.announce_at = self.config.announce.map_or(Nanos::MAX, |every| now + every);
         let bytes = Message { transfer: self.transfer, body: Body::Here }.encode();
@@ -213,7 +213,7 @@ impl Hub {
         self.outgoing.extend(transmits);
     }
 
-    /// A datagram of a rim arrives.
+    /// Takes a datagram of a rim.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Message { transfer, body } = Message::parse(datagram.bytes)?;
         if let Body::Ask { rim, name } = body {
@@ -229,7 +229,7 @@ impl Hub {
             Body::Join { rim } => self.on_join(rim),
             Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
             Body::Result(result) => self.on_result(now, &result, datagram.from),
-            // What hubs say.
+            // Only hubs send the other messages.
             _ => {}
         }
         Ok(())
@@ -249,7 +249,7 @@ impl Hub {
         self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes });
     }
 
-    /// The next file.
+    /// Begins the next file's transfer.
     fn begin(&mut self, now: Nanos) {
         self.deadline = Nanos::MAX;
         let Some(offer) = self.queue.pop_front() else { return };
@@ -277,15 +277,15 @@ impl Hub {
         }
     }
 
-    /// Announces the multicast.
+    /// Announces the multicast to all rims.
     fn call(&mut self, now: Nanos) {
-        // The announcement and the answers are on their way for a while: half of the time is for that.
+        // The announcement and the answers need time to travel; half of the wait is left for that.
         let spread = Nanos(self.config.join_wait.0 / 2);
         self.send(Body::IpmSend { spread_ms: millis(spread) });
         self.deadline = now + self.config.join_wait;
     }
 
-    /// The time to join is over.
+    /// Ends the time to join.
     fn on_joined(&mut self, now: Nanos) {
         let patience = self.config.patience;
         let Some(job) = &mut self.job else { return };
@@ -300,7 +300,7 @@ impl Hub {
         self.call(now);
     }
 
-    /// The first round, of the file or (unicast) for this rim.
+    /// Opens the first round, for all rims or (unicast) for one.
     fn start(&mut self, now: Nanos) {
         let crowded = self.group.len() > self.config.crowd;
         let Some(job) = &mut self.job else { return };
@@ -323,10 +323,11 @@ impl Hub {
         self.send(Body::Control(control));
     }
 
-    /// A rim takes part, or has not heard the control parameters.
+    /// Handles a JOIN: the rim takes part, or has not received the control parameters.
     fn on_join(&mut self, rim: RimId) {
         if self.config.method == Method::Scheduled {
-            // Who says so within the first round has heard the announcement, or soon after: the others need not go first.
+            // A rim that joins within the first round heard the announcement, or came soon after it, so that
+            // the others need not go first.
             let late = self.job.as_ref().is_some_and(|job| job.round > 1);
             self.group.join(rim, late);
         }
@@ -351,7 +352,7 @@ impl Hub {
     fn on_result(&mut self, now: Nanos, result: &Reception, from: SocketAddrV4) {
         let Some(job) = &mut self.job else { return };
         job.answers += 1;
-        // Behind the round's last packet an interval passes: on a short way answers come within it.
+        // One interval passes after the round's last packet; over a short path answers arrive within it.
         let sent = self.state == HubState::Sending && job.planned.is_empty();
         let listening = sent || matches!(self.state, HubState::Gathering | HubState::Asking);
         if self.config.method == Method::Unicast {
@@ -360,10 +361,10 @@ impl Hub {
             }
             self.group.join(result.rim, false);
         } else if self.config.method == Method::Scheduled {
-            // Its JOIN may be lost; it does not know that.
+            // The rim's JOIN may have been lost without the rim's knowing.
             self.group.join(result.rim, job.round > 1);
         }
-        // One that is complete stays so; what was asked for before is known.
+        // A complete rim stays complete; a result of an earlier round asks for nothing new.
         if !result.complete && (result.round != job.round || !listening) {
             return;
         }
@@ -375,7 +376,7 @@ impl Hub {
         self.settle(now);
     }
 
-    /// Goes on as soon as all have answered.
+    /// Goes on as soon as all rims have answered.
     fn settle(&mut self, now: Nanos) {
         if !matches!(self.state, HubState::Gathering | HubState::Asking) {
             return;
@@ -404,7 +405,7 @@ impl Hub {
     }
 }
 
-/// At most some 65 seconds.
+/// A time in milliseconds, at most some 65 seconds.
 pub(super) fn millis(span: Nanos) -> u16 {
     u16::try_from(span.0 / 1_000_000).unwrap_or(u16::MAX)
 }

@@ -1,4 +1,4 @@
-//! The file that a hub sends.
+//! The transfer of one file, as the hub keeps it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,9 +12,9 @@ use super::message::{Control, Data, Repair};
 use super::names::FileName;
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
-use super::transfer::{Offer, Outcome, Report};
+use super::transfer::{Offer, Outcome, TransferReport};
 
-/// How quickly the number of spare packets follows what was needed: 1 / SMOOTH.
+/// How quickly the number of spare packets follows the number needed: 1 / SMOOTH.
 const SMOOTH: u32 = 4;
 
 /// A transfer.
@@ -22,33 +22,33 @@ pub(super) struct Job {
     offer: Offer,
     size: u64,
     started: Nanos,
-    /// What some rim lacks, as far as is known; what was not sent yet among it.
+    /// Bytes that some rim is known to lack, including those not sent yet.
     pub(super) lacks: Ranges,
     pub(super) sizes: SizeControl,
     pub(super) round: u32,
-    /// What is still to be sent of the round.
+    /// Packets of the round that are still to be sent.
     pub(super) planned: VecDeque<Planned>,
-    /// The number of the last packet that was sent.
+    /// The number of the last packet sent.
     pub(super) numbered: u16,
-    /// What was sent of the round.
+    /// Byte ranges of the file sent in this round.
     sent: Vec<Range<u64>>,
     pub(super) block: Option<Block>,
     /// Whether this is the block's first round.
     pub(super) opened: bool,
-    /// Packets that the block lacks.
+    /// Packets that the block still needs.
     pub(super) need: u16,
-    /// Coded packets that go with a new block unasked, and their running mean in 256ths.
+    /// Coded packets that are sent unasked with a new block, and their running mean in 256ths.
     pub(super) spare: u16,
     spare_mean: u32,
-    /// Over which answers are spread.
+    /// The time over which answers are spread.
     pub(super) window: Nanos,
-    /// Whether a rim came that lacks the control parameters.
+    /// Whether a rim lacks the control parameters.
     pub(super) describe: bool,
-    /// Of unicast: which rim.
+    /// Unicast: the index of the current rim.
     pub(super) target: usize,
-    /// Of unicast: whether it does not want the file.
+    /// Unicast: whether the current rim declined the file.
     pub(super) left: bool,
-    /// Times in a row that nobody answered.
+    /// Consecutive times that nobody answered.
     pub(super) silent: u8,
     pub(super) sent_bytes: u64,
     packets: u64,
@@ -89,7 +89,7 @@ impl Job {
         }
     }
 
-    /// Nobody has anything.
+    /// Starts over: no rim has any byte.
     pub(super) fn restart(&mut self) {
         self.lacks.clear();
         self.lacks.insert(0..self.size);
@@ -139,11 +139,11 @@ impl Job {
         (0..blocks.originals(start)).map(&mut read).collect()
     }
 
-    /// The next packet of the round; `None`: it is over.
+    /// The round's next packet; `None`: the round is over.
     pub(super) fn next_packet(&mut self, repair: Repair) -> Result<Option<Data>, String> {
         let Some(Planned { bytes: range, shard }) = self.planned.pop_front() else { return Ok(None) };
         self.numbered += 1;
-        // The paper's last packet is the file's. Where rounds have gaps, which may be few, it is the round's.
+        // Packet 0 is the file's last in the paper. Where rounds may be short, it is the round's last.
         let last = match repair {
             Repair::GoBackN => range.end == self.size,
             Repair::Selective | Repair::Erasure => self.planned.is_empty(),
@@ -162,7 +162,7 @@ impl Job {
         Ok(Some(Data { round: self.round, number, shard, offset, bytes }))
     }
 
-    /// A round is over, and this was asked for; `silent`: what somebody lacks is not known yet.
+    /// Ends a round with the bytes that rims asked for; `silent`: it is not known what some rim lacks.
     pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
         let sent = std::mem::take(&mut self.sent);
         let Some(end) = sent.iter().map(|range| range.end).max() else {
@@ -180,7 +180,7 @@ impl Job {
         if self.opened && !silent {
             let needed = (u32::from(need) + u32::from(self.spare)) * 256;
             self.spare_mean = match need {
-                // How many of the spare ones were needed is not told.
+                // The answers do not tell how many of the spare packets were needed.
                 0 => self.spare_mean - self.spare_mean / (4 * SMOOTH),
                 _ => self.spare_mean + needed.saturating_sub(self.spare_mean) / SMOOTH,
             };
@@ -188,16 +188,16 @@ impl Job {
         }
     }
 
-    /// More is lacking.
+    /// Adds bytes that a rim lacks.
     pub(super) fn join(&mut self, mut asked: Ranges) {
         while let Some(range) = asked.take_first(u64::MAX) {
-            // A rim may ask for what the file does not have.
+            // A rim may ask for bytes beyond the end of the file.
             self.lacks.insert(range.start.min(self.size)..range.end.min(self.size));
         }
     }
 
-    pub(super) fn report(self, now: Nanos, outcome: Outcome) -> Report {
-        Report {
+    pub(super) fn report(self, now: Nanos, outcome: Outcome) -> TransferReport {
+        TransferReport {
             name: self.offer.name,
             outcome,
             size: self.size,

@@ -19,7 +19,8 @@
 //! spans: u8 count, then offset u64 and length u64 each; name: u8 length, UTF-8
 //! ```
 //!
-//! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells them apart by it.
+//! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
+//! them apart by it.
 
 use super::names::{FileName, RimId, TransferId};
 

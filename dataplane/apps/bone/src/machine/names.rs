@@ -1,15 +1,15 @@
-//! Who and what.
+//! Names of transfers, rims and files.
 
 use std::fmt;
 
 /// The longest file name, in bytes.
 pub const MAX_NAME: usize = 200;
 
-/// One multicast of one file. A hub never gives two the same number in a row.
+/// The number of one multicast of one file. A hub never uses the same number twice in a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransferId(pub u32);
 
-/// A rim, by a number that it chose at random.
+/// A rim's number, which it chose at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RimId(pub u32);
 
@@ -19,12 +19,12 @@ impl fmt::Display for RimId {
     }
 }
 
-/// The name under which a file is stored: one that names a file in a directory, and none outside it.
+/// The name under which a file is stored: it names a file in a directory, and none outside it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileName(String);
 
 impl FileName {
-    /// The name, or what is wrong with it.
+    /// Parses a name; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<FileName, &'static str> {
         if text.is_empty() || text.len() > MAX_NAME {
             return Err("must have 1 to 200 bytes");
@@ -38,7 +38,7 @@ impl FileName {
         Ok(FileName(text.to_owned()))
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

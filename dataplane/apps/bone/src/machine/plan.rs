@@ -1,4 +1,4 @@
-//! Which packets a round has.
+//! The packets of a round.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::coding::Blocks;
 /// A packet of a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// Bytes of the file; of a coded packet, its block's.
+    /// Bytes of the file that the packet carries; for a coded packet, the bytes of its block.
     pub bytes: Range<u64>,
-    /// Its number in the block, of erasure coding.
+    /// With erasure coding, the packet's number in its block.
     pub shard: u16,
 }
 
-/// At most `most` packets of up to `packet` bytes: the first of what is lacking.
+/// Plans at most `most` packets of up to `packet` bytes, from the first bytes that are lacking.
 pub fn plan(lacks: &Ranges, packet: u16, most: u16) -> Vec<Planned> {
     let mut rest = lacks.clone();
     let mut planned = Vec::new();
@@ -26,46 +26,46 @@ pub fn plan(lacks: &Ranges, packet: u16, most: u16) -> Vec<Planned> {
     planned
 }
 
-/// The block that is being sent.
+/// The block of erasure coding that is being sent.
 #[derive(Debug)]
 pub struct Block {
     blocks: Blocks,
-    /// Where it begins.
+    /// The offset of the block's first byte.
     pub start: u64,
     /// The coded packets.
     coded: Vec<Vec<u8>>,
-    /// The next packet: originals, then coded ones, then all over again.
+    /// The number of the next packet: originals first, then coded packets, then from the start again.
     next: u16,
 }
 
 impl Block {
-    /// Of these packets of the file, padded.
+    /// A block of these packets of the file, padded.
     pub fn new(blocks: Blocks, start: u64, originals: &[Vec<u8>]) -> Block {
         Block { blocks, start, coded: blocks.encode(originals), next: 0 }
     }
 
-    /// Where it ends.
+    /// The offset past the block's last byte.
     pub fn end(&self) -> u64 {
         self.blocks.end(self.start)
     }
 
-    /// How many packets of the file it has.
+    /// How many packets of the file the block has.
     pub fn packets(&self) -> u16 {
         self.blocks.originals(self.start)
     }
 
-    /// The coded packet of this number, if that is one.
+    /// The coded packet with this number, if the number is that of a coded packet.
     pub fn coded_packet(&self, shard: u16) -> Option<&[u8]> {
         let number = shard.checked_sub(self.packets())?;
         self.coded.get(usize::from(number)).map(Vec::as_slice)
     }
 
-    /// Whether nothing of it was sent yet.
+    /// Whether no packet of the block was sent yet.
     pub fn is_new(&self) -> bool {
         self.next == 0
     }
 
-    /// The next packets.
+    /// Plans the next packets of the block.
     pub fn plan(&mut self, count: u16) -> Vec<Planned> {
         let originals = self.packets();
         let all = originals + self.coded.len() as u16;

@@ -1,4 +1,4 @@
-//! What a rim has of a file.
+//! The parts of a file that a rim has.
 
 use std::collections::VecDeque;
 
@@ -7,19 +7,19 @@ use groupflow_base::{ranges::Ranges, CodecError};
 use super::coding::{Blocks, Collector};
 use super::message::{Control, Data, Repair, Span, MAX_SPANS};
 
-/// The most pieces of a file that are apart from each other; packets that would make more are not taken.
+/// The most separate pieces of a file; a packet that would make more is not taken.
 const MAX_PIECES: usize = 4096;
 
 /// Bytes to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// Where in the file.
+    /// Offset of the bytes in the file.
     pub offset: u64,
-    /// What.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What there is of a file, as offsets.
+/// The bytes of a file that are there, as ranges of offsets.
 #[derive(Debug)]
 pub struct Stored {
     size: u64,
@@ -30,28 +30,28 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Nothing yet.
+    /// A file of which no byte is there.
     pub fn new(control: &Control) -> Stored {
         let (blocks, have) = (Blocks::new(control), Ranges::default());
         Stored { size: control.size, repair: control.repair, have, blocks, collector: Collector::new(blocks) }
     }
 
-    /// Whether everything is there.
+    /// Whether every byte is there.
     pub fn complete(&self) -> bool {
         self.have.bytes() == self.size
     }
 
-    /// Bytes that are there.
+    /// How many bytes are there.
     pub fn bytes(&self) -> u64 {
         self.have.bytes()
     }
 
-    /// Where the first byte that is lacking is.
+    /// The offset of the first byte that is lacking.
     pub fn position(&self) -> u64 {
         self.have.first().filter(|first| first.start == 0).map_or(0, |first| first.end)
     }
 
-    /// What is lacking. Where that is more than fits a message, the last span is the rest of the file.
+    /// The bytes that are lacking. If they do not fit into a message, the last span is the rest of the file.
     pub fn lacks(&self) -> Vec<Span> {
         let span =
             |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
@@ -66,7 +66,7 @@ impl Stored {
         spans
     }
 
-    /// Of Go-Back-N: forgets what is there from this byte on.
+    /// Go-Back-N: forgets the bytes from this offset on.
     pub fn go_back(&mut self, to: u64) {
         if self.repair == Repair::GoBackN && to < self.position() {
             self.have.clear();
@@ -74,7 +74,7 @@ impl Stored {
         }
     }
 
-    /// Whether all that is lacking is among these.
+    /// Whether these spans cover all bytes that are lacking.
     pub fn is_covered_by(&self, spans: &[Span]) -> bool {
         let mut others = Ranges::default();
         for span in spans {
@@ -83,7 +83,7 @@ impl Stored {
         self.lacks().into_iter().all(|span| others.missing(&span.range()) == 0)
     }
 
-    /// Of erasure coding: packets needed to restore the block of this byte.
+    /// Erasure coding: packets needed to restore the block that contains this byte.
     pub fn need(&self, offset: u64) -> u16 {
         if self.repair != Repair::Erasure || offset >= self.size {
             return 0;
@@ -95,7 +95,7 @@ impl Stored {
         }
     }
 
-    /// Takes a packet, and gives what is to be stored of it.
+    /// Takes a packet; appends the bytes to store to `writes`.
     pub fn accept(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), CodecError> {
         let beyond = |field| Err(CodecError::new(field, "lies beyond the file"));
         if data.offset >= self.size {
@@ -110,7 +110,8 @@ impl Stored {
         }
         match self.repair {
             Repair::GoBackN => {
-                // Only what follows; a round with other packets may begin within what is there.
+                // Only bytes that follow are taken; a round with another packet size may begin within bytes
+                // that are there.
                 let position = self.position();
                 if (data.offset..end).contains(&position) {
                     let known = (position - data.offset) as usize;
@@ -132,7 +133,7 @@ impl Stored {
         writes.push_back(Write { offset, bytes });
     }
 
-    /// Takes a packet of a block; when enough are there, restores the rest.
+    /// Takes a packet of a block; when there are enough, restores the rest.
     fn collect(&mut self, data: Data, writes: &mut VecDeque<Write>) -> Result<(), CodecError> {
         let blocks = self.blocks;
         let wrong = |field, problem| Err(CodecError::new(field, problem));
@@ -167,7 +168,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Bytes held for the block that is being received, and pieces that are apart.
+    /// Bytes held for the block that is arriving, and the number of separate pieces.
     pub fn memory(&self) -> (usize, usize) {
         (self.collector.memory(), self.have.count())
     }

@@ -1,4 +1,4 @@
-//! The receiver's side.
+//! The rim: the machine that receives files in rounds.
 
 mod receiving;
 mod reporting;
@@ -15,69 +15,69 @@ use super::names::{FileName, RimId, TransferId};
 use super::reception::{Stored, Write};
 use super::states::{allowed, RimState, RIM};
 
-/// After so long without control parameters it says again that it takes part.
+/// Time without control parameters after which a rim repeats its JOIN.
 const JOIN_AGAIN: Nanos = Nanos::from_millis(10_000);
-/// After so long without a word of a hub it listens to others.
+/// Time without a word of its hub after which a rim accepts another hub.
 const SILENCE: Nanos = Nanos::from_millis(60_000);
-/// How often it says without being asked that it has everything.
+/// How often a rim reports unasked that it is complete.
 const COMPLETE_TIMES: u8 = 3;
 
-/// What a rim is.
+/// A rim's configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct RimConfig {
-    /// Its number, chosen at random.
+    /// The rim's number, chosen at random.
     pub id: RimId,
-    /// The longest file it takes.
+    /// Bytes of the longest file that the rim takes.
     pub max_size: u64,
-    /// Of its random delays.
+    /// Seed of the rim's random delays.
     pub seed: u64,
-    /// With Go-Back-N it goes back with the hub: what it has from there on it forgets, and may lose again. The paper's
-    /// figures look like that; nobody else wants it.
+    /// With Go-Back-N, whether the rim forgets the bytes to which the hub goes back, and may lose them again.
+    /// The paper's figures suggest this; it has no other use.
     pub forgets: bool,
 }
 
-/// What happened.
+/// An event of a rim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RimEvent {
     /// A file begins to arrive.
     Began {
-        /// Its name.
+        /// The file's name.
         name: FileName,
-        /// Its bytes.
+        /// The file's size in bytes.
         size: u64,
-        /// Its access mode.
+        /// The file's access mode.
         mode: u16,
-        /// Its digest, as the hub says.
+        /// The file's digest, as the hub announced it.
         digest: [u8; 32],
     },
-    /// The file is complete: all its bytes have been given out to be stored.
+    /// The file is complete: all its bytes have been handed over to be stored.
     Complete,
     /// The multicast ended, or another began, before the file was complete.
     Abandoned,
-    /// The file is longer than this rim takes.
+    /// The file is longer than the rim takes.
     TooLong {
-        /// Its bytes.
+        /// The file's size in bytes.
         size: u64,
     },
 }
 
-/// A round, as far as it was heard.
+/// A round, as far as the rim heard it.
 #[derive(Debug, Clone, Copy)]
 struct Heard {
     round: Round,
-    /// Payload bytes after the first packet, and the times of the first and the last packet.
+    /// Payload bytes after the first packet, and the arrival times of the first and the last packet.
     bytes: u64,
     first_at: Option<Nanos>,
     last_at: Nanos,
 }
 
-/// A file that arrives.
+/// A file that is arriving.
 #[derive(Debug)]
 struct Arriving {
     control: Control,
     stored: Stored,
     heard: Option<Heard>,
-    /// The round that the hub asked about last: it may be one of which nothing was heard.
+    /// The round that the hub last polled; the rim may have heard nothing of it.
     asked: u32,
     /// The round that was reported last.
     reported: u32,
@@ -85,13 +85,14 @@ struct Arriving {
 }
 
 impl Arriving {
-    /// Where the block of that round is; of one of which nothing was heard, the first that it lacks.
+    /// The offset of the polled round's block; if nothing of that round was heard, of the first byte that is
+    /// lacking.
     fn block_offset(&self) -> u64 {
         let heard = self.heard.filter(|heard| heard.round.round >= self.asked);
         heard.map_or(self.stored.position(), |heard| heard.round.first)
     }
 
-    /// The latest round that is known of.
+    /// The latest round that the rim knows of.
     fn round(&self) -> u32 {
         self.heard.map_or(0, |heard| heard.round.round).max(self.asked)
     }
@@ -101,19 +102,19 @@ impl Arriving {
 struct Transfer {
     id: TransferId,
     hub: SocketAddrV4,
-    /// When to say that it takes part.
+    /// When the rim says that it takes part.
     join_at: Nanos,
     arriving: Option<Arriving>,
-    /// When to report: when the round should be over, or at a time that was chosen.
+    /// When the rim reports: when the round should be over, or at a random time.
     report_at: Nanos,
     chosen: bool,
     /// When the hub was heard last.
     heard_at: Nanos,
-    /// It does not take part.
+    /// The rim does not take part.
     refused: bool,
 }
 
-/// A rim. Its clock begins wherever its owner likes.
+/// A rim. The zero of its clock is the caller's choice.
 #[derive(Debug)]
 pub struct Rim {
     config: RimConfig,
@@ -128,7 +129,7 @@ pub struct Rim {
 }
 
 impl Rim {
-    /// One that waits.
+    /// A rim that waits for a multicast.
     pub fn new(config: RimConfig) -> Rim {
         Rim {
             config,
@@ -142,48 +143,49 @@ impl Rim {
         }
     }
 
-    /// What it does.
+    /// The state of the rim.
     pub fn state(&self) -> RimState {
         self.state
     }
 
-    /// Bytes it has of the file that arrives, or arrived last.
+    /// Bytes that the rim has of the file that is arriving, or arrived last.
     pub fn bytes(&self) -> u64 {
         self.arriving().map_or(0, |arriving| arriving.stored.bytes())
     }
 
-    /// Where in that file the first byte is that it lacks.
+    /// The offset of the first byte that the rim lacks of that file.
     pub fn position(&self) -> u64 {
         self.arriving().map_or(0, |arriving| arriving.stored.position())
     }
 
-    /// The file that it does not take.
+    /// The file that the rim does not take.
     pub fn refused(&self) -> Option<&FileName> {
         let transfer = self.transfer.as_ref().filter(|transfer| transfer.refused)?;
         transfer.arriving.as_ref().map(|arriving| &arriving.control.name)
     }
 
-    /// The hub that is heard, or was last.
+    /// The current hub, or the last one.
     pub fn hub(&self) -> Option<SocketAddrV4> {
         self.last
     }
 
-    /// Bytes held for a block, and pieces of the file that are apart.
+    /// Bytes held for a block, and the number of separate pieces of the file.
     pub fn memory(&self) -> (usize, usize) {
         self.arriving().map_or((0, 0), |arriving| arriving.stored.memory())
     }
 
-    /// The next bytes to store. To be taken after each datagram: then no more than a block waits.
+    /// The next bytes to store. The caller takes them after each datagram, so that no more than a block
+    /// waits.
     pub fn next_write(&mut self) -> Option<Write> {
         self.writes.pop_front()
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = RimEvent> + '_ {
         self.events.drain(..)
     }
 
-    /// Takes part no more in this multicast.
+    /// Leaves the current multicast.
     pub fn leave(&mut self) {
         let rim = self.config.id;
         if let Some(transfer) = &mut self.transfer {
@@ -194,7 +196,7 @@ impl Rim {
         self.send(Body::Leave { rim });
     }
 
-    /// When it has something to do.
+    /// When the rim next has something to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let transfer = self.transfer.as_ref()?;
         if !self.outgoing.is_empty() {
@@ -203,7 +205,7 @@ impl Rim {
         Some(transfer.join_at.min(transfer.report_at)).filter(|&at| at < Nanos::MAX)
     }
 
-    /// What to send now, if there is something.
+    /// The datagram to send now, if there is one.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         if let Some(transfer) = &mut self.transfer {
             if transfer.join_at <= now {
@@ -219,7 +221,7 @@ impl Rim {
                 self.send(Body::Join { rim });
             }
         }
-        // The round should be over and its last packet did not come: others see the same.
+        // The round should be over, but its last packet did not arrive; other rims notice the same.
         if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now && !transfer.chosen) {
             self.report_soon(now, false);
         }
@@ -229,7 +231,7 @@ impl Rim {
         self.outgoing.pop_front()
     }
 
-    /// A datagram of the hub arrives.
+    /// Takes a datagram of the hub.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
         let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
@@ -238,7 +240,7 @@ impl Rim {
                 transfer.heard_at = now;
                 transfer.id != id
             }
-            // One hub at a time.
+            // A rim listens to one hub at a time.
             Some(transfer) if !resting && now < transfer.heard_at + SILENCE => return Ok(()),
             _ => true,
         };
@@ -248,7 +250,7 @@ impl Rim {
             self.last = Some(datagram.from);
         }
         if !other && self.state == RimState::Joined && matches!(body, Body::Round(_) | Body::Poll { .. }) {
-            // The control parameters are lost: it can answer nothing before it has them.
+            // The control parameters were lost; the rim cannot answer before it has them.
             if let Some(transfer) = &mut self.transfer {
                 transfer.join_at = now;
             }
@@ -257,7 +259,7 @@ impl Rim {
             Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
             Body::Control(control) => self.on_control(now, id, datagram.from, control),
             Body::Round(_) | Body::Data(_) | Body::Poll { .. } if other => {
-                // It came too late to hear the beginning.
+                // The rim came too late to hear the beginning.
                 self.begin(now, id, datagram.from, now);
             }
             _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
@@ -305,7 +307,7 @@ impl Rim {
         self.begin(now, id, hub, now + Nanos(delay));
     }
 
-    /// A multicast of which the control parameters are not known yet.
+    /// Begins a multicast whose control parameters are not known yet.
     fn begin(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, join_at: Nanos) {
         self.change(now, id, hub, join_at);
         self.go(RimState::Joining);
@@ -334,7 +336,7 @@ impl Rim {
         if same.is_some_and(|transfer| transfer.arriving.is_some() || transfer.refused) {
             return;
         }
-        // A scheduled multicast that it has not joined yet.
+        // A scheduled multicast that the rim has not joined yet.
         let join_at = match same {
             Some(transfer) if self.state == RimState::Joining => transfer.join_at,
             None if control.method == Method::Scheduled => now,

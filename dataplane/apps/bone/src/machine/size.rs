@@ -1,8 +1,8 @@
 //! The size of the next round's packets.
 //!
 //! Packets leave at a fixed interval, so their size is the rate (step 4 of the paper: "the sender adapts the
-//! transmission rate by adjusting the packet size"). The paper says that the size considers "the reception results
-//! and available bandwidth", and gives no formula. This is the one chosen here:
+//! transmission rate by adjusting the packet size"). The paper says that the size considers "the reception
+//! results and available bandwidth", and gives no formula. This is the one chosen here:
 //!
 //! ```text
 //! S' = S * (1 + (u - u*) / 4)                   reception results
@@ -11,33 +11,36 @@
 //! least <= S' <= most
 //! ```
 //!
-//! u is the useful share of the round: of the bytes it carried, those that nobody asks for again. Where bytes
-//! are lost independently, c a byte (a bit error rate), and x = c * W * (S + H) is how many packets of a round of W
-//! are lost, Go-Back-N gets u = (1 - exp(-x)) / x of it through. Bytes through a round, proportional to u * S, grow
-//! with S and level off, u falls. Their product S * u^2 (throughput times efficiency, Kleinrock's power) is greatest
-//! where -x u'(x) / u(x) = (S + H) / 2S: without headers at x = 1.26, where u is 0.57. With headers at less: where
-//! they are most of what is lost, smaller packets are hardly lost less. From H / S = 0 to 0.8 u falls by 0.375 of it,
-//! to within 0.01. What is left out is that rims remember what the others lost; measured over four links the power is
-//! 0.89 to 0.98 of the best fixed size's (docs/amcb.md, "The size of packets"). With repair that loses only what is lost,
-//! u stays above u* and S grows to the most.
+//! u is the useful share of the round: of the bytes it carried, those that no rim asks for again. Let c be
+//! the probability that a byte is lost (a bit error rate), independently of others, and x = c * W * (S + H)
+//! the expected number of lost packets in a round of W. Go-Back-N then gets u = (1 - exp(-x)) / x of the
+//! round through. The bytes through a round, proportional to u * S, grow with S and level off, while u falls.
+//! Their product S * u^2 (throughput times efficiency, Kleinrock's power) is greatest where -x u'(x) / u(x) =
+//! (S + H) / 2S: without headers at x = 1.26, where u is 0.57. With headers the maximum lies at a smaller u:
+//! where headers are most of what is lost, smaller packets are hardly lost less often. From H / S = 0 to 0.8,
+//! u at the maximum falls by 0.375 H / S, to within 0.01. The model leaves out that rims remember bytes that
+//! other rims lost; measured over four links, the power is 0.89 to 0.98 of that of the best fixed size
+//! (docs/amcb.md, "The size of packets"). With a repair method that repeats only lost packets, u stays above
+//! u*, and S grows to its maximum.
 //!
-//! B is the least rate at which a rim's packets of the round came. It bounds S only when it is more than an eighth
-//! below the rate of sending: then the packets waited for one another somewhere.
+//! B is the least rate at which a rim's packets of the round came. It bounds S only when it is more than an
+//! eighth below the rate of sending: then the packets waited for one another somewhere.
 
 use groupflow_base::Nanos;
 
 use super::message::DATA_HEADER;
 
-/// u* of packets without headers, how much less it is where a packet is as long as its headers, and its least, in 1024ths.
+/// u* of packets without headers, its decrease where a packet is as long as its headers, and its minimum, in
+/// 1024ths.
 const TARGET: u64 = 583;
 const LESS: u64 = 384;
 const LEAST: u64 = 205;
-/// H: DATA, UDP, IPv4, Ethernet.
+/// H in bytes: DATA, UDP, IPv4 and Ethernet headers.
 const HEADERS: u64 = DATA_HEADER as u64 + 8 + 20 + 14;
 /// How fast the size follows: 1 / GAIN.
 const GAIN: i64 = 4;
 
-/// Works out sizes.
+/// Computes the packet size of each round.
 #[derive(Debug, Clone)]
 pub struct SizeControl {
     least: u16,
@@ -47,19 +50,19 @@ pub struct SizeControl {
 }
 
 impl SizeControl {
-    /// Begins with `first` bytes of payload; packets leave every `interval`.
+    /// Begins with `first` payload bytes; packets are sent every `interval`.
     pub fn new(first: u16, least: u16, most: u16, interval: Nanos) -> SizeControl {
         let least = least.clamp(1, most.max(1));
         SizeControl { least, most: most.max(1), interval, size: first.clamp(least, most.max(1)) }
     }
 
-    /// Bytes of payload of the next round's packets.
+    /// Payload bytes of the next round's packets.
     pub fn size(&self) -> u16 {
         self.size
     }
 
-    /// A round is over: `useful` of its `sent` bytes got through to all; the slowest arrival in bytes/s, where
-    /// it is known.
+    /// Ends a round: `useful` of its `sent` bytes reached all rims; `slowest` is the slowest arrival in
+    /// bytes/s, if known.
     pub fn on_round(&mut self, useful: u64, sent: u64, slowest: Option<u64>) {
         if sent == 0 {
             return;
@@ -79,7 +82,7 @@ impl SizeControl {
         TARGET.saturating_sub(headers).max(LEAST) as i64
     }
 
-    /// What fits the rate at which packets came, if they were stretched.
+    /// The largest payload that fits the rate of arrival, if arrivals were stretched.
     fn bound(&self, rate: u64) -> Option<u16> {
         let fits = u128::from(rate) * u128::from(self.interval.0) / 1_000_000_000;
         let stretched = fits * 8 < u128::from(self.size) * 7;
@@ -94,7 +97,8 @@ mod tests {
 
     const INTERVAL: Nanos = Nanos::from_millis(100);
 
-    /// Where it settles when this many of `packets` are lost for each byte of them.
+    /// The size at which the control settles when this many of `packets` are lost for each byte of their
+    /// length.
     fn settled(loss: f64, packets: f64) -> f64 {
         let mut control = SizeControl::new(1000, 64, 1400, INTERVAL);
         for _ in 0..300 {

@@ -1,54 +1,54 @@
 //! The states of hub and rim, and the steps between them: the paper's flowcharts.
 //!
-//! The machines go by these tables (a step that is not in them is a bug, which debug builds refuse), and
-//! docs/img/bone-hub.png and bone-rim.png are drawn from them.
+//! Both machines follow these tables; a step that is not in them is a bug, and debug builds panic. The
+//! drawings docs/img/bone-hub.png and bone-rim.png are made from them.
 
 /// A step of a flowchart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step<S> {
-    /// From this state,
+    /// The state before the step.
     pub from: S,
-    /// when this is so,
+    /// The condition of the step.
     pub when: &'static str,
-    /// to this one.
+    /// The state after the step.
     pub to: S,
 }
 
-/// What a hub does.
+/// The states of a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HubState {
     /// Nothing is queued.
     Idle,
-    /// Has announced a multicast and gathers who takes part.
+    /// The hub has announced a multicast, and gathers the rims that take part.
     Joining,
-    /// Sends the control parameters.
+    /// The hub sends the control parameters.
     Describing,
-    /// Announces a round.
+    /// The hub announces a round.
     Announcing,
-    /// Sends the packets of a round.
+    /// The hub sends the packets of a round.
     Sending,
-    /// Gathers reception results.
+    /// The hub gathers reception results.
     Gathering,
-    /// Goes back to what is asked for, and works out the size of packets.
+    /// The hub goes back to the bytes asked for, and computes the packet size.
     Sizing,
-    /// Asks those that have not said that they have everything.
+    /// The hub asks the rims that have not said that they are complete.
     Asking,
 }
 
-/// What a rim does.
+/// The states of a rim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RimState {
-    /// For a multicast to begin.
+    /// The rim waits for a multicast to begin.
     Waiting,
-    /// Is about to say that it takes part.
+    /// The rim is about to say that it takes part.
     Joining,
-    /// Has said so, and waits for the control parameters.
+    /// The rim has joined, and waits for the control parameters.
     Joined,
-    /// Receives a round.
+    /// The rim receives a round.
     Receiving,
-    /// Is about to report what it received.
+    /// The rim is about to report what it received.
     Reporting,
-    /// Has the whole file.
+    /// The rim has the whole file.
     Complete,
 }
 
@@ -59,7 +59,7 @@ const fn step<S: Copy>(from: S, when: &'static str, to: S) -> Step<S> {
 use HubState as H;
 use RimState as R;
 
-/// All that a hub may do.
+/// All steps that a hub may take.
 pub const HUB: &[Step<HubState>] = &[
     step(H::Idle, "scheduled: a file is queued", H::Joining),
     step(H::Idle, "unscheduled, unicast: a file is queued", H::Describing),
@@ -85,7 +85,7 @@ pub const HUB: &[Step<HubState>] = &[
     step(H::Asking, "unicast: the next rim", H::Describing),
 ];
 
-/// All that a rim may do.
+/// All steps that a rim may take.
 pub const RIM: &[Step<RimState>] = &[
     step(R::Waiting, "IPM_SEND; late: anything of an unknown multicast", R::Joining),
     step(R::Waiting, "control parameters", R::Receiving),
@@ -112,7 +112,7 @@ pub const RIM: &[Step<RimState>] = &[
     step(R::Reporting, "IPM_SEND of the next", R::Joining),
 ];
 
-/// Whether a table has the step.
+/// Whether a table contains the step.
 pub fn allowed<S: PartialEq>(table: &[Step<S>], from: &S, to: &S) -> bool {
     table.iter().any(|step| step.from == *from && step.to == *to)
 }

@@ -1,4 +1,4 @@
-//! A file that a hub is given to send, and what came of it.
+//! A file that a hub is given to send, and the report on its transfer.
 
 use groupflow_base::Nanos;
 use groupflow_transport::source::SeekableBytes;
@@ -7,13 +7,13 @@ use super::names::FileName;
 
 /// A file to send.
 pub struct Offer {
-    /// Its name.
+    /// The file's name.
     pub name: FileName,
-    /// Its access mode.
+    /// The file's access mode.
     pub mode: u16,
-    /// Its digest, for the rims.
+    /// The file's digest, for the rims.
     pub digest: [u8; 32],
-    /// Its bytes.
+    /// The file's bytes.
     pub source: Box<dyn SeekableBytes>,
 }
 
@@ -26,37 +26,37 @@ impl std::fmt::Debug for Offer {
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everyone has the file who took part and was not lost; unscheduled: nobody asked any more.
+    /// Every rim that took part and was not dropped has the file; unscheduled: no rim asked for more.
     Done,
-    /// Nobody took part, or nobody is left.
+    /// No rim took part, or none is left.
     Nobody,
     /// The file could not be read.
     Unreadable(String),
 }
 
-/// What a transfer was.
+/// The report on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct TransferReport {
     /// The file.
     pub name: FileName,
-    /// How it ended.
+    /// How the transfer ended.
     pub outcome: Outcome,
-    /// Bytes of the file.
+    /// The file's size in bytes.
     pub size: u64,
-    /// From the first signal on.
+    /// When the first message was sent.
     pub started: Nanos,
-    /// Until the end was known.
+    /// When the end was known.
     pub ended: Nanos,
-    /// Bytes of payload sent, to everyone or (unicast) to all one after the other.
+    /// Payload bytes sent, to all rims or (unicast) to one after the other.
     pub sent: u64,
-    /// Packets that carried them.
+    /// Packets that carried these bytes.
     pub packets: u64,
-    /// Rounds.
+    /// Rounds of the transfer.
     pub rounds: u32,
-    /// Reception results that came.
+    /// Reception results that arrived.
     pub answers: u64,
-    /// Rims that said that they have everything.
+    /// Rims that reported that they are complete.
     pub complete: usize,
-    /// Rims that were given up.
+    /// Rims that were dropped.
     pub lost: usize,
 }

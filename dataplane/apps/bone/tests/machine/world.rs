@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{Datagram, Dest, Nanos};
 use groupflow_bone::machine::{
-    FileName, Hub, HubConfig, HubEvent, Method, Offer, Repair, Report, Rim, RimConfig, RimEvent, RimId,
-    TransferId,
+    FileName, Hub, HubConfig, HubEvent, Method, Offer, Repair, Rim, RimConfig, RimEvent, RimId, TransferId,
+    TransferReport,
 };
 use groupflow_transport::source::{SeekableBytes, SourceError};
 use rand::{Rng, SeedableRng};
@@ -93,7 +93,7 @@ pub struct World {
     pub medium: Medium,
     /// One way.
     pub delay: Nanos,
-    pub reports: Vec<Report>,
+    pub reports: Vec<TransferReport>,
     pub lost: Vec<RimId>,
     pub asked: Vec<(RimId, SocketAddrV4, FileName)>,
     /// Messages of each kind that were sent, before losses.

@@ -1,4 +1,4 @@
-//! Who comes in.
+//! How connections are accepted, admitted and refused.
 
 use std::fs::File;
 use std::io;
@@ -14,13 +14,13 @@ use crate::machine::frame::Hello;
 use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
 
 impl Server {
-    /// Takes connections that wait.
+    /// Accepts waiting connections.
     pub(super) fn accept(&mut self) {
         loop {
             let (socket, peer) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if is_exhausted(&error) && self.spare.take().is_some() => {
-                    // Room for one more, to be closed at once.
+                    // The spare descriptor gives room for one more connection, which is closed at once.
                     drop(self.listener.accept());
                     self.spare = File::open("/dev/null").ok();
                     let fields =
@@ -30,7 +30,7 @@ impl Server {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if is_later(&error) => return,
-                // Of a connection that is gone already.
+                // The connection is gone already.
                 Err(_) => continue,
             };
             self.next += 1;
@@ -56,7 +56,7 @@ impl Server {
         }
     }
 
-    /// A connection says who it is.
+    /// Handles a connection's HELLO.
     pub(super) fn admit(&mut self, number: u64, hello: &Hello) {
         let began = match self.roster.admit(hello) {
             Ok(admitted) => self.enter(number, hello, admitted),
@@ -68,7 +68,7 @@ impl Server {
     }
 
     fn enter(&mut self, number: u64, hello: &Hello, admitted: Admitted) -> Result<(), Refused> {
-        // Who is admitted is on the list.
+        // Each admitted client is on the list.
         let Some(&client) = self.numbers.get(&hello.client) else {
             return Ok(());
         };
@@ -97,7 +97,7 @@ impl Server {
 
     fn begin(&mut self, client: usize, hello: &Hello) -> Result<(), Refused> {
         let opened = self.folder.open(&hello.client, hello.stream);
-        let (place, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
+        let (destination, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
         if delivered < hello.acknowledged {
             let text = format!(
                 "client {} has let go of the first {} bytes of stream {}, and {delivered} are here",
@@ -105,14 +105,14 @@ impl Server {
             );
             return Err(Refused { code: RefusalCode::CannotResume, text });
         }
-        let path = place.path().map(|path| path.display().to_string());
+        let path = destination.path().map(|path| path.display().to_string());
         let core = match hello.coded {
             true => Incoming::coded(delivered, self.options.room),
             false => Incoming::new(delivered, self.options.room),
         };
-        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (place, delivered), core);
-        if let Some(fd) = flow.place.waits_for() {
-            flow.waits = self.poller.add(fd, Target::Place(client)).ok();
+        let mut flow = Flow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
+        if let Some(fd) = flow.destination.waits_for() {
+            flow.waits = self.poller.add(fd, Target::Destination(client)).ok();
         }
         self.flows.insert(client, flow);
         let stream = hello.stream.to_string();
@@ -123,8 +123,8 @@ impl Server {
         Ok(())
     }
 
-    /// A connection broke while its bytes were read: where it did not come to a HELLO because of TLS, that is
-    /// told.
+    /// Handles a connection that broke while it was read. If TLS kept the connection from its HELLO, the
+    /// refusal is reported.
     pub(super) fn break_off(&mut self, number: u64, error: &io::Error) {
         let Some(stripe) = self.stripes.get_mut(&number) else {
             return;
@@ -147,7 +147,7 @@ impl Server {
         self.lose(number);
     }
 
-    /// Tells a connection why it is not taken, and closes it.
+    /// Tells a connection why it is refused, and closes it.
     pub(super) fn refuse(&mut self, number: u64, code: RefusalCode, text: &str) {
         self.refuse_as(number, None, code, text);
     }

@@ -16,44 +16,47 @@ use groupflow_base::Token;
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]
 pub struct GatherServeArgs {
-    /// Where clients connect to; port 0 takes any
+    /// Address to listen at for clients; port 0 takes any free port
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:26490")]
     pub listen: SocketAddrV4,
-    /// Whether connections are encrypted
+    /// Whether connections are encrypted.
     #[command(flatten)]
     pub secure: SecureServe,
-    /// Who may send, with tokens: JSON
+    /// JSON file with the clients that may send, and their tokens
     #[arg(long, value_name = "PATH")]
     pub clients: PathBuf,
-    /// Folder of the streams
+    /// Folder for the streams
     #[arg(long, value_name = "DIR", required_unless_present = "discard", conflicts_with = "discard")]
     pub out: Option<PathBuf>,
-    /// Count what comes and keep nothing
+    /// Count the bytes that arrive, and keep nothing
     #[arg(long)]
     pub discard: bool,
     /// Milliseconds between measurements
-    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=60_000))]
     pub round_ms: u64,
-    /// Memory for reassembly, shared by all clients of the list
+    /// Memory for reassembly, shared by all clients on the list
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "256MiB")]
     pub memory: u64,
-    /// Bound of all receive windows together [default: none]
+    /// Bound on the sum of all receive windows [default: none]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub buffer: Option<u64>,
-    /// Largest segment that clients send [default: the path's]
+    /// Largest segment that clients send [default: the path's limit]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(536..=32_000))]
     pub mss: Option<u16>,
     /// Connections that a client may have
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
-    /// Milliseconds until a connection must have said who it is
-    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    /// Milliseconds within which a connection must send its HELLO
+    #[arg(long, value_name = "MS", default_value_t = 5000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=600_000))]
     pub handshake_ms: u64,
-    /// Connections that have not said who they are; the oldest goes when there are more
+    /// Connections that may wait without a HELLO; beyond, the oldest is closed
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_pending: u32,
-    /// Seconds until a peer that does not answer is given up, and a stream without connections forgotten
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..86400))]
+    /// Seconds until an unresponsive peer is given up, and a stream without connections forgotten
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub silence: u64,
     /// Write events as JSON lines
     #[arg(long)]
@@ -63,10 +66,10 @@ pub struct GatherServeArgs {
 /// Options of `gather-send`.
 #[derive(Debug, Args)]
 pub struct GatherSendArgs {
-    /// The server
+    /// Address of the server
     #[arg(long, value_name = "IP:PORT")]
     pub to: SocketAddrV4,
-    /// How the server is known
+    /// How the client recognizes the server.
     #[command(flatten)]
     pub secure: SecureSend,
     /// This client's name
@@ -75,36 +78,40 @@ pub struct GatherSendArgs {
     /// This client's token
     #[arg(long, value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
     pub token: Token,
-    /// What to send [default: stdin]
+    /// File to send [default: stdin]
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// End the stream after so many seconds
+    /// Seconds after which the stream ends
     #[arg(long, value_name = "SECONDS")]
     pub duration: Option<u64>,
-    /// Memory for what is not delivered yet
+    /// Memory for bytes that are not delivered yet
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "4MiB")]
     pub memory: u64,
-    /// The connections' congestion control, e.g. reno [default: the system's]
+    /// Congestion control of the connections, e.g. reno [default: the system's]
     #[arg(long, value_name = "NAME")]
     pub congestion: Option<String>,
-    /// Connections at most, whatever the server wants
+    /// Most connections to open, whatever the server wants
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
-    /// Erasure coding over the connections: K pieces and M of parity, any K of which are enough [4+2 when nothing is said]
-    #[arg(long, value_name = "K+M", value_parser = parse_code, num_args = 0..=1, default_missing_value = "4+2")]
+    /// Erasure coding over the connections: groups of K pieces and M blocks of parity, any K of which suffice
+    /// [4+2 if no value is given]
+    #[arg(long, value_name = "K+M")]
+    #[arg(value_parser = parse_code, num_args = 0..=1, default_missing_value = "4+2")]
     pub fec: Option<Code>,
-    /// Seconds to find the server, and to find it again
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..86400))]
+    /// Seconds to keep trying to reach the server, at the start and after a loss
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub retry: u64,
-    /// Seconds until a connection that does not answer is given up
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..86400))]
+    /// Seconds until an unresponsive connection is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
     pub silence: u64,
     /// Write events as JSON lines
     #[arg(long)]
     pub json: bool,
 }
 
-/// A line of nothing but these options.
+/// A command line with only these options.
 #[derive(Debug, Parser)]
 struct Line {
     #[command(flatten)]
@@ -112,8 +119,8 @@ struct Line {
 }
 
 impl GatherSendArgs {
-    /// What the command line would have made of these, with its defaults for all the rest. A name or a token that
-    /// is none is refused.
+    /// The options that a command line with these values would give, with defaults for the others. An invalid
+    /// name or token is refused.
     pub fn new(
         to: SocketAddrV4,
         client: &str,

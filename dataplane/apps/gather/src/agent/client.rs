@@ -1,15 +1,15 @@
-//! The client's loop: as many connections as the server wants, and the stream over them.
+//! The client's loop: it opens as many connections as the server wants, and sends the stream over them.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, plain, AgentError};
 use groupflow_host::input::Input;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
 use groupflow_host::trust::{self, Trust};
@@ -22,14 +22,14 @@ use super::link::{taking, Link, Stage};
 use crate::machine::frame::{data_header, parity_header, Hello};
 use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StreamId, StripeId};
 
-/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over a
-/// faster stripe.
+/// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait in a slow
+/// stripe's socket cannot move to a faster stripe.
 const UNSENT: i32 = 16 << 10;
-/// Read at once.
+/// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
-/// Between reports, and between lines of progress.
+/// Time between reports to the server, and between progress events.
 const REPORT: Duration = Duration::from_millis(500);
-/// Between attempts to connect, the first and the longest.
+/// The first and the longest wait between attempts to connect.
 const PATIENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ pub struct Client<'a> {
     next: u32,
     poller: Poller<Target>,
     input: Input,
-    /// A file that is always ready is not registered.
+    /// The input is always ready; such a file is not registered for polling.
     input_ready: bool,
     always_ready: bool,
     input_ended: bool,
@@ -60,17 +60,17 @@ pub struct Client<'a> {
     began: Instant,
     reported: Instant,
     reports: usize,
-    /// No attempt to connect before.
+    /// No attempt to connect is made earlier.
     not_before: Instant,
     patience: Duration,
-    /// Since when there has been no connection that carries the stream.
+    /// Since when no connection has carried the stream.
     alone: Option<Instant>,
     started: bool,
     trouble: String,
 }
 
 impl<'a> Client<'a> {
-    /// With its input, which is registered here; without `trust`, nothing is encrypted.
+    /// A client with its input, which is registered here; without `trust`, nothing is encrypted.
     pub fn new(
         args: &'a GatherSendArgs,
         trust: Option<Trust>,
@@ -117,12 +117,12 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Bytes that are delivered.
+    /// Bytes that have been delivered.
     pub fn delivered(&self) -> u64 {
         self.core.acknowledged()
     }
 
-    /// Runs until all is delivered; the seconds that it took.
+    /// Runs until the whole stream is delivered; returns the seconds that it took.
     pub fn run(&mut self, reporter: &mut Reporter) -> Result<f64, AgentError> {
         let mut happened = Vec::new();
         while !self.core.is_complete() {
@@ -160,7 +160,7 @@ impl<'a> Client<'a> {
         next.saturating_duration_since(Instant::now())
     }
 
-    /// How many connections there are to be: one until the server has said how many.
+    /// How many connections there should be: one until the server has said how many it wants.
     fn target(&self) -> usize {
         let wanted = usize::from(self.core.wanted().min(self.args.max_connections));
         if self.alone.is_some() {
@@ -170,7 +170,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Opens and retires connections.
+    /// Opens or retires connections until their number is the target.
     fn keep_number(&mut self) -> Result<(), AgentError> {
         if let Some(since) = self.alone {
             if self.now.saturating_duration_since(since) >= Duration::from_secs(self.args.retry) {
@@ -189,7 +189,7 @@ impl<'a> Client<'a> {
             }
         }
         let open = self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id);
-        // The youngest go first.
+        // The youngest connections are retired first.
         let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
         for id in retiring {
             self.core.retire(id);
@@ -216,7 +216,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// A connection could not be made, or died: the next attempt is later.
+    /// Handles a connection that failed or broke: the next attempt is later.
     fn fail(&mut self, error: &io::Error) {
         self.trouble = plain(error);
         self.not_before = self.now + self.patience;
@@ -252,7 +252,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Gives each connection that takes something a block, in turns.
+    /// Gives each connection that has room a block, in turns.
     fn give(&mut self) {
         loop {
             let mut given = false;
@@ -319,13 +319,13 @@ impl<'a> Client<'a> {
     fn read(&mut self, id: StripeId, scratch: &mut [u8], reporter: &mut Reporter) -> Result<(), AgentError> {
         while let Some(link) = self.links.get_mut(&id).filter(|link| link.readable) {
             match link.read(scratch) {
-                Ok(Came::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
-                Ok(Came::Nothing) => {}
-                Ok(Came::End) if link.stage == Stage::Leaving => {
+                Ok(ReadOutcome::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
+                Ok(ReadOutcome::Nothing) => {}
+                Ok(ReadOutcome::End) if link.stage == Stage::Leaving => {
                     self.core.on_left(id);
                     self.lose(id);
                 }
-                Ok(Came::End) => {
+                Ok(ReadOutcome::End) => {
                     let error = io::Error::from(io::ErrorKind::UnexpectedEof);
                     return self.on_broken(id, &error, reporter);
                 }
@@ -335,7 +335,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// What the server says.
+    /// Handles bytes from the server.
     fn take(&mut self, id: StripeId, bytes: &[u8], reporter: &mut Reporter) -> Result<(), AgentError> {
         let mut input = bytes;
         loop {
@@ -343,7 +343,7 @@ impl<'a> Client<'a> {
                 return Ok(());
             };
             let wrong = |text: String| {
-                AgentError::new("protocol", text, "check that client and server are of one version")
+                AgentError::new("protocol", text, "check that client and server are of the same version")
             };
             let impossible = |error: OutgoingError| wrong(error.to_string());
             let frame = match link.decoder.next_item(&mut input) {
@@ -410,7 +410,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// A connection is gone; what it had goes to others.
+    /// Removes a connection that is gone; its bytes go over others.
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
         if let Some(link) = self.links.remove(&id) {
@@ -422,7 +422,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Finds connections that carry nothing: what they had goes over others, too, if there are others.
+    /// Finds stalled connections; their bytes go over others too, if there are others.
     fn find_stalled(&mut self) {
         let now = self.now;
         let open = self.links.iter_mut().filter(|(_, link)| link.stage == Stage::Open);
@@ -436,8 +436,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Tells the server how its connections fare, and the world how far it is. Of those that carry nothing one
-    /// reports, in turns: many clients that have nothing to say are to cost a server little.
+    /// Reports the state of the connections to the server, and progress to the user. Of the connections that
+    /// carry nothing only one reports at a time, in turns, so that many idle clients cost the server little.
     fn report(&mut self, reporter: &mut Reporter) {
         self.reported = self.now;
         self.reports += 1;
@@ -446,11 +446,11 @@ impl<'a> Client<'a> {
         let open: Vec<StripeId> =
             self.links.iter().filter(|(_, link)| link.stage == Stage::Open).map(|(&id, _)| id).collect();
         let turn = self.reports % open.len().max(1);
-        for (place, id) in open.into_iter().enumerate() {
+        for (index, id) in open.into_iter().enumerate() {
             let Some(link) = self.links.get_mut(&id) else {
                 continue;
             };
-            let Some(report) = link.report(place == turn) else {
+            let Some(report) = link.report(index == turn) else {
                 continue;
             };
             sum += u64::from(report.rtt_us);
@@ -461,7 +461,8 @@ impl<'a> Client<'a> {
         }
         let fields = json!({
             "read": self.core.read(), "acknowledged": self.core.acknowledged(), "connections": count,
-            "wanted": self.core.wanted(), "rtt_ms": sum.checked_div(count).map(|mean: u64| mean as f64 / 1000.0),
+            "wanted": self.core.wanted(),
+            "rtt_ms": sum.checked_div(count).map(|mean: u64| mean as f64 / 1000.0),
         });
         reporter.event("progress", Weight::Passing, fields, None);
     }
@@ -475,7 +476,7 @@ fn outgoing(args: &GatherSendArgs) -> Outgoing {
     }
 }
 
-/// The server's no, with what to do about it.
+/// The error for a refusal by the server, with a remedy.
 fn refused(code: RefusalCode, text: &str) -> AgentError {
     let cure = match code {
         RefusalCode::UnknownClient => "check --client, or put it on the server's list",
@@ -483,11 +484,11 @@ fn refused(code: RefusalCode, text: &str) -> AgentError {
         RefusalCode::DuplicateClient => {
             "stop the other program that sends as this client, or choose another name"
         }
-        RefusalCode::CannotResume => "send it again from the beginning",
-        RefusalCode::Output => "see to the server's disk, then send it again",
+        RefusalCode::CannotResume => "send the stream again from the beginning",
+        RefusalCode::Output => "check the server's disk, then send the stream again",
         RefusalCode::Tls => "pass the fingerprint that the server tells when it starts with --tls-pin",
         RefusalCode::BadFrame | RefusalCode::TooMany | RefusalCode::Late => {
-            "check that client and server are of one version"
+            "check that client and server are of the same version"
         }
     };
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,16 +1,16 @@
-//! The list of who may send.
+//! The list of clients that may send.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
 use crate::machine::ClientName;
 use groupflow_base::Token;
 
-/// Clients on a list.
+/// The most clients on a list.
 const MOST: usize = 65_536;
 
 /// Reads `{"clients": [{"client": NAME, "token": TOKEN}, ...]}`.
@@ -23,12 +23,12 @@ pub fn read(path: &Path) -> Result<BTreeMap<ClientName, Token>, AgentError> {
 }
 
 fn parse(value: &Value) -> Result<BTreeMap<ClientName, Token>, FieldError> {
-    let mut fields = Fields::new("list", value)?;
+    let mut fields = ObjectReader::new("list", value)?;
     let list = fields.list("clients", MOST)?;
     fields.finish()?;
     let mut clients = BTreeMap::new();
     for (index, value) in list.iter().enumerate() {
-        let mut fields = Fields::new(format!("clients[{index}]"), value)?;
+        let mut fields = ObjectReader::new(format!("clients[{index}]"), value)?;
         let name = ClientName::parse(fields.text("client", 255)?)
             .ok_or_else(|| fields.wrong("client", &format!("a name of {}", ClientName::RULE)))?;
         let token =

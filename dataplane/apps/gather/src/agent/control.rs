@@ -1,4 +1,4 @@
-//! Rounds out, tunings in.
+//! The server's measurement rounds, and the tunings that it obeys.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::tune::{self, Setting};
 use crate::machine::Frame;
 
 impl Server {
-    /// Measures all clients, and tells.
+    /// Measures all clients, and reports the round.
     pub(super) fn round(&mut self) {
         let took = self.now.saturating_duration_since(self.round_began);
         self.round_began = self.now;
@@ -25,7 +25,7 @@ impl Server {
         self.events.tell("round", round, None);
     }
 
-    /// Reads tunings and does what they say.
+    /// Reads tunings and carries them out.
     pub(super) fn obey(&mut self) {
         let lines = match self.requests.read() {
             Ok(lines) => lines,
@@ -56,7 +56,7 @@ impl Server {
         }
     }
 
-    /// A client is to be tuned so.
+    /// Applies a setting to a client.
     pub(super) fn set(&mut self, client: usize, setting: Setting) {
         let old = std::mem::replace(&mut self.settings[client], setting);
         if old.window != setting.window {
@@ -76,17 +76,17 @@ impl Server {
             return;
         };
         let setting = self.settings[client];
-        for (place, number) in flow.stripes.iter().enumerate() {
-            let share = setting.share(place, flow.stripes.len(), flow.segment);
+        for (index, number) in flow.stripes.iter().enumerate() {
+            let share = setting.share(index, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get_mut(number) {
-                // A connection that is gone needs none.
+                // A connection that is gone needs no window.
                 let _ = stripe.window.set(stripe.channel.socket(), share, flow.segment);
             }
         }
     }
 }
 
-/// Of this thread, which does everything.
+/// Processor time of this thread, which does all the work.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What clients are told, and how streams and connections end.
+//! What clients are told about their streams, and how streams and connections end.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use serde_json::json;
 use super::server::Server;
 use crate::machine::{Frame, RefusalCode};
 
-/// Who is told farewell has so long to close.
+/// Time within which a peer must close after its farewell.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What may come after a farewell, bytes: more than the buffers of both kernels hold as Linux sets them (32 MiB and 4 MiB),
-/// so who reads its refusal always can. Who sends more is cut off.
+/// Bytes accepted after a farewell: more than the buffers of both kernels hold with Linux's settings (32 MiB
+/// and 4 MiB), so that a peer that reads its refusal can always do so. A peer that sends more is cut off.
 const UNDER_WAY: usize = 64 << 20;
 
 impl Server {
-    /// Tells clients what is delivered; ends streams that are complete or cannot be written.
+    /// Tells clients how much is delivered; ends streams that are complete or cannot be written.
     pub(super) fn tell_delivered(&mut self) {
         for client in std::mem::take(&mut self.touched) {
             let Some(flow) = self.flows.get_mut(&client) else {
@@ -42,7 +42,7 @@ impl Server {
         }
     }
 
-    /// Says something on a connection; one that does not read is lost.
+    /// Sends a frame on a connection; a connection whose peer does not read is lost.
     pub(super) fn say(&mut self, number: u64, frame: &Frame) {
         let Some(stripe) = self.stripes.get_mut(&number) else {
             return;
@@ -56,7 +56,7 @@ impl Server {
         let Some(flow) = self.flows.get_mut(&client) else {
             return;
         };
-        if let Err(why) = flow.place.finish() {
+        if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
         let length = flow.core.delivered();
@@ -72,14 +72,14 @@ impl Server {
         self.end_flow(client, "failed", Some(&refusal));
     }
 
-    /// A stream is over: its connections are told, and closed.
+    /// Ends a stream: its connections are told, and closed.
     pub(super) fn end_flow(&mut self, client: usize, outcome: &str, word: Option<&Frame>) {
         let Some(flow) = self.flows.remove(&client) else {
             return;
         };
         let name = self.names[client].clone();
         self.roster.forget(&name, flow.stream);
-        if let (Some(token), Some(fd)) = (flow.waits, flow.place.waits_for()) {
+        if let (Some(token), Some(fd)) = (flow.waits, flow.destination.waits_for()) {
             self.poller.remove(fd, token);
         }
         for &number in &flow.stripes {
@@ -93,7 +93,7 @@ impl Server {
         }
         let bytes = flow.core.delivered();
         let seconds = flow.began.elapsed().as_secs_f64();
-        let path = flow.place.path().map(|path| path.display().to_string());
+        let path = flow.destination.path().map(|path| path.display().to_string());
         let fields = json!({
             "client": name.as_str(), "stream": flow.stream.to_string(), "outcome": outcome,
             "bytes": bytes, "seconds": seconds, "path": path,
@@ -102,7 +102,7 @@ impl Server {
         self.events.tell("stream_ended", fields, Some(human));
     }
 
-    /// Closes a connection when what it was told has gone out and its peer has closed, too.
+    /// Closes a connection once its last frame has been sent and its peer has closed, too.
     pub(super) fn farewell(&mut self, number: u64) {
         self.pending.remove(&number);
         let until = self.now + FAREWELL;
@@ -118,7 +118,8 @@ impl Server {
         }
     }
 
-    /// Bytes came that are thrown away. False: that was too much, and the connection is gone.
+    /// Counts bytes that arrived after the farewell. False: there were too many, and the connection was
+    /// closed.
     pub(super) fn throw_away(&mut self, number: u64, bytes: usize) -> bool {
         let Some(stripe) = self.stripes.get_mut(&number) else {
             return false;
@@ -131,7 +132,7 @@ impl Server {
         goes_on
     }
 
-    /// A connection is gone.
+    /// Removes a connection that is gone.
     pub(super) fn lose(&mut self, number: u64) {
         self.pending.remove(&number);
         self.farewells.remove(&number);
@@ -145,7 +146,7 @@ impl Server {
         }
     }
 
-    /// A connection carries a client's stream no more.
+    /// Removes a connection from its client's stream.
     pub(super) fn detach(&mut self, client: usize, number: u64) {
         let Some(flow) = self.flows.get_mut(&client) else {
             return;

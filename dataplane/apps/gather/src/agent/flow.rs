@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Token;
 
-use super::place::{Failure, Place};
+use super::destination::{Destination, Failure};
 use crate::machine::frame::Report;
 use crate::machine::{Epoch, Frame, Incoming, IncomingError, Parity, StreamId};
 
-/// The client is told what is delivered when it is this part of the room, or this much, or after this time.
+/// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
 const MUCH: u64 = 32 << 10;
 const SOON: Duration = Duration::from_millis(20);
@@ -17,49 +17,55 @@ const SOON: Duration = Duration::from_millis(20);
 /// A stream.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its id.
+    /// The stream's id.
     pub stream: StreamId,
-    /// What the server remembers of it.
+    /// The epoch in which the server remembers the stream.
     pub epoch: Epoch,
-    /// Reassembly.
+    /// Reassembly of the stream.
     pub core: Incoming,
-    /// Where it goes.
-    pub place: Place,
-    /// The registration of a place that may be slow.
+    /// The destination of the stream.
+    pub destination: Destination,
+    /// The registration of a destination that may be slow.
     pub waits: Option<Token>,
-    /// Its connections.
+    /// The stream's connections.
     pub stripes: BTreeSet<u64>,
-    /// Since when it has none.
+    /// Since when the stream has had no connection.
     pub alone: Option<Instant>,
-    /// When it began here.
+    /// When the stream began at this server.
     pub began: Instant,
-    /// Why it cannot be written, if so.
+    /// Why the stream cannot be written, if it cannot.
     pub failure: Option<Failure>,
-    /// What came in this round for the first time, bytes.
+    /// Bytes that arrived in this round for the first time.
     pub fresh: u64,
-    /// The largest of its segments in the last round, bytes; 0: not known yet.
+    /// The largest segment of the stream in the last round, in bytes; 0: not known yet.
     pub segment: u64,
-    /// What was made of parity that came last, ever, bytes.
+    /// Bytes of the stream that were last made of parity, in total.
     pub made: u64,
-    /// Delivered at the beginning of this round.
+    /// Bytes delivered at the beginning of this round.
     pub before: u64,
-    /// Segments sent, and sent again, in this round.
+    /// Segments sent and resent in this round.
     pub segments: (u64, u64),
     told: u64,
-    /// When the client is to be told what is delivered.
+    /// When the client is to be told how much is delivered.
     pub tell_at: Option<Instant>,
-    /// Who brought the last bytes: the way back is that of an acknowledgement.
+    /// The connection that brought the last bytes: the news of what is delivered goes back over it, as an
+    /// acknowledgement does.
     pub last: u64,
 }
 
 impl Flow {
-    /// A stream of which `delivered` bytes are in its place.
-    pub fn new(stream: StreamId, epoch: Epoch, (place, delivered): (Place, u64), core: Incoming) -> Flow {
+    /// A stream of which `delivered` bytes are at its destination.
+    pub fn new(
+        stream: StreamId,
+        epoch: Epoch,
+        (destination, delivered): (Destination, u64),
+        core: Incoming,
+    ) -> Flow {
         Flow {
             stream,
             epoch,
             core,
-            place,
+            destination,
             waits: None,
             stripes: BTreeSet::new(),
             alone: None,
@@ -76,36 +82,36 @@ impl Flow {
         }
     }
 
-    /// Takes bytes that came over a stripe.
+    /// Takes bytes of the stream that arrived over a stripe.
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), IncomingError> {
-        let (place, failure) = (&mut self.place, &mut self.failure);
-        self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(place, failure, bytes))?;
+        let (destination, failure) = (&mut self.destination, &mut self.failure);
+        self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
         Ok(())
     }
 
-    /// Takes bytes of parity that came over a stripe.
+    /// Takes bytes of parity that arrived over a stripe.
     pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), IncomingError> {
-        let (place, failure) = (&mut self.place, &mut self.failure);
-        let mut sink = |bytes: &[u8]| write(place, failure, bytes);
+        let (destination, failure) = (&mut self.destination, &mut self.failure);
+        let mut sink = |bytes: &[u8]| write(destination, failure, bytes);
         let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
         self.fresh += made;
         self.made += made;
         Ok(())
     }
 
-    /// Its place may take more. True: it took something.
+    /// Writes on when the destination may take more. True: it took something.
     pub fn drain(&mut self) -> bool {
-        let (place, failure) = (&mut self.place, &mut self.failure);
-        self.core.drain(&mut |bytes| write(place, failure, bytes))
+        let (destination, failure) = (&mut self.destination, &mut self.failure);
+        self.core.drain(&mut |bytes| write(destination, failure, bytes))
     }
 
-    /// A stripe fares so.
+    /// Takes a client's report about one of its stripes.
     pub fn on_report(&mut self, report: Report) {
         self.segments.0 += u64::from(report.sent);
         self.segments.1 += u64::from(report.resent);
     }
 
-    /// What the client is to be told now of what is delivered, if anything.
+    /// The frame, if one is due, that tells the client how much is delivered.
     pub fn news(&mut self, now: Instant) -> Option<Frame> {
         let (delivered, limit) = (self.core.delivered(), self.core.limit());
         if delivered == self.told {
@@ -121,18 +127,18 @@ impl Flow {
         Some(Frame::Delivered { delivered, limit })
     }
 
-    /// What a new stripe is told.
+    /// The frame that welcomes a new stripe.
     pub fn welcome(&mut self, wanted: u16) -> Frame {
         let (delivered, limit) = (self.core.delivered(), self.core.limit());
         Frame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
 }
 
-fn write(place: &mut Place, failure: &mut Option<Failure>, bytes: &[u8]) -> usize {
+fn write(destination: &mut Destination, failure: &mut Option<Failure>, bytes: &[u8]) -> usize {
     if failure.is_some() {
         return 0;
     }
-    place.write(bytes).unwrap_or_else(|why| {
+    destination.write(bytes).unwrap_or_else(|why| {
         *failure = Some(why);
         0
     })

@@ -1,4 +1,4 @@
-//! JSON lines on stdin and stdout, whose other ends may be slow: nobody waits for them.
+//! JSON lines on stdin and stdout; the loop never waits for a slow process at their other ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,16 +11,16 @@ use nix::poll::{PollFlags, PollTimeout};
 use serde::Serialize;
 use serde_json::json;
 
-/// The longest line that is read.
+/// Bytes of the longest line that is read.
 const LINE: usize = 16 << 20;
-/// What waits for a reader; lines beyond it are counted and dropped.
+/// Bytes that may wait for a reader; lines beyond are counted and dropped.
 const WAITING: usize = 32 << 20;
-/// A pipe that is ready for writing takes this much without waiting (PIPE_BUF).
+/// Bytes that a pipe ready for writing takes without blocking (PIPE_BUF).
 const PIPE: usize = 4096;
-/// Read at once.
+/// Bytes of one read.
 const CHUNK: usize = 64 << 10;
 
-/// An event as it is written.
+/// An event in its JSON form.
 #[derive(Debug, Serialize)]
 struct Line<'a, T> {
     event: &'a str,
@@ -31,7 +31,7 @@ struct Line<'a, T> {
     fields: T,
 }
 
-/// Events as JSON lines on stdout, or for people on stderr.
+/// Events as JSON lines on stdout, or as text for people on stderr.
 #[derive(Debug)]
 pub struct Events {
     json: bool,
@@ -42,12 +42,12 @@ pub struct Events {
 }
 
 impl Events {
-    /// Events of `role`.
+    /// The events of an agent in this role.
     pub fn new(json: bool, role: &'static str, name: &str) -> Events {
         Events { json, role, name: name.to_owned(), waiting: VecDeque::new(), dropped: 0 }
     }
 
-    /// Tells an event, whose `fields` are an object; `human` is its line for people, if it has one.
+    /// Reports an event, whose `fields` are an object; `human` is its text for people, if it has one.
     pub fn tell(&mut self, event: &str, fields: impl Serialize, human: Option<String>) {
         if !self.json {
             if let Some(line) = human {
@@ -69,13 +69,13 @@ impl Events {
     fn line(&mut self, event: &str, fields: impl Serialize) {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
         let line = Line { event, time, role: self.role, name: &self.name, fields };
-        // Straight from the structs: a round of a thousand clients makes no tree of values first.
+        // The structs are serialized directly: a round of a thousand clients builds no tree of values first.
         let written = serde_json::to_writer(&mut self.waiting, &line);
         debug_assert!(written.is_ok(), "{event} has fields that are no object: {written:?}");
         self.waiting.push_back(b'\n');
     }
 
-    /// Writes what goes without waiting; true: more is to be written.
+    /// Writes as much as the pipe takes without blocking; true: more is to be written.
     pub fn flush(&mut self) -> bool {
         let stdout = io::stdout();
         while !self.waiting.is_empty() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
@@ -83,7 +83,7 @@ impl Events {
             match nix::unistd::write(stdout.as_fd(), &front[..front.len().min(PIPE)]) {
                 Ok(count) => drop(self.waiting.drain(..count)),
                 Err(Errno::EINTR | Errno::EAGAIN) => break,
-                // Whoever started us has stopped reading: that is no reason to stop.
+                // The process that started this one has stopped reading: that is no reason to stop.
                 Err(_) => self.waiting.clear(),
             }
         }
@@ -93,7 +93,7 @@ impl Events {
         !self.waiting.is_empty()
     }
 
-    /// Writes what waits, for so many milliseconds at most: the last words.
+    /// Writes the waiting lines before the process ends, for at most so many milliseconds.
     pub fn finish(&mut self, patience_ms: u16) {
         let stdout = io::stdout();
         while self.flush() {
@@ -104,16 +104,16 @@ impl Events {
     }
 }
 
-/// Lines of stdin.
+/// Reads lines from stdin.
 #[derive(Debug, Default)]
 pub struct Requests {
     bytes: Vec<u8>,
-    /// There is nothing more to come.
+    /// Stdin has ended.
     pub ended: bool,
 }
 
 impl Requests {
-    /// Reads what is there; the complete lines. A line that is too long ends it all.
+    /// Reads the bytes that are there; returns the complete lines. A line that is too long ends all reading.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, String> {
         let (stdin, mut chunk) = (io::stdin(), vec![0; CHUNK]);
         while !self.ended && is_ready(stdin.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO) {

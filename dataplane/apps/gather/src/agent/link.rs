@@ -1,68 +1,68 @@
-//! One connection to the server, at the client.
+//! The client's end of a connection to the server.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp_info::TcpInfo;
 
 use crate::machine::frame::Report;
 use crate::machine::{Decoder, Frame, Side, StripeId};
 
-/// What is queued here at most: one block and what is said besides.
+/// The most bytes queued here: one block, and the control frames besides.
 const OUTBOX: usize = 64 << 10;
-/// More than a report takes.
+/// Room for more bytes than a report takes.
 const ROOM: usize = 1024;
 
-/// A connection whose peer has acknowledged nothing of what it was sent for so long, and for so many round trips,
-/// is stalled: far below the 30 s after which it is given up.
+/// A connection is stalled when its peer has acknowledged nothing of what was sent for this long, and for
+/// this many round trips: far below the 30 s after which the connection is given up.
 const STILL: Duration = Duration::from_millis(500);
 const STILL_ROUND_TRIPS: u32 = 4;
 
-/// How far a connection is.
+/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// On its way.
+    /// The connection is being opened.
     Connecting,
-    /// HELLO is said.
+    /// HELLO is sent.
     Greeting,
-    /// It carries the stream.
+    /// The connection carries the stream.
     Open,
-    /// LEAVE is said.
+    /// LEAVE is sent.
     Leaving,
 }
 
-/// A connection.
+/// A connection to the server.
 #[derive(Debug)]
 pub struct Link {
-    /// Its bytes.
+    /// The connection's bytes.
     pub channel: Channel,
-    /// Its registration.
+    /// The connection's registration for polling.
     pub token: Token,
-    /// How far it is.
+    /// The connection's stage.
     pub stage: Stage,
-    /// There may be something to read.
+    /// There may be bytes to read.
     pub readable: bool,
-    /// It may take something.
+    /// The connection may take bytes.
     pub writable: bool,
-    /// Cuts what comes.
+    /// Cuts the received bytes into frames.
     pub decoder: Decoder,
-    /// What it is to carry.
+    /// Bytes to be sent.
     pub out: Outbox,
     told_end: bool,
-    /// The server was told how it fares when it was last asked.
+    /// The server got a report at the last call.
     reported: bool,
     before: TcpInfo,
-    /// What its peer has acknowledged, and when that was seen to grow, or nothing to be under way.
+    /// Bytes that the peer has acknowledged, and when their number last grew or nothing was under way.
     moved: (u64, Option<Instant>),
 }
 
 impl Link {
-    /// A connection that was begun.
+    /// A connection that is being opened.
     pub fn new(channel: Channel, token: Token) -> Link {
         Link {
             channel,
@@ -80,8 +80,8 @@ impl Link {
     }
 
     /// Reads once.
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.channel, &mut self.readable, into)
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
+        ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame.
@@ -89,12 +89,12 @@ impl Link {
         frame.encode(self.out.bytes());
     }
 
-    /// Whether it takes another block.
+    /// Whether the connection has room for another block.
     pub fn takes(&self) -> bool {
         self.stage == Stage::Open && self.writable && self.out.is_empty()
     }
 
-    /// Writes what goes; after LEAVE, the end.
+    /// Writes as much as the connection takes; after LEAVE, closes the sending side.
     pub fn flush(&mut self) -> io::Result<()> {
         if self.stage == Stage::Connecting || !self.writable {
             return Ok(());
@@ -107,7 +107,7 @@ impl Link {
         Ok(())
     }
 
-    /// Whether it carries nothing although it is to; seen when it is asked every now and then.
+    /// Whether the connection carries nothing although it should. Must be called regularly.
     pub fn is_stalled(&mut self, now: Instant) -> bool {
         let Ok(info) = TcpInfo::of(self.channel.socket()) else {
             return false;
@@ -122,7 +122,7 @@ impl Link {
         now.saturating_duration_since(since) >= patience
     }
 
-    /// How it fares since it was last asked, which the server is told if it carried anything, or has its `turn`.
+    /// A report on the connection since the last call, if it carried anything, or has its `turn`.
     pub fn report(&mut self, turn: bool) -> Option<Report> {
         let info = TcpInfo::of(self.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
@@ -132,7 +132,7 @@ impl Link {
             sent: info.sent.saturating_sub(before.sent),
             resent: info.resent.saturating_sub(before.resent),
         };
-        // The last report was a segment, too.
+        // The last report was itself a segment.
         let carried = report.sent > u32::from(self.reported);
         self.reported = (carried || turn) && self.out.room() > ROOM;
         if self.reported {
@@ -142,10 +142,11 @@ impl Link {
     }
 }
 
-/// Those that take another block, first those with the least that TCP has not sent: it takes more than it can send,
-/// and that is late. Of those that send at once, a stream that is `spread` (because what one holds up can be made of
-/// what others bring) goes over the one with the fewest segments to be acknowledged, which hardly waits for a
-/// retransmission; another one over the first, for the fewer it is on the fewer can hold it up.
+/// The links that have room for another block, those with the fewest bytes unsent by TCP first: a link
+/// accepts more than TCP can send at once, and such bytes are late. Among links that send at once, a `spread`
+/// stream (one whose held-up bytes can be made of those of other links) uses the link with the fewest
+/// unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first link,
+/// because the fewer links it uses, the fewer can hold it up.
 pub fn taking(links: &BTreeMap<StripeId, Link>, spread: bool) -> Vec<StripeId> {
     let taking = links.iter().filter(|(_, link)| link.takes());
     by_turn(
@@ -166,7 +167,7 @@ mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
-    /// Connections to peers that read nothing.
+    /// Links to peers that read nothing.
     fn open(count: u32) -> (BTreeMap<StripeId, Link>, Vec<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let mut poller = Poller::new().expect("epoll");

@@ -1,4 +1,4 @@
-//! A round: what was measured of a client since the last one.
+//! A round: measurements of each client since the last round.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::stripe::Stripe;
 use super::tune::Setting;
 use crate::machine::ClientName;
 
-/// What is told of a round (docs/gather.md has the fields).
+/// The report on a round (docs/gather.md lists the fields).
 #[derive(Debug, Serialize)]
 pub struct Round<'a> {
-    /// Counts from 1.
+    /// The round's number, from 1.
     pub round: u64,
-    /// Since the last one.
+    /// Seconds since the last round.
     pub seconds: f64,
-    /// Those that have a stream.
+    /// The clients that have a stream.
     pub clients: Vec<Measured<'a>>,
 }
 
-/// A client's part of it.
+/// The measurements of one client.
 #[derive(Debug, Serialize)]
 pub struct Measured<'a> {
     client: &'a str,
@@ -43,7 +43,7 @@ pub struct Measured<'a> {
     room: u64,
 }
 
-/// Measures a client; a new round of it begins. Windows that the kernel has moved are set again.
+/// Measures a client, for which a new round then begins. Windows that the kernel has moved are set again.
 pub fn measure<'a>(
     client: &'a ClientName,
     flow: &mut Flow,
@@ -53,7 +53,7 @@ pub fn measure<'a>(
 ) -> Measured<'a> {
     let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
     let (mut advertised, mut connections, mut segment) = (0, 0, 0);
-    for (place, number) in flow.stripes.iter().enumerate() {
+    for (index, number) in flow.stripes.iter().enumerate() {
         let Some(stripe) = stripes.get_mut(number) else {
             continue;
         };
@@ -64,8 +64,8 @@ pub fn measure<'a>(
         let Ok(info) = TcpInfo::of(socket) else {
             continue;
         };
-        if let Some(share) = setting.share(place, flow.stripes.len(), flow.segment) {
-            // A connection that is gone needs none.
+        if let Some(share) = setting.share(index, flow.stripes.len(), flow.segment) {
+            // A connection that is gone needs no window.
             let _ = stripe.window.keep(socket, share, flow.segment, &info);
         }
         ours.add(info.rtt_us);
@@ -98,13 +98,13 @@ pub fn measure<'a>(
     }
 }
 
-/// Bits per second, rounded.
+/// A rate in bits per second, rounded.
 fn per_second(bytes: u64, took: Duration) -> u64 {
     let nanos = took.as_nanos().max(1);
     u64::try_from(u128::from(bytes) * 8_000_000_000 / nanos).unwrap_or(u64::MAX)
 }
 
-/// The mean of what is known.
+/// The mean of the known values.
 #[derive(Debug, Default)]
 struct Mean {
     sum: u64,
@@ -112,13 +112,13 @@ struct Mean {
 }
 
 impl Mean {
-    /// µs; 0 is not known.
+    /// Adds a value in µs; 0 means unknown.
     fn add(&mut self, micros: u32) {
         self.sum += u64::from(micros);
         self.count += u64::from(micros > 0);
     }
 
-    /// For people and policies: milliseconds with a fraction.
+    /// The mean in milliseconds with a fraction, for people and policies.
     fn millis(&self) -> Option<f64> {
         let micros = self.sum.checked_div(self.count)?;
         Some(micros as f64 / 1000.0)

@@ -1,4 +1,4 @@
-//! `gfagent gather-send`: the input, signals, and what is told.
+//! `gfagent gather-send`: connects a client to its input, to signals and to the reporter.
 
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
@@ -10,7 +10,7 @@ use super::args::GatherSendArgs;
 use super::client::Client;
 use crate::machine::StreamId;
 
-/// Sends it all; the exit code.
+/// Sends the whole input; returns the exit code.
 pub fn run(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;

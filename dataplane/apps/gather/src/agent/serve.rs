@@ -1,4 +1,4 @@
-//! `gfagent gather-serve`: sockets, the list of clients, signals.
+//! `gfagent gather-serve`: opens the sockets, the list of clients and the output folder, and runs the server.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::json;
 
 use super::args::GatherServeArgs;
+use super::destination::Folder;
 use super::lines::Events;
-use super::place::Folder;
 use super::server::{Options, Server};
 use super::{clients, tune, window};
 
-/// Runs the server until a signal ends it; the exit code. Errors before it is ready go to `reporter`.
+/// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.
 pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
@@ -41,7 +41,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
         AgentError::new("listen", cause, "choose another --listen, or stop the program that has it")
     })?;
     if let Some(bytes) = args.mss {
-        // Inherited by what is accepted, and told to clients when they connect.
+        // Accepted connections inherit the segment size, and TCP tells it to clients when they connect.
         socket2::SockRef::from(&listener).set_mss(bytes.into()).map_err(|e| system(&e))?;
     }
     if let Some(bytes) = args.buffer {

@@ -8,57 +8,57 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groupflow_host::came::Came;
 use groupflow_host::poller::{Poller, Ready};
+use groupflow_host::read_outcome::ReadOutcome;
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
+use super::destination::Folder;
 use super::flow::Flow;
 use super::lines::{Events, Requests};
-use super::place::Folder;
 use super::stripe::Stripe;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, Frame, Item, RefusalCode, Roster};
 use groupflow_base::{CodecError, Token};
 
-/// Read at once.
+/// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
-/// What a connection may bring before others have their turn.
+/// Bytes that a connection may bring before other connections have their turn.
 const TURN: usize = 128 << 10;
-/// What a descriptor is.
+/// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// Signals.
     Signals,
-    /// Tunings.
+    /// Stdin, which brings tunings.
     Stdin,
-    /// Whoever reads events.
+    /// Stdout, to which events go.
     Stdout,
-    /// New connections.
+    /// The socket that accepts connections.
     Listener,
     /// A connection.
     Stripe(u64),
-    /// The place of a client's stream.
-    Place(usize),
+    /// The destination of a client's stream.
+    Destination(usize),
 }
 
-/// The command's options.
+/// The options of the command.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Between measurements.
+    /// Time between measurements.
     pub round: Duration,
-    /// Bytes held for a client.
+    /// Bytes held for each client.
     pub room: u64,
-    /// Until a connection has said who it is.
+    /// Time within which a connection must send its HELLO.
     pub handshake: Duration,
-    /// Connections that have not.
+    /// The most connections that may wait without a HELLO.
     pub max_pending: usize,
-    /// Until a dead peer, or a stream without connections, is given up.
+    /// Time after which a dead peer, or a stream without connections, is given up.
     pub silence: Duration,
-    /// Of tunings.
+    /// Bounds on tunings.
     pub bounds: Bounds,
-    /// Connections are encrypted; `None`: they are not.
+    /// The TLS configuration; `None`: connections are not encrypted.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
@@ -74,17 +74,17 @@ pub struct Server {
     pub(super) settings: Vec<Setting>,
     pub(super) flows: BTreeMap<usize, Flow>,
     pub(super) stripes: HashMap<u64, Stripe>,
-    /// Those that have not said who they are, the oldest first.
+    /// Connections that have sent no HELLO yet, the oldest first.
     pub(super) pending: BTreeMap<u64, Instant>,
-    /// Those that are told farewell.
+    /// Connections that are about to be closed.
     pub(super) farewells: BTreeMap<u64, Instant>,
     /// Stripes that are to have a turn.
     pub(super) ready: BTreeSet<u64>,
-    /// Flows whose clients may have to be told what is delivered.
+    /// Flows whose clients may have to be told how much is delivered.
     pub(super) touched: BTreeSet<usize>,
     pub(super) next: u64,
     pub(super) now: Instant,
-    /// Given up to accept, and so refuse, when descriptors run out.
+    /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     pub(super) spare: Option<File>,
     signals: SignalFd,
     pub(super) requests: Requests,
@@ -96,7 +96,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// With its sockets, which are registered here.
+    /// A server with its sockets, which are registered here.
     pub fn new(
         listener: TcpListener,
         signals: SignalFd,
@@ -136,7 +136,7 @@ impl Server {
             over: false,
             poller,
         };
-        // A file, or /dev/null, is always ready and cannot be registered: it is read once, here.
+        // A regular file or /dev/null is always ready and cannot be registered: it is read once, here.
         match server.poller.add(io::stdin().as_fd(), Target::Stdin) {
             Ok(_) => {}
             Err(Errno::EPERM) => server.obey(),
@@ -200,12 +200,12 @@ impl Server {
                     self.lose(number);
                 }
             }
-            Target::Place(client) => self.feed_place(client),
+            Target::Destination(client) => self.feed_destination(client),
         }
     }
 
-    /// A place that was slow may take more.
-    fn feed_place(&mut self, client: usize) {
+    /// Writes on to a destination that was slow.
+    fn feed_destination(&mut self, client: usize) {
         let Some(flow) = self.flows.get_mut(&client) else {
             return;
         };
@@ -221,7 +221,7 @@ impl Server {
         }
     }
 
-    /// A connection brings what it may.
+    /// Reads from a connection as much as one turn allows.
     fn turn(&mut self, number: u64) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut brought = 0;
@@ -229,7 +229,7 @@ impl Server {
             let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.readable) else {
                 break;
             };
-            // Nothing is read for a place that takes nothing: TCP tells the client.
+            // Nothing is read while the destination takes nothing: TCP's window then slows the client.
             if stripe
                 .client
                 .and_then(|c| self.flows.get(&c))
@@ -238,20 +238,20 @@ impl Server {
                 break;
             }
             match stripe.read(&mut scratch) {
-                Ok(Came::Bytes(count)) if stripe.farewell.is_some() => {
+                Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
                     if !self.throw_away(number, count) {
                         break;
                     }
                 }
-                Ok(Came::Bytes(count)) => {
+                Ok(ReadOutcome::Bytes(count)) => {
                     brought += count;
                     if let Err(error) = self.take(number, &scratch[..count]) {
                         self.refuse(number, RefusalCode::BadFrame, &error.to_string());
                     }
                 }
-                Ok(Came::Nothing) => break,
-                Ok(Came::End) => self.lose(number),
+                Ok(ReadOutcome::Nothing) => break,
+                Ok(ReadOutcome::End) => self.lose(number),
                 Err(error) => self.break_off(number, &error),
             }
         }
@@ -261,7 +261,7 @@ impl Server {
         self.scratch = scratch;
     }
 
-    /// Bytes came over a connection.
+    /// Handles bytes that arrived over a connection.
     fn take(&mut self, number: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let mut input = bytes;
         loop {
@@ -302,7 +302,7 @@ impl Server {
         Ok(())
     }
 
-    /// What is due by the clock.
+    /// Handles the timeouts that are due.
     fn expire(&mut self) {
         let late = self.now.checked_sub(self.options.handshake);
         while let Some((&number, _)) =

@@ -1,45 +1,46 @@
-//! One connection of a client, at the server.
+//! The server's end of one connection of a client.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
+use groupflow_host::read_outcome::ReadOutcome;
 
 use super::window::Window;
 use crate::machine::frame::Report;
 use crate::machine::{Decoder, Frame, Side};
 
-/// What waits for a client that does not read, bytes: some hundred frames beyond what the kernel takes.
+/// Bytes that may wait for a client that does not read: some hundred frames beyond what the kernel buffers.
 const OUTBOX: usize = 8 << 10;
 
-/// A connection.
+/// A client's connection.
 #[derive(Debug)]
 pub struct Stripe {
-    /// Its bytes.
+    /// The connection's bytes.
     pub channel: Channel,
-    /// Its registration.
+    /// The connection's registration for polling.
     pub token: Token,
-    /// Where it comes from.
+    /// The peer's address.
     pub peer: SocketAddr,
-    /// Cuts what comes.
+    /// Cuts the received bytes into frames.
     pub decoder: Decoder,
-    /// The client it belongs to, once it has said so.
+    /// The client's number, known after its HELLO.
     pub client: Option<usize>,
-    /// There may be something to read.
+    /// There may be bytes to read.
     pub readable: bool,
     /// LEAVE was read.
     pub left: bool,
-    /// It is closed when what it is told has gone out and the peer has closed; what comes is thrown away.
+    /// Since when the connection is about to be closed: it closes when its last frame is sent and the peer
+    /// has closed; bytes that arrive are discarded.
     pub farewell: Option<Instant>,
-    /// What came after the farewell, bytes.
+    /// Bytes that arrived after the farewell.
     pub thrown_away: usize,
-    /// What its client last said of it.
+    /// The client's last report on this connection.
     pub report: Report,
-    /// The window that it advertises.
+    /// The window that the connection advertises.
     pub window: Window,
     out: Outbox,
     told_end: bool,
@@ -66,8 +67,8 @@ impl Stripe {
     }
 
     /// Reads once.
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.channel, &mut self.readable, into)
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
+        ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Queues a frame. False: the client does not read, and there is no room.
@@ -79,7 +80,7 @@ impl Stripe {
         true
     }
 
-    /// Writes what goes; at the farewell, the end after it.
+    /// Writes as much as the connection takes; after the farewell, closes the sending side.
     pub fn flush(&mut self) -> io::Result<()> {
         let later = self.out.flush(&mut self.channel)? || self.channel.push()?;
         if self.farewell.is_some() && !later && !self.told_end {

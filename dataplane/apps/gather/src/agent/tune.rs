@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use groupflow_host::fields::{FieldError, Fields};
+use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::value::RawValue;
 use serde_json::Value;
 
 use super::window;
 use crate::machine::ClientName;
 
-/// Clients in a tuning.
+/// The most clients in a tuning.
 const MOST: usize = 65_536;
 
-/// How a client is tuned.
+/// The setting of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// W: bytes of all its connections together; `None`: the kernel tunes.
+    /// W: the sum of its connections' windows in bytes; `None`: the kernel tunes them.
     pub window: Option<u64>,
-    /// N.
+    /// N: the number of connections.
     pub connections: u16,
 }
 
@@ -28,33 +28,33 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// The window of one of so many connections: the least, and whole segments of what is left, as equal as can
-    /// be. A sender waits until it may send a whole one, so less than that in a window is there for nothing.
-    /// `segment`: bytes; 0: not known yet.
-    pub fn share(self, place: usize, connections: usize, segment: u64) -> Option<u64> {
+    /// The window of one of `connections`: the least window plus whole segments of the rest, as evenly as
+    /// possible. A TCP sender waits until it may send a whole segment, so any smaller remainder of a window
+    /// is of no use. `segment` is in bytes; 0: not known yet.
+    pub fn share(self, index: usize, connections: usize, segment: u64) -> Option<u64> {
         let window = self.window?;
-        let (place, count) = (place as u64, connections.max(1) as u64);
+        let (index, count) = (index as u64, connections.max(1) as u64);
         let least = segment.max(window::LEAST);
         match window.checked_sub(least * count) {
             Some(rest) if segment > 0 => {
                 let segments = rest / segment;
-                Some(least + segment * (segments / count + u64::from(place < segments % count)))
+                Some(least + segment * (segments / count + u64::from(index < segments % count)))
             }
             _ => Some((window / count).max(window::LEAST)),
         }
     }
 }
 
-/// What may be set.
+/// Bounds on a tuning.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Connections of a client.
+    /// The most connections of a client.
     pub connections: u16,
-    /// All windows together.
+    /// The most bytes of all windows together.
     pub buffer: Option<u64>,
 }
 
-/// A line, read: its id, and what clients (by their number) are to have, or why nothing of it is done.
+/// Parses a line: its id, and the settings of clients (by their number), or why nothing of it is carried out.
 pub fn parse(
     line: &[u8],
     clients: &HashMap<ClientName, usize>,
@@ -75,7 +75,8 @@ pub fn parse(
     (id, request(fields, clients, settings, bounds))
 }
 
-/// Each change is read by itself: a tree of a thousand would cost more than to do what it says.
+/// Each change is parsed by itself: building a tree for a thousand changes would cost more than carrying them
+/// out.
 fn request(
     mut fields: BTreeMap<String, &RawValue>,
     clients: &HashMap<ClientName, usize>,
@@ -93,9 +94,9 @@ fn request(
     }
     let mut changed: HashMap<usize, Setting> = HashMap::new();
     for (index, text) in list.into_iter().enumerate() {
-        // It is JSON already.
+        // The raw text was checked to be JSON already.
         let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
-        let mut fields = Fields::new(format!("tune[{index}]"), &value)?;
+        let mut fields = ObjectReader::new(format!("tune[{index}]"), &value)?;
         let number = clients.get(fields.text("client", 255)?).copied();
         let number = number.ok_or_else(|| fields.wrong("client", "one of the server's list"))?;
         let mut setting = changed.get(&number).or(settings.get(number)).copied().unwrap_or_default();
@@ -103,7 +104,7 @@ fn request(
             setting.connections = connections as u16;
         }
         if value.get("window").is_some() {
-            // Null gives it back to the kernel.
+            // A null window goes back to the kernel's tuning.
             setting.window = fields.optional_number("window", window::LEAST..=window::MOST)?;
         }
         let least = window::LEAST * u64::from(setting.connections);
@@ -132,14 +133,14 @@ mod tests {
     fn a_window_is_divided_in_whole_segments() {
         let shares = |window, count, segment| -> Vec<u64> {
             let setting = Setting { window: Some(window), connections: 1 };
-            (0..count).filter_map(|place| setting.share(place, count, segment)).collect()
+            (0..count).filter_map(|index| setting.share(index, count, segment)).collect()
         };
-        // 22,222 = 3 * 1448 and 12 whole segments more, and 502 bytes.
+        // 22,222 = 3 * 1448 and 12 more whole segments, and 502 bytes.
         assert_eq!(shares(22_222, 3, 1448), [7240, 7240, 7240]);
         assert_eq!(shares(22_222, 4, 1448), [5792, 5792, 5792, 4344]);
-        // A segment is less than the least window: what is left of that is lost.
+        // A segment is smaller than the least window: the remainder is lost.
         assert_eq!(shares(4_600, 3, 1000), [2152, 1152, 1152]);
-        // Nothing is known of segments, or there is less than one for each.
+        // Segments are unknown, or there is less than one for each connection.
         assert_eq!(shares(10_000, 4, 0), [2500; 4]);
         assert_eq!(shares(5_000, 4, 1448), [1250; 4]);
         for (window, count) in [(22_222, 15), (100_000, 7), (1152, 1), (30_000, 16)] {

@@ -1,4 +1,5 @@
-//! The window that a live connection advertises. What moves it was measured: docs/gather.md, "The window".
+//! The window that a live connection advertises. Measurements of what moves it are in docs/gather.md, "The
+//! window".
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,40 +7,42 @@ use std::os::fd::AsFd;
 use groupflow_host::sockopt::{get_int, set_int};
 use groupflow_host::tcp_info::TcpInfo;
 
-/// The least that the kernel lets a window be clamped to (half of SOCK_MIN_RCVBUF).
+/// The least bytes to which the kernel lets a window be clamped (half of SOCK_MIN_RCVBUF).
 pub const LEAST: u64 = 1152;
-/// The most that is set.
+/// The most bytes to which a window is set.
 pub const MOST: u64 = 1 << 30;
-/// Memory that the kernel counts for a segment of up to 1,500 bytes: 2 KiB, and its description.
+/// Memory that the kernel counts for a segment of up to 1,500 bytes: 2 KiB, and its descriptor.
 const FRAME: u64 = 2304;
-/// Not in libc: gives SO_RCVBUF back to the kernel (asm-generic/socket.h, since Linux 5.15).
+/// Gives SO_RCVBUF back to the kernel; not in libc (asm-generic/socket.h, since Linux 5.15).
 const SO_BUF_LOCK: libc::c_int = 72;
-/// A buffer of up to so many times what is needed stays as it is: a window that goes up and down costs one call.
+/// A buffer of up to this many times the bytes needed stays as it is, so that a window that goes up and down
+/// costs one call.
 const ROOMY: u64 = 2;
-/// What the kernel's autotuning begins with (the default of tcp_rmem[1], 128 KiB), before it is doubled.
+/// The buffer with which the kernel's autotuning begins (the default of tcp_rmem[1], 128 KiB), before it is
+/// doubled.
 const START: libc::c_int = 64 << 10;
 
-/// Lets windows of what a listener accepts be set as exactly as windows up to `most` can be: a clamp on the
-/// listener makes the kernel choose the smallest window scale that reaches it.
+/// Makes it possible to set the windows of accepted connections as exactly as windows up to `most` can be
+/// set: a clamp on the listener makes the kernel choose the smallest window scale that reaches `most`.
 pub fn prepare(listener: &impl AsFd, most: u64) -> io::Result<()> {
     set_int(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes(most))
 }
 
-/// The window of a connection: what it was set to, so that nothing is set twice.
+/// The window of a connection: its current setting, so that nothing is set twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
-    /// SO_RCVBUF and TCP_WINDOW_CLAMP, bytes; 0: the kernel's.
+    /// SO_RCVBUF and TCP_WINDOW_CLAMP in bytes; 0: the kernel's choice.
     buffer: u64,
     clamp: u64,
 }
 
 impl Window {
-    /// Lets the connection advertise `window` bytes from now on; `None`: what the kernel finds right. `segment`:
-    /// bytes of those that come; 0: not known.
+    /// Lets the connection advertise `window` bytes from now on; `None`: as the kernel sees fit. `segment` is
+    /// the size of the received segments in bytes; 0: not known.
     ///
-    /// SO_RCVBUF switches the kernel's autotuning off, which would lift the clamp again, and bounds memory; the
-    /// clamp makes the window exact. A window grows at once, as segments come; it shrinks as what was promised
-    /// before comes.
+    /// SO_RCVBUF switches off the kernel's autotuning, which would lift the clamp again, and bounds memory;
+    /// the clamp makes the window exact. A window grows as soon as segments arrive; it shrinks as the bytes
+    /// promised earlier arrive.
     pub fn set(&mut self, stream: &impl AsFd, window: Option<u64>, segment: u64) -> io::Result<()> {
         match window {
             Some(window) => {
@@ -55,7 +58,7 @@ impl Window {
             }
             None if *self == Window::default() => {}
             None => {
-                // From a small buffer, autotuning never sees that more would help.
+                // From a small buffer, autotuning would never notice that a larger one would help.
                 set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
                 set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
                 set_int(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
@@ -65,8 +68,8 @@ impl Window {
         Ok(())
     }
 
-    /// The same, every now and then: the kernel moves the clamp when segments of another size come. Where the
-    /// peer was told what was set, it did not.
+    /// Repeats the setting, to be called regularly: the kernel moves the clamp when segments of another size
+    /// arrive. If the peer was told the window that was set, the kernel did not move it.
     pub fn keep(&mut self, stream: &impl AsFd, window: u64, segment: u64, known: &TcpInfo) -> io::Result<()> {
         if self.clamp == window && !known.advertises(window) {
             self.clamp = get_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
@@ -75,8 +78,8 @@ impl Window {
     }
 }
 
-/// What SO_RCVBUF, which the kernel doubles, has to be for a window of such segments: where they take more than
-/// twice their payload, the kernel would advertise less.
+/// The SO_RCVBUF, which the kernel doubles, for a window of such segments: if they take more than twice their
+/// payload in memory, the kernel would advertise less.
 fn buffer(window: u64, segment: u64) -> u64 {
     match segment {
         0 => window,
@@ -84,7 +87,7 @@ fn buffer(window: u64, segment: u64) -> u64 {
     }
 }
 
-/// At most MOST.
+/// A window in bytes, at most MOST.
 fn bytes(window: u64) -> libc::c_int {
     window.clamp(LEAST, MOST) as libc::c_int
 }
@@ -96,9 +99,9 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::{Duration, Instant};
 
-    /// Loopback's own segments are larger than the windows here.
+    /// Loopback's own segments are larger than the windows of these tests.
     const SEGMENT: u32 = 1448;
-    /// A window that became smaller may hold a sender up until its persist timer has backed off and come.
+    /// A window that became smaller may hold a sender up until its backed-off persist timer expires.
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
@@ -108,13 +111,13 @@ mod tests {
         assert_eq!(bytes(buffer(MOST, 88)), MOST as libc::c_int);
     }
 
-    /// A connection whose client sends as fast as it can, and the window that the client's TCP was told in the
-    /// segments that came back.
+    /// A connection whose client sends as fast as it can, and the window in the segments that came back to
+    /// the client.
     struct Rig {
         server: TcpStream,
         client: TcpStream,
         window: Window,
-        /// Kept as the server keeps it, every now and then.
+        /// The window that is kept regularly, as the server keeps it.
         kept: Option<u64>,
     }
 
@@ -142,7 +145,7 @@ mod tests {
             self.kept = window;
         }
 
-        /// Reads until the client was told a window that `fits`; fails when it never is.
+        /// Reads until the client was told a window that `fits`; fails if that never happens.
         fn until(&mut self, fits: impl Fn(u32) -> bool) -> u32 {
             let (until, mut buffer) = (Instant::now() + PATIENCE, vec![0; 65_536]);
             loop {
@@ -166,9 +169,9 @@ mod tests {
         let mut rig = Rig::new(Some(1 << 20));
         for window in [64_000, 16_000, 200_000, 8_000, 100_000, 2_896] {
             rig.set(Some(window));
-            // A scale of 4: the window is told in units of 16 bytes.
+            // With a scale of 4, the window is told in units of 16 bytes.
             rig.until(|told| u64::from(told).abs_diff(window) <= 16);
-            // And there it stays.
+            // The window stays there.
             for _ in 0..50 {
                 let told = rig.until(|_| true);
                 assert!(u64::from(told) <= window + 16, "{told} instead of {window}");
@@ -191,11 +194,11 @@ mod tests {
         rig.set(Some(8_000));
         rig.until(|told| told < 10_000);
         set_int(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
-        // As soon as the window is seen to be another one.
+        // `keep` would move the window back; it stays off once the window has moved.
         rig.kept = None;
         rig.until(|told| told > 10_000);
         rig.kept = Some(8_000);
-        // A window may be told that is small for what was not read yet, and says nothing of the clamp.
+        // A small window may be told because bytes are unread, which says nothing about the clamp.
         let until = Instant::now() + Duration::from_secs(10);
         while get_int(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known") != 8_000 {
             rig.until(|_| true);
@@ -206,10 +209,10 @@ mod tests {
 
     #[test]
     fn the_buffer_stays_while_it_is_enough_and_not_far_too_much() {
-        // Nothing comes: segments make the kernel move the clamp.
+        // No segments arrive, which would make the kernel move the clamp.
         let (_client, server) = connected(None);
         let mut set = Window::default();
-        // The kernel doubles it.
+        // The kernel doubles the buffer.
         for (window, buffer) in
             [(30_000, 60_000), (16_000, 60_000), (15_000, 60_000), (14_000, 28_000), (20_000, 40_000)]
         {

@@ -1,4 +1,4 @@
-//! The sending side of a coded stream: groups, whose blocks go over different stripes.
+//! The sending side of a coded stream: groups whose blocks go over different stripes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -7,23 +7,23 @@ use super::coding::{Code, Group};
 use super::outgoing::StripeId;
 use super::repairs::Parity;
 
-/// Groups whose parity waits for a stripe; of more, the oldest one's is let go of.
+/// Groups whose parity may wait for a stripe; beyond, the oldest group's parity is dropped.
 const WAITING: usize = 4;
-/// Groups that are begun and not given as a whole.
+/// Groups that may be begun but not fully handed out.
 const BEGUN: usize = 2;
 
-/// A block that goes to a stripe.
+/// A block for a stripe.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block {
     /// These bytes of the stream.
     Piece(Range<u64>),
-    /// Parity, and its bytes.
+    /// A block of parity, and its bytes.
     Parity(Parity, Vec<u8>),
 }
 
-/// Groups on their way. A stripe is given at most as many blocks of a group as there is parity of it, if there
-/// are stripes enough: so what one stripe holds up is made of what the others bring. With fewer stripes, each is
-/// given its part of the blocks.
+/// The groups being sent. With enough stripes, one stripe gets at most as many blocks of a group as the group
+/// has blocks of parity, so that the blocks of a held-up stripe can be made of those of the others. With
+/// fewer stripes, each gets its share of the blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Coder {
     code: Code,
@@ -33,11 +33,11 @@ pub(super) struct Coder {
 #[derive(Debug, Clone)]
 struct Begun {
     group: Group,
-    /// The next piece.
+    /// The index of the next piece.
     next: u8,
-    /// What is left of the parity.
+    /// The blocks of parity that are left.
     parity: VecDeque<(u8, Vec<u8>)>,
-    /// Blocks that stripes were given.
+    /// Blocks given to each stripe.
     given: BTreeMap<StripeId, u8>,
 }
 
@@ -90,7 +90,7 @@ impl Coder {
         }
     }
 
-    /// A block for a stripe, one of so many, that may have it.
+    /// A block for this stripe, one of `stripes`, if it may have another.
     pub(super) fn block(&mut self, stripe: StripeId, stripes: usize) -> Option<Block> {
         for begun in self.groups.iter_mut().filter(|begun| begun.takes(stripe, stripes)) {
             if !begun.is_given() {
@@ -109,12 +109,12 @@ impl Coder {
         self.groups.iter().any(|begun| !begun.is_given())
     }
 
-    /// All before `delivered` needs nothing more.
+    /// Drops groups that lie before `delivered`.
     pub(super) fn acknowledge(&mut self, delivered: u64) {
         self.groups.retain(|begun| begun.group.end() > delivered);
     }
 
-    /// Forgets all groups.
+    /// Drops all groups.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
     }
@@ -140,7 +140,7 @@ mod tests {
     fn a_stripe_has_no_more_of_a_group_than_can_be_made_up_for() {
         let mut coder = coder("4+2");
         assert_eq!([0, 1, 2, 3].map(|stripe| count(&mut coder, stripe, 4)), [2, 2, 2, 0]);
-        // Two stripes cannot.
+        // Two stripes cannot make up for each other.
         let mut coder = self::coder("4+2");
         assert_eq!([0, 1].map(|stripe| count(&mut coder, stripe, 2)), [3, 3]);
     }
@@ -155,7 +155,7 @@ mod tests {
         assert!(!coder.may_begin());
         assert_eq!(coder.block(StripeId(0), 5), Some(Block::Piece(2048..2560)));
         assert_eq!(coder.block(StripeId(0), 5), None);
-        // The others are gone.
+        // The other stripes are gone.
         assert_eq!(coder.block(StripeId(0), 1), Some(Block::Piece(512..1024)));
     }
 

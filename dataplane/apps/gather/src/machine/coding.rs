@@ -1,6 +1,6 @@
-//! Systematic erasure coding of a stream: its bytes go as they are, in groups of pieces, and parity beside them
-//! makes up for as many pieces of a group as there is parity of it. A Reed-Solomon code is maximum distance
-//! separable: any `pieces` of a group's `pieces + parity` blocks are enough.
+//! Systematic erasure coding of a stream: its bytes are sent unchanged, in groups of pieces, together with
+//! parity; each block of parity makes up for one missing piece of its group. A Reed-Solomon code is maximum
+//! distance separable: any `pieces` of a group's `pieces + parity` blocks suffice.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
 use groupflow_base::CodecError;
 
-/// The most pieces, and the most parity, of a group.
+/// The most pieces and the most blocks of parity in a group.
 pub const MOST: (u8, u8) = (32, 8);
-/// The code works on blocks of so many bytes, or twice, or three times as many.
+/// Block sizes are multiples of this many bytes.
 const UNIT: u64 = 64;
-/// A group is not cut in smaller pieces than this: each costs a frame and a segment.
+/// A group is not cut into pieces smaller than this many bytes, since each costs a frame and a segment.
 const MIN_PIECE: u64 = 512;
-/// The longest piece.
+/// Bytes of the longest piece.
 pub const MAX_PIECE: u64 = 16 << 10;
 
-/// How a client codes: K pieces, M parity.
+/// A client's code: K pieces, M blocks of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code {
     pieces: u8,
@@ -25,10 +25,10 @@ pub struct Code {
 }
 
 impl Code {
-    /// What is written.
+    /// The rule for its text form.
     pub const RULE: &'static str = "K+M, K from 1 to 32 and M from 1 to 8, like 4+2";
 
-    /// From `K+M`.
+    /// Parses `K+M`.
     pub fn parse(text: &str) -> Option<Code> {
         let (pieces, parity) = text.split_once('+')?;
         let (pieces, parity) = (pieces.parse().ok()?, parity.parse().ok()?);
@@ -41,7 +41,7 @@ impl Code {
         self.pieces
     }
 
-    /// Parity of a group.
+    /// The blocks of parity of a group.
     pub fn parity(self) -> u8 {
         self.parity
     }
@@ -65,7 +65,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// As it was told; what cannot be is refused with the field.
+    /// A group as a frame describes it; an impossible value is refused by the name of its field.
     pub fn new(start: u64, length: u32, pieces: u8, parity: u8) -> Result<Group, CodecError> {
         let wrong = |field, text: String| Err(CodecError::new(field, text));
         if !(1..=MOST.0).contains(&pieces) {
@@ -88,43 +88,43 @@ impl Group {
         }
     }
 
-    /// Its first byte.
+    /// Offset of the first byte.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Behind its last byte.
+    /// Offset past the last byte.
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.length)
     }
 
-    /// Bytes.
+    /// Bytes of the group.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// Pieces.
+    /// The number of pieces.
     pub fn pieces(&self) -> u8 {
         self.pieces
     }
 
-    /// Parity.
+    /// The number of blocks of parity.
     pub fn parity(&self) -> u8 {
         self.parity
     }
 
-    /// Bytes of each piece, but the last one, which may have fewer; and of parity.
+    /// Bytes of each block of parity and of each piece, except the last piece, which may be shorter.
     pub fn block(&self) -> u64 {
         u64::from(self.length).div_ceil(self.pieces.into()).next_multiple_of(UNIT)
     }
 
-    /// Where a piece is in the stream.
+    /// The range of a piece in the stream.
     pub fn piece(&self, index: u8) -> Range<u64> {
         let start = self.start + u64::from(index) * self.block();
         start..(start + self.block()).min(self.end())
     }
 
-    /// The parity of these bytes, as many as the group has.
+    /// The parity of the group's bytes.
     pub fn encode(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let block = self.block() as usize;
         let code = || {
@@ -138,12 +138,12 @@ impl Group {
             let result = encoder.encode()?;
             Ok::<_, reed_solomon_simd::Error>(result.recovery_iter().map(<[u8]>::to_vec).collect())
         };
-        // The numbers are within what the code can do; without parity, the stream goes on uncoded.
+        // The numbers are within the code's limits; without parity, the stream would go on uncoded.
         code().unwrap_or_default()
     }
 
-    /// The pieces that are missing, from those that are there and parity, each with its index; as many as
-    /// there are pieces, or more. `None`: they are too few.
+    /// Restores the missing pieces from the others and parity, each with its index; together there must be at
+    /// least as many as the group has pieces. `None`: there are too few.
     pub fn decode(&self, pieces: &[(u8, Vec<u8>)], parity: &[(u8, &[u8])]) -> Option<Vec<(u8, Vec<u8>)>> {
         let block = self.block() as usize;
         let mut decoder = ReedSolomonDecoder::new(self.pieces.into(), self.parity.into(), block).ok()?;
@@ -176,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any of a group's blocks, as many as it has pieces, are the group.
+        /// Any of a group's blocks, if they are as many as its pieces, restore the group.
         #[test]
         fn any_blocks_that_are_enough_give_all(
             pieces in 1..=MOST.0, parity in 1..=MOST.1, length in 1..16_000_u64, order in any::<u64>(),
@@ -187,7 +187,7 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + at / 251) as u8).collect();
             let all = group.encode(&bytes);
             prop_assert_eq!(all.len(), usize::from(parity));
-            // Blocks in an order that is drawn; the first ones came.
+            // Blocks in a random order, of which the first ones arrived.
             let mut blocks: Vec<u8> = (0..group.pieces + parity).collect();
             blocks.sort_by_key(|&block| (u64::from(block) + 1).wrapping_mul(order | 1) >> 7);
             let came = &blocks[..usize::from(group.pieces)];

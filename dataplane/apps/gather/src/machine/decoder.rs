@@ -1,5 +1,5 @@
-//! Cuts what comes over a stripe into frames. The bytes of DATA and PARITY are passed on as they come, so that a stripe
-//! holds no more than the beginning of a frame.
+//! Cuts what comes over a stripe into frames. The bytes of DATA and PARITY are passed on as they come, so
+//! that a stripe holds no more than the beginning of a frame.
 
 use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader};
 

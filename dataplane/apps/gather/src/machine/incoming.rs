@@ -12,8 +12,8 @@ use super::store::Store;
 pub const MIN_BLOCK: u64 = 1024;
 /// Gaps that are granted besides.
 const FEW: usize = 64;
-/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is missing,
-/// and as much for parity.
+/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is
+/// missing, and as much for parity.
 const PART: u64 = 4;
 
 /// What a stream refuses; it is left as it was.
@@ -83,7 +83,8 @@ impl From<IncomingError> for CodecError {
     }
 }
 
-/// One stream at the server. Always `delivered <= limit`, and [`Incoming::held`] is at most `limit - delivered`.
+/// One stream at the server. Always `delivered <= limit`, and [`Incoming::held`] is at most `limit -
+/// delivered`.
 #[derive(Debug, Clone)]
 pub struct Incoming {
     delivered: u64,

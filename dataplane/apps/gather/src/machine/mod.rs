@@ -1,22 +1,25 @@
-//! One client's stream over several TCP connections to a server that gathers: state machines without I/O.
+//! State machines, without I/O, for one client's stream over several TCP connections to a server that
+//! gathers.
 //!
 //! A *stream* is a client's bytes, counted from 0. It goes over *stripes*, one TCP connection each, whose
-//! number changes while it runs. [`Outgoing`] says which bytes go to which stripe, and again to another when
-//! a stripe dies; [`Incoming`] puts them together in order. Both hold a bounded number of bytes: the server
-//! gives a *limit* beyond which nothing is sent, `limit - delivered` being the room that it has.
+//! number may change while the stream runs. [`Outgoing`] decides which bytes go to which stripe, and sends
+//! them again over another when a stripe is lost; [`Incoming`] puts them back in order. Both hold a bounded
+//! number of bytes: the server gives a *limit* beyond which nothing is sent, and `limit - delivered` is the
+//! room that it has.
 //!
-//! *Delivered* bytes are where they go (a file, a pipe), so that a server that is started again goes on
-//! behind them; only then the client lets go of them.
+//! *Delivered* bytes are at their destination (a file or a pipe), so that a restarted server goes on behind
+//! them; the client drops bytes only once they are delivered.
 //!
-//! | module | is |
+//! The crate `groupflow_base` gives byte readers, sets of ranges and the clock's types.
+//!
+//! | module | subject |
 //! |---|---|
-//! | [`names`] | who a client is: name, token, stream |
-//! | [`frame`], [`decoder`] | what goes over a stripe, and its parser |
+//! | [`names`] | a client's name, token and stream id |
+//! | [`frame`], [`decoder`] | the frames on a stripe, and their parser |
 //! | [`outgoing`] | the sending side |
-//! | [`incoming`], [`store`] | the receiving side, and what it holds |
-//! | [`roster`] | who may send, and from where |
-//! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and their parity; at the sending side; at the receiving one |
-//! | [`ranges`] | a set of byte ranges |
+//! | [`incoming`], [`store`] | the receiving side, and the bytes it holds |
+//! | [`roster`] | the clients that may send, and their stripes |
+//! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and parity; at the sender; at the receiver |
 
 pub(crate) mod coder;
 pub mod coding;

@@ -1,4 +1,4 @@
-//! Who a client is.
+//! Names of clients and streams, and the clients' tokens.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,23 +11,23 @@ pub const MAX_NAME: usize = 64;
 pub struct ClientName(String);
 
 impl ClientName {
-    /// What a name must be.
+    /// The rule for a name.
     pub const RULE: &'static str = "1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
 
-    /// The name, if it is one.
+    /// Parses a name.
     pub fn parse(text: &str) -> Option<ClientName> {
         let fits = (1..=MAX_NAME).contains(&text.len()) && !text.starts_with('.');
         let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
         (fits && plain).then(|| ClientName(text.to_owned()))
     }
 
-    /// As text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// So that a list is searched with what somebody wrote, which need not be a name.
+/// Lets a map of clients be searched with any text, which need not be a valid name.
 impl Borrow<str> for ClientName {
     fn borrow(&self) -> &str {
         &self.0
@@ -40,7 +40,7 @@ impl fmt::Display for ClientName {
     }
 }
 
-/// A stream of a client, chosen by it at random.
+/// The secret by which a client proves its identity: 1 to 255 hexadecimal digits. Its text is never shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
@@ -50,8 +50,8 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// What a server remembers of a stream, as long as it remembers it without a break. Another number says
-/// that what it held without having delivered it is lost.
+/// An epoch lasts while the server remembers a stream without a break. A new number means that bytes the
+/// server held but had not delivered are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u64);
 

@@ -1,4 +1,4 @@
-//! The sending side of a stream: which bytes go to which stripe, and to another when a stripe dies.
+//! The sending side of a stream: which bytes go to which stripe, and to another one when a stripe is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -12,47 +12,47 @@ use super::incoming::MIN_BLOCK;
 use super::names::Epoch;
 use super::repairs::Parity;
 
-/// The most bytes that go to a stripe at once.
+/// The most bytes that a stripe is given at once.
 pub const MAX_BLOCK: u64 = MAX_PIECE;
-/// So many blocks may be smaller than [`MIN_BLOCK`]: what is said now and then goes out at once.
+/// How many blocks may be smaller than [`MIN_BLOCK`], so that occasional small writes are sent at once.
 const SMALL_BLOCKS: usize = 16;
-/// A block is at most this part of the limit's room for each stripe.
+/// A block is at most this fraction of the limit's room for each stripe.
 const SHARE: u64 = 8;
-/// A group of a coded stream is at most this part of it: a half of what the server keeps to make what is missing.
+/// A group of a coded stream is at most this fraction of the room: half of what the server keeps for repairs.
 const GROUP_SHARE: u64 = 4;
 
-/// A stripe, numbered by its owner.
+/// A stripe's number, given by its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeId(pub u32);
 
-/// What a server says that cannot be.
+/// A statement of the server that cannot be true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum OutgoingError {
-    /// It has what was never sent.
+    /// The server claims bytes that were never sent.
     #[error("delivered.delivered {delivered} lies beyond {sent}, which is all that was sent")]
     NotSent {
-        /// What is said to be delivered.
+        /// The bytes that it calls delivered.
         delivered: u64,
-        /// The end of what was sent.
+        /// The end of the bytes sent.
         sent: u64,
     },
-    /// It has lost what it acknowledged.
+    /// The server has lost bytes that it had acknowledged.
     #[error("the server has delivered {delivered} bytes, and had acknowledged {acknowledged}")]
     Lost {
-        /// What is said to be delivered.
+        /// The bytes that it calls delivered.
         delivered: u64,
-        /// What was.
+        /// The bytes that it had acknowledged.
         acknowledged: u64,
     },
-    /// It calls something complete that is not the stream.
+    /// The server calls a length complete that is not the stream's.
     #[error("complete.length {length} is not the stream's length")]
     Length {
-        /// What is said to be the length.
+        /// The length that it names.
         length: u64,
     },
 }
 
-/// What goes to a stripe.
+/// The next thing to send on a stripe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Send {
     /// These bytes of the stream.
@@ -67,30 +67,30 @@ pub enum Send {
 struct Stripe {
     epoch: Epoch,
     leaving: bool,
-    /// It carries nothing at present; what it had goes over others, too.
+    /// The stripe carries nothing at present; its bytes also go over others.
     stalled: bool,
-    /// What it was given and is not delivered, in the order in which it was.
+    /// Ranges given to the stripe and not delivered yet, in the order in which they were given.
     given: VecDeque<Range<u64>>,
 }
 
-/// One stream at its client. In order, always: `acknowledged <= sent <= read`, and `read - acknowledged` is at
-/// most the capacity.
+/// A client's stream. At all times `acknowledged <= sent <= read`, and `read - acknowledged` is at most the
+/// capacity.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     capacity: usize,
-    /// From `acknowledged` to `read`.
+    /// Bytes from `acknowledged` to `read`.
     buffer: VecDeque<u8>,
     acknowledged: u64,
-    /// The end of what was ever given to a stripe.
+    /// The end of the bytes ever given to a stripe.
     sent: u64,
-    /// What was given to stripes that are lost.
+    /// Ranges given to stripes that are lost.
     lost: Ranges,
     limit: u64,
     epoch: Option<Epoch>,
     stripes: BTreeMap<StripeId, Stripe>,
     wanted: u16,
     ended: bool,
-    /// Who was given the end.
+    /// The stripe that was given the end.
     end_given: Option<StripeId>,
     complete: bool,
     coder: Option<Coder>,
@@ -116,7 +116,7 @@ impl Outgoing {
         }
     }
 
-    /// The same, coded.
+    /// A coded stream that keeps at most `capacity` bytes until they are delivered.
     pub fn coded(capacity: usize, code: Code) -> Outgoing {
         Outgoing { coder: Some(Coder::new(code)), ..Outgoing::new(capacity) }
     }
@@ -129,19 +129,20 @@ impl Outgoing {
         }
     }
 
-    /// Takes bytes from the input, at most [`Outgoing::room`]; how many.
+    /// Takes bytes from the input, at most [`Outgoing::room`]; returns their number.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.room());
         self.buffer.extend(&bytes[..taken]);
         taken
     }
 
-    /// The input has ended.
+    /// Notes that the input has ended.
     pub fn finish(&mut self) {
         self.ended = true;
     }
 
-    /// The server takes a stripe. The stripes it does not know any more: they are lost, and to be closed.
+    /// Handles a WELCOME. Returns the stripes that the server does not know any more: they are lost, and must
+    /// be closed.
     pub fn on_welcome(
         &mut self,
         stripe: StripeId,
@@ -172,7 +173,7 @@ impl Outgoing {
         Ok(stale)
     }
 
-    /// The server says what is delivered. News of a stripe that is lost, and old news, are ignored.
+    /// Handles a DELIVERED. News on a lost stripe, and old news, are ignored.
     pub fn on_delivered(&mut self, from: StripeId, delivered: u64, limit: u64) -> Result<(), OutgoingError> {
         if self.stripes.get(&from).is_some_and(|stripe| Some(stripe.epoch) == self.epoch) {
             self.acknowledge(delivered)?;
@@ -181,12 +182,12 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The server wants so many stripes.
+    /// Handles a WANT: the server wants so many stripes.
     pub fn on_want(&mut self, wanted: u16) {
         self.wanted = wanted.max(1);
     }
 
-    /// The server has all of the stream.
+    /// Handles a COMPLETE: the server has delivered the whole stream.
     pub fn on_complete(&mut self, length: u64) -> Result<(), OutgoingError> {
         if !self.ended || length != self.read() {
             return Err(OutgoingError::Length { length });
@@ -197,7 +198,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// A stripe is lost: what it was given and is not delivered goes to others.
+    /// Handles the loss of a stripe: its undelivered bytes go to others.
     pub fn on_lost(&mut self, stripe: StripeId) {
         if let Some(lost) = self.stripes.remove(&stripe) {
             for range in lost.given {
@@ -209,8 +210,8 @@ impl Outgoing {
         }
     }
 
-    /// A stripe lives and carries nothing: what it was given and is not delivered goes to others, too, and it is
-    /// given nothing until [`Outgoing::on_progress`].
+    /// Handles a stripe that is open but carries nothing: its undelivered bytes also go to others, and it is
+    /// given nothing more until [`Outgoing::on_progress`].
     pub fn on_stalled(&mut self, stripe: StripeId) {
         let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else {
             return;
@@ -224,22 +225,22 @@ impl Outgoing {
         }
     }
 
-    /// A stripe carries something again.
+    /// Handles a stalled stripe that carries bytes again.
     pub fn on_progress(&mut self, stripe: StripeId) {
         if let Some(stripe) = self.stripes.get_mut(&stripe) {
             stripe.stalled = false;
         }
     }
 
-    /// A stripe is given nothing more; its LEAVE is to be sent.
+    /// Retires a stripe: it is given nothing more, and the caller sends its LEAVE.
     pub fn retire(&mut self, stripe: StripeId) {
         if let Some(stripe) = self.stripes.get_mut(&stripe) {
             stripe.leaving = true;
         }
     }
 
-    /// The server has read a retired stripe to its end: it has what the stripe was given, as long as its
-    /// epoch lasts.
+    /// Handles the end of a retired stripe, which the server has read: it has the stripe's bytes for as long
+    /// as its epoch lasts.
     pub fn on_left(&mut self, stripe: StripeId) {
         match self.stripes.get(&stripe) {
             Some(left) if left.leaving => drop(self.stripes.remove(&stripe)),
@@ -247,7 +248,7 @@ impl Outgoing {
         }
     }
 
-    /// What a stripe that takes something is to be given now.
+    /// The next thing to send on a stripe that has room.
     pub fn give(&mut self, id: StripeId) -> Option<Send> {
         let most = self.block();
         let small = self.small_blocks_may_go();
@@ -280,7 +281,8 @@ impl Outgoing {
         None
     }
 
-    /// What a stripe of a coded stream is to be given: a block of a group that is begun, or of the next one.
+    /// The next thing to send on a stripe of a coded stream: a block of a group already begun, or of the next
+    /// one.
     fn give_coded(&mut self, id: StripeId, small: bool) -> Option<Send> {
         let stripes = self.stripes.values().filter(|stripe| !stripe.leaving && !stripe.stalled).count();
         let most = self.block();
@@ -304,7 +306,7 @@ impl Outgoing {
         match block? {
             Block::Parity(parity, bytes) => Some(Send::Parity(parity, bytes)),
             Block::Piece(range) => {
-                // A part of it may have been made of parity.
+                // A part of the range may have been delivered already by means of parity.
                 let range = range.start.max(self.acknowledged)..range.end;
                 self.stripes.get_mut(&id)?.given.push_back(range.clone());
                 Some(Send::Data(range))
@@ -316,7 +318,7 @@ impl Outgoing {
         self.coder.as_ref().is_some_and(Coder::has_pieces)
     }
 
-    /// The bytes of a range that was given and is not delivered yet, in two parts that follow each other.
+    /// The bytes of an undelivered range, in two consecutive parts.
     pub fn bytes(&self, range: &Range<u64>) -> (&[u8], &[u8]) {
         let from = range.start.saturating_sub(self.acknowledged) as usize;
         let to = (range.end.saturating_sub(self.acknowledged) as usize).min(self.buffer.len());
@@ -327,7 +329,7 @@ impl Outgoing {
         (&front[first], &back[second])
     }
 
-    /// Whether a stripe would be given something if it asked.
+    /// Whether any stripe would be given something if it asked.
     pub fn has_work(&self) -> bool {
         let read = self.read();
         let again = self.lost.first().is_some_and(|range| range.start < self.limit);
@@ -347,23 +349,23 @@ impl Outgoing {
         self.acknowledged
     }
 
-    /// Stripes that are given bytes.
+    /// How many stripes are given bytes.
     pub fn active(&self) -> usize {
         self.stripes.values().filter(|stripe| !stripe.leaving).count()
     }
 
-    /// Stripes wanted.
+    /// How many stripes the server wants.
     pub fn wanted(&self) -> u16 {
         self.wanted
     }
 
-    /// Whether the server has all of the stream.
+    /// Whether the server has delivered the whole stream.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// The most that a stripe is given at once: a part of the room, so that a stripe that is slow holds up
-    /// little, between [`MIN_BLOCK`] and [`MAX_BLOCK`].
+    /// The most bytes that a stripe is given at once: a fraction of the room, between [`MIN_BLOCK`] and
+    /// [`MAX_BLOCK`], so that a slow stripe holds up little.
     fn block(&self) -> u64 {
         let room = self.limit.saturating_sub(self.acknowledged);
         (room / SHARE / u64::from(self.wanted)).clamp(MIN_BLOCK, MAX_BLOCK)
@@ -380,7 +382,7 @@ impl Outgoing {
         if delivered <= self.acknowledged {
             return Ok(());
         }
-        // At most the buffer's length, as all that was sent was read.
+        // At most the buffer's length, because all bytes sent were read.
         self.buffer.drain(..(delivered - self.acknowledged) as usize);
         self.acknowledged = delivered;
         self.lost.remove_below(delivered);

@@ -1,29 +1,29 @@
-//! Parity that came, and pieces that are made of it when others are late or lost.
+//! Parity that was received, and pieces made from it when their own stripes are late or lost.
 
 use std::collections::BTreeMap;
 
 use super::coding::Group;
 use super::store::Store;
 
-/// What managing a block of parity costs, bytes, counted with it.
+/// Bytes of overhead counted for each block of parity.
 const OVERHEAD: u64 = 128;
-/// Groups that are looked at when bytes come: those of a client that codes do not overlap.
+/// Groups examined when bytes arrive: the groups of a correct client do not overlap.
 const OVERLAPPING: usize = 4;
 
 /// A block of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parity {
-    /// What it is parity of.
+    /// The group that the parity belongs to.
     pub group: Group,
-    /// Which one, from 0.
+    /// The index of the block, from 0.
     pub index: u8,
 }
 
-/// Parity of groups that are not delivered; it costs at most what it may, and what does not fit is let go of:
-/// the bytes themselves come anyway.
+/// Parity of groups that are not delivered, within a budget; parity beyond it is dropped, since the bytes
+/// themselves will arrive anyway.
 #[derive(Debug, Clone)]
 pub struct Repairs {
-    /// By where they begin.
+    /// Groups by their start.
     groups: BTreeMap<u64, Waiting>,
     budget: u64,
     cost: u64,
@@ -52,17 +52,17 @@ fn cost(group: &Group) -> u64 {
 }
 
 impl Repairs {
-    /// None yet, at a cost of at most `budget` bytes.
+    /// No parity yet, and a budget in bytes.
     pub fn new(budget: u64) -> Repairs {
         Repairs { groups: BTreeMap::new(), budget, cost: 0 }
     }
 
-    /// Bytes that it costs now.
+    /// Bytes of memory in use.
     pub fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Bytes of parity came, the next ones of their block, which has come up to `at`.
+    /// Takes bytes of parity that follow the first `at` bytes of their block.
     pub fn receive(&mut self, parity: Parity, at: usize, bytes: &[u8]) {
         let Parity { group, index } = parity;
         let is_new = match self.groups.get(&group.start()) {
@@ -77,14 +77,14 @@ impl Repairs {
         let waiting = waiting.or_insert_with(|| Waiting { group, blocks: BTreeMap::new() });
         let block = waiting.blocks.entry(index).or_insert_with(|| Vec::with_capacity(group.block() as usize));
         self.cost += u64::from(is_new) * cost(&group);
-        // Another stripe may bring it again.
+        // If the bytes do not follow, another stripe may bring the block again.
         let fits = block.len() == at && at + bytes.len() <= group.block() as usize;
         if fits {
             block.extend_from_slice(bytes);
         }
     }
 
-    /// Whether a block of this group may be kept: the last groups of the stream make room for those before.
+    /// Whether a block of this group may be kept: the last groups of the stream make room for earlier ones.
     fn make_room(&mut self, group: &Group) -> bool {
         while self.cost + cost(group) > self.budget {
             match self.groups.last_key_value().map(|(&start, _)| start) {
@@ -95,7 +95,7 @@ impl Repairs {
         true
     }
 
-    /// Lets go of what is delivered.
+    /// Drops groups that are delivered.
     pub fn discard_below(&mut self, delivered: u64) {
         let is_over = |waiting: &Waiting| waiting.group.end() <= delivered;
         while let Some((&start, _)) = self.groups.first_key_value().filter(|(_, waiting)| is_over(waiting)) {
@@ -103,7 +103,7 @@ impl Repairs {
         }
     }
 
-    /// Pieces that are missing around these bytes and can be made now, with their offsets.
+    /// Missing pieces around these bytes that can be made now, with their offsets.
     pub fn make(&mut self, range: std::ops::Range<u64>, store: &Store) -> Vec<(u64, Vec<u8>)> {
         let mut made = Vec::new();
         let touched = self.groups.range(..range.end).rev().take(OVERLAPPING);

@@ -1,4 +1,4 @@
-//! Who may send, and who does.
+//! The list of clients that may send, and their live stripes.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use super::frame::{Hello, RefusalCode};
 use super::names::{ClientName, StreamId};
 use groupflow_base::Token;
 
-/// What a HELLO that is right begins.
+/// The effect of a valid HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admitted {
-    /// The first stripe of a stream, as far as is remembered.
+    /// The stripe is the first of a stream that is not remembered.
     Begins,
-    /// The first stripe of a stream; the client's stream before has no stripe any more and is over.
+    /// The stripe is the first of a stream, which replaces the client's earlier stream, now without stripes.
     Replaces(StreamId),
-    /// Another stripe of a stream.
+    /// The stripe joins others of its stream.
     Joins,
 }
 
-/// Why a stripe is not taken.
+/// Why a stripe is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// For programs.
+    /// The reason for programs.
     pub code: RefusalCode,
-    /// For people.
+    /// The reason for people.
     pub text: String,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
     token: Token,
-    /// The stream that is remembered, and its stripes.
+    /// The remembered stream, and the number of its stripes.
     live: Option<(StreamId, u16)>,
 }
 
@@ -41,13 +41,13 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Clients with their tokens; each may have at most so many stripes.
+    /// A roster of clients with their tokens; each may have at most `max_stripes`.
     pub fn new(clients: impl IntoIterator<Item = (ClientName, Token)>, max_stripes: u16) -> Roster {
         let clients = clients.into_iter().map(|(name, token)| (name, Entry { token, live: None })).collect();
         Roster { clients, max_stripes }
     }
 
-    /// A stripe says who it is. When it is admitted, it counts until [`Roster::leave`].
+    /// Checks a stripe's HELLO. An admitted stripe counts until [`Roster::leave`].
     pub fn admit(&mut self, hello: &Hello) -> Result<Admitted, Refused> {
         let Hello { client, stream, .. } = hello;
         let refused = |code, text| Err(Refused { code, text });
@@ -56,7 +56,7 @@ impl Roster {
             return refused(RefusalCode::UnknownClient, text);
         };
         if entry.token != hello.token {
-            let text = format!("the token of client {client} is another one");
+            let text = format!("the token of client {client} does not match");
             return refused(RefusalCode::WrongToken, text);
         }
         match entry.live {
@@ -84,7 +84,7 @@ impl Roster {
         }
     }
 
-    /// A stripe that was admitted is gone; its stream is still remembered.
+    /// Handles the end of an admitted stripe; its stream is still remembered.
     pub fn leave(&mut self, client: &ClientName, stream: StreamId) {
         if let Some((live, stripes)) = self.clients.get_mut(client).and_then(|entry| entry.live.as_mut()) {
             if *live == stream {
@@ -93,7 +93,7 @@ impl Roster {
         }
     }
 
-    /// A stream is over.
+    /// Forgets a stream that is over.
     pub fn forget(&mut self, client: &ClientName, stream: StreamId) {
         if let Some(entry) = self.clients.get_mut(client) {
             entry.live = entry.live.filter(|&(live, _)| live != stream);

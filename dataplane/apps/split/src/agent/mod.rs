@@ -1,4 +1,4 @@
-//! The agent: sessions, their streams, and one loop around all descriptors.
+//! The agent: its sessions, their streams, and one loop around all descriptors.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -19,9 +19,9 @@ use super::frame::{Fault, Frame};
 use super::live::{Abort, Live, Turn};
 use super::peers::{Drain, Greeting};
 use super::preamble::StreamId;
+use super::resources::{Orphan, Resources, Target};
 use super::session::Session;
 use super::summary;
-use super::world::{Orphan, Target, World};
 
 mod neighbours;
 mod requests;
@@ -29,12 +29,12 @@ mod senders;
 
 use neighbours::drain;
 
-/// A peer says who it is, and takes last words, within so long.
+/// Time within which a peer must send its preamble, and take last frames.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The agent.
+/// The split agent.
 pub struct Agent {
-    pub(super) world: World,
+    pub(super) resources: Resources,
     pub(super) sessions: BTreeMap<u32, Session>,
     streams: HashMap<StreamId, Live>,
     /// Streams that are to have a turn.
@@ -50,28 +50,28 @@ pub struct Agent {
     farewells: Farewells,
     next: u64,
     max_streams: usize,
-    /// Given up to accept, and so refuse, when descriptors run out.
+    /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     spare: Option<File>,
     over: bool,
 }
 
 impl Agent {
-    /// With its sockets, which are registered here.
+    /// An agent with its sockets, which are registered here.
     pub fn new(
-        mut world: World,
+        mut resources: Resources,
         peers: TcpListener,
         control: Listener,
         signals: SignalFd,
         max_streams: usize,
         orphans: Vec<Orphan>,
     ) -> io::Result<Agent> {
-        world.poller.add(&peers, Target::Peers)?;
-        world.poller.add(&control, Target::Control)?;
-        world.poller.add(&signals, Target::Signals)?;
+        resources.poller.add(&peers, Target::Peers)?;
+        resources.poller.add(&control, Target::Control)?;
+        resources.poller.add(&signals, Target::Signals)?;
         Ok(Agent {
             orphans,
-            orphans_until: world.now + world.limits.resume,
-            world,
+            orphans_until: resources.now + resources.limits.resume,
+            resources,
             sessions: BTreeMap::new(),
             streams: HashMap::new(),
             ready: HashSet::new(),
@@ -89,12 +89,12 @@ impl Agent {
         })
     }
 
-    /// Runs until a signal ends it; `tell` gets each event.
+    /// Runs until a signal ends it; `tell` is called with each event.
     pub fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.over {
-            self.world.poller.wait(self.timeout(), &mut events)?;
-            self.world.now = Instant::now();
+            self.resources.poller.wait(self.timeout(), &mut events)?;
+            self.resources.now = Instant::now();
             for (target, ready) in events.drain(..) {
                 self.dispatch(target, ready);
             }
@@ -104,8 +104,8 @@ impl Agent {
         }
         let all: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in all {
-            // What is kept goes on with the agent that is started next.
-            if self.world.keeper.is_some() && self.streams.get(&id).is_some_and(Live::can_resume) {
+            // A stream whose connections are kept goes on with the next agent.
+            if self.resources.keeper.is_some() && self.streams.get(&id).is_some_and(Live::can_resume) {
                 continue;
             }
             self.end(id, Turn::Aborted(Abort::new(Fault::Reset, "the agent was stopped")));
@@ -151,9 +151,9 @@ impl Agent {
         }
     }
 
-    /// What is due by the clock.
+    /// Handles the timeouts that are due.
     fn expire(&mut self) {
-        let now = self.world.now;
+        let now = self.resources.now;
         let due = self.streams.iter().filter(|(_, live)| live.due.is_some_and(|at| at <= now));
         self.ready.extend(due.map(|(&id, _)| id));
         let late: Vec<u64> = self.greetings.iter().filter(|(_, g)| g.until <= now).map(|(&n, _)| n).collect();
@@ -164,7 +164,7 @@ impl Agent {
         }
         if self.orphans_until <= now {
             for orphan in std::mem::take(&mut self.orphans) {
-                self.world.drop_kept(orphan.key);
+                self.resources.drop_kept(orphan.key);
             }
         }
         let late: Vec<u64> = self.drains.iter().filter(|(_, d)| d.until <= now).map(|(&n, _)| n).collect();
@@ -181,9 +181,9 @@ impl Agent {
                 continue;
             };
             live.due = None;
-            match live.turn(&mut self.world) {
+            match live.turn(&mut self.resources) {
                 Turn::Again => drop(self.ready.insert(id)),
-                Turn::Later(after) => live.due = after.map(|after| self.world.now + after),
+                Turn::Later(after) => live.due = after.map(|after| self.resources.now + after),
                 over => {
                     self.end(id, over);
                     continue;
@@ -192,21 +192,21 @@ impl Agent {
             starved |= live.starved;
         }
         if starved {
-            // History of any stream gives way to what streams need now.
+            // History of any stream gives way to the bytes that other streams need now.
             for live in self.streams.values_mut() {
                 live.core.forget_history();
-                live.cache.discard(&mut self.world.pool, live.core.base());
+                live.cache.discard(&mut self.resources.pool, live.core.base());
             }
         }
     }
 
-    /// A stream is over: closes what it has, tells what became of it.
+    /// Ends a stream: closes its connections, and reports its outcome.
     fn end(&mut self, id: StreamId, how: Turn) {
         let Some(mut live) = self.streams.remove(&id) else {
             return;
         };
         let mut fields = summary::stream(&live);
-        let world = &mut self.world;
+        let resources = &mut self.resources;
         let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
         let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
         if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {
@@ -220,24 +220,25 @@ impl Agent {
                 let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
                 live.upstream.say(&Frame::Failure { fault, member: 0, offset, text });
                 if !live.upstream.is_agent {
-                    // What members have said goes before the reset; a sender that does not take it now loses it.
+                    // Members' replies are sent before the reset; a sender that does not take them now loses
+                    // them.
                     let _ = live.upstream.flush();
                 }
                 let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));
                 if live.upstream.is_agent && live.upstream.failure().is_none() {
                     if let Some((socket, token)) = live.upstream.take() {
                         tcp::set_graceful(&socket);
-                        drain(world, &mut self.drains, &mut self.next, (socket, token), out);
+                        drain(resources, &mut self.drains, &mut self.next, (socket, token), out);
                     }
                 }
-                live.close(world, false);
+                live.close(resources, false);
             }
             _ => {
                 fields["outcome"] = "complete".into();
-                live.close(world, true);
+                live.close(resources, true);
             }
         }
-        world.event("stream_closed", live.spec.id, Some(id), fields.clone());
+        resources.event("stream_closed", live.spec.id, Some(id), fields.clone());
         if let Some(session) = self.sessions.get_mut(&live.spec.id) {
             session.closed(&live, fields);
         }

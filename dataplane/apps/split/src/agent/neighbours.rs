@@ -1,4 +1,5 @@
-//! Other agents connect: their streams begin, or go on here; connections of streams that are over end.
+//! Connections from other agents: streams begin or go on over them, and connections of ended streams are
+//! drained.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -14,10 +15,10 @@ use super::{Agent, PATIENCE};
 use crate::frame::{Fault, Frame};
 use crate::peers::{Drain, Greeting};
 use crate::preamble::{Preamble, StreamId};
+use crate::resources::{Orphan, Resources, Target};
 use crate::upstream::Upstream;
-use crate::world::{Orphan, Target, World};
 
-/// Connections that have not said which stream they carry.
+/// Connections that may wait without a preamble.
 const GREETINGS: usize = 1024;
 
 impl Agent {
@@ -29,14 +30,14 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(token) = self.world.poller.add(&socket, Target::Greeting(number)) {
-                let until = self.world.now + PATIENCE;
+            if let Ok(token) = self.resources.poller.add(&socket, Target::Greeting(number)) {
+                let until = self.resources.now + PATIENCE;
                 self.greetings.insert(number, Greeting::new(socket, token, peer, until));
             }
         }
     }
 
-    /// An agent says which stream its connection carries.
+    /// Handles the preamble of another agent's connection.
     pub(super) fn greet(&mut self, number: u64) {
         let Some(greeting) = self.greetings.get_mut(&number) else {
             return;
@@ -54,7 +55,7 @@ impl Agent {
                 Err(text) => self.refuse_peer(greeting, preamble.session, &text),
             },
             Ok(Some(Err(error))) => self.refuse_peer(greeting, 0, &format!("wrong preamble: {error}")),
-            _ => self.world.poller.remove(&greeting.socket, greeting.token),
+            _ => self.resources.poller.remove(&greeting.socket, greeting.token),
         }
     }
 
@@ -81,11 +82,11 @@ impl Agent {
     fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
         let Greeting { socket, token, peer, .. } = greeting;
         let id = preamble.stream;
-        self.world.poller.rename(token, Target::Upstream(id));
+        self.resources.poller.rename(token, Target::Upstream(id));
         let upstream = Upstream::new(socket, token, peer, true);
         if let Some(live) = self.streams.get_mut(&id) {
-            // The connection before this one is lost, and the agent before noticed it first.
-            live.upstream.close(&mut self.world);
+            // The earlier connection is lost, and the agent upstream noticed the loss first.
+            live.upstream.close(&mut self.resources);
             live.replace_upstream(upstream);
             self.ready.insert(id);
             return;
@@ -103,26 +104,26 @@ impl Agent {
             }
             return;
         }
-        // The agent before may not have heard that the stream was taken by the one that was killed.
+        // The agent upstream may not have heard that the stream was accepted by the agent that was killed.
         let resumed = (!orphans.is_empty()).then_some(orphans);
         self.open(id, spec, upstream, preamble.offset, resumed);
     }
 
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
         let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
-        self.world.event("refused", session, None, fields);
+        self.resources.event("refused", session, None, fields);
         self.say_no((greeting.socket, greeting.token), Fault::Refused, text);
     }
 
-    /// Tells another agent why its stream is not taken.
+    /// Tells another agent why its stream is refused.
     pub(super) fn say_no(&mut self, connection: (TcpStream, Token), fault: Fault, text: &str) {
         let mut out = Outbox::new(0);
         Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
         tcp::set_graceful(&connection.0);
-        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+        drain(&mut self.resources, &mut self.drains, &mut self.next, connection, out);
     }
 
-    /// Tells another agent what became of its stream, which is not here any more.
+    /// Tells another agent the outcome of its stream, which has ended here.
     fn part(&mut self, connection: (TcpStream, Token), id: StreamId) {
         let Some(words) = self.farewells.of(id) else {
             let text = "the agent was started again and its members' connections were lost with it";
@@ -131,11 +132,11 @@ impl Agent {
         let mut out = Outbox::new(0);
         out.bytes().extend(words);
         tcp::set_graceful(&connection.0);
-        drain(&mut self.world, &mut self.drains, &mut self.next, connection, out);
+        drain(&mut self.resources, &mut self.drains, &mut self.next, connection, out);
     }
 
     pub(super) fn drain(&mut self, number: u64) {
-        let scratch = &mut self.world.scratch;
+        let scratch = &mut self.resources.scratch;
         if self.drains.get_mut(&number).is_some_and(|drain| drain.turn(scratch)) {
             self.close_drain(number);
         }
@@ -143,24 +144,24 @@ impl Agent {
 
     pub(super) fn close_drain(&mut self, number: u64) {
         if let Some(drain) = self.drains.remove(&number) {
-            self.world.poller.remove(&drain.socket, drain.token);
+            self.resources.poller.remove(&drain.socket, drain.token);
         }
     }
 }
 
-/// Keeps a connection until its last words have arrived.
+/// Keeps a connection until its last frames have arrived.
 pub(super) fn drain(
-    world: &mut World,
+    resources: &mut Resources,
     drains: &mut HashMap<u64, Drain>,
     next: &mut u64,
     (socket, token): (TcpStream, Token),
     out: Outbox,
 ) {
     *next += 1;
-    world.poller.rename(token, Target::Drain(*next));
-    let mut drain = Drain::new(socket, token, out, world.now + PATIENCE);
-    if drain.turn(&mut world.scratch) {
-        world.poller.remove(&drain.socket, drain.token);
+    resources.poller.rename(token, Target::Drain(*next));
+    let mut drain = Drain::new(socket, token, out, resources.now + PATIENCE);
+    if drain.turn(&mut resources.scratch) {
+        resources.poller.remove(&drain.socket, drain.token);
     } else {
         drains.insert(*next, drain);
     }

@@ -1,4 +1,4 @@
-//! The control socket: sessions are set and removed, and told of.
+//! Requests on the control socket: sessions are set, removed and listed.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::control::{self, Client, Op, Refused};
 use crate::frame::Fault;
 use crate::live::{Abort, Turn};
 use crate::preamble::StreamId;
+use crate::resources::Target;
 use crate::session::Session;
-use crate::world::Target;
 
-/// Clients of the control socket.
+/// The most clients of the control socket.
 const CLIENTS: usize = 64;
-/// Sessions of one agent.
+/// The most sessions of one agent.
 const SESSIONS: usize = 65_536;
 
 impl Agent {
@@ -27,7 +27,7 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(token) = self.world.poller.add(&connection, Target::Client(number)) {
+            if let Ok(token) = self.resources.poller.add(&connection, Target::Client(number)) {
                 self.clients.insert(number, Client::new(connection, token));
             }
         }
@@ -37,7 +37,7 @@ impl Agent {
         let Some(client) = self.clients.get_mut(&number) else {
             return;
         };
-        let lines = client.lines(&mut self.world.scratch);
+        let lines = client.lines(&mut self.resources.scratch);
         for line in lines {
             let (id, op) = control::parse(&line);
             let watch = op == Ok(Op::Watch);
@@ -61,7 +61,7 @@ impl Agent {
 
     fn set_session(&mut self, value: Value) -> Result<Value, Refused> {
         let spec = SessionSpec::parse(&value)?;
-        let limit = self.world.pool.limit();
+        let limit = self.resources.pool.limit();
         if spec.cache_bytes > limit {
             let text = format!("must be at most {limit}, the agent's --max-cache");
             return Err(Refused::field("too_much", "session.cache_bytes", text));
@@ -84,9 +84,9 @@ impl Agent {
         }
         let (id, spec) = (spec.id, Arc::new(spec));
         match self.sessions.get_mut(&id) {
-            Some(session) => session.update(&mut self.world, Arc::clone(&spec), value)?,
+            Some(session) => session.update(&mut self.resources, Arc::clone(&spec), value)?,
             None => {
-                let session = Session::open(&mut self.world, Arc::clone(&spec), value)?;
+                let session = Session::open(&mut self.resources, Arc::clone(&spec), value)?;
                 self.sessions.insert(id, session);
             }
         }
@@ -94,7 +94,7 @@ impl Agent {
             self.streams.iter().filter(|(_, live)| live.spec.id == id).map(|(&id, _)| id).collect();
         for stream in &streams {
             if let Some(live) = self.streams.get_mut(stream) {
-                match live.update(&mut self.world, Arc::clone(&spec)) {
+                match live.update(&mut self.resources, Arc::clone(&spec)) {
                     Ok(()) => drop(self.ready.insert(*stream)),
                     Err(abort) => self.end(*stream, Turn::Aborted(abort)),
                 }
@@ -107,7 +107,7 @@ impl Agent {
         let Some(mut session) = self.sessions.remove(&id) else {
             return Err(Refused::field("unknown", "request.session", format!("{id} is not here")));
         };
-        session.close(&mut self.world);
+        session.close(&mut self.resources);
         let streams: Vec<StreamId> =
             self.streams.iter().filter(|(_, live)| live.spec.id == id).map(|(&id, _)| id).collect();
         for &stream in &streams {
@@ -126,14 +126,14 @@ impl Agent {
             "sessions": sessions,
             "streams": self.streams.len(),
             "max_streams": self.max_streams,
-            "cache_used": self.world.pool.used(),
-            "cache_limit": self.world.pool.limit(),
+            "cache_used": self.resources.pool.used(),
+            "cache_limit": self.resources.pool.limit(),
         })
     }
 
-    /// Gives out what happened, and what clients are to read.
+    /// Gives out the events so far, and writes what clients are to read.
     pub(super) fn publish(&mut self, tell: &mut impl FnMut(&Value)) {
-        for event in std::mem::take(&mut self.world.events) {
+        for event in std::mem::take(&mut self.resources.events) {
             tell(&event);
             let line = format!("{event}\n");
             self.clients.values_mut().filter(|client| client.watching).for_each(|c| c.event(&line));
@@ -148,7 +148,7 @@ impl Agent {
         for number in over {
             if let Some(client) = self.clients.remove(&number) {
                 let (fd, token) = client.registration();
-                self.world.poller.remove(fd, token);
+                self.resources.poller.remove(fd, token);
             }
         }
     }

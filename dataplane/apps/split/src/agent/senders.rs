@@ -1,4 +1,4 @@
-//! Senders connect: streams begin, or are refused.
+//! Connections from senders: their streams begin, or are refused.
 
 use std::fs::File;
 use std::io;
@@ -14,12 +14,13 @@ use crate::config::SessionSpec;
 use crate::frame::{Fault, Frame};
 use crate::live::Live;
 use crate::preamble::StreamId;
+use crate::resources::{Orphan, Target};
 use crate::summary::Summary;
 use crate::upstream::Upstream;
-use crate::world::{Orphan, Target};
 
 impl Agent {
-    /// Accepts a connection; `None`: no more now. One for which there is no descriptor is refused.
+    /// Accepts a connection; `None`: no more are waiting. A connection for which there is no descriptor is
+    /// refused.
     pub(super) fn accept(
         &mut self,
         listener: &TcpListener,
@@ -27,13 +28,13 @@ impl Agent {
     ) -> Option<(TcpStream, SocketAddrV4)> {
         loop {
             match listener.accept() {
-                Ok((socket, SocketAddr::V4(peer))) => match prepare(&socket, self.world.limits.silence) {
+                Ok((socket, SocketAddr::V4(peer))) => match prepare(&socket, self.resources.limits.silence) {
                     Ok(()) => return Some((socket, peer)),
                     Err(_) => continue,
                 },
                 Ok(_) => continue,
                 Err(error) if tcp::is_exhausted(&error) => {
-                    // The spare descriptor takes the connection, to reset it.
+                    // The spare descriptor takes the connection, so that it can be reset.
                     self.spare.take()?;
                     let refused = listener.accept();
                     if let Ok((socket, _)) = &refused {
@@ -47,7 +48,7 @@ impl Agent {
                         return None;
                     }
                 }
-                // What the client gave up while it waited is not ours to report.
+                // A connection that the client gave up while it waited is not worth an event.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return None,
@@ -56,7 +57,7 @@ impl Agent {
     }
 
     pub(super) fn refused(&mut self, session: u32, code: &str, text: &str) {
-        self.world.event("refused", session, None, json!({"code": code, "text": text}));
+        self.resources.event("refused", session, None, json!({"code": code, "text": text}));
         if let Some(session) = self.sessions.get_mut(&session) {
             session.refused += 1;
         }
@@ -76,7 +77,7 @@ impl Agent {
                 continue;
             }
             let id = StreamId(rand::random());
-            let Ok(token) = self.world.poller.add(&socket, Target::Upstream(id)) else {
+            let Ok(token) = self.resources.poller.add(&socket, Target::Upstream(id)) else {
                 self.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };
@@ -84,11 +85,11 @@ impl Agent {
         }
     }
 
-    /// Whether another stream can be taken.
+    /// Whether the agent has room for another stream.
     pub(super) fn room(&self) -> Result<(), (&'static str, &'static str)> {
         if self.streams.len() >= self.max_streams {
             Err(("streams", "the agent has as many streams as it may have (--max-streams)"))
-        } else if self.world.pool.is_exhausted() {
+        } else if self.resources.pool.is_exhausted() {
             Err(("cache", "the agent has no cache memory left (--max-cache)"))
         } else {
             Ok(())
@@ -110,12 +111,12 @@ impl Agent {
             "offset": offset,
             "resumed": orphans.is_some(),
         });
-        // An agent before this one asks again when its session changes: there may be other members now.
+        // An agent upstream asks again when its session changes, because there may be new members.
         let known = self.farewells.of(id).map(Summary::again).unwrap_or_default();
-        match Live::open(&mut self.world, id, spec, upstream, offset, orphans, known) {
+        match Live::open(&mut self.resources, id, spec, upstream, offset, orphans, known) {
             Ok(mut live) => {
                 live.upstream.say(&Frame::Welcome { offset });
-                self.world.event("stream_opened", session, Some(id), fields);
+                self.resources.event("stream_opened", session, Some(id), fields);
                 self.streams.insert(id, live);
                 self.ready.insert(id);
                 if let Some(session) = self.sessions.get_mut(&session) {
@@ -128,7 +129,7 @@ impl Agent {
                     return;
                 };
                 if !is_agent {
-                    self.world.poller.remove(&socket, token);
+                    self.resources.poller.remove(&socket, token);
                     return;
                 }
                 self.say_no((socket, token), abort.fault, &abort.text);
@@ -137,7 +138,7 @@ impl Agent {
     }
 }
 
-/// Of what was accepted.
+/// Sets the options of an accepted connection.
 fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
     tcp::prepare(socket, silence)?;
     tcp::reset_on_close(socket)

@@ -1,4 +1,4 @@
-//! What branches say back: members reply, agents send frames.
+//! Messages from branches: members' replies, and agents' frames.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -9,14 +9,18 @@ use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::{Fault, Frame, MAX_BODY};
 use crate::link::{Heard, State};
-use crate::world::World;
+use crate::resources::Resources;
 
 impl Live {
-    /// What branches say: members reply, agents send frames.
-    pub(super) fn listen(&mut self, world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
+    /// Reads the messages of one branch.
+    pub(super) fn listen(
+        &mut self,
+        resources: &mut Resources,
+        index: usize,
+    ) -> io::Result<ControlFlow<Abort>> {
         while self.links[index].is_readable() && self.upstream.out.room() > MAX_BODY {
             let link = &mut self.links[index];
-            match link.hear(&mut world.scratch)? {
+            match link.hear(&mut resources.scratch)? {
                 Heard::Nothing => break,
                 Heard::End if link.is_agent() => {
                     if !link.is_complete {
@@ -28,13 +32,13 @@ impl Live {
                     self.reply_ended(member);
                 }
                 Heard::Bytes(count) if link.is_agent() => {
-                    link.decoder.push(&world.scratch[..count]);
+                    link.decoder.push(&resources.scratch[..count]);
                     let key = link.key;
                     while let Some(at) = self.links.iter().position(|l| l.key == key) {
                         match self.links[at].decoder.next_frame().map_err(io::Error::other)? {
                             None => break,
                             Some(frame) => {
-                                if let ControlFlow::Break(abort) = self.on_frame(world, at, frame)? {
+                                if let ControlFlow::Break(abort) = self.on_frame(resources, at, frame)? {
                                     return Ok(ControlFlow::Break(abort));
                                 }
                             }
@@ -47,7 +51,7 @@ impl Live {
                 Heard::Bytes(count) => {
                     let member = link.member();
                     if self.wants_reply(member) {
-                        self.upstream.reply(member, &world.scratch[..count]);
+                        self.upstream.reply(member, &resources.scratch[..count]);
                     }
                 }
             }
@@ -55,20 +59,26 @@ impl Live {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What a member had said before its connection was reset: a server may answer and hang up on the rest.
-    pub(super) fn take_last_words(&mut self, world: &mut World, index: usize) {
+    /// Reads the bytes that a member had sent before its connection was reset: a server may answer, and hang
+    /// up on the rest of the stream.
+    pub(super) fn take_last_words(&mut self, resources: &mut Resources, index: usize) {
         let member = self.links[index].member();
         while self.upstream.out.room() > MAX_BODY {
-            match self.links[index].hear(&mut world.scratch) {
+            match self.links[index].hear(&mut resources.scratch) {
                 Ok(Heard::Bytes(count)) if self.wants_reply(member) => {
-                    self.upstream.reply(member, &world.scratch[..count]);
+                    self.upstream.reply(member, &resources.scratch[..count]);
                 }
                 _ => break,
             }
         }
     }
 
-    fn on_frame(&mut self, world: &mut World, index: usize, frame: Frame) -> io::Result<ControlFlow<Abort>> {
+    fn on_frame(
+        &mut self,
+        resources: &mut Resources,
+        index: usize,
+        frame: Frame,
+    ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match frame {
             Frame::Welcome { offset } => {
@@ -78,21 +88,21 @@ impl Live {
                     if offset < acked {
                         return Err(io::ErrorKind::InvalidData.into());
                     }
-                    // What it has beyond what it had acknowledged is not sent again.
-                    link.go_on(world, offset);
+                    // Bytes that the next agent has beyond those it had acknowledged are not sent again.
+                    link.go_on(resources, offset);
                     let fields = json!({"name": link.spec.name, "offset": offset});
-                    world.event("branch_resumed", self.spec.id, Some(self.id), fields);
+                    resources.event("branch_resumed", self.spec.id, Some(self.id), fields);
                 } else if !first {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
             }
             Frame::Progress { offset, complete } => link.on_progress(&self.core, offset, complete)?,
-            Frame::Receipt { member, bytes } => self.receipt(world, member, bytes),
+            Frame::Receipt { member, bytes } => self.receipt(resources, member, bytes),
             Frame::Reply { member, bytes } if self.wants_reply(member) => self.upstream.reply(member, &bytes),
             Frame::Reply { .. } => {}
             Frame::ReplyEnd { member } => self.reply_ended(member),
             Frame::Failure { fault, member, offset, text } => {
-                return self.on_failure(world, index, fault, member, offset, text);
+                return self.on_failure(resources, index, fault, member, offset, text);
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -100,7 +110,7 @@ impl Live {
 
     fn on_failure(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         index: usize,
         fault: Fault,
         member: u32,
@@ -113,16 +123,16 @@ impl Live {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let fields = json!({"member": member, "acked": offset, "text": text});
-                world.event(fault.word(), self.spec.id, Some(self.id), fields);
+                resources.event(fault.word(), self.spec.id, Some(self.id), fields);
                 self.upstream.say(&Frame::Failure { fault, member, offset, text });
                 self.reply_ended(member);
                 Ok(ControlFlow::Continue(()))
             }
-            Fault::NoMembers => match self.drop_link(world, index, fault, &text) {
+            Fault::NoMembers => match self.drop_link(resources, index, fault, &text) {
                 Ok(()) => Ok(ControlFlow::Continue(())),
                 Err(abort) => Ok(ControlFlow::Break(abort)),
             },
-            // It may not know the session yet, when it was only just started.
+            // An agent that has only just started may not know the session yet.
             Fault::Refused if !self.links[index].established || self.spec.resume => {
                 Err(io::Error::other(text))
             }

@@ -1,4 +1,4 @@
-//! Branches come, are lost and tried again, and go.
+//! How branches are added, lost, retried and removed.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,13 +15,14 @@ use super::{Abort, Live};
 use crate::config::{BranchSpec, Join, Kind, SessionSpec};
 use crate::frame::{Fault, Frame};
 use crate::link::{Link, State};
-use crate::world::{Orphan, World};
+use crate::resources::{Orphan, Resources};
 
-/// A lost or refusing agent is tried again after so long.
+/// Time until a lost or refusing agent is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What an error of a member's connection says of the member. A program may reset one connection and serve others: a
-/// server that hangs up on what it has not read does. One that is gone refuses the next connection.
+/// The fault that an error of a member's connection shows. A program may reset one connection and go on
+/// serving others, as a server does that hangs up on unread bytes. A program that is gone refuses the next
+/// connection.
 fn member_fault(error: &io::Error) -> Fault {
     match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Fault::MemberReset,
@@ -30,7 +31,8 @@ fn member_fault(error: &io::Error) -> Fault {
 }
 
 impl Live {
-    /// Not back where it came from, and not to a member that this stream has lost.
+    /// Whether the stream goes to this branch: not back to its origin, and not to a member that the stream
+    /// has lost.
     pub(super) fn is_wanted(&self, branch: &BranchSpec) -> bool {
         let back = branch.address.ip() == self.upstream.peer.ip();
         match branch.kind {
@@ -40,39 +42,44 @@ impl Live {
         }
     }
 
-    pub(super) fn join(&mut self, world: &mut World, branch: &BranchSpec, from: Begin) -> Result<(), Abort> {
+    pub(super) fn join(
+        &mut self,
+        resources: &mut Resources,
+        branch: &BranchSpec,
+        from: Begin,
+    ) -> Result<(), Abort> {
         let id = match self.core.add_branch(from) {
             Ok(id) => id,
             Err(error @ SplitError::Discarded { .. }) => {
                 let text = format!("cannot begin at the start: {error}");
                 let fields = json!({"name": branch.name, "base": self.core.base(), "text": text});
-                world.event("join_refused", self.spec.id, Some(self.id), fields);
+                resources.event("join_refused", self.spec.id, Some(self.id), fields);
                 return Ok(());
             }
             Err(error) => return Err(Abort::new(Fault::Refused, error.to_string())),
         };
         let start = self.core.acked(id).unwrap_or(0);
-        let until = world.now + world.limits.connect;
+        let until = resources.now + resources.limits.connect;
         let mut link = Link::new(branch.clone(), self.next_key, id, start, until);
         self.next_key += 1;
-        let made = link.connect(world, &self.spec, self.id, start);
+        let made = link.connect(resources, &self.spec, self.id, start);
         self.links.push(link);
         match made {
             Ok(()) => Ok(()),
             Err(error) if tcp::is_exhausted(&error) => Err(Abort::new(Fault::Refused, tcp::EXHAUSTED)),
-            Err(error) => self.lost(world, self.links.len() - 1, &error),
+            Err(error) => self.lost(resources, self.links.len() - 1, &error),
         }
     }
 
-    /// A branch of a stream that goes on after the agent was started again, with its earlier connections.
+    /// Adds a branch, with its earlier connections, to a stream that goes on after the agent restarted.
     pub(super) fn rejoin(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         branch: &BranchSpec,
         mut orphans: Vec<Orphan>,
     ) -> Result<(), Abort> {
         let offset = self.core.received();
-        let until = world.now + world.limits.resume;
+        let until = resources.now + resources.limits.resume;
         let id = self.core.add_branch(Begin::Offset(offset));
         let id = id.map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
         let mut link = Link::new(branch.clone(), self.next_key, id, offset, until);
@@ -80,10 +87,10 @@ impl Live {
         let made = match branch.kind {
             Kind::Agent => {
                 link.replace(orphans);
-                link.connect(world, &self.spec, self.id, offset)
+                link.connect(resources, &self.spec, self.id, offset)
             }
             Kind::Member(_) => match orphans.pop() {
-                Some(orphan) => link.adopt(world, self.id, orphan),
+                Some(orphan) => link.adopt(resources, self.id, orphan),
                 None => Err(io::Error::other("its connection was lost with the agent")),
             },
         };
@@ -91,22 +98,22 @@ impl Live {
         let index = self.links.len() - 1;
         match made {
             Ok(()) => Ok(()),
-            Err(error) if branch.kind == Kind::Agent => self.lost(world, index, &error),
-            Err(error) => self.drop_link(world, index, Fault::MemberReset, &plain(&error)),
+            Err(error) if branch.kind == Kind::Agent => self.lost(resources, index, &error),
+            Err(error) => self.drop_link(resources, index, Fault::MemberReset, &plain(&error)),
         }
     }
 
-    /// The session is wanted differently: branches come and go.
-    pub fn update(&mut self, world: &mut World, spec: Arc<SessionSpec>) -> Result<(), Abort> {
+    /// Applies new settings of the session: branches are added and removed.
+    pub fn update(&mut self, resources: &mut Resources, spec: Arc<SessionSpec>) -> Result<(), Abort> {
         let stays = |link: &Link| {
             spec.branches.iter().any(|b| b.kind == link.spec.kind && b.address == link.spec.address)
         };
         while let Some(index) = self.links.iter().position(|link| !stays(link)) {
             let mut link = self.links.remove(index);
             self.core.remove_branch(link.branch);
-            link.close(world);
+            link.close(resources);
             let fields = json!({"name": link.spec.name, "member": link.member()});
-            world.event("branch_left", spec.id, Some(self.id), fields);
+            resources.event("branch_left", spec.id, Some(self.id), fields);
         }
         self.spec = spec;
         for branch in self.spec.branches.clone() {
@@ -116,90 +123,100 @@ impl Live {
                     Join::Now => Begin::Now,
                     Join::Start => Begin::Start,
                 };
-                self.join(world, &branch, from)?;
+                self.join(resources, &branch, from)?;
             }
         }
         self.check_members()
     }
 
-    /// Connections that are being made, or tried again.
-    pub(super) fn carry_on(&mut self, world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
+    /// Goes on with a connection that is being opened, or is to be retried.
+    pub(super) fn carry_on(
+        &mut self,
+        resources: &mut Resources,
+        index: usize,
+    ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match link.state {
-            State::Waiting(at) if at <= world.now => {
+            State::Waiting(at) if at <= resources.now => {
                 let offset = self.core.acked(link.branch).unwrap_or(0);
-                link.connect(world, &self.spec, self.id, offset)?;
+                link.connect(resources, &self.spec, self.id, offset)?;
             }
             State::Waiting(_) => {}
-            State::Connecting | State::Resuming if link.until <= world.now => {
+            State::Connecting | State::Resuming if link.until <= resources.now => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             _ => link.establish()?,
         }
-        // Before the next agent has heard anything of it: it is not to see it end with this agent.
+        // The keeper gets its copy before the next agent hears of the connection, which must not end with
+        // this agent.
         if self.spec.resume && self.upstream.is_agent {
-            link.keep(world, self.id);
+            link.keep(resources, self.id);
         }
         link.greet()?;
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Goes on without branches that alone stop the stream, when the session's policy says so. They are fed from what is
-    /// left of the cache, if anything is, as long as that has what they need.
-    pub(super) fn isolate(&mut self, world: &mut World) -> Result<(), Abort> {
+    /// Goes on without branches that alone stop the stream, if the session's policy allows it. Such a branch
+    /// is fed from the rest of the cache, for as long as the cache has the bytes that it needs.
+    pub(super) fn isolate(&mut self, resources: &mut Resources) -> Result<(), Abort> {
         for branch in self.core.overtaken() {
-            self.drop_slow(world, branch, "which the cache does not reach back")?;
+            self.drop_slow(resources, branch, "which the cache does not reach back")?;
         }
         for branch in self.core.take_back() {
-            self.slow_event(world, "caught_up", branch);
+            self.slow_event(resources, "caught_up", branch);
         }
         if self.spec.policy != Policy::Isolate {
             return Ok(());
         }
         for branch in self.core.laggards() {
-            self.slow_event(world, "isolated", branch);
+            self.slow_event(resources, "isolated", branch);
             if self.spec.patience() < self.spec.cache_bytes {
                 let _ = self.core.isolate(branch);
             } else {
-                self.drop_slow(world, branch, "with a full cache")?;
+                self.drop_slow(resources, branch, "with a full cache")?;
             }
         }
         Ok(())
     }
 
-    fn slow_event(&self, world: &mut World, event: &str, branch: BranchId) {
+    fn slow_event(&self, resources: &mut Resources, event: &str, branch: BranchId) {
         if let Some(link) = self.links.iter().find(|link| link.branch == branch) {
             let lag = self.core.lag(branch);
             let fields = json!({"name": link.spec.name, "member": link.member(), "lag": lag});
-            world.event(event, self.spec.id, Some(self.id), fields);
+            resources.event(event, self.spec.id, Some(self.id), fields);
         }
     }
 
-    fn drop_slow(&mut self, world: &mut World, branch: BranchId, why: &str) -> Result<(), Abort> {
+    fn drop_slow(&mut self, resources: &mut Resources, branch: BranchId, why: &str) -> Result<(), Abort> {
         let Some(index) = self.links.iter().position(|link| link.branch == branch) else {
             return Ok(());
         };
         let text = format!("{} bytes behind, {why}", self.core.lag(branch).unwrap_or(0));
-        self.drop_link(world, index, Fault::MemberFailed, &text)
+        self.drop_link(resources, index, Fault::MemberFailed, &text)
     }
 
-    /// A connection is refused or lost.
-    pub(super) fn lost(&mut self, world: &mut World, index: usize, error: &io::Error) -> Result<(), Abort> {
+    /// Handles a connection that was refused or lost.
+    pub(super) fn lost(
+        &mut self,
+        resources: &mut Resources,
+        index: usize,
+        error: &io::Error,
+    ) -> Result<(), Abort> {
         let text = plain(error);
         if !self.links[index].is_agent() {
-            self.take_last_words(world, index);
+            self.take_last_words(resources, index);
         }
         let link = &mut self.links[index];
         if self.core.complete(link.branch) || link.is_complete {
-            // It has everything; only its replies are cut short.
+            // The member has everything; only its replies are cut short.
             link.replies_ended = true;
             let member = link.member();
-            link.hang_up(world);
+            link.hang_up(resources);
             self.reply_ended(member);
             return Ok(());
         }
         if !link.is_agent() {
-            return self.drop_link(world, index, member_fault(error), &text);
+            return self.drop_link(resources, index, member_fault(error), &text);
         }
         if link.established && !self.spec.resume {
             let text = format!("agent {} is lost: {text}", link.spec.name);
@@ -207,28 +224,28 @@ impl Live {
         }
         if link.established && !matches!(link.state, State::Waiting(_)) && link.state != State::Connecting {
             if link.state == State::Open {
-                link.until = world.now + world.limits.resume;
+                link.until = resources.now + resources.limits.resume;
                 let fields = json!({"name": link.spec.name, "text": text});
-                world.event("branch_lost", self.spec.id, Some(self.id), fields);
+                resources.event("branch_lost", self.spec.id, Some(self.id), fields);
             }
             let _ = self.core.on_lost(link.branch);
         }
         if !link.established {
             let _ = self.core.on_lost(link.branch);
         }
-        if world.now >= link.until {
+        if resources.now >= link.until {
             let text = format!("agent {} cannot be reached: {text}", link.spec.name);
             return Err(Abort::new(Fault::AgentLost, text));
         }
-        link.disconnect(world);
-        link.state = State::Waiting(world.now + RETRY);
+        link.disconnect(resources);
+        link.state = State::Waiting(resources.now + RETRY);
         Ok(())
     }
 
-    /// The group goes on without a branch.
+    /// Drops a branch; the group goes on without it.
     pub(super) fn drop_link(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         index: usize,
         fault: Fault,
         text: &str,
@@ -236,11 +253,11 @@ impl Live {
         let mut link = self.links.remove(index);
         let acked = self.core.acked(link.branch).unwrap_or(0);
         self.core.remove_branch(link.branch);
-        link.close(world);
+        link.close(resources);
         let (member, name) = (link.member(), link.spec.name.clone());
         let event = if link.is_agent() { "branch_left" } else { fault.word() };
         let fields = json!({"member": member, "name": name, "acked": acked, "text": text});
-        world.event(event, self.spec.id, Some(self.id), fields);
+        resources.event(event, self.spec.id, Some(self.id), fields);
         if !link.is_agent() {
             self.summary.failed(fault, member, &name, acked, text);
             let text = format!("{name}: {text}");

@@ -1,6 +1,6 @@
-//! One stream: its connections around its core. Here is its turn; what it does in it is in
-//! `branches` (who it goes to), `relay` (bytes and acknowledgements), `answers` (what branches say back) and
-//! `report` (what upstream is told).
+//! One stream: its connections around its core. This file has the stream's turn; the steps of a turn are in
+//! `branches` (its destinations), `relay` (bytes and acknowledgements), `answers` (messages from branches)
+//! and `report` (messages to upstream).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -14,9 +14,9 @@ use super::config::{Kind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
 use super::link::{Link, State};
 use super::preamble::StreamId;
+use super::resources::{Orphan, Resources};
 use super::summary::Summary;
 use super::upstream::Upstream;
-use super::world::{Orphan, World};
 
 mod answers;
 mod branches;
@@ -25,72 +25,74 @@ mod report;
 
 /// Bytes moved before other streams have their turn.
 const BUDGET: u64 = 1 << 20;
-/// The kernel does not tell when bytes are acknowledged: so often it is asked while a stream waits for it,
+/// The kernel does not tell when bytes are acknowledged; it is polled this often while a stream waits for
+/// acknowledgements,
 const TICK_BLOCKED: Duration = Duration::from_millis(1);
-/// and so often while only memory waits.
+/// and this often while only memory waits.
 const TICK: Duration = Duration::from_millis(20);
-/// Members whose replies nobody wants may take so long to end them.
+/// Time within which members must end replies that nobody wants.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Why a stream ends early.
+/// The reason why a stream ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
-    /// For programs.
+    /// The reason for programs.
     pub fault: Fault,
-    /// For people.
+    /// The reason for people.
     pub text: String,
 }
 
 impl Abort {
-    /// For a reason.
+    /// An abort with a reason.
     pub fn new(fault: Fault, text: impl Into<String>) -> Abort {
         Abort { fault, text: text.into() }
     }
 }
 
-/// What a stream wants after its turn.
+/// The result of a stream's turn.
 #[derive(Debug)]
 pub enum Turn {
-    /// Another turn at once.
+    /// The stream needs another turn at once.
     Again,
-    /// A turn when something happens, or after this time.
+    /// The stream needs a turn when something happens, or after this time.
     Later(Option<Duration>),
-    /// It is complete.
+    /// The stream is complete.
     Finished,
-    /// It is over.
+    /// The stream has ended early.
     Aborted(Abort),
 }
 
 /// One stream.
 pub struct Live {
-    /// Its number.
+    /// The stream's id.
     pub id: StreamId,
-    /// Its session, as it is wanted now.
+    /// The present settings of its session.
     pub spec: Arc<SessionSpec>,
-    /// Its offsets.
+    /// The core, which keeps the stream's offsets.
     pub core: Stream,
-    /// Where it comes from.
+    /// The connection from upstream.
     pub upstream: Upstream,
-    /// Where it goes.
+    /// The branches with their connections.
     pub links: Vec<Link>,
-    /// What is told of it.
+    /// The stream's statistics.
     pub summary: Summary,
-    /// When it wants a turn in any case.
+    /// When the stream needs a turn in any case.
     pub due: Option<Instant>,
     pub(super) cache: Cache,
     pub(super) starved: bool,
     next_key: u32,
     reply_over: bool,
     finished_at: Option<Instant>,
-    /// What upstream was told last of the floor and of being complete.
+    /// The floor and completeness that upstream was last told.
     progress: Option<(u64, bool)>,
 }
 
 impl Live {
-    /// A stream that begins (or goes on) at `offset`, with connections to all branches but the one it came
-    /// from. With `orphans` it goes on after the agent was started again. `summary`: what is known of it already.
+    /// A stream that begins (or goes on) at `offset`, with connections to all branches except the one it came
+    /// from. With `orphans`, the stream goes on after the agent restarted. `summary` holds earlier statistics
+    /// of the stream.
     pub fn open(
-        world: &mut World,
+        resources: &mut Resources,
         id: StreamId,
         spec: Arc<SessionSpec>,
         upstream: Upstream,
@@ -119,7 +121,7 @@ impl Live {
         };
         let mut made = Ok(());
         for branch in &spec.branches {
-            // One that is lost at once may have others after it.
+            // If this branch is lost at once, other branches may follow.
             if made.as_ref().is_err_and(|abort: &Abort| abort.fault != Fault::NoMembers) {
                 break;
             }
@@ -127,22 +129,22 @@ impl Live {
                 continue;
             }
             made = match &mut orphans {
-                None => live.join(world, branch, Begin::Offset(offset)),
+                None => live.join(resources, branch, Begin::Offset(offset)),
                 Some(orphans) => {
                     let ours = |orphan: &Orphan| orphan.address == branch.address;
                     let (ours, others) = std::mem::take(orphans).into_iter().partition(ours);
                     *orphans = others;
-                    live.rejoin(world, branch, ours)
+                    live.rejoin(resources, branch, ours)
                 }
             };
         }
         for orphan in orphans.into_iter().flatten() {
-            world.drop_kept(orphan.key);
+            resources.drop_kept(orphan.key);
         }
         let nobody = || Abort::new(Fault::NoMembers, "the session has no members behind this agent");
         match made {
             Err(abort) if abort.fault != Fault::NoMembers => {
-                live.links.iter_mut().for_each(|link| link.close(world));
+                live.links.iter_mut().for_each(|link| link.close(resources));
                 Err((live.upstream, abort))
             }
             made if live.links.is_empty() => Err((live.upstream, made.err().unwrap_or_else(nobody))),
@@ -150,27 +152,27 @@ impl Live {
         }
     }
 
-    /// Moves what can be moved.
-    pub fn turn(&mut self, world: &mut World) -> Turn {
-        match self.work(world) {
+    /// Moves all bytes that can be moved in one turn.
+    pub fn turn(&mut self, resources: &mut Resources) -> Turn {
+        match self.work(resources) {
             Err(abort) => Turn::Aborted(abort),
             Ok(true) => Turn::Again,
-            Ok(false) if self.is_over(world) => Turn::Finished,
+            Ok(false) if self.is_over(resources) => Turn::Finished,
             Ok(false) => Turn::Later(self.patience()),
         }
     }
 
-    fn work(&mut self, world: &mut World) -> Result<bool, Abort> {
-        self.each_link(world, Live::carry_on)?;
-        self.each_link(world, Live::listen)?;
+    fn work(&mut self, resources: &mut Resources) -> Result<bool, Abort> {
+        self.each_link(resources, Live::carry_on)?;
+        self.each_link(resources, Live::listen)?;
         let mut left = BUDGET;
         loop {
-            self.each_link(world, Live::take_acknowledgement)?;
-            self.cache.discard(&mut world.pool, self.core.base());
-            self.isolate(world)?;
-            let taken = self.take(world)?;
+            self.each_link(resources, Live::take_acknowledgement)?;
+            self.cache.discard(&mut resources.pool, self.core.base());
+            self.isolate(resources)?;
+            let taken = self.take(resources)?;
             let before = self.summary.bytes_out;
-            self.each_link(world, Live::hand_out)?;
+            self.each_link(resources, Live::hand_out)?;
             let moved = taken + (self.summary.bytes_out - before);
             left = left.saturating_sub(moved);
             if moved == 0 || left == 0 {
@@ -181,7 +183,7 @@ impl Live {
         Ok(self.has_work())
     }
 
-    /// Whether another turn would move something: epoll does not repeat what it has said.
+    /// Whether another turn would move something: epoll does not repeat a readiness that it has reported.
     fn has_work(&self) -> bool {
         let takes = self.upstream.readable && self.core.intake() > 0 && !self.starved;
         let hands_out = |link: &Link| link.is_writable() && !self.core.sendable(link.branch).is_empty();
@@ -189,21 +191,21 @@ impl Live {
         takes || self.links.iter().any(|link| hands_out(link) || hears(link))
     }
 
-    /// Does something with each link; one that fails is dropped on the way.
+    /// Runs an action for each link; a link for which it fails is dropped meanwhile.
     fn each_link(
         &mut self,
-        world: &mut World,
-        act: fn(&mut Live, &mut World, usize) -> io::Result<ControlFlow<Abort>>,
+        resources: &mut Resources,
+        act: fn(&mut Live, &mut Resources, usize) -> io::Result<ControlFlow<Abort>>,
     ) -> Result<(), Abort> {
         let mut index = 0;
         while index < self.links.len() {
             let key = self.links[index].key;
-            match act(self, world, index) {
+            match act(self, resources, index) {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(abort)) => return Err(abort),
-                Err(error) => self.lost(world, index, &error)?,
+                Err(error) => self.lost(resources, index, &error)?,
             }
-            // A link that was dropped makes room for the next one.
+            // If the link was dropped, the next one has taken its index.
             if self.links.get(index).is_some_and(|link| link.key == key) {
                 index += 1;
             }
@@ -211,12 +213,12 @@ impl Live {
         Ok(())
     }
 
-    fn is_over(&mut self, world: &World) -> bool {
+    fn is_over(&mut self, resources: &Resources) -> bool {
         if !self.core.finished() {
             return false;
         }
-        let since = *self.finished_at.get_or_insert(world.now);
-        let patient = world.now < since + GRACE;
+        let since = *self.finished_at.get_or_insert(resources.now);
+        let patient = resources.now < since + GRACE;
         let replies = self.spec.replies;
         let done = |link: &Link| {
             let wanted = match (replies, link.spec.kind) {
@@ -229,7 +231,7 @@ impl Live {
         self.links.iter().all(done) && self.upstream.out.is_empty()
     }
 
-    /// When to look again without being called.
+    /// Time until the stream needs a turn without an event.
     fn patience(&self) -> Option<Duration> {
         let waiting = |link: &Link| link.state != State::Open;
         let blocked = !self.core.ended() && self.core.intake() == 0;
@@ -246,25 +248,25 @@ impl Live {
         }
     }
 
-    /// Whether the agent that is started next can go on with the stream.
+    /// Whether a restarted agent can go on with the stream.
     pub fn can_resume(&self) -> bool {
         let resumes = self.spec.resume && self.upstream.is_agent;
         resumes && !self.links.is_empty() && self.links.iter().all(Link::can_resume)
     }
 
-    /// Closes all connections: gracefully if the stream is complete, else with resets.
-    pub fn close(&mut self, world: &mut World, graceful: bool) {
+    /// Closes all connections: gracefully if the stream is complete, otherwise with resets.
+    pub fn close(&mut self, resources: &mut Resources, graceful: bool) {
         for link in &mut self.links {
             if graceful {
                 link.set_graceful();
             }
-            link.close(world);
+            link.close(resources);
         }
         if graceful {
             self.upstream.end();
             self.upstream.set_graceful();
         }
-        self.upstream.close(world);
-        self.cache.release(&mut world.pool);
+        self.upstream.close(resources);
+        self.cache.release(&mut resources.pool);
     }
 }

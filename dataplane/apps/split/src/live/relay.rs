@@ -1,4 +1,4 @@
-//! Bytes on their way: from upstream into the cache, from there to branches, and acknowledged by them.
+//! Bytes of a stream: from upstream into the cache, from there to the branches, and acknowledged by them.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -8,17 +8,18 @@ use groupflow_transport::fanout::Mode;
 
 use super::{Abort, Live};
 use crate::frame::Fault;
-use crate::world::World;
+use crate::resources::Resources;
 
 impl Live {
-    /// In E2E and where streams resume, an agent's branch has what its members have; else what its TCP has.
+    /// Whether an agent's branch counts by its PROGRESS frames, as in E2E and where streams resume; otherwise
+    /// it counts by the acknowledgements of its TCP.
     pub(super) fn waits_for_progress(&self) -> bool {
         self.spec.resume || self.spec.mode == Mode::EndToEnd
     }
 
     pub(super) fn take_acknowledgement(
         &mut self,
-        world: &mut World,
+        resources: &mut Resources,
         index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &self.links[index];
@@ -30,34 +31,34 @@ impl Live {
         } else if link.is_agent() && self.waits_for_progress() {
             self.core.on_acked(link.branch, link.reported(&self.core)).map_err(io::Error::other)?;
         } else if link.is_agent() && !link.established {
-            // What an agent's TCP has acknowledged counts once it has said that it takes the stream.
+            // Acknowledgements of an agent's TCP count once the agent has said that it accepts the stream.
         } else if let Some((offset, end)) = link.acknowledged()? {
             let sent = self.core.sent(link.branch).unwrap_or(0);
             self.core.on_acked(link.branch, offset.min(sent)).map_err(io::Error::other)?;
             if end && !link.is_agent() {
                 self.core.on_end_acked(link.branch).map_err(io::Error::other)?;
                 let (member, bytes) = (link.member(), self.core.received() - link.start);
-                self.receipt(world, member, bytes);
+                self.receipt(resources, member, bytes);
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Reads from upstream, once; returns the bytes.
-    pub(super) fn take(&mut self, world: &mut World) -> Result<u64, Abort> {
+    /// Reads from upstream, once; returns the number of bytes.
+    pub(super) fn take(&mut self, resources: &mut Resources) -> Result<u64, Abort> {
         self.starved = false;
         let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else {
             return Ok(0);
         };
         let intake = self.core.intake();
         if intake == 0 {
-            // A reset is heard although nothing is read.
+            // A reset is noticed although nothing is read.
             return match self.upstream.failure() {
                 Some(error) => self.upstream_failed(&error),
                 None => Ok(0),
             };
         }
-        match self.cache.fill(&mut world.pool, socket, intake) {
+        match self.cache.fill(&mut resources.pool, socket, intake) {
             Ok(None) => {
                 self.starved = true;
                 Ok(0)
@@ -81,7 +82,8 @@ impl Live {
         }
     }
 
-    /// A sender that has ended its stream need not wait for replies; before, it is a reset.
+    /// A sender that has ended its stream may close without waiting for replies; before that, closing is a
+    /// reset.
     fn upstream_failed(&mut self, error: &io::Error) -> Result<u64, Abort> {
         self.upstream.readable = false;
         if self.core.ended() {
@@ -95,7 +97,11 @@ impl Live {
         ))
     }
 
-    pub(super) fn hand_out(&mut self, _world: &mut World, index: usize) -> io::Result<ControlFlow<Abort>> {
+    pub(super) fn hand_out(
+        &mut self,
+        _resources: &mut Resources,
+        index: usize,
+    ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         self.summary.bytes_out += link.hand_out(&mut self.core, &self.cache)? as u64;
         link.tell_end(&mut self.core)?;

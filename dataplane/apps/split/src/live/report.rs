@@ -1,16 +1,16 @@
-//! What upstream is told: how far the members are, who has everything, what they reply.
+//! Messages to upstream: progress, receipts, and replies.
 
 use serde_json::json;
 
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::Frame;
+use crate::resources::Resources;
 use crate::upstream::Upstream;
-use crate::world::World;
 
 impl Live {
-    /// The agent before this one has connected again: it goes on where this one is. It may have been started
-    /// again, and know nothing of what it was told before.
+    /// The upstream agent has connected again: the stream goes on at the present offset. That agent may have
+    /// restarted, and know nothing of what it was told before.
     pub fn replace_upstream(&mut self, mut upstream: Upstream) {
         upstream.say(&Frame::Welcome { offset: self.core.received() });
         self.summary.frames().for_each(|frame| upstream.say(&frame));
@@ -18,7 +18,8 @@ impl Live {
         self.progress = None;
     }
 
-    /// What an agent before this one is told that asks for the stream when it is over; `abort`: why it was.
+    /// The frames for an upstream agent that asks for the stream after its end; `abort` says why it ended
+    /// early.
     pub fn farewell(&self, abort: Option<&Abort>) -> Vec<Frame> {
         let offset = self.core.received();
         let first = abort.is_none().then_some(Frame::Welcome { offset });
@@ -31,20 +32,26 @@ impl Live {
         first.into_iter().chain(self.summary.frames()).chain([last]).collect()
     }
 
-    /// A member has all. What was known already comes from an agent that was started again.
-    pub(super) fn receipt(&mut self, world: &mut World, member: u32, bytes: u64) {
+    /// Notes that a member has everything. A receipt that is known already may come from an agent that
+    /// restarted.
+    pub(super) fn receipt(&mut self, resources: &mut Resources, member: u32, bytes: u64) {
         if self.summary.receipt(member, bytes) {
-            world.event("receipt", self.spec.id, Some(self.id), json!({"member": member, "bytes": bytes}));
+            resources.event(
+                "receipt",
+                self.spec.id,
+                Some(self.id),
+                json!({"member": member, "bytes": bytes}),
+            );
             self.upstream.say(&Frame::Receipt { member, bytes });
         }
     }
 
-    /// Tells upstream how far its members are, and sends what goes back.
+    /// Tells upstream how far its members are, and sends replies.
     pub(super) fn report(&mut self) {
         let complete = self.core.finished();
         let now = (self.core.floor(), complete);
         let wanted = complete || self.waits_for_progress();
-        // What waits goes first: when nothing waits any more, nobody calls again to tell the progress.
+        // Waiting bytes go first: once nothing waits, no event would trigger the report of progress.
         self.flush();
         if wanted && self.progress != Some(now) && (complete || self.upstream.out.is_empty()) {
             self.progress = Some(now);
@@ -65,7 +72,7 @@ impl Live {
 
     fn flush(&mut self) {
         if self.upstream.flush().is_err() {
-            // Who sends hears of it when it is read from; replies are for nobody.
+            // A sender hears of the abort when it is read from; replies have no reader any more.
             self.upstream.hush();
         }
     }

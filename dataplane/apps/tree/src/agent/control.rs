@@ -1,16 +1,16 @@
-//! The connection to the dispatchers: a JSON object a line, both ways. When it is lost, it is made again, to another process of
-//! theirs if one is known.
+//! The connection to the dispatchers, with one JSON object a line in both directions. A lost connection is
+//! replaced, by one to another process of the dispatchers if one is known.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::plain;
 use groupflow_host::error::AgentError;
 use groupflow_host::poller::{Poller, Ready, Token};
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp::is_later;
 use groupflow_host::trust::{self, Trust};
 use rustls::Connection;
@@ -20,42 +20,45 @@ use super::dial::Dial;
 use super::edge;
 use super::known::Known;
 
-/// The longest line.
+/// Bytes of the longest line.
 const LINE: usize = 1 << 20;
-/// What waits to be written, at most.
+/// The most bytes that may wait to be written.
 const WAITING: usize = 1 << 20;
-/// Between attempts, the first and the longest.
+/// The first and the longest pause between attempts to connect.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-/// Who says nothing for so long after a connection was begun is not there, at most; they say so every second at least.
+/// The longest time that new dispatchers may be silent after a connection was begun; dispatchers send a sign
+/// of life every second at least.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
-/// Times as long as the last took to answer.
+/// Or this many times the time that the last dispatchers took to answer.
 const FIRST_SIGN_FACTOR: u32 = 4;
-/// Before it goes again where it was sent just now.
+/// Pause before the host goes again where it was sent just now.
 const AGAIN: Duration = Duration::from_millis(200);
-/// A connection on which nothing that was sent is acknowledged.
+/// Time without an acknowledgement after which a connection is lost.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// A connection, or the next attempt.
+/// The connection to the dispatchers, or the next attempt to connect.
 pub struct Control {
     known: Known,
-    /// Those that were lost or not reached since the last welcome.
+    /// Addresses of dispatchers that were lost or not reached since the last welcome.
     failed: Vec<SocketAddrV4>,
-    /// Where it was sent last, when, and since when again and again without a welcome there.
+    /// The address to which dispatchers last sent this host, the time, and since when they have repeatedly
+    /// sent it there without a welcome.
     sent: Option<(SocketAddrV4, Instant, Instant)>,
-    /// They knew it, some time.
+    /// Dispatchers have welcomed the host at some time.
     welcome: bool,
     trust: Option<Trust>,
     patience: Duration,
     dial: Option<Dial>,
     open: Option<Open>,
-    /// When they were heard last, and for how long at most they say nothing, if they said so.
+    /// When the dispatchers were heard last, and for how long they are silent at most, if they have said so.
     heard: Instant,
     silence: Option<Duration>,
-    /// When the connection was begun, how long it took until they answered, and for how long the next one is waited for.
+    /// When the connection was begun, how long the dispatchers took to answer, and how long an answer is
+    /// waited for.
     begun: Instant,
     took: Duration,
     first_sign: Duration,
-    /// Since when there is none.
+    /// Since when there has been no connection.
     lost: Instant,
     next: Instant,
     pause: Duration,
@@ -71,19 +74,19 @@ struct Open {
     out: Vec<u8>,
 }
 
-/// What happened.
+/// An event of the connection.
 #[derive(Debug, PartialEq)]
 pub enum Said {
-    /// It is there: say who you are.
+    /// The connection is made, and this host must say who it is.
     Connected,
-    /// It is lost.
+    /// The connection is lost.
     Lost,
-    /// A line came.
+    /// A line has arrived.
     Line(Value),
 }
 
 impl Control {
-    /// To dispatchers that are at one of these; without `trust`, nothing is encrypted.
+    /// A connection to dispatchers at one of these addresses; without `trust`, nothing is encrypted.
     pub fn new(to: &[SocketAddrV4], trust: Option<Trust>, patience: Duration, now: Instant) -> Control {
         let (pause, trouble) = (PAUSE.0, "no answer".to_owned());
         Control {
@@ -107,12 +110,13 @@ impl Control {
         }
     }
 
-    /// They say where they are.
+    /// Notes the addresses that the dispatchers have told.
     pub fn know(&mut self, now: Instant, told: &[SocketAddrV4]) {
         self.known.know(now, told);
     }
 
-    /// Who is to be asked is there. An error: it was sent there for too long, and did not reach anybody.
+    /// Goes to the address where the responsible dispatcher is. The error means that the host was sent there
+    /// for too long without reaching it.
     pub fn go_to<T: Copy>(
         &mut self,
         now: Instant,
@@ -121,20 +125,20 @@ impl Control {
     ) -> Result<(), AgentError> {
         self.lose(poller);
         let address = self.known.go_to(now, address);
-        // Should nobody be there, it comes back, and is sent there again: not all the time.
+        // If no dispatcher is there, the host comes back and is sent there again, but not without a pause.
         let before = self.sent.filter(|&(to, then, _)| to == address && now < then + self.patience);
         let since = before.map_or(now, |(.., since)| since);
         self.sent = Some((address, now, since));
         let again = before.is_some_and(|(_, then, _)| now < then + PAUSE.1);
         self.next = if again { now + AGAIN } else { now };
         if now >= since + self.patience {
-            self.trouble = format!("they send it to {address}, which it does not reach");
+            self.trouble = format!("the dispatchers send this host to {address}, which it does not reach");
             return Err(self.gone());
         }
         Ok(())
     }
 
-    /// Who is there is of no use now: another is tried after a while.
+    /// Leaves dispatchers that are of no use now; others are tried after a while.
     pub fn leave<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, why: &str) {
         self.trouble = why.to_owned();
         self.lose(poller);
@@ -149,7 +153,7 @@ impl Control {
         AgentError::new("dispatchers_gone", cause, "check --to, and that groupflow tree serve runs")
     }
 
-    /// The own address that they are reached from.
+    /// This host's address on the connection to the dispatchers.
     pub fn own_address(&self) -> Option<Ipv4Addr> {
         match self.open.as_ref()?.channel.socket().local_addr().ok()? {
             SocketAddr::V4(address) => Some(*address.ip()),
@@ -157,7 +161,7 @@ impl Control {
         }
     }
 
-    /// How long it takes there and back.
+    /// The connection's round-trip time.
     pub fn round_trip(&self) -> Nanos {
         self.open.as_ref().map_or(Nanos::ZERO, |open| edge::round_trip(open.channel.socket()))
     }
@@ -167,8 +171,9 @@ impl Control {
         self.open.is_some() || self.dial.is_some()
     }
 
-    /// From now on they are there only as long as they say so, at least this often. Others, too: one that stands still, and
-    /// takes connections as long as its kernel does, is not to cost the time after which they give up a host.
+    /// Expects a sign of life from the dispatchers at least this often from now on. This also holds for other
+    /// dispatchers: a stopped process, whose kernel still accepts connections, must not cost the time after
+    /// which a host is given up.
     pub fn expect_signs(&mut self, silence: Option<Duration>) {
         self.silence = silence;
         let soon = silence.map_or(FIRST_SIGN, |silence| (silence / 2).max(FIRST_SIGN_FACTOR * self.took));
@@ -184,7 +189,8 @@ impl Control {
         self.dial.as_ref().and_then(Dial::deadline).into_iter().chain(silent).min()
     }
 
-    /// Gives up a connection over which nothing comes, and connects if there is none. An error: nobody was found for too long.
+    /// Gives up a silent connection, and connects if there is none. The error means that no dispatcher was
+    /// found for too long.
     pub fn keep<T: Copy>(
         &mut self,
         now: Instant,
@@ -195,11 +201,11 @@ impl Control {
             dial.keep(now, poller, target);
         }
         if self.is_open() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
-            self.trouble = "they are silent".to_owned();
+            self.trouble = "the dispatchers are silent".to_owned();
             let none = self.heard == self.begun;
             self.lose(poller);
             self.try_another();
-            // They may all be slow, because many come at once.
+            // The dispatchers may all be slow, because many hosts connect at once.
             if none && self.known.all().iter().all(|at| self.failed.contains(at)) {
                 self.first_sign = (2 * self.first_sign).min(FIRST_SIGN);
             }
@@ -218,12 +224,12 @@ impl Control {
         Ok(())
     }
 
-    /// Dispatchers that it does not reach are not where others should send it.
+    /// Dispatchers that this host cannot reach, to which others should not send it.
     pub fn failed(&self) -> &[SocketAddrV4] {
         &self.failed
     }
 
-    /// It is where it was to be.
+    /// Notes that the host was welcome where it went.
     pub fn is_welcome(&mut self) {
         self.failed.clear();
         self.welcome = true;
@@ -231,7 +237,7 @@ impl Control {
         self.sent = self.sent.filter(|&(to, ..)| Some(to) != at);
     }
 
-    /// It is served where it is.
+    /// Notes that the host is served where it is.
     pub fn is_served(&mut self) {
         self.sent = None;
     }
@@ -248,7 +254,7 @@ impl Control {
         Ok(())
     }
 
-    /// Whether a connection that was being made is there by now.
+    /// Whether a connection that was being made is connected by now.
     fn is_connected<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> io::Result<bool> {
         let Some(answer) = self.dial.as_mut().and_then(|dial| dial.answered(now, poller)) else {
             return Ok(false);
@@ -262,7 +268,8 @@ impl Control {
         Ok(true)
     }
 
-    /// A line goes out; without a connection it is lost. The first over each says who this is.
+    /// Queues a line; without a connection it is lost. The first line of each connection says who this host
+    /// is.
     pub fn say(&mut self, line: &Value) {
         if let Some(open) = &mut self.open {
             if open.out.len() < WAITING {
@@ -271,7 +278,7 @@ impl Control {
         }
     }
 
-    /// Something happened to the connection.
+    /// Notes the readiness of the connection.
     pub fn on_ready(&mut self, ready: Ready) {
         if let Some(open) = &mut self.open {
             open.readable |= ready.readable;
@@ -279,7 +286,7 @@ impl Control {
         }
     }
 
-    /// Writes and reads what goes. An error: there is no use in trying again.
+    /// Writes and reads as much as possible. The error means that another attempt is useless.
     pub fn work<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Result<Vec<Said>, AgentError> {
         let mut said = Vec::new();
         match self.converse(now, poller, &mut said) {
@@ -290,7 +297,7 @@ impl Control {
                     }
                     (self.pause, self.heard) = (PAUSE.0, now);
                 }
-                // Somebody may accept connections there, and say nothing, or that it is of no use.
+                // A process may accept connections and then say nothing, or only that it is of no use.
                 let of_use = |said: &Said| matches!(said, Said::Line(line) if line.get("refused").is_none());
                 if said.iter().any(of_use) {
                     self.lost = now;
@@ -298,7 +305,7 @@ impl Control {
             }
             Err(error) => {
                 let to = self.known.at();
-                // Somebody else may be at an address that they told, by now.
+                // Another process may by now be at an address that the dispatchers told.
                 if let Some(error) = to.and_then(|to| trust::hopeless(&error, to)).filter(|_| !self.welcome) {
                     return Err(error);
                 }
@@ -323,7 +330,7 @@ impl Control {
         self.open.as_mut().map_or(Ok(()), |open| open.work(said))
     }
 
-    /// The connection is of no use.
+    /// Closes a connection that is of no use.
     pub fn lose<T: Copy>(&mut self, poller: &mut Poller<T>) {
         if let Some(mut dial) = self.dial.take() {
             dial.end(poller);
@@ -333,7 +340,7 @@ impl Control {
         }
     }
 
-    /// Whether all that was said has gone.
+    /// Whether all lines have been written.
     pub fn is_empty(&self) -> bool {
         self.open.as_ref().map_or(true, |open| open.out.is_empty())
     }
@@ -344,17 +351,17 @@ impl Open {
         self.flush()?;
         let mut chunk = vec![0; 16 << 10];
         while self.readable {
-            match Came::read(&mut self.channel, &mut self.readable, &mut chunk)? {
-                Came::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
-                Came::Nothing => break,
-                Came::End => {
+            match ReadOutcome::read(&mut self.channel, &mut self.readable, &mut chunk)? {
+                ReadOutcome::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
+                ReadOutcome::Nothing => break,
+                ReadOutcome::End => {
                     self.lines(said)?;
-                    return Err(io::Error::other("they closed the connection"));
+                    return Err(io::Error::other("the dispatchers closed the connection"));
                 }
             }
             self.lines(said)?;
         }
-        // What TLS had to answer, and what could not go before.
+        // TLS may have an answer to send, and lines may still wait.
         self.flush()
     }
 

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use groupflow_base::Nanos;
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::poller::Token;
+use groupflow_host::read_outcome::ReadOutcome as Came;
 use groupflow_host::tcp::{is_later, TcpOptions};
 use groupflow_host::tcp_info::TcpInfo;
 

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
-use groupflow_host::came::Came;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::poller::Poller;
 use groupflow_host::process::system;
+use groupflow_host::read_outcome::ReadOutcome as Came;
 use groupflow_host::tcp;
 use nix::errno::Errno;
 

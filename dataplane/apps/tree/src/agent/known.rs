@@ -1,15 +1,15 @@
-//! Where a tree's dispatchers are: as the command line said, and as they say themselves.
+//! The addresses of a tree's dispatchers, from the command line and from the dispatchers themselves.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-/// Addresses that they told, at most.
+/// The most addresses that are remembered from dispatchers.
 const ADDRESSES: usize = 64;
 
-/// Addresses, of which one is theirs who are spoken to, or the next that is tried.
+/// The known addresses, of which one is in use, or is the next to try.
 pub struct Known {
     first: Vec<SocketAddrV4>,
-    /// Where they said that they are, and when they said so last, the latest before the others.
+    /// Addresses that dispatchers told, and when they last did, the latest first.
     told: Vec<(SocketAddrV4, Instant)>,
     at: Option<SocketAddrV4>,
     /// The IP address that was reached last.
@@ -18,12 +18,13 @@ pub struct Known {
 }
 
 impl Known {
-    /// At one of these to begin with; what they tell is kept for so long after they told it last.
+    /// Begins with these addresses; an address told by dispatchers is kept for `kept` after it was last told.
     pub fn new(first: &[SocketAddrV4], kept: Duration) -> Known {
         Known { first: first.to_vec(), told: Vec::new(), at: first.first().copied(), reached: None, kept }
     }
 
-    /// They say where they are. A process that stood still for a while, and was not told, may soon be the only one.
+    /// Notes the addresses that dispatchers told. A process that was stopped for a while, and whose address
+    /// was not told, may soon be the only one.
     pub fn know(&mut self, now: Instant, addresses: &[SocketAddrV4]) {
         let addresses: Vec<_> = addresses.iter().map(|&address| self.full(address)).collect();
         for &address in addresses.iter().take(ADDRESSES).rev() {
@@ -33,7 +34,7 @@ impl Known {
         self.told.retain(|&(address, then)| Some(address) == at || now <= then + kept);
     }
 
-    /// They are at this address, and nobody else is asked before; which is returned in full.
+    /// Chooses this address, before which no other is tried; returns it in full.
     pub fn go_to(&mut self, now: Instant, address: SocketAddrV4) -> SocketAddrV4 {
         let address = self.full(address);
         self.put(now, address);
@@ -47,7 +48,7 @@ impl Known {
         self.told.truncate(ADDRESSES);
     }
 
-    /// 0.0.0.0 is where they were reached.
+    /// Replaces 0.0.0.0 by the address at which the dispatchers were reached.
     fn full(&self, address: SocketAddrV4) -> SocketAddrV4 {
         match self.reached {
             Some(ip) if address.ip().is_unspecified() => SocketAddrV4::new(ip, address.port()),
@@ -55,25 +56,25 @@ impl Known {
         }
     }
 
-    /// Who is spoken to, or tried next.
+    /// The address in use, or the next to try.
     pub fn at(&self) -> Option<SocketAddrV4> {
         self.at
     }
 
-    /// The same, and something is sent there.
+    /// The same address, to which the caller now connects.
     pub fn reach(&mut self) -> Option<SocketAddrV4> {
         self.reached = self.at.map(|at| *at.ip()).or(self.reached);
         self.at
     }
 
-    /// In the order in which they are tried, each once.
+    /// All addresses in the order in which they are tried, each once.
     pub fn all(&self) -> Vec<SocketAddrV4> {
         let first = self.first.iter().copied();
         let later = self.told.iter().map(|&(address, _)| address);
         first.chain(later.filter(|address| !self.first.contains(address))).collect()
     }
 
-    /// The next is, after the last the first.
+    /// Goes on to the next address, after the last to the first.
     pub fn try_another(&mut self) {
         let all = self.all();
         let next = all.iter().position(|&address| Some(address) == self.at).map_or(0, |at| at + 1);

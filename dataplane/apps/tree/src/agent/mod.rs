@@ -1,24 +1,25 @@
-//! `gfagent tree-send` and `gfagent tree-recv`: a host of a clustered tree, which takes a stream from its parent and hands it
-//! to its children.
+//! `gfagent tree-send` and `gfagent tree-recv`: a host of a clustered tree, which takes a stream from its
+//! parent and hands it to its children.
 //!
-//! One thread and one epoll. What is done is decided by [`crate::machine::Node`] and, about who is below whom, by
-//! the dispatchers (`groupflow tree serve`).
+//! The host is one thread with one epoll. [`crate::machine::Node`] decides what it does, and the dispatchers
+//! (`groupflow tree serve`) decide which hosts are its parent and its children. `groupflow_host` gives
+//! sockets, polling, TLS, options and reports, and `groupflow_session` the group transport of edges over UDP.
 //!
-//! | module | is |
+//! | module | subject |
 //! |---|---|
 //! | [`args`] | options |
-//! | [`run`] | the commands: what goes in, what comes out, how it ends |
-//! | [`session`] | the same for programs in Rust: what they write goes in, what comes out they read |
-//! | [`stop`] | what ends a host early: a signal, or a program that lets go of it |
+//! | [`run`] | the commands: input, output, and how they end |
+//! | [`session`] | a host within a program in Rust, which writes or reads the stream |
+//! | [`stop`] | what ends a host early: a signal, or a program that drops it |
 //! | [`host`] | the loop |
 //! | [`control`] | the connection to the dispatchers: lines of JSON |
-//! | [`known`] | where dispatchers are |
+//! | [`known`] | the known addresses of dispatchers |
 //! | [`edge`] | a connection to the parent or a child |
 //! | [`dial`] | a connection that is being made |
-//! | [`datagrams`] | edges whose data are datagrams: the socket, seals |
+//! | [`datagrams`] | edges that carry the stream in datagrams: the socket, seals |
 //! | [`pipes`] | edges over the group transport: a stream in datagrams |
-//! | [`probes`] | how far others are |
-//! | [`router`] | which router this host is behind |
+//! | [`probes`] | measurements of the latency to other hosts |
+//! | [`router`] | the router that this host is behind |
 //! | [`shared`] | the tree's certificate, which all of its hosts have |
 
 pub mod args;

@@ -1,4 +1,4 @@
-//! How far other hosts are: half of the time that it takes to connect to them.
+//! The latencies to other hosts: half of the time that connecting to each takes.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,19 +9,19 @@ use groupflow_host::poller::Poller;
 use super::dial::Dial;
 use crate::machine::{HostId, Peer};
 
-/// Who has not answered by then is not there, if another has.
+/// A host that has not answered by then counts as absent, if another has answered.
 const PATIENCE: Duration = Duration::from_millis(1000);
-/// If nobody has, all may be far away. By default dispatchers wait longer than that.
+/// If no host has answered, all may be far away. The dispatchers' default wait is longer than this.
 const LONGEST: Duration = Duration::from_millis(2000);
 
-/// One host that is measured.
+/// A host that is measured.
 #[derive(Debug)]
 struct Probe {
     host: HostId,
     dial: Dial,
 }
 
-/// Those that were asked for last.
+/// The measurements that were last asked for.
 #[derive(Debug, Default)]
 pub struct Probes {
     open: Vec<Probe>,
@@ -30,7 +30,8 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Begins to measure these, and no others any more. `target`: what events of a host's connection are called.
+    /// Begins to measure these hosts, and stops measuring others. `target` names the events of a host's
+    /// connection.
     pub fn begin<T: Copy>(
         &mut self,
         now: Instant,
@@ -49,7 +50,7 @@ impl Probes {
         }
     }
 
-    /// A connection is there, or failed.
+    /// Notes that a connection was made or failed.
     pub fn on_ready<T: Copy>(&mut self, now: Instant, host: HostId, poller: &mut Poller<T>) {
         let Some(at) = self.open.iter().position(|probe| probe.host == host) else { return };
         let Some(answer) = self.open[at].dial.answered(now, poller) else { return };
@@ -61,14 +62,14 @@ impl Probes {
         }
     }
 
-    /// Whom no answer came from is asked again.
+    /// Asks hosts again that have not answered.
     pub fn keep<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: impl Fn(HostId) -> T) {
         for probe in &mut self.open {
             probe.dial.keep(now, poller, target(probe.host));
         }
     }
 
-    /// What was measured, once all have answered or had time to.
+    /// The measured latencies, once all hosts have answered or had time to.
     pub fn take<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Option<Vec<(HostId, Nanos)>> {
         let due = self.due()?;
         if !self.open.is_empty() && now < due {

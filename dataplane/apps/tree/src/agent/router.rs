@@ -1,17 +1,18 @@
-//! Which router this host is behind: its gateway's hardware address, as far as the kernel knows it.
+//! The router that this host is behind, named by its gateway's hardware address, as far as the kernel knows
+//! it.
 
 use std::fs;
 
 use crate::machine::RouterId;
 
-/// `None`: there is no gateway, or nothing was sent over it yet.
+/// This host's router. `None`: there is no gateway, or nothing was sent over it yet.
 pub fn own() -> Option<RouterId> {
     let gateway = gateway(&fs::read_to_string("/proc/net/route").ok()?)?;
     hardware(&fs::read_to_string("/proc/net/arp").ok()?, &gateway)
 }
 
-/// The default route's gateway, in dotted form: its columns are interface, destination, gateway; numbers are hexadecimal,
-/// the lowest byte first.
+/// The default route's gateway, in dotted form. The columns are interface, destination and gateway; numbers
+/// are hexadecimal, the lowest byte first.
 fn gateway(routes: &str) -> Option<String> {
     let mut rows = routes.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
     let row = rows.find(|row| row.len() > 2 && row[1] == "00000000" && row[2] != "00000000")?;
@@ -20,7 +21,7 @@ fn gateway(routes: &str) -> Option<String> {
     Some(format!("{a}.{b}.{c}.{d}"))
 }
 
-/// Of an address: the columns are address, type, flags, hardware address.
+/// The hardware address of a neighbour. The columns are address, type, flags and hardware address.
 fn hardware(neighbours: &str, address: &str) -> Option<RouterId> {
     let mut rows = neighbours.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
     let row = rows.find(|row| row.len() > 3 && row[0] == address)?;

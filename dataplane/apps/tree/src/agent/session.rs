@@ -1,9 +1,9 @@
-//! A host of a tree within a program in Rust: write to a [`Sender`], read from a [`Receiver`].
+//! A host of a tree within a program in Rust: write to a [`TreeWriter`], read from a [`TreeReader`].
 //!
 //! ```no_run
 //! use std::io::{self, Write};
 //! use groupflow_host::secure::SecureSend;
-//! use groupflow_tree::agent::session::{Options, Receiver, Sender};
+//! use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = || {
@@ -13,24 +13,25 @@
 //! // The source; it begins when two hosts are in the tree.
 //! let mut options_of_source = options()?;
 //! options_of_source.members = 2;
-//! let mut stream = Sender::start(options_of_source)?;
+//! let mut stream = TreeWriter::start(options_of_source)?;
 //! stream.write_all(b"hello")?;
 //! println!("{} bytes sent", stream.finish()?.bytes);
 //!
 //! // Another host.
-//! let mut stream = Receiver::start(options()?.on_event(|event, fields| eprintln!("{event} {fields}")))?;
+//! let mut stream = TreeReader::start(options()?.on_event(|event, fields| eprintln!("{event} {fields}")))?;
 //! io::copy(&mut stream, &mut io::stdout())?;
 //! stream.finish()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The host runs in a thread of its own, with the loop of `gfagent tree-send` and `tree-recv`. Between it and the program is a
-//! socket pair: a write waits when the tree takes no more, and when the program does not read, the host is slow, with what
-//! `slow` of its options makes of that. No signals are taken, and nothing of the process is changed.
+//! The host runs in a thread of its own, with the loop of `gfagent tree-send` and `tree-recv`. A socket pair
+//! connects it to the program: a write blocks while the tree takes no more, and while the program does not
+//! read, the host is slow and is treated as its option `slow` says. The thread takes no signals, and changes
+//! nothing in the process.
 //!
-//! Dropped, a session ends early: the host takes its leave, which the drop does not wait for. Others take over those that it
-//! serves; when it is the source, receivers are told that it has left.
+//! If a session is dropped, it ends early: the host leaves the tree, and the drop does not wait for that.
+//! Other hosts take over its children; if it is the source, receivers are told that it has left.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -57,35 +58,36 @@ use super::stop::Stop;
 
 pub use super::run::Summary;
 
-/// Bytes before the stream's in a record: where they belong.
+/// Bytes of the offset with which a record begins.
 const OFFSET: usize = 8;
 
-/// What a host is to be.
+/// The options of a host.
 pub struct Options {
-    /// As on the command line. `json` is not used.
+    /// The host's options as on the command line. `json` is not used.
     pub host: TreeArgs,
-    /// A sender begins when so many hosts are in the tree.
+    /// The source begins when so many hosts are in the tree.
     pub members: usize,
-    /// Where a receiver begins.
+    /// Where in the stream a receiving host begins.
     pub from: From,
     reporter: Reporter,
 }
 
 impl Options {
-    /// Of a host of the tree whose dispatchers are there; all else is as the command line has it when it is not said. A token
-    /// that is none is refused.
+    /// The options of a host of the tree with these dispatchers; all other options have the command line's
+    /// defaults. An invalid token is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<Options, AgentError> {
         let host = TreeArgs::new(to, token, secure)?;
         Ok(Options { host, members: 1, from: From::Now, reporter: Reporter::quiet() })
     }
 
-    /// Is told what happens, in the host's thread: an event's name and its fields, as `--json` writes them (`joined`,
-    /// `progress`, `skipped`, `complete`). As long as it takes, nothing else is done.
+    /// Sets a callback for events, which gets an event's name and its fields, as `--json` writes them
+    /// (`joined`, `progress`, `skipped`, `complete`). It runs in the host's thread, which does nothing else
+    /// meanwhile.
     pub fn on_event(self, told: impl FnMut(&str, &Value) + Send + 'static) -> Options {
         Options { reporter: Reporter::told(told), ..self }
     }
 
-    /// What can be known to be wrong is said at once.
+    /// Refuses options that are already known to be wrong.
     fn checked(self) -> Result<Options, AgentError> {
         self.host.check()?;
         self.host.secure.trust(self.host.first()?)?;
@@ -93,28 +95,31 @@ impl Options {
     }
 }
 
-type Host = JoinHandle<Result<Summary, AgentError>>;
+type HostThread = JoinHandle<Result<Summary, AgentError>>;
 
-fn spawn(run: impl FnOnce() -> Result<Summary, AgentError> + Send + 'static) -> Result<Host, AgentError> {
+fn spawn(
+    run: impl FnOnce() -> Result<Summary, AgentError> + Send + 'static,
+) -> Result<HostThread, AgentError> {
     thread::Builder::new().name("tree".to_owned()).spawn(run).map_err(|e| system(&e))
 }
 
-fn join(host: Host) -> Result<Summary, AgentError> {
+fn join(host: HostThread) -> Result<Summary, AgentError> {
     host.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The source of a stream.
 #[derive(Debug)]
-pub struct Sender {
-    // Dropped in this order: who sees the end of the stream sees whether it was meant.
+pub struct TreeWriter {
+    // The fields are dropped in this order: a host that sees the end of the stream can tell whether it was
+    // meant.
     stop: UnixStream,
     data: OwnedFd,
-    host: Host,
+    host: HostThread,
 }
 
-impl Sender {
-    /// Begins a stream. The dispatchers are looked for as long as `patience` of the options says.
-    pub fn start(options: Options) -> Result<Sender, AgentError> {
+impl TreeWriter {
+    /// Begins a stream. The dispatchers are looked for as long as the option `patience` says.
+    pub fn start(options: Options) -> Result<TreeWriter, AgentError> {
         let mut options = options.checked()?;
         let (stop, held) = Stop::pair()?;
         let (reader, data) = UnixStream::pair().map_err(|e| system(&e))?;
@@ -122,12 +127,12 @@ impl Sender {
             let input = Input::new(File::from(OwnedFd::from(reader)), "what is written");
             run::source(&options.host, options.members, &input, stop, &mut options.reporter)
         })?;
-        Ok(Sender { stop: held, data: data.into(), host })
+        Ok(TreeWriter { stop: held, data: data.into(), host })
     }
 
-    /// Ends the stream, and waits until all hosts have all of it.
+    /// Ends the stream, and waits until all hosts have the whole stream.
     pub fn finish(self) -> Result<Summary, AgentError> {
-        let Sender { stop, data, host } = self;
+        let TreeWriter { stop, data, host } = self;
         drop(data);
         let result = join(host);
         drop(stop);
@@ -135,10 +140,10 @@ impl Sender {
     }
 }
 
-/// Waits while the tree is slow. After a broken pipe [`Sender::finish`] says why the stream is over.
-impl Write for Sender {
+/// Blocks while the tree is slow. After a broken pipe, [`TreeWriter::finish`] says why the stream is over.
+impl Write for TreeWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A program that does not ignore SIGPIPE is not to die of it.
+        // SIGPIPE must not kill a program that does not ignore it.
         Ok(send(self.data.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL)?)
     }
 
@@ -149,23 +154,23 @@ impl Write for Sender {
 
 /// A host that receives the stream, and passes it on.
 #[derive(Debug)]
-pub struct Receiver {
+pub struct TreeReader {
     stop: UnixStream,
     data: OwnedFd,
-    host: Option<Host>,
+    host: Option<HostThread>,
     failed: Option<AgentError>,
     ended: bool,
     record: Box<[u8]>,
-    /// What of the record was not read yet.
+    /// The part of the record that is not read yet.
     begin: usize,
     end: usize,
-    /// Where in the stream that belongs.
+    /// The offset of that part in the stream.
     offset: u64,
 }
 
-impl Receiver {
-    /// Joins the tree. The dispatchers are looked for as long as `patience` of the options says.
-    pub fn start(options: Options) -> Result<Receiver, AgentError> {
+impl TreeReader {
+    /// Joins the tree. The dispatchers are looked for as long as the option `patience` says.
+    pub fn start(options: Options) -> Result<TreeReader, AgentError> {
         let mut options = options.checked()?;
         let (stop, held) = Stop::pair()?;
         let kind = (AddressFamily::Unix, SockType::SeqPacket);
@@ -175,7 +180,7 @@ impl Receiver {
             let mut records = Records { socket: there, record: Vec::with_capacity(OFFSET + BATCH) };
             run::receiver(&options.host, options.from, &mut records, stop, &mut options.reporter)
         })?;
-        Ok(Receiver {
+        Ok(TreeReader {
             stop: held,
             data,
             host: Some(host),
@@ -188,8 +193,9 @@ impl Receiver {
         })
     }
 
-    /// As [`Read::read`], and where in the stream the first of the bytes belongs. What is read at once has no gap: with
-    /// `Slow::Skip`, and for who begins with what comes now, the offset tells how many bytes are not there.
+    /// Reads like [`Read::read`], and also returns the offset of the first byte in the stream. The bytes of
+    /// one read have no gap between them. With `Slow::Skip`, or if the host begins in the middle of the
+    /// stream, the offset shows how many bytes are missing.
     pub fn read_with_offset(&mut self, into: &mut [u8]) -> io::Result<(u64, usize)> {
         while self.begin == self.end && !self.ended && !into.is_empty() {
             self.next_record()?;
@@ -209,7 +215,7 @@ impl Receiver {
         let mut offset = [0; OFFSET];
         match self.record[..count].get(..OFFSET) {
             Some(bytes) => offset.copy_from_slice(bytes),
-            // It ended without a last word: the host says why.
+            // The host ended without an end record: its result says why.
             None => return Err(io::Error::other(self.fail())),
         }
         (self.begin, self.end, self.offset) = (OFFSET, count, u64::from_ne_bytes(offset));
@@ -224,10 +230,10 @@ impl Receiver {
         self.failed.get_or_insert_with(over).clone()
     }
 
-    /// After the end: waits until all that this host serves have all of it. Before the end: ends early, as a drop does, waits
-    /// until the host has taken its leave, and is an error.
+    /// After the end of the stream, waits until all hosts below this one have the whole stream. Before the
+    /// end, leaves the tree early, as a drop does, waits for that, and returns an error.
     pub fn finish(self) -> Result<Summary, AgentError> {
-        let Receiver { stop, data, host, failed, ended, .. } = self;
+        let TreeReader { stop, data, host, failed, ended, .. } = self;
         let (kept, let_go) = if ended { (Some((stop, data)), None) } else { (None, Some((stop, data))) };
         drop(let_go);
         let result = match (host, failed) {
@@ -243,22 +249,23 @@ fn over() -> AgentError {
     AgentError::new("left", "the stream is over", "start another session")
 }
 
-/// 0 is the end of the stream; what ends it early is an error. Bytes that were skipped are left out:
-/// [`Receiver::read_with_offset`] tells where.
-impl Read for Receiver {
+/// A read of 0 bytes is the end of the stream; an early end is an error. Skipped bytes are left out:
+/// [`TreeReader::read_with_offset`] shows where.
+impl Read for TreeReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.read_with_offset(into).map(|(_, count)| count)
     }
 }
 
-/// The host's end: each record is where in the stream its bytes belong, and the bytes; none are the end.
+/// The host's end of the socket: each record has the offset of its bytes in the stream, then the bytes; a
+/// record without bytes is the end.
 struct Records {
     socket: OwnedFd,
     record: Vec<u8>,
 }
 
 impl Records {
-    /// False: it is to be tried again when the socket can be written to.
+    /// Sends a record. False: the record must be sent again when the socket takes more.
     fn send(&mut self, at: u64, bytes: &[u8]) -> Result<bool, AgentError> {
         self.record.clear();
         self.record.extend(at.to_ne_bytes());
@@ -269,7 +276,7 @@ impl Records {
                 Ok(_) => return Ok(true),
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => return Ok(false),
-                // The program has let go of it, which the host hears of at once.
+                // The program has dropped the session, which the host notices at once.
                 Err(Errno::EPIPE | Errno::ECONNRESET) => return Ok(false),
                 Err(error) => {
                     let cause = format!("cannot hand over what came: {}", plain(&error.into()));

@@ -1,5 +1,5 @@
-//! The tree's certificate: the dispatchers give it, with its key, to who has the token. A host that connects to its parent
-//! knows by it that it is one of the tree's.
+//! The tree's certificate: the dispatchers give it, with its key, to every host that has the token. By this
+//! certificate hosts that connect recognize each other as hosts of the tree.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use serde_json::Value;
 
-/// For connections to and from other hosts.
+/// The TLS configurations of connections to and from other hosts.
 #[derive(Debug, Clone)]
 pub struct Shared {
     config: Arc<ServerConfig>,
@@ -21,7 +21,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// From what the dispatchers send: `certificate` and `key`, PEM.
+    /// Parses what the dispatchers send: `certificate` and `key`, in PEM.
     pub fn parse(given: &Value) -> Result<Shared, AgentError> {
         let wrong = |why: &dyn std::fmt::Display| {
             let cause =
@@ -41,12 +41,12 @@ impl Shared {
         Ok(Shared { config: Arc::new(config), pin })
     }
 
-    /// To a child that has connected.
+    /// The TLS session with a child that has connected.
     pub fn accept(&self) -> Result<Connection, AgentError> {
         ServerConnection::new(self.config.clone()).map(Connection::Server).map_err(|error| unusable(&error))
     }
 
-    /// To a parent.
+    /// The TLS session with a parent.
     pub fn connect(&self, to: SocketAddrV4) -> Result<Connection, AgentError> {
         let trust = Trust::pinned(self.pin.clone(), to)?;
         trust.begin().map(Connection::Client).map_err(|error| unusable(&error))

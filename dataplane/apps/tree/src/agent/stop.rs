@@ -1,4 +1,5 @@
-//! What ends a host before its stream does: a signal to a command; for a host within a program, that lets go of it.
+//! The causes that end a host before its stream ends: a signal to a command, or a program that drops the
+//! host.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,39 +9,40 @@ use groupflow_host::error::AgentError;
 use groupflow_host::process::system;
 use nix::sys::signalfd::SignalFd;
 
-/// What is waited for.
+/// The cause that is waited for.
 #[derive(Debug)]
 pub enum Stop {
     /// SIGINT or SIGTERM.
     Signal(SignalFd),
-    /// The other end is closed. Nothing is ever written to it.
+    /// The other end of the socket is closed; nothing is ever written to it.
     Hangup(UnixStream),
 }
 
 impl Stop {
-    /// Signals, which come to nobody else from now on.
+    /// Waits for signals, which no other code receives from now on.
     pub fn signals() -> Result<Stop, AgentError> {
         groupflow_host::process::signals().map(Stop::Signal).map_err(|e| system(&e.into()))
     }
 
-    /// It comes when the other one is dropped.
+    /// A pair: the first half fires when the second is dropped.
     pub fn pair() -> Result<(Stop, UnixStream), AgentError> {
         let (here, there) = UnixStream::pair().map_err(|e| system(&e))?;
         here.set_nonblocking(true).map_err(|e| system(&e))?;
         Ok((Stop::Hangup(here), there))
     }
 
-    /// Whether it came.
+    /// Whether the cause has occurred.
     pub fn came(&mut self) -> bool {
         match self {
             Stop::Signal(signals) => matches!(signals.read_signal(), Ok(Some(_))),
             Stop::Hangup(end) => {
-                !matches!(end.read(&mut [0]), Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted))
+                use ErrorKind::{Interrupted, WouldBlock};
+                !matches!(end.read(&mut [0]), Err(error) if matches!(error.kind(), WouldBlock | Interrupted))
             }
         }
     }
 
-    /// What is said of it.
+    /// The error that names the cause.
     pub fn error(&self) -> AgentError {
         match self {
             Stop::Signal(_) => AgentError::interrupted(),

@@ -1,8 +1,8 @@
 //! The hosts of one cluster as a tree below its head.
 //!
-//! What was ordered and what is so differ for a while: a host that was told another parent may still be connected to
-//! an earlier one. A host is put below another only where that makes no cycle over all edges that were ordered and
-//! all that may still be there: so the connections never have one either, whatever order the news come in.
+//! Orders and facts differ for a while: a host that was told another parent may still be connected to an
+//! earlier one. A host is put below another only if this makes no cycle over all ordered edges and all edges
+//! that may still exist. So the connections never have a cycle, in whatever order messages arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,58 +11,59 @@ use serde::{Deserialize, Serialize};
 
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
-/// What a host is connected to, as was ordered.
+/// The parent that a host was ordered to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Up {
-    /// Nothing: it waits for room.
+    /// No parent: the host waits for room.
     Nothing,
-    /// A host of the parent's cluster, or of the root cluster: it is the source. There is exactly one: the head.
+    /// A host of the parent's cluster; in the root cluster: none, since the host is the source. Exactly one
+    /// member, the head, has this.
     Outside,
     /// A host of this cluster.
     Host(HostId),
 }
 
-/// One host.
+/// A host of the cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Member {
-    /// Who, and where.
+pub struct ClusterHost {
+    /// The host and its address.
     pub peer: Peer,
-    /// Its router, where it knows it.
+    /// The host's router, if the host knows it.
     pub router: Option<RouterId>,
-    /// Children that it may have.
+    /// How many children it may have.
     pub capacity: u16,
-    /// What it is told to be connected to.
+    /// The parent that it was ordered to have.
     pub up: Up,
-    /// With [`Up::Outside`]: which host, once that is known.
+    /// With [`Up::Outside`]: the parent outside, once it is known.
     pub outside: Option<HostId>,
-    /// To its parent, one way.
+    /// Latency to its parent, one way.
     pub latency: Nanos,
     /// The number of its last order.
     pub order: u32,
-    /// Whether the last order is carried out.
+    /// Whether its last order is carried out.
     pub attached: bool,
-    /// What it may be connected to besides, until it has carried out its last order.
+    /// Other parents to which it may still be connected until its last order is carried out.
     pub was: Vec<HostId>,
-    /// What it was connected to and lost; they keep for it what it did not get, until it has another parent.
+    /// Parents that it lost; they keep the bytes that it did not get until it has another parent.
     pub left: Vec<HostId>,
-    /// A parent did not have what comes next for it any more; the head may.
+    /// A parent lacked its next bytes; the head may have them.
     pub behind: bool,
-    /// Heads of other clusters that are connected to it.
+    /// How many heads of other clusters are connected to it.
     pub foreign: u16,
-    /// It takes no children until then.
+    /// Until then it takes no children, because it was slow.
     pub slow_until: Nanos,
     /// When it was heard of last.
     pub heard: Nanos,
     /// A child could not connect to it, or lost it, and it was not heard of since: it takes no children.
     pub suspect: bool,
-    /// What it measured, one way.
+    /// Latencies that it measured, one way.
     pub measured: Vec<(HostId, Nanos)>,
 }
 
-impl Member {
+impl ClusterHost {
     /// A host that has no place yet.
-    pub(super) fn new(peer: Peer, router: Option<RouterId>, capacity: u16, now: Nanos) -> Member {
-        Member {
+    pub(super) fn new(peer: Peer, router: Option<RouterId>, capacity: u16, now: Nanos) -> ClusterHost {
+        ClusterHost {
             peer,
             router,
             capacity,
@@ -82,7 +83,7 @@ impl Member {
         }
     }
 
-    /// It may still be connected to its parent when it has another.
+    /// Leaves the parent, to which the host may stay connected when it has another one.
     fn leave_parent(&mut self) {
         let outside = self.outside.take();
         if let Some(before) = self.parent().or(outside) {
@@ -92,7 +93,7 @@ impl Member {
         }
     }
 
-    /// Its parent in the cluster.
+    /// Its parent, if that is in this cluster.
     pub fn parent(&self) -> Option<HostId> {
         match self.up {
             Up::Host(parent) => Some(parent),
@@ -100,87 +101,89 @@ impl Member {
         }
     }
 
-    /// What it is or may be connected to.
+    /// All hosts to which it is or may be connected as a child.
     fn may_be_below(&self) -> impl Iterator<Item = HostId> + '_ {
         self.parent().into_iter().chain(self.outside).chain(self.was.iter().copied())
     }
 }
 
-/// What a host of this cluster keeps for the head of another one, and for those below that. It is let go of when the other's
-/// dispatcher says so.
+/// Bytes that a host of this cluster keeps for the head of another cluster, and for hosts below that head.
+/// They may be freed when the other's dispatcher says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hold {
     /// The other cluster.
     pub(super) cluster: ClusterId,
-    /// Its head, which may be gone.
+    /// The head of that cluster, which may be gone.
     pub(super) head: HostId,
-    /// What it was connected to.
+    /// The host to which the head was connected.
     pub(super) parent: HostId,
-    /// By what the other's dispatcher knows it.
+    /// The ticket by which the other dispatcher knows the connection.
     pub(super) ticket: Ticket,
 }
 
-/// The members, at most as many as the policy says.
+/// The members of a cluster, at most as many as the policy allows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cluster {
-    members: BTreeMap<HostId, Member>,
-    /// Those that left or failed, and that members may still be connected to.
+    members: BTreeMap<HostId, ClusterHost>,
+    /// Hosts that left or failed, to which members may still be connected.
     ghosts: BTreeMap<HostId, Ghost>,
-    /// Nobody may be connected to these any more; and who may keep something for them.
+    /// Departed hosts to which no member can be connected any more, each with a host that may keep bytes for
+    /// it.
     buried: Vec<(HostId, HostId)>,
-    /// What is kept for the heads of other clusters.
+    /// Bytes that are kept for the heads of other clusters.
     holds: Vec<Hold>,
-    /// Those that were sent to another cluster, and until when what they need is kept here.
+    /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
     sent_away: BTreeMap<HostId, Nanos>,
 }
 
-/// Who left or failed.
+/// A host that left or failed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Ghost {
-    /// What it may be connected to.
+    /// Hosts to which it may still be connected as a child.
     ups: Vec<HostId>,
-    /// What it was connected to and had lost: that keeps what those below it may need.
+    /// Parents that it had lost, which keep bytes that hosts below it may need.
     left: Vec<HostId>,
 }
 
 impl Cluster {
-    /// How many.
+    /// How many members there are.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
     /// A member.
-    pub fn get(&self, host: HostId) -> Option<&Member> {
+    pub fn get(&self, host: HostId) -> Option<&ClusterHost> {
         self.members.get(&host)
     }
 
-    /// A member, but for its place: [`Cluster::put`] changes that.
-    pub(super) fn get_mut(&mut self, host: HostId) -> Option<&mut Member> {
+    /// A member to be changed, except for its place: [`Cluster::put`] changes that.
+    pub(super) fn get_mut(&mut self, host: HostId) -> Option<&mut ClusterHost> {
         self.members.get_mut(&host)
     }
 
-    /// All, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (HostId, &Member)> {
+    /// All members, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (HostId, &ClusterHost)> {
         self.members.iter().map(|(&host, member)| (host, member))
     }
 
-    /// The one that receives from outside.
+    /// The member that receives from outside.
     pub fn head(&self) -> Option<HostId> {
         self.iter().find(|(_, member)| member.up == Up::Outside).map(|(host, _)| host)
     }
 
     /// Adds a member that has no place yet.
-    pub(super) fn add(&mut self, member: Member) {
+    pub(super) fn add(&mut self, member: ClusterHost) {
         self.members.insert(member.peer.host, member);
     }
 
-    /// Takes a member out; its children, which have no place any more. It may live on, and serve them for a while.
-    pub(super) fn remove(&mut self, host: HostId) -> Option<(Member, Vec<HostId>)> {
+    /// Removes a member; also returns its children, which then have no place. It may live on, and serve them
+    /// for a while.
+    pub(super) fn remove(&mut self, host: HostId) -> Option<(ClusterHost, Vec<HostId>)> {
         let gone = self.members.remove(&host)?;
         let orphans: Vec<HostId> = self.children(host).collect();
         for orphan in &orphans {
@@ -190,7 +193,7 @@ impl Cluster {
                 member.attached = false;
             }
         }
-        // It may have been here before, and gone.
+        // The host may have been here before, and departed.
         let ghost = self.ghosts.entry(host).or_default();
         ghost.ups.extend(gone.may_be_below());
         ghost.left.extend(&gone.left);
@@ -198,13 +201,13 @@ impl Cluster {
         Some((gone, orphans))
     }
 
-    /// Those that were gone and that nobody is connected to any more, each with who was its parent, now or before: those
-    /// need not keep anything for them.
+    /// Takes out departed hosts to which no member is connected any more, each with its parents, present and
+    /// past: these need no longer keep bytes for it.
     pub(super) fn take_buried(&mut self) -> Vec<(HostId, HostId)> {
         std::mem::take(&mut self.buried)
     }
 
-    /// Lets go of those that nobody can be connected to any more, or needs what is kept for them.
+    /// Forgets departed hosts to which no member can be connected, and whose bytes no member needs.
     fn forget_ghosts(&mut self) {
         let of_members = self.members.values().flat_map(|member| member.was.iter().chain(&member.left));
         let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.sent_away.keys());
@@ -225,13 +228,13 @@ impl Cluster {
         }
     }
 
-    /// Whether nobody can need any more what is kept for those that are gone.
+    /// Whether no member can need bytes kept for departed hosts any more.
     pub(super) fn all_is_buried(&self) -> bool {
         self.ghosts.is_empty()
     }
 
-    /// Whether a host, or one below it that has no other parent yet, may need what `parent`, here or in another cluster, keeps
-    /// for it.
+    /// Whether a host, or one below it that has no other parent yet, may need bytes that `parent`, here or in
+    /// another cluster, keeps for it.
     pub(super) fn may_need(&self, host: HostId, parent: HostId) -> bool {
         let member =
             self.get(host).is_some_and(|m| m.may_be_below().any(|p| p == parent) || m.left.contains(&parent));
@@ -239,18 +242,19 @@ impl Cluster {
         member || ghost.is_some_and(|ghost| ghost.ups.contains(&parent) || ghost.left.contains(&parent))
     }
 
-    /// A host serves the head of another cluster, which may not take that ticket, and count on an earlier one.
+    /// Notes that a host serves the head of another cluster. That cluster may not have received this ticket,
+    /// and may rely on an earlier one.
     pub(super) fn hold(&mut self, hold: Hold) {
         self.holds.push(hold);
     }
 
-    /// What another cluster was served by when it was given a ticket.
+    /// The hold that another cluster got together with a ticket.
     pub(super) fn held(&self, cluster: ClusterId, ticket: Ticket) -> Option<Hold> {
         self.holds.iter().copied().find(|hold| hold.cluster == cluster && hold.ticket == ticket)
     }
 
-    /// Nobody of that cluster needs any more what is kept for it, or (`None`) for any of its heads. Whom nothing is kept for
-    /// any more, each with who kept it.
+    /// Frees what is kept for that cluster under this ticket, or (`None`) for any of its heads. Returns the
+    /// heads for which nothing is kept any more, each with the host that kept it.
     pub(super) fn free(&mut self, cluster: ClusterId, ticket: Option<Ticket>) -> Vec<(HostId, HostId)> {
         let over =
             |hold: &Hold| hold.cluster == cluster && ticket.map_or(true, |ticket| hold.ticket == ticket);
@@ -260,39 +264,40 @@ impl Cluster {
         over.into_iter().map(|hold| (hold.head, hold.parent)).collect()
     }
 
-    /// Whether a member keeps something for a host of whichever cluster, or for those below it.
+    /// Whether a member keeps bytes for a host of any cluster, or for those below it.
     pub(super) fn keeps(&self, parent: HostId, host: HostId) -> bool {
         self.holds.iter().any(|hold| (hold.head, hold.parent) == (host, parent))
             || self.may_need(host, parent)
     }
 
-    /// A member is sent to another cluster: what it and those below it need is kept here until it has a place there.
+    /// Notes that a member is sent to another cluster: bytes that it and the hosts below it need are kept
+    /// here until it has a place there.
     pub(super) fn send_away(&mut self, host: HostId, until: Nanos) {
         self.sent_away.insert(host, until);
     }
 
-    /// When the next of those that were sent away is not waited for any more.
+    /// The earliest time until which a host that was sent away is waited for.
     pub(super) fn waits_until(&self) -> Option<Nanos> {
         self.sent_away.values().min().copied()
     }
 
-    /// Nobody that was sent away is waited for longer.
+    /// Shortens all waits for hosts that were sent away.
     pub(super) fn wait_at_most(&mut self, until: Nanos) {
         self.sent_away.values_mut().for_each(|due| *due = (*due).min(until));
     }
 
-    /// Those that were sent away have a place by now, or are gone.
+    /// Ends the waits for hosts that have a place by now, or are gone.
     pub(super) fn wait_no_longer(&mut self, over: impl Fn(HostId, Nanos) -> bool) {
         self.sent_away.retain(|&host, until| !over(host, *until));
         self.forget_ghosts();
     }
 
-    /// Direct children.
+    /// The direct children of a host.
     pub fn children(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
         self.iter().filter(move |(_, member)| member.up == Up::Host(host)).map(|(child, _)| child)
     }
 
-    /// Children that a host can take; 0 also where it is slow, or may have failed.
+    /// How many more children a host can take; 0 also if it is slow or may have failed.
     pub fn room(&self, host: HostId, now: Nanos) -> usize {
         match self.get(host) {
             Some(member) if member.slow_until <= now && !member.suspect => {
@@ -303,21 +308,21 @@ impl Cluster {
         }
     }
 
-    /// Whether a host serves more than it offered to: there was nobody else.
+    /// Whether a host serves more children than it offered, because no other host had room.
     pub(super) fn is_overloaded(&self, host: HostId) -> bool {
-        let serves = |member: &Member| self.children(host).count() + usize::from(member.foreign);
+        let serves = |member: &ClusterHost| self.children(host).count() + usize::from(member.foreign);
         self.get(host).is_some_and(|member| serves(member) > usize::from(member.capacity))
     }
 
-    /// Whether a host is behind that router. Where none is known nobody is.
+    /// Whether a host is behind that router; false if no router is known.
     pub fn is_behind(&self, host: HostId, router: Option<RouterId>) -> bool {
         router.is_some() && self.get(host).is_some_and(|member| member.router == router)
     }
 
-    /// Whether a host above it is slow: what comes to it comes late.
+    /// Whether a host above it is slow, so that the stream arrives late.
     pub fn is_behind_slow(&self, host: HostId, now: Nanos) -> bool {
         let mut at = host;
-        // No more steps than members: an order never makes a cycle.
+        // At most as many steps as members, because orders never make a cycle.
         for _ in 0..=self.members.len() {
             let Some(Up::Host(parent)) = self.get(at).map(|member| member.up) else { return false };
             if self.get(parent).is_some_and(|member| member.slow_until > now) {
@@ -333,16 +338,16 @@ impl Cluster {
         self.path(host).map(|path| path.len())
     }
 
-    /// From the head to a host, one way; `None`: it is not connected to the head.
+    /// Latency from the head to a host, one way; `None`: it is not connected to the head.
     pub fn total(&self, host: HostId) -> Option<Nanos> {
         let path = self.path(host)?;
         Some(path.into_iter().fold(Nanos::ZERO, |sum, latency| sum + latency))
     }
 
-    /// Whether `host` is `top` or below it, as was ordered.
+    /// Whether `host` is `top` or below it, according to orders.
     pub fn is_below(&self, host: HostId, top: HostId) -> bool {
         let mut at = host;
-        // No more steps than members: an order never makes a cycle.
+        // At most as many steps as members, because orders never make a cycle.
         for _ in 0..=self.members.len() {
             match self.get(at).map(|member| member.up) {
                 _ if at == top => return true,
@@ -353,9 +358,9 @@ impl Cluster {
         true
     }
 
-    /// Whether `host` below `parent` would make a cycle of edges that were ordered or may still be there, or of those
-    /// that are lost while the upper end keeps for the lower one what it did not get: else two might come to rely on
-    /// each other for what neither has.
+    /// Whether `host` below `parent` would make a cycle. This counts edges that were ordered or may still
+    /// exist, and lost edges whose upper end keeps bytes for the lower one: otherwise two hosts might come to
+    /// rely on each other for bytes that neither has.
     pub fn would_cycle(&self, host: HostId, parent: HostId) -> bool {
         let (mut seen, mut next) = (vec![parent], vec![parent]);
         while let Some(at) = next.pop() {
@@ -376,8 +381,8 @@ impl Cluster {
         false
     }
 
-    /// Puts a host where it is to be; the number of its order. Refused where it would make a cycle, now or before
-    /// all that was ordered is carried out.
+    /// Puts a host below a parent; returns the number of the order. `None`: this would make a cycle, now or
+    /// before all orders are carried out.
     pub(super) fn put(
         &mut self,
         host: HostId,
@@ -399,7 +404,8 @@ impl Cluster {
         Some(member.order)
     }
 
-    /// A host carried out an order; the parents that it left. `None`: it was not its last one.
+    /// Notes that a host carried out an order; returns the parents that it left. `None`: it was not the
+    /// host's last order.
     pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<HostId>> {
         let member = self.members.get_mut(&host).filter(|m| m.order == order && m.up != Up::Nothing)?;
         member.attached = true;
@@ -412,7 +418,7 @@ impl Cluster {
         Some(left)
     }
 
-    /// A host is to have another place, and keeps what it is connected to until then.
+    /// Takes a host's place away; until it has another one, it stays connected as it is.
     pub(super) fn unplace(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             member.leave_parent();
@@ -421,8 +427,8 @@ impl Cluster {
         }
     }
 
-    /// A host is connected to nothing. It may have said so when it lost an earlier parent, and still carry out its last
-    /// order.
+    /// Notes that a host is connected to no parent. It may have said so when it lost an earlier parent, and
+    /// may still carry out its last order.
     pub(super) fn detach(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             let under_way = member.parent().filter(|_| !member.attached);
@@ -444,7 +450,7 @@ impl Cluster {
         to(a, b) || to(b, a)
     }
 
-    /// What is known of the latency between two members, one way: measured, or over the head, or `else_`.
+    /// The latency between two members, one way: as measured, or over the head, or `else_`.
     pub fn latency(&self, a: HostId, b: HostId, else_: Nanos) -> Nanos {
         let measured = |from: HostId, to: HostId| {
             let known = self.get(from).into_iter().flat_map(|member| &member.measured);

@@ -1,5 +1,6 @@
-//! The dispatchers of a tree that one process runs, all of them or some: what they tell each other is carried at once, what
-//! they tell those of other processes is mail, and what is to be stored is known.
+//! The dispatchers of a tree that one process runs, either all or some: messages among them are delivered at
+//! once, messages to dispatchers of other processes become mail, and the dispatchers whose state must be
+//! stored are known.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,29 +14,31 @@ use super::message::{Between, FromHost, Join, Output, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId};
 use super::policy::Policy;
 
-/// What a host is to be told, and by which cluster's dispatcher.
+/// A message to a host, and the cluster whose dispatcher sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Whose dispatcher.
+    /// The cluster of the sending dispatcher.
     pub cluster: ClusterId,
-    /// Whom.
+    /// The host that is told.
     pub host: HostId,
-    /// What.
+    /// The message.
     pub message: ToHost,
 }
 
-/// What a dispatcher here tells one that is not. Each pair's is to come in order.
+/// A message from a dispatcher of this process to one of another process. Messages of one pair must arrive in
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mail {
-    /// Whose it is.
+    /// The cluster of the sending dispatcher.
     pub from: ClusterId,
-    /// Whom.
+    /// The cluster of the receiving dispatcher.
     pub to: ClusterId,
-    /// What.
+    /// The message.
     pub message: Between,
 }
 
-/// The dispatchers of one tree. Between two calls nothing is under way among them: what is stored then fits together.
+/// The dispatchers of one tree. Between two calls no message among them is under way, so that states stored
+/// then are consistent.
 #[derive(Debug, Clone)]
 pub struct Dispatchers {
     clusters: BTreeMap<ClusterId, Dispatcher>,
@@ -43,15 +46,15 @@ pub struct Dispatchers {
     policy: Policy,
     token: Token,
     changed: BTreeSet<ClusterId>,
-    /// Of seeds, which hosts must not be able to guess from the names of clusters.
+    /// The source of seeds, which hosts must not be able to guess from the names of clusters.
     seeds: ChaCha8Rng,
-    /// What is for others, if this may not be all.
+    /// Mail for other processes, if these may not be all dispatchers of the tree.
     mail: Option<Vec<Mail>>,
     ended: bool,
 }
 
 impl Dispatchers {
-    /// A tree of its source alone. `seed`: of the names and tickets that are made up; a secret.
+    /// A tree with only its source. `seed` determines the names and tickets that are made, and is secret.
     pub fn new(policy: Policy, token: Token, source: &Join, seed: u64, now: Nanos) -> Dispatchers {
         let mut seeds = ChaCha8Rng::seed_from_u64(seed);
         let root = ClusterId(seeds.next_u64());
@@ -61,12 +64,13 @@ impl Dispatchers {
         all
     }
 
-    /// A part of a tree, of which nothing is here yet: with [`Dispatchers::adopt`] there is.
+    /// A part of a tree, without dispatchers at first; [`Dispatchers::adopt`] adds them.
     pub fn part(root: ClusterId, policy: Policy, token: Token, seed: u64) -> Dispatchers {
         Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed)).in_part()
     }
 
-    /// The same, while others may run dispatchers of this tree: what is for one that is not here is mail.
+    /// Allows that other processes run dispatchers of this tree: a message to one that is not here becomes
+    /// mail.
     pub fn in_part(self) -> Dispatchers {
         Dispatchers { mail: Some(Vec::new()), ..self }
     }
@@ -81,7 +85,7 @@ impl Dispatchers {
         self.clusters.insert(dispatcher.id(), dispatcher);
     }
 
-    /// As they were stored. `None`: the root's is not among them.
+    /// The dispatchers as they were stored. `None`: the root's is not among them.
     pub fn resume(
         stored: Vec<Dispatcher>,
         policy: Policy,
@@ -95,50 +99,50 @@ impl Dispatchers {
         Some(all)
     }
 
-    /// One as it was stored, that is run here from now on.
+    /// Adds a dispatcher that was stored, to be run here from now on.
     pub fn adopt(&mut self, now: Nanos, mut stored: Dispatcher) {
         stored.resume(now);
         self.insert(stored);
     }
 
-    /// One is run elsewhere from now on, from what was stored of it.
+    /// Removes a dispatcher, which another process runs from now on from its stored state.
     pub fn let_go_of(&mut self, cluster: ClusterId) {
         self.clusters.remove(&cluster);
         self.changed.remove(&cluster);
     }
 
-    /// Whether that cluster's is here.
+    /// Whether that cluster's dispatcher is here.
     pub fn has(&self, cluster: ClusterId) -> bool {
         self.clusters.contains_key(&cluster)
     }
 
-    /// Where hosts come first.
+    /// The root cluster, at which every host begins.
     pub fn root(&self) -> ClusterId {
         self.root
     }
 
-    /// All, by name.
+    /// All dispatchers, by the name of their cluster.
     pub fn iter(&self) -> impl Iterator<Item = &Dispatcher> {
         self.clusters.values()
     }
 
-    /// Whether the source has left, as the root's dispatcher here said: there is no tree any more.
+    /// Whether the source has left, as the root's dispatcher here said: then the tree no longer exists.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Clusters that are not as they were when this was asked last, each with its dispatcher (`None`: it is no more). What
-    /// hosts are told counts on it being stored first.
+    /// Clusters that changed since the last call, each with its dispatcher (`None`: the cluster no longer
+    /// exists). They must be stored before hosts get the messages of this step.
     pub fn take_changed(&mut self) -> Vec<(ClusterId, Option<&Dispatcher>)> {
         let changed = std::mem::take(&mut self.changed);
         changed.into_iter().map(|id| (id, self.clusters.get(&id))).collect()
     }
 
-    /// A host says something to a cluster's dispatcher.
+    /// Handles a message of a host to a cluster's dispatcher.
     pub fn on_host(&mut self, now: Nanos, cluster: ClusterId, from: HostId, message: FromHost) -> Vec<Told> {
         match self.clusters.get_mut(&cluster) {
             Some(dispatcher) => {
-                // That a host is there need not be stored.
+                // A sign of life changes nothing that must be stored.
                 if message != FromHost::Alive {
                     self.changed.insert(cluster);
                 }
@@ -153,7 +157,7 @@ impl Dispatchers {
         }
     }
 
-    /// The connection to a host of that cluster is lost.
+    /// Handles the loss of the connection to a host of that cluster.
     pub fn on_gone(&mut self, now: Nanos, cluster: ClusterId, host: HostId) -> Vec<Told> {
         if let Some(dispatcher) = self.clusters.get_mut(&cluster) {
             dispatcher.on_gone(now, host);
@@ -162,12 +166,12 @@ impl Dispatchers {
         self.carry(now, [cluster])
     }
 
-    /// What is to be carried to those of other processes, stored together with [`Dispatchers::take_changed`].
+    /// Mail for other processes, to be stored together with [`Dispatchers::take_changed`].
     pub fn take_mail(&mut self) -> Vec<Mail> {
         self.mail.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Mail has come for one that is here.
+    /// Handles mail for a dispatcher that is here.
     pub fn on_mail(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<Told> {
         if let Some(dispatcher) = self.clusters.get_mut(&to) {
             dispatcher.on_cluster(now, from, message);
@@ -176,7 +180,7 @@ impl Dispatchers {
         self.carry(now, [to])
     }
 
-    /// Mail of one that is here was for one that is no more.
+    /// Handles mail of a dispatcher here that came back because its recipient no longer exists.
     pub fn on_returned(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<Told> {
         if let Some(dispatcher) = self.clusters.get_mut(&from) {
             dispatcher.on_undelivered(now, to, message);
@@ -190,7 +194,7 @@ impl Dispatchers {
         self.clusters.values().map(Dispatcher::deadline).min().unwrap_or(Nanos::MAX)
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn on_time(&mut self, now: Nanos) -> Vec<Told> {
         let due = self.clusters.values_mut().filter(|dispatcher| dispatcher.deadline() <= now);
         let mut woken = Vec::new();
@@ -202,7 +206,7 @@ impl Dispatchers {
         self.carry(now, woken)
     }
 
-    /// Carries what dispatchers have to say, until they have nothing more.
+    /// Delivers messages among dispatchers until there are none left.
     fn carry(&mut self, now: Nanos, first: impl IntoIterator<Item = ClusterId>) -> Vec<Told> {
         let (mut told, mut queue) = (Vec::new(), VecDeque::new());
         for id in first {

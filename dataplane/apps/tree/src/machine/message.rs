@@ -1,6 +1,7 @@
-//! What hosts and dispatchers tell each other, and dispatchers each other.
+//! Messages between hosts and dispatchers, and among dispatchers.
 //!
-//! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, times nanoseconds.
+//! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, times
+//! are in nanoseconds.
 
 use groupflow_base::Nanos;
 use groupflow_base::Token;
@@ -9,214 +10,222 @@ use serde::{Deserialize, Serialize};
 use super::dispatcher::Below;
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
-/// A host wants to be in the tree.
+/// A host's request to be in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// Who, and where it takes children.
+    /// The host, and the address at which it takes children.
     pub peer: Peer,
-    /// Its router, where it knows it.
+    /// The host's router, if the host knows it.
     pub router: Option<RouterId>,
-    /// Children that it offers to serve.
+    /// How many children the host offers to serve.
     pub capacity: u16,
-    /// The session's.
+    /// The session's token.
     pub token: Token,
 }
 
-/// From a host to its dispatcher.
+/// A message from a host to its dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", content = "what", rename_all = "snake_case")]
 pub enum FromHost {
-    /// It wants to be in the tree.
+    /// The host wants to be in the tree.
     Join(Join),
-    /// What it was asked to measure, one way; who did not answer is not there.
+    /// The latencies that the host was asked to measure, one way; hosts that did not answer are left out.
     Measured(Vec<(HostId, Nanos)>),
-    /// It is connected to the parent that an order named, and to nobody else any more.
+    /// The host is connected to the parent that an order named, and to no other.
     Attached {
         /// The order's number.
         order: u32,
-        /// To the parent, one way.
+        /// Latency to the parent, one way.
         latency: Nanos,
     },
-    /// It is connected to nobody: its parent is gone, or could not be reached. An order that is under way may still be
-    /// carried out.
+    /// The host is connected to no parent: its parent is gone, or could not be reached. An order that is
+    /// under way may still be carried out.
     Lost {
-        /// The number of its last order.
+        /// The number of the host's last order.
         order: u32,
-        /// Whether the parent does not have what comes next any more: one above it may.
+        /// Whether the parent lacks the host's next bytes, which a host above may have.
         gone: bool,
     },
-    /// What waits for one of its children grows.
+    /// The backlog for one of the host's children grows.
     Backlog {
         /// The child.
         child: HostId,
     },
-    /// It is there.
+    /// The host is alive.
     Alive,
-    /// Its dispatcher could not be reached for a while, and may have been replaced from what was stored: this is the last order
-    /// that it got, and whether it is carried out. The source has none, and says so whenever it comes. Who is connected to nobody and has no order under way says that it is lost, too.
+    /// The host could not reach its dispatcher for a while, which may have been restored from a stored state
+    /// meanwhile. The fields tell the host's last order and whether it is carried out. The source has no
+    /// orders, and says this whenever it connects. A host that is connected to no parent and has no order
+    /// under way also says that it is lost.
     Back {
         /// The order's number.
         order: u32,
-        /// Whether it is connected to the parent that the order named.
+        /// Whether the host is connected to the parent that the order named.
         attached: bool,
     },
-    /// It leaves.
+    /// The host leaves the tree.
     Leave,
 }
 
-/// Why a dispatcher does not take a host.
+/// Why a dispatcher refuses a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalCode {
-    /// The token is another one.
+    /// The token is wrong.
     WrongToken,
-    /// Nobody here can serve another child.
+    /// No host here can serve another child.
     Full,
-    /// Too many are joining: try again.
+    /// Too many hosts are joining: try again.
     Busy,
-    /// A message makes no sense where it comes.
+    /// The message is wrong in its context.
     BadMessage,
-    /// The cluster is no more: begin at the root.
+    /// The cluster has ended: begin at the root.
     Ended,
 }
 
-/// From a dispatcher to a host.
+/// A message from a dispatcher to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", content = "what", rename_all = "snake_case")]
 pub enum ToHost {
-    /// Measure how far these are.
+    /// Measure the latency to these hosts.
     Probe(Vec<Peer>),
-    /// Join that cluster. Who has a place lets go of its parent and its children before.
+    /// Join that cluster. A host that has a place leaves its parent and its children before.
     Redirect(ClusterId),
-    /// Be connected to this parent, and to nobody else.
+    /// Connect to this parent, and to no other.
     Place {
-        /// Goes up; of two orders the one with the larger number counts.
+        /// The number of the order: a larger number overrides a smaller one.
         order: u32,
         /// The parent.
         parent: Peer,
-        /// What it knows the child by.
+        /// The ticket by which the parent recognizes the child.
         ticket: Ticket,
     },
-    /// A child will come.
+    /// Expect a child to connect.
     Expect {
-        /// Who.
+        /// The host that will connect.
         child: HostId,
-        /// What it is known by.
+        /// The ticket by which the child is recognized.
         ticket: Ticket,
     },
-    /// That child has another parent, or is gone and those below it have others: it will not come any more, and
-    /// nothing need be kept for it.
+    /// Do not expect this child any more, and keep nothing for it: it has another parent, or it is gone and
+    /// the hosts below it have other parents.
     Forget {
-        /// Who.
+        /// The child.
         child: HostId,
     },
-    /// Nobody has what comes next any more: go on with what comes, or break off.
+    /// No host has the next bytes any more: skip them, or break off the stream.
     Gone,
-    /// It may go when its children have.
+    /// The host may end once its children have left.
     Released,
-    /// It is not taken.
+    /// The host is refused.
     Refused {
-        /// Why, for programs.
+        /// The reason for programs.
         code: RefusalCode,
-        /// Why, for people.
+        /// The reason for people.
         text: String,
     },
 }
 
-/// Between dispatchers. Each pair's come in order.
+/// A message between dispatchers. Messages of one pair arrive in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", content = "what", rename_all = "snake_case")]
 pub enum Between {
-    /// To the parent: this host receives for my cluster, and needs to know from whom. To the root, when the parent is no
-    /// more.
+    /// To the parent: this host is the head of the sender's cluster, and needs to know its parent. To the
+    /// root, when the sender's parent has ended.
     Head {
-        /// Who.
+        /// The head.
         head: Peer,
-        /// How often I was given from one cluster to another ([`Below::moves`]).
+        /// How often the sender's cluster was given to another one ([`Below::moves`]).
         moves: u32,
-        /// Somebody it was to receive from does not have what comes next for it any more: who is above may.
+        /// A host that should have served the head lacks its next bytes; a host above may have them.
         behind: bool,
         /// The last [`Between::Attach`] that could not be carried out for that reason.
         tried: Option<Ticket>,
     },
-    /// To a child: this head of yours is to be connected to this host.
+    /// To a child: its head is to be connected to this host.
     Attach {
-        /// Of the parent's cluster.
+        /// The host of the parent's cluster.
         to: Peer,
-        /// What it knows your head by.
+        /// The ticket by which that host recognizes the head.
         ticket: Ticket,
-        /// The head that was known when this was said.
+        /// The head that the parent knew when it sent this.
         head: HostId,
     },
-    /// To a child: the source does not have what comes next for your head any more; this was tried last.
+    /// To a child: the source lacks the next bytes of the child's head; this ticket was tried last.
     Gone(Ticket),
-    /// To who said this [`Between::Attach`]: nobody here needs any more what is kept for who was connected by it.
+    /// To the sender of this [`Between::Attach`]: no host needs bytes any more that are kept for the head
+    /// connected by it.
     Free(Ticket),
-    /// To the parent: that [`Between::Attach`] is carried out, and so is all that my hosts were told.
+    /// To the parent: that [`Between::Attach`] and all orders of the cluster's hosts are carried out.
     Settled(Ticket),
-    /// To a child: your head is slow; take another.
+    /// To a child: its head is slow and must be replaced.
     HeadSlow,
-    /// To the parent: my head is slow, and there is no other; connect it to a lower host.
+    /// To the parent: the sender's head is slow, and there is no other; it should be connected to a lower
+    /// host.
     Lower(Peer),
-    /// To a child: you are below me now.
+    /// To a child: it is below the sender now.
     Adopted {
-        /// Your head, as far as I know.
+        /// The child's head, as far as the sender knows.
         head: Peer,
-        /// [`Below::moves`]: what was said before the last one counts no more, though it may come after it.
+        /// [`Below::moves`]: messages from before the last move are ignored, though they may arrive after it.
         moves: u32,
     },
-    /// To a child: that cluster, which is beside you, is below you now.
+    /// To a child: that cluster, which is beside it, is below it now.
     Adopt {
-        /// Which.
+        /// The cluster.
         cluster: ClusterId,
-        /// What is known of it; the latency is from your head to its.
+        /// The facts known about the cluster; the latency is from the child's head to its head.
         below: Below,
     },
-    /// To a parent: I am below another, by the move with this number. It may have me again by a later one.
+    /// To a parent: the sender's cluster is below another one, by the move with this number. A later move may
+    /// bring it back.
     Left(u32),
-    /// To the parent: nobody of my cluster can serve that one or has what it needs next, or there are too many. It is kept, also beyond
-    /// `Policy::max_clusters`: who passed it on again might get it back for ever.
+    /// To the parent: no host of the sender's cluster can serve that cluster or has its next bytes, or there
+    /// are too many. The parent keeps it, even beyond `Policy::max_clusters`, since passing it on might bring
+    /// it back for ever.
     GiveBack {
-        /// Which.
+        /// The cluster.
         cluster: ClusterId,
-        /// What is known of it.
+        /// The facts known about the cluster.
         below: Below,
     },
-    /// From the root: there is no place for your cluster; its hosts are to begin again.
+    /// From the root: there is no place for the child's cluster; its hosts must begin again.
     Dissolve,
-    /// To the parent: my cluster is empty, and these were below it.
+    /// To the parent: the sender's cluster is empty, and these clusters were below it.
     Vanished(Vec<(ClusterId, Below)>),
-    /// From a cluster that was below the sender.
+    /// A message from a cluster that was below the sender.
     Forwarded(ClusterId, Box<Between>),
-    /// From a cluster that is empty, and is there only until nobody needs what is kept for its hosts: it does not take that.
+    /// A message returned by an empty cluster, which exists only until no host needs bytes kept for its
+    /// hosts, and does not accept the message.
     Returned(Box<Between>),
 }
 
-/// A cluster is to be founded.
+/// The description of a cluster that is to be founded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Founding {
-    /// Its name.
+    /// The cluster's name.
     pub cluster: ClusterId,
-    /// What it is below.
+    /// The cluster's parent.
     pub parent: ClusterId,
-    /// The source's.
+    /// The source's cluster.
     pub root: ClusterId,
-    /// Who will be its head; the first that joins.
+    /// The host that will be its head: the first one that joins.
     pub founder: HostId,
-    /// What its head is to be connected to; `None`: the parent is to be asked.
+    /// The host to which the head is to be connected; `None`: the parent must be asked.
     pub attach: Option<(Peer, Ticket)>,
 }
 
-/// What a dispatcher wants done.
+/// An action that a dispatcher asks its caller to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", content = "what", rename_all = "snake_case")]
 pub enum Output {
-    /// Tell a host.
+    /// Send a message to a host.
     Host(HostId, ToHost),
-    /// Tell a dispatcher; what cannot be delivered comes back ([`super::Dispatcher::on_undelivered`]).
+    /// Send a message to a dispatcher; one that cannot be delivered comes back
+    /// ([`super::Dispatcher::on_undelivered`]).
     Cluster(ClusterId, Between),
     /// Run a dispatcher for a new cluster.
     Found(Founding),
-    /// This cluster is no more; nothing follows.
+    /// The dispatcher's cluster has ended; no further output follows.
     Ended,
 }

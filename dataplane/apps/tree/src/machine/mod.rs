@@ -1,43 +1,44 @@
 //! A clustered tree of hosts, kept by dispatchers (*A Scalable Middleware Solution for Fast Data Transport*).
 //!
-//! | here | is |
+//! | module | subject |
 //! |---|---|
-//! | [`Dispatcher`] | the machine that keeps one cluster: who joins, who is below whom, who is moved |
-//! | [`Dispatchers`] | those that one process runs, of a whole tree or a part of it |
-//! | [`Node`] | the machine of a host: takes a stream from its parent, hands it to its children |
-//! | [`policy`] | what the controller decides: thresholds, bounds, who is moved down |
+//! | [`dispatcher`] | [`Dispatcher`], the machine that keeps one cluster: its hosts and their parents |
+//! | [`dispatchers`] | [`Dispatchers`], those that one process runs, of a whole tree or a part of it |
+//! | [`node`] | [`Node`], the machine of a host, which passes a stream from its parent to its children |
+//! | [`policy`] | the controller's decisions: thresholds, bounds, which host is moved down |
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
-//! | [`message`] | what hosts and dispatchers tell each other |
-//! | [`frame`] | what goes over the connections of an edge, and its parser |
-//! | [`datagram`] | an edge's datagrams, and which of them are taken |
-//! | [`names`] | who is who |
+//! | [`message`] | the messages between hosts and dispatchers |
+//! | [`frame`] | the frames on the connections of an edge, and their parser |
+//! | [`datagram`] | an edge's datagrams, and which of them are accepted |
+//! | [`names`] | names of hosts, clusters and routers, and tickets |
 //!
 //! # What the paper leaves open
 //!
-//! | open | here |
+//! | open in the paper | chosen here |
 //! |---|---|
-//! | how a host finds its cluster | it measures the head of a cluster and of those below it, and goes on to the nearest |
-//! | what a host that is near to none does | it founds a cluster below the one it has come to |
-//! | which clusters are below which | a new one takes over those beside it that are nearer to it than to their parent |
-//! | who is whose parent in a cluster | with room, and the shortest way from the cluster's head over it |
-//! | what "data accumulation" is | what waits for a child, and more than for the fastest (`NodeConfig::slow_after`) |
-//! | what happens until a slow host is moved | [`node::Slow`] |
-//! | how a stream goes on under another parent | at its position: nodes keep what a host below them may still need |
-//! | when that is let go of, if the host was of another cluster | when its dispatcher says that all below it have other parents |
-//! | how far down a slow host is moved | below one of its siblings or their children; what is below it goes elsewhere |
+//! | how a host finds its cluster | it measures a cluster's head and those below, then goes to the nearest |
+//! | a host that is near to no head | it founds a cluster below the one that it has come to |
+//! | which cluster is below which | a new one takes over those to which it is nearer than their parent |
+//! | the parent of a host in a cluster | has room, and gives the shortest path from the cluster's head |
+//! | "data accumulation" | more bytes wait for a child than for the fastest one (`NodeConfig::slow_after`) |
+//! | the time until a slow host is moved | [`node::Slow`] |
+//! | how a stream goes on under another parent | at its position: nodes keep the bytes needed below |
+//! | when bytes kept for another cluster are freed | when its dispatcher says so |
+//! | how far down a slow host is moved | below a sibling or its child; its own children go elsewhere |
 //!
 //! # No cycles
 //!
-//! A host may be connected to an earlier parent while it is told another. An order is given only if it makes no cycle
-//! over all edges that were ordered and all that may still be there; otherwise it waits until others are carried out.
-//! Clusters are put below clusters beside them whose hosts have carried out all they were told, or come to their
-//! parent's parent: their heads' connections have no cycle, either.
+//! A host may still be connected to an earlier parent when it is told another one. An order is given only if
+//! it makes no cycle over all ordered edges and all edges that may still exist; otherwise it waits until
+//! other orders are carried out. A cluster is put below a cluster beside it only if that one's hosts have
+//! carried out all their orders, or else comes to its parent's parent: so the heads' connections have no
+//! cycle, either.
 //!
 //! # Bounds
 //!
-//! A dispatcher has at most `Policy::max_members` hosts, `max_joins` that are joining, and twice `max_clusters` below it:
-//! `max_clusters` and as many that lost their parent and that no other takes. A node holds its cache, a window of bytes that
-//! came out of order, and a frame a connection.
+//! A dispatcher has at most `Policy::max_members` hosts, `max_joins` joining hosts, and twice `max_clusters`
+//! clusters below it: `max_clusters`, and as many that lost their parent and that no other cluster takes. A
+//! node holds its cache, a window of bytes that arrived out of order, and a frame for each connection.
 
 pub mod cluster;
 pub mod datagram;
@@ -49,7 +50,7 @@ pub mod names;
 pub mod node;
 pub mod policy;
 
-pub use cluster::{Cluster, Member, Up};
+pub use cluster::{Cluster, ClusterHost, Up};
 pub use datagram::{Carries, Door};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Mail, Told};

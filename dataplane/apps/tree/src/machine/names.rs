@@ -1,11 +1,11 @@
-//! Who is who in a clustered tree.
+//! Names in a clustered tree: hosts, clusters, routers, and the tickets of connections.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// A host, chosen by it at random.
+/// A host's number, which it chose at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HostId(#[serde(with = "hex::number")] pub u64);
@@ -16,7 +16,7 @@ impl fmt::Display for HostId {
     }
 }
 
-/// A cluster, and its dispatcher; chosen at random by the dispatcher that lets it be founded.
+/// The number of a cluster and its dispatcher, chosen at random by the dispatcher above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClusterId(#[serde(with = "hex::number")] pub u64);
@@ -27,31 +27,32 @@ impl fmt::Display for ClusterId {
     }
 }
 
-/// A host's first router, as far as the host knows it: its gateway's hardware address.
+/// A host's first router, as far as the host knows it: the hardware address of its gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RouterId(#[serde(with = "hex::number")] pub u64);
 
-/// A host, and where it takes children.
+/// A host, and the address at which it takes children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Who.
+    /// The host's number.
     pub host: HostId,
-    /// Where.
+    /// The address at which it takes children.
     pub address: SocketAddr,
 }
 
-/// What a child proves itself with to its parent: both are told it by their dispatcher. Never shown.
+/// The secret by which a child proves itself to its parent; both get it from their dispatchers. It is never
+/// shown.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ticket(#[serde(with = "hex::bytes")] pub [u8; Ticket::BYTES]);
 
 impl Ticket {
-    /// Its length.
+    /// The length in bytes.
     pub const BYTES: usize = 16;
 }
 
-/// In a time that does not tell how much of a guess was right.
+/// The time of a comparison does not depend on how much of a guess is right.
 impl PartialEq for Ticket {
     fn eq(&self, other: &Ticket) -> bool {
         let differences = self.0.iter().zip(&other.0).fold(0, |found, (x, y)| found | (x ^ y));
@@ -67,7 +68,7 @@ impl fmt::Debug for Ticket {
     }
 }
 
-/// Hexadecimal digits in JSON, whose numbers many programs keep to 53 bits only.
+/// Numbers as hexadecimal digits in JSON, since many programs keep only 53 bits of a JSON number.
 mod hex {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer};

@@ -1,17 +1,17 @@
-//! What the controller decides about a tree; the machines only carry it out.
+//! The controller's rules for a tree, which the machines carry out.
 
 use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Which of a host's direct children is moved down when what waits for one of them grows.
+/// Which of a host's direct children is moved down when the backlog for one of them grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Demotion {
-    /// Nobody.
+    /// No child is moved.
     Never,
-    /// The one with the largest total latency, whichever is slow (the paper, section 3.1.2).
+    /// The child with the largest total latency, whichever is slow (the paper, section 3.1.2).
     LargestLatency,
-    /// The one that the backlog is of.
+    /// The child for which the backlog grows.
     Slowest,
 }
 
@@ -19,28 +19,31 @@ pub enum Demotion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
-    /// One way: hosts that do not share a router are in one cluster only if they are nearer than this.
+    /// Latency, one way: hosts that do not share a router are in one cluster only if they are nearer than
+    /// this.
     pub threshold: Nanos,
-    /// Hosts in a cluster.
+    /// The most hosts in a cluster.
     pub max_members: usize,
-    /// Clusters directly below a cluster beyond which no other is founded there. Those whose parent is empty or cannot serve
-    /// them are kept up to twice as many; then they go to the parent, and at the root their hosts begin again.
+    /// The most clusters directly below a cluster that may be founded. Clusters whose parent is empty or
+    /// cannot serve them are kept up to twice as many; further ones go to the parent, and at the root their
+    /// hosts begin again.
     pub max_clusters: usize,
-    /// Hosts that are measured at once by one that joins.
+    /// How many hosts a joining host measures at once.
     pub probes: usize,
-    /// Children of a host, whatever it offers.
+    /// The most children of a host, whatever it offers.
     pub max_children: u16,
-    /// Hosts that are joining one cluster.
+    /// The most hosts that may be joining one cluster.
     pub max_joins: usize,
-    /// A host that says nothing for so long has failed; a join that is not gone on with is over.
+    /// Time after which a silent host counts as failed, and an idle join as ended.
     pub patience: Nanos,
-    /// Who is moved down.
+    /// Which child is moved down.
     pub demotion: Demotion,
-    /// After a demotion below a host, none below it for so long; who was moved takes no children as long.
+    /// Time after a demotion below a host during which no other follows; the moved host takes no children
+    /// meanwhile.
     pub settling: Nanos,
-    /// Who was reported as slow takes no children for so long.
+    /// Time for which a host that was reported as slow takes no children.
     pub slow_for: Nanos,
-    /// Whether a new cluster takes over those beside it that are nearer to it than to their parent.
+    /// Whether a new cluster takes over clusters beside it that are nearer to it than to their parent.
     pub takes_over: bool,
 }
 

@@ -1,32 +1,33 @@
-//! What hosts of one kind have of a stream, and how far behind they are.
+//! How much of a stream the hosts of one kind have, and how far they are behind the source.
 
 use groupflow_base::{BitRate, Nanos};
 use serde::Serialize;
 
-use super::stream::{Host, Stream};
+use super::stream::{Stream, StreamHost};
 use crate::machine::HostId;
 
-/// Who is so far behind the source is late.
+/// A host that is further behind the source than this counts as late.
 const LATE: Nanos = Nanos::from_millis(500);
-/// The end of the stream, in which the tree should have settled.
+/// The last part of the stream, in which the tree should have settled.
 pub(super) const END: Nanos = Nanos::from_secs(10);
 
-/// What hosts of one kind had, from when the slow one was slow until the stream's end.
+/// What the hosts of one kind received, from when the slow host became slow until the stream's end.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Group {
-    /// So many.
+    /// How many hosts there are.
     pub hosts: usize,
-    /// Bit/s: the median of the hosts, and the least.
+    /// Median goodput of the hosts, bit/s.
     pub goodput_median: f64,
-    /// The least.
+    /// Least goodput of a host, bit/s.
     pub goodput_least: f64,
-    /// In the last 10 s: the least.
+    /// Least goodput of a host in the last 10 s, bit/s.
     pub end_least: f64,
-    /// Behind the source, s: the most at any time, of those that are not cut off.
+    /// Greatest lag behind the source at any time, s, of the hosts that are not cut off.
     pub lag_most: f64,
-    /// At the end.
+    /// Greatest lag at the end, s.
     pub lag_end: f64,
-    /// Until all that are not cut off were less than 0.5 s behind again, s; `None`: not before the stream's end, or there are none.
+    /// Time until all hosts that are not cut off were less than 0.5 s behind again, s; `None`: this did not
+    /// happen before the stream's end, or there are no such hosts.
     pub caught_up: Option<f64>,
     /// Bytes that were skipped.
     pub skipped: u64,
@@ -34,30 +35,31 @@ pub struct Group {
     pub cut_off: usize,
 }
 
-/// Hosts of one kind, while they are looked at.
+/// The hosts of one kind, while they are observed.
 pub(super) struct Kind {
     hosts: Vec<HostId>,
-    /// Bytes that each had when it began, and when the end began.
+    /// Bytes that each host had when the observation began, and when the last part of the stream began.
     begun: Vec<u64>,
     settled: Vec<u64>,
     lag_most: Nanos,
-    /// When one of them was late last.
+    /// When one of the hosts was last late.
     late: Option<Nanos>,
 }
 
 impl Kind {
-    /// From now on.
+    /// Begins to observe these hosts.
     pub(super) fn begin(hosts: Vec<HostId>, stream: &Stream) -> Kind {
         let begun = read(&hosts, stream);
         Kind { hosts, begun, settled: Vec::new(), lag_most: Nanos::ZERO, late: None }
     }
 
-    /// The end of the stream begins.
+    /// Notes that the last part of the stream begins.
     pub(super) fn settle(&mut self, stream: &Stream) {
         self.settled = read(&self.hosts, stream);
     }
 
-    /// How far the last of them is behind a source that was to have that rate, now, in the stream; `None`: all are cut off.
+    /// The lag of the last of the hosts behind a source with this rate, at a time in the stream; `None`: all
+    /// are cut off.
     pub(super) fn look(&mut self, stream: &Stream, rate: BitRate, at: Nanos) -> Option<Nanos> {
         let lag = self.hosts.iter().filter_map(|host| lag(&stream.hosts[host], rate, at)).max()?;
         self.lag_most = self.lag_most.max(lag);
@@ -67,7 +69,7 @@ impl Kind {
         Some(lag)
     }
 
-    /// What they had between two times in the stream, of which the second is now.
+    /// What the hosts received between two times in the stream, of which the second is now.
     pub(super) fn end(&self, stream: &Stream, rate: BitRate, (from, to): (Nanos, Nanos)) -> Group {
         let rates = |before: &[u64], span: Nanos| {
             let now = read(&self.hosts, stream);
@@ -100,8 +102,8 @@ fn read(hosts: &[HostId], stream: &Stream) -> Vec<u64> {
     hosts.iter().map(|host| stream.hosts[host].read).collect()
 }
 
-/// How long ago the byte was due at the source that the host gets next; `None`: it is cut off.
-fn lag(host: &Host, rate: BitRate, at: Nanos) -> Option<Nanos> {
+/// How long ago the source was to send the byte that the host gets next; `None`: the host is cut off.
+fn lag(host: &StreamHost, rate: BitRate, at: Nanos) -> Option<Nanos> {
     let due = rate.time_for(host.read + host.skipped);
     host.broken.is_none().then(|| at.saturating_sub(due))
 }

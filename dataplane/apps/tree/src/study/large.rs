@@ -1,4 +1,4 @@
-//! What is run: hosts join, the tree is measured, then hosts come and go.
+//! The study of large trees: hosts join, the tree is measured, then hosts come and go.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,31 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::measure::{chain, multicast, tree, unicast, Shape};
+use super::overlay::Overlay;
 use super::routers::Routers;
-use super::world::World;
 use crate::machine::{Demotion, HostId, Policy};
 
-/// The stream, bit/s.
+/// The stream's rate, bit/s.
 const STREAM: u64 = 4_000_000;
-/// What a host's link carries up, bit/s, and how many of a hundred hosts have such a link. A host offers to serve as many children
-/// as it can send the stream to.
+/// Upstream rates of hosts' links, bit/s, and how many of a hundred hosts have each. A host offers to serve
+/// as many children as its link can send the stream to.
 const UPLINKS: [(u64, u32); 5] =
     [(2_000_000, 20), (4_000_000, 20), (8_000_000, 30), (16_000_000, 20), (32_000_000, 10)];
-/// After the last join, and after the churn: all that is under way ends.
+/// Time after the last join, and after the churn, in which everything under way ends.
 const REST: Nanos = Nanos::from_secs(20);
 
-/// A study. Times in ns.
+/// The parameters of a study; times in ns.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Spec {
-    /// That join.
+    /// How many hosts join.
     pub hosts: usize,
-    /// A second.
+    /// Joins per second.
     pub joins_per_s: u64,
-    /// Transit routers, stub domains of each, routers of a domain.
+    /// Transit routers.
     pub transit: usize,
-    /// Stub domains of a transit router.
+    /// Stub domains of each transit router.
     pub domains: usize,
-    /// Routers of a stub domain.
+    /// Routers of each stub domain.
     pub routers: usize,
     /// [`Policy::threshold`].
     pub threshold_ns: u64,
@@ -43,75 +43,76 @@ pub struct Spec {
     pub max_clusters: usize,
     /// [`Policy::takes_over`].
     pub takes_over: bool,
-    /// Of a thousand hosts, so many go and as many come in a minute; half of those that go fail.
+    /// Of a thousand hosts, how many leave, and how many others come, in a minute; half of those that leave
+    /// fail.
     pub churn_permille: u64,
-    /// For so long.
+    /// How long the churn lasts.
     pub churn_ns: u64,
-    /// A failure is noticed so much later.
+    /// How long it takes others to notice a failure.
     pub silence_ns: u64,
-    /// Of everything random.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a study.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     /// Links between routers.
     pub links: usize,
-    /// Clusters, when all have joined.
+    /// Clusters, when all hosts have joined.
     pub clusters: usize,
     /// Clusters above the lowest one.
     pub cluster_depth: usize,
     /// Hosts in the largest cluster.
     pub largest: usize,
-    /// The tree, when all have joined.
+    /// The shape of the tree, when all hosts have joined.
     pub tree: Shape,
-    /// A chain in the order of joining.
+    /// The shape of a chain in the order of joining.
     pub chain: Shape,
-    /// The source to each host.
+    /// The shape of unicast from the source to each host.
     pub unicast: Shape,
-    /// IP multicast.
+    /// The shape of IP multicast.
     pub multicast: Shape,
-    /// From a join's begin to its end, ms: the mean.
+    /// Mean time from a join's beginning to its end, ms.
     pub join_mean_ms: f64,
-    /// One in twenty took longer.
+    /// 95th percentile of this time, ms.
     pub join_p95_ms: f64,
-    /// Messages of all hosts and dispatchers until all had joined, a join.
+    /// Messages of all hosts and dispatchers per join, until all had joined.
     pub messages_a_join: f64,
-    /// Probes besides, there and back.
+    /// Probes per join, there and back, besides these messages.
     pub probes_a_join: f64,
     /// Joins that were refused and tried again.
     pub refused: u64,
-    /// Hosts that find no room, when all have had time to.
+    /// Hosts that find no room after all have had time to.
     pub waiting: usize,
-    /// Hosts that are to send more than their link carries.
+    /// Hosts that are to send more than their links carry.
     pub overloaded: usize,
-    /// Seconds that passed.
+    /// Simulated seconds.
     pub simulated_s: f64,
-    /// Of the churn.
+    /// The result of the churn.
     pub churn: Option<Churn>,
 }
 
-/// What came of hosts that came and went.
+/// The effects of hosts that come and go.
 #[derive(Debug, Clone, Serialize)]
 pub struct Churn {
-    /// Hosts that went.
+    /// Hosts that left.
     pub gone: u64,
-    /// Hosts that were told another parent, one that went.
+    /// Orders to another parent, per host that left.
     pub moves_a_departure: f64,
-    /// Without a parent, ms: the median of those whose parent went.
+    /// Median time without a parent, of hosts whose parent left, ms.
     pub repair_median_ms: f64,
-    /// One in twenty was longer without one.
+    /// 95th percentile of this time, ms.
     pub repair_p95_ms: f64,
-    /// Of the hosts that are there, the stream reaches so many, looked at once a second: the mean share.
+    /// Mean share of the present hosts that the stream reaches, looked at once a second.
     pub reached_mean: f64,
     /// The least share.
     pub reached_least: f64,
-    /// When all is over: hosts that were in the tree, and that the stream does not reach.
+    /// Hosts that were in the tree and that the stream does not reach after the churn.
     pub cut_off: usize,
-    /// Hosts that find no room, and try again.
+    /// Hosts that find no room after the churn, and try again.
     pub waiting: usize,
-    /// The tree then.
+    /// The shape of the tree after the churn.
     pub tree: Shape,
 }
 
@@ -131,53 +132,53 @@ pub fn run(spec: &Spec) -> Outcome {
     };
     let silence = Nanos(spec.silence_ns);
     let source = routers.stubs()[0];
-    let mut world = World::new(&routers, policy, silence, source, policy.max_children);
+    let mut overlay = Overlay::new(&routers, policy, silence, source, policy.max_children);
     for n in 0..spec.hosts {
         let when = Nanos(n as u64 * 1_000_000_000 / spec.joins_per_s.max(1));
-        join(&mut world, &routers, when, &mut rng);
+        join(&mut overlay, &routers, when, &mut rng);
     }
     let all = Nanos(spec.hosts as u64 * 1_000_000_000 / spec.joins_per_s.max(1)) + REST;
-    world.run_until(all);
-    let joins = milliseconds(&world.counts.joins);
+    overlay.run_until(all);
+    let joins = milliseconds(&overlay.counts.joins);
     let count = joins.len().max(1) as f64;
     let mut outcome = Outcome {
         links: routers.links(),
-        clusters: world.clusters().count(),
-        cluster_depth: cluster_depth(&world),
-        largest: world.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
-        tree: tree(&world, &routers),
-        chain: chain(&world, &routers),
-        unicast: unicast(&world, &routers),
-        multicast: multicast(&world, &routers),
+        clusters: overlay.clusters().count(),
+        cluster_depth: cluster_depth(&overlay),
+        largest: overlay.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
+        tree: tree(&overlay, &routers),
+        chain: chain(&overlay, &routers),
+        unicast: unicast(&overlay, &routers),
+        multicast: multicast(&overlay, &routers),
         join_mean_ms: joins.iter().sum::<f64>() / count,
         join_p95_ms: part(&joins, 95),
-        messages_a_join: world.counts.messages as f64 / count,
-        probes_a_join: world.counts.probes as f64 / count,
-        refused: world.counts.refused,
-        waiting: world.hosts.len() - 1 - world.members().len(),
-        overloaded: overloaded(&world),
+        messages_a_join: overlay.counts.messages as f64 / count,
+        probes_a_join: overlay.counts.probes as f64 / count,
+        refused: overlay.counts.refused,
+        waiting: overlay.hosts.len() - 1 - overlay.members().len(),
+        overloaded: overloaded(&overlay),
         simulated_s: 0.0,
         churn: None,
     };
     if spec.churn_permille > 0 {
-        outcome.churn = Some(churn(&mut world, &routers, spec, &mut rng));
+        outcome.churn = Some(churn(&mut overlay, &routers, spec, &mut rng));
     }
-    outcome.simulated_s = world.now.0 as f64 / 1e9;
+    outcome.simulated_s = overlay.now.0 as f64 / 1e9;
     outcome
 }
 
-fn overloaded(world: &World<'_>) -> usize {
+fn overloaded(overlay: &Overlay<'_>) -> usize {
     let mut served = BTreeMap::new();
-    for parent in world.hosts.values().filter_map(|host| host.parent) {
+    for parent in overlay.hosts.values().filter_map(|host| host.parent) {
         *served.entry(parent).or_insert(0) += 1;
     }
     let too_many = |(host, served): &(HostId, usize)| {
-        world.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
+        overlay.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
     };
     served.into_iter().filter(too_many).count()
 }
 
-fn join(world: &mut World<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
+fn join(overlay: &mut Overlay<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
     let router = routers.stubs()[rng.gen_range(0..routers.stubs().len())];
     let access = Nanos::from_micros(rng.gen_range(100..1000));
     let mut drawn = rng.gen_range(0..100);
@@ -187,38 +188,38 @@ fn join(world: &mut World<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8
         found
     });
     let children = uplink.map_or(0, |&(rate, _)| rate / STREAM);
-    world.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
+    overlay.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
 }
 
-/// Second by second, some go and as many come.
-fn churn(world: &mut World<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha8Rng) -> Churn {
-    let (gone, moves, repairs) = (world.counts.gone, world.counts.moves, world.counts.repairs.len());
+/// Second by second, some hosts leave and as many others come.
+fn churn(overlay: &mut Overlay<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha8Rng) -> Churn {
+    let (gone, moves, repairs) = (overlay.counts.gone, overlay.counts.moves, overlay.counts.repairs.len());
     let a_second = spec.hosts as f64 * spec.churn_permille as f64 / 1000.0 / 60.0;
     let (mut due, mut shares) = (0.0, Vec::new());
     for _ in 0..spec.churn_ns / 1_000_000_000 {
         due += a_second;
-        let mut members = world.members();
+        let mut members = overlay.members();
         members.shuffle(rng);
         for host in members.into_iter().take(due as usize) {
             if rng.gen_bool(0.5) {
-                world.fail(host);
+                overlay.fail(host);
             } else {
-                world.leave(host);
+                overlay.leave(host);
             }
-            let when = world.now;
-            join(world, routers, when, rng);
+            let when = overlay.now;
+            join(overlay, routers, when, rng);
         }
         due -= due.floor();
-        let next = world.now + Nanos::from_secs(1);
-        world.run_until(next);
-        shares.push(tree(world, routers).reached as f64 / world.members().len().max(1) as f64);
+        let next = overlay.now + Nanos::from_secs(1);
+        overlay.run_until(next);
+        shares.push(tree(overlay, routers).reached as f64 / overlay.members().len().max(1) as f64);
     }
-    let gone = world.counts.gone - gone;
-    let moves = world.counts.moves - moves;
-    let end = world.now + REST;
-    world.run_until(end);
-    let repairs = milliseconds(&world.counts.repairs[repairs..]);
-    let last = tree(world, routers);
+    let gone = overlay.counts.gone - gone;
+    let moves = overlay.counts.moves - moves;
+    let end = overlay.now + REST;
+    overlay.run_until(end);
+    let repairs = milliseconds(&overlay.counts.repairs[repairs..]);
+    let last = tree(overlay, routers);
     Churn {
         gone,
         moves_a_departure: moves as f64 / gone.max(1) as f64,
@@ -226,14 +227,15 @@ fn churn(world: &mut World<'_>, routers: &Routers, spec: &Spec, rng: &mut ChaCha
         repair_p95_ms: part(&repairs, 95),
         reached_mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
         reached_least: shares.iter().copied().fold(1.0, f64::min),
-        cut_off: world.members().len() - last.reached,
-        waiting: world.hosts.len() - 1 - world.members().len(),
+        cut_off: overlay.members().len() - last.reached,
+        waiting: overlay.hosts.len() - 1 - overlay.members().len(),
         tree: last,
     }
 }
 
-fn cluster_depth(world: &World<'_>) -> usize {
-    let parents: std::collections::BTreeMap<_, _> = world.clusters().map(|d| (d.id(), d.parent())).collect();
+fn cluster_depth(overlay: &Overlay<'_>) -> usize {
+    let parents: std::collections::BTreeMap<_, _> =
+        overlay.clusters().map(|d| (d.id(), d.parent())).collect();
     let depth = |id| {
         let (mut at, mut depth) = (id, 0);
         while let Some(Some(parent)) = parents.get(&at).filter(|_| depth <= parents.len()) {
@@ -244,14 +246,14 @@ fn cluster_depth(world: &World<'_>) -> usize {
     parents.keys().map(|&id| depth(id)).max().unwrap_or(0)
 }
 
-/// In order.
+/// Times in milliseconds, in order.
 fn milliseconds(times: &[Nanos]) -> Vec<f64> {
     let mut found: Vec<f64> = times.iter().map(|time| time.0 as f64 / 1e6).collect();
     found.sort_by(f64::total_cmp);
     found
 }
 
-/// That which so many of a hundred are below.
+/// The percentile of sorted values.
 fn part(sorted: &[f64], percent: usize) -> f64 {
     sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
 }
@@ -278,7 +280,8 @@ mod tests {
         }
     }
 
-    /// All are reached, over fewer copies than chains and unicast have, and with less delay than a chain.
+    /// The stream reaches all hosts, with fewer copies than chains and unicast have, and with less delay than
+    /// a chain.
     #[test]
     fn a_tree_reaches_all_and_loads_links_less_than_chains_and_unicast() {
         let outcome = run(&spec());

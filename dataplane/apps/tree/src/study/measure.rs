@@ -5,60 +5,60 @@ use std::collections::BTreeMap;
 use groupflow_base::Nanos;
 use serde::Serialize;
 
+use super::overlay::{Overlay, OverlayHost, SOURCE};
 use super::routers::Routers;
-use super::world::{Host, World, SOURCE};
 use crate::machine::HostId;
 
-/// Of one way to distribute a stream.
+/// Figures of one way to distribute a stream.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Shape {
-    /// Hosts that the stream reaches, without the source.
+    /// Hosts that the stream reaches, not counting the source.
     pub reached: usize,
-    /// Copies of a packet on a link between routers: the mean over links that carry it.
+    /// Mean number of copies of a packet on a link between routers, over the links that carry it.
     pub stress_mean: f64,
-    /// The most.
+    /// The most copies on one link.
     pub stress_max: u32,
     /// Copies over all links.
     pub copies: u64,
-    /// How much longer than by unicast a packet is on its way: the mean over hosts.
+    /// Mean over hosts of the ratio of a packet's delay to its delay by unicast.
     pub stretch_mean: f64,
-    /// That of one host in twenty is higher.
+    /// 95th percentile of this ratio.
     pub stretch_p95: f64,
     /// The latest host's delay, ms.
     pub latest_ms: f64,
-    /// Edges from the source: the mean over hosts.
+    /// Mean number of edges from the source to a host.
     pub depth_mean: f64,
-    /// The most.
+    /// The most edges from the source to a host.
     pub depth_max: usize,
 }
 
-/// The tree as hosts are connected now.
-pub fn tree(world: &World<'_>, routers: &Routers) -> Shape {
-    shape(world, routers, |host| world.hosts[&host].parent)
+/// The shape of the tree as hosts are connected now.
+pub fn tree(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+    shape(overlay, routers, |host| overlay.hosts[&host].parent)
 }
 
-/// Every host of the tree passes the stream to the one that came after it.
-pub fn chain(world: &World<'_>, routers: &Routers) -> Shape {
-    let hosts: Vec<HostId> = world.hosts.keys().copied().filter(|&host| is_in(world, host)).collect();
+/// The shape of a chain, in which every host passes the stream to the one that came after it.
+pub fn chain(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+    let hosts: Vec<HostId> = overlay.hosts.keys().copied().filter(|&host| is_in(overlay, host)).collect();
     let before: BTreeMap<HostId, HostId> = hosts.windows(2).map(|pair| (pair[1], pair[0])).collect();
-    shape(world, routers, |host| before.get(&host).copied())
+    shape(overlay, routers, |host| before.get(&host).copied())
 }
 
-/// The source sends to every host of the tree.
-pub fn unicast(world: &World<'_>, routers: &Routers) -> Shape {
-    shape(world, routers, |host| (host != SOURCE && is_in(world, host)).then_some(SOURCE))
+/// The shape of unicast, in which the source sends to every host.
+pub fn unicast(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+    shape(overlay, routers, |host| (host != SOURCE && is_in(overlay, host)).then_some(SOURCE))
 }
 
-fn is_in(world: &World<'_>, host: HostId) -> bool {
-    host == SOURCE || world.hosts.get(&host).is_some_and(|found| found.joined)
+fn is_in(overlay: &Overlay<'_>, host: HostId) -> bool {
+    host == SOURCE || overlay.hosts.get(&host).is_some_and(|found| found.joined)
 }
 
-/// Routers send a packet once over each link of the shortest ways.
-pub fn multicast(world: &World<'_>, routers: &Routers) -> Shape {
-    let mut found = unicast(world, routers);
-    let source = world.hosts[&SOURCE].router;
+/// The shape of multicast, in which routers send a packet once over each link of the shortest paths.
+pub fn multicast(overlay: &Overlay<'_>, routers: &Routers) -> Shape {
+    let mut found = unicast(overlay, routers);
+    let source = overlay.hosts[&SOURCE].router;
     let mut carries = vec![0_u32; routers.links()];
-    for (_, host) in world.hosts.iter().filter(|(&id, _)| is_in(world, id)) {
+    for (_, host) in overlay.hosts.iter().filter(|(&id, _)| is_in(overlay, id)) {
         for link in routers.way(source, host.router) {
             carries[link] = 1;
         }
@@ -67,19 +67,19 @@ pub fn multicast(world: &World<'_>, routers: &Routers) -> Shape {
     found
 }
 
-fn shape(world: &World<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option<HostId>) -> Shape {
+fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option<HostId>) -> Shape {
     let mut carries = vec![0_u32; routers.links()];
     let mut delays: BTreeMap<HostId, Option<(Nanos, usize)>> =
         BTreeMap::from([(SOURCE, Some((Nanos::ZERO, 0)))]);
     let (mut stretches, mut depths, mut latest) = (Vec::new(), Vec::new(), Nanos::ZERO);
-    for (&id, host) in world.hosts.iter().filter(|(&id, _)| id != SOURCE) {
-        let Some((delay, depth)) = delay(world, &parent, id, &mut delays) else {
+    for (&id, host) in overlay.hosts.iter().filter(|(&id, _)| id != SOURCE) {
+        let Some((delay, depth)) = delay(overlay, &parent, id, &mut delays) else {
             continue;
         };
-        if let Some(from) = parent(id).and_then(|parent| world.hosts.get(&parent)) {
+        if let Some(from) = parent(id).and_then(|parent| overlay.hosts.get(&parent)) {
             routers.way(from.router, host.router).for_each(|link| carries[link] += 1);
         }
-        let direct = world.latency(&world.hosts[&SOURCE], host);
+        let direct = overlay.latency(&overlay.hosts[&SOURCE], host);
         stretches.push(delay.0 as f64 / direct.0 as f64);
         depths.push(depth);
         latest = latest.max(delay);
@@ -101,18 +101,18 @@ fn shape(world: &World<'_>, routers: &Routers, parent: impl Fn(HostId) -> Option
     }
 }
 
-/// From the source, and over how many edges; `None`: the stream does not reach it.
+/// A host's delay from the source, and the number of edges; `None`: the stream does not reach it.
 fn delay(
-    world: &World<'_>,
+    overlay: &Overlay<'_>,
     parent: &impl Fn(HostId) -> Option<HostId>,
     host: HostId,
     known: &mut BTreeMap<HostId, Option<(Nanos, usize)>>,
 ) -> Option<(Nanos, usize)> {
-    // Chains are as long as there are hosts: no recursion.
+    // A chain is as long as there are hosts, so this does not recurse.
     let (mut way, mut at) = (Vec::new(), host);
-    while !known.contains_key(&at) && way.len() <= world.hosts.len() {
+    while !known.contains_key(&at) && way.len() <= overlay.hosts.len() {
         way.push(at);
-        match parent(at).filter(|parent| world.hosts.contains_key(parent)) {
+        match parent(at).filter(|parent| overlay.hosts.contains_key(parent)) {
             Some(parent) => at = parent,
             None => {
                 known.insert(at, None);
@@ -120,11 +120,11 @@ fn delay(
             }
         }
     }
-    let (mut so_far, mut above): (_, Option<&Host>) =
-        (known.get(&at).copied().flatten(), world.hosts.get(&at));
+    let (mut so_far, mut above): (_, Option<&OverlayHost>) =
+        (known.get(&at).copied().flatten(), overlay.hosts.get(&at));
     for id in way.into_iter().rev() {
-        let here = world.hosts.get(&id);
-        let edge = above.zip(here).map(|(above, here)| world.latency(above, here));
+        let here = overlay.hosts.get(&id);
+        let edge = above.zip(here).map(|(above, here)| overlay.latency(above, here));
         so_far = so_far.zip(edge).map(|((delay, depth), edge)| (delay + edge, depth + 1));
         known.insert(id, so_far);
         above = here;

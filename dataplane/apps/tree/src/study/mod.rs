@@ -1,29 +1,30 @@
-//! Clustered trees over networks of routers, up to ten thousand hosts: a study of graphs and of messages, not of packets.
+//! Studies of clustered trees in virtual time.
 //!
-//! The dispatchers are those of [`crate::machine`]; what they and the hosts tell each other takes as long as
-//! the shortest way between them. Links have latencies and no rates: the stream itself is not sent, its edges are laid
-//! over the links and counted ([`measure`]).
+//! One study places up to ten thousand hosts on a network of routers ([`large`]). It is about graphs and
+//! messages, not packets: the dispatchers are those of [`crate::machine`], and a message takes as long as the
+//! shortest path. Links have latencies and no rates; the stream is not sent, but its edges are laid over the
+//! links and counted ([`measure`]).
 //!
-//! And one cluster that a stream is sent over, byte by byte, from node to node ([`slow`]).
+//! The other study sends a stream byte by byte over a tree of nodes, one of which is slow ([`slow`]).
 //!
-//! | here | is |
+//! | module | subject |
 //! |---|---|
-//! | [`routers`] | transit-stub networks, and shortest ways |
-//! | [`world`] | hosts and dispatchers in virtual time |
-//! | [`measure`] | link stress, delay stretch, depth; chains, unicast and IP multicast beside them |
-//! | [`large`] | what is run, and what comes of it |
+//! | [`routers`] | transit-stub networks, and their shortest paths |
+//! | [`overlay`] | hosts and dispatchers in virtual time, without a stream |
+//! | [`measure`] | link stress, delay stretch and depth; also of chains, unicast and IP multicast |
+//! | [`large`] | the study of many hosts |
 //! | [`wires`] | connections that carry bytes, at the rates of the hosts' links |
-//! | [`stream`] | a stream over a tree of hosts, with those connections |
-//! | [`group`] | what hosts of one kind have of it |
-//! | [`slow`] | what one slow host does to the others |
+//! | [`stream`] | a stream over a tree of hosts, with these connections |
+//! | [`group`] | how much of the stream the hosts of one kind have |
+//! | [`slow`] | the study of one slow host |
 
 pub mod group;
 pub mod large;
 pub mod measure;
+pub mod overlay;
 pub mod routers;
 pub mod slow;
 pub mod stream;
 pub mod wires;
-pub mod world;
 
 pub use large::{run, Outcome, Spec};

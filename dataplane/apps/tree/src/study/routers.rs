@@ -1,5 +1,5 @@
-//! Transit-stub networks of routers (Zegura, Calvert and Bhattacharjee 1996): transit routers far from each other, and
-//! around each of them stub domains of routers that are near.
+//! Transit-stub networks of routers (Zegura, Calvert and Bhattacharjee 1996): transit routers far from each
+//! other, each with stub domains of routers near to each other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,11 +8,12 @@ use groupflow_base::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// One way, ms: between transit routers, from a transit router to a stub domain, within a stub domain.
+/// Latency, one way, ms: between transit routers, from a transit router to a stub domain, and within a stub
+/// domain.
 const TRANSIT_MS: (u64, u64) = (10, 40);
 const ATTACH_MS: (u64, u64) = (2, 8);
 const STUB_MS: (u64, u64) = (1, 2);
-/// Links of a domain beyond those that keep it together, a router.
+/// Links per router of a domain, beyond those that keep the domain connected.
 const MORE_LINKS: f64 = 0.5;
 
 /// A link between two routers, undirected.
@@ -22,17 +23,17 @@ struct Link {
     latency: Nanos,
 }
 
-/// A network of routers, and the shortest way between any two.
+/// A network of routers, and the shortest path between any two.
 #[derive(Debug, Clone)]
 pub struct Routers {
     links: Vec<Link>,
     stubs: Vec<usize>,
-    /// By source and target: how far, and the last link.
+    /// Shortest paths by source and target: the latency, and the last link.
     ways: Vec<Vec<(Nanos, Option<usize>)>>,
 }
 
 impl Routers {
-    /// `transit` transit routers, around each `domains` stub domains of `size` routers.
+    /// A network of `transit` transit routers, each with `domains` stub domains of `size` routers.
     pub fn transit_stub(transit: usize, domains: usize, size: usize, seed: u64) -> Routers {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut links, mut stubs) = (Vec::new(), Vec::new());
@@ -53,22 +54,22 @@ impl Routers {
         found
     }
 
-    /// Routers that hosts are at.
+    /// The routers to which hosts are attached.
     pub fn stubs(&self) -> &[usize] {
         &self.stubs
     }
 
-    /// Links.
+    /// The number of links.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// From one router to another, one way.
+    /// Latency from one router to another, one way.
     pub fn latency(&self, from: usize, to: usize) -> Nanos {
         self.ways[from][to].0
     }
 
-    /// The links of the shortest way, from its end on.
+    /// The links of the shortest path, from its end backwards.
     pub fn way(&self, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
         let mut at = to;
         std::iter::from_fn(move || {
@@ -79,7 +80,7 @@ impl Routers {
         })
     }
 
-    /// Dijkstra's, from every router.
+    /// Dijkstra's algorithm, from every router.
     fn shortest(&self, routers: usize) -> Vec<Vec<(Nanos, Option<usize>)>> {
         let mut beside = vec![Vec::new(); routers];
         for (number, link) in self.links.iter().enumerate() {
@@ -109,7 +110,7 @@ impl Routers {
     }
 }
 
-/// Links that join routers: a random tree, and some more.
+/// Connects routers by a random tree, and some more links.
 fn join(routers: &[usize], latency: (u64, u64), links: &mut Vec<Link>, rng: &mut ChaCha8Rng) {
     for (n, &router) in routers.iter().enumerate().skip(1) {
         let other = routers[rng.gen_range(0..n)];

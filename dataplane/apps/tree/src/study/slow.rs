@@ -1,5 +1,6 @@
-//! What one slow host does to the others: a cluster around the source, or many behind the routers of a transit-stub network; a
-//! stream, and a host that serves others and whose link becomes slower than the stream.
+//! The effect of one slow host on the others. The hosts are a cluster around the source, or many clusters
+//! behind the routers of a transit-stub network; the link of a host that serves others becomes slower than
+//! the stream.
 
 use std::collections::BTreeSet;
 
@@ -10,132 +11,134 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::group::{seconds, Group, Kind, END};
+use super::overlay::SOURCE;
 use super::routers::Routers;
 use super::stream::Stream;
-use super::wires::{Place, Wires};
-use super::world::SOURCE;
+use super::wires::{Attachment, Wires};
 use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
 
-/// Hosts come so far apart; then there is as much time as this many need before the stream begins.
+/// Time between two joins; then the stream waits for as long as all joins took.
 const BETWEEN_JOINS: Nanos = Nanos::from_millis(50);
 const REST_JOINS: u64 = 100;
-/// From a host to the network, one way, µs: all are nearer to the source than `Policy::threshold`.
+/// Latency from a host to the network, one way, µs: all hosts are nearer to the source than
+/// `Policy::threshold`.
 const ACCESS_US: (u64, u64) = (500, 2500);
-/// Children that hosts offer to serve where all have the same link, and the source everywhere.
+/// Children that hosts offer to serve where all have the same link, and that the source offers everywhere.
 const CAPACITY: (u16, u16) = (2, 4);
-/// Hosts behind routers: how far from them, µs; how many children they offer to serve, and how many of a hundred do. What such a host's
-/// link carries up is a quarter more than these need.
+/// Hosts behind routers: the latency to their router, µs; the numbers of children that they offer to serve,
+/// each with how many of a hundred hosts offer it. Such a host's upstream rate is a quarter more than these
+/// children need.
 const TO_ROUTER_US: (u64, u64) = (100, 1000);
 const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)];
-/// The source writes, and hosts are looked at.
+/// Time between two writes of the source, and between two looks at the hosts.
 const TICK: Nanos = Nanos::from_millis(10);
 const LOOK: Nanos = Nanos::from_millis(100);
-/// Looks between two that are told.
+/// Looks between two that are reported.
 const TOLD: usize = 5;
 
-/// What becomes of who is slow ([`Slow`]).
+/// How a slow host is treated ([`Slow`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// All wait for it.
+    /// All hosts wait for the slow host.
     Wait,
-    /// It is cut off.
+    /// The slow host is cut off.
     Isolate,
-    /// It goes on later.
+    /// The slow host skips bytes.
     Skip,
 }
 
-/// A transit-stub network, whose stub routers hosts are behind.
+/// The size of a transit-stub network, to whose stub routers hosts are attached.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransitStub {
     /// Transit routers.
     pub transit: usize,
-    /// Stub domains of each.
+    /// Stub domains of each transit router.
     pub domains: usize,
-    /// Routers of a domain.
+    /// Routers of each stub domain.
     pub routers: usize,
 }
 
-/// A study. Times in ns, rates in bit/s.
+/// The parameters of a study; times in ns, rates in bit/s.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Hosts, without the source.
+    /// Hosts, not counting the source.
     pub hosts: usize,
-    /// `None`: all are near the source.
+    /// The network; `None`: all hosts are near the source.
     pub network: Option<TransitStub>,
-    /// The stream's.
+    /// The stream's rate.
     pub rate_bps: u64,
-    /// Of each host's link down; and up, but where there are routers.
+    /// Rate of each host's link downstream; also upstream, except behind routers.
     pub link_bps: u64,
-    /// Of the slow host's, once it is slow; `None`: it never is.
+    /// Rate of the slow host's link, once it is slow; `None`: no host becomes slow.
     pub slow_bps: Option<u64>,
-    /// From when on, in the stream.
+    /// When the host becomes slow, from the stream's start.
     pub slow_at_ns: u64,
-    /// How long the stream is.
+    /// The stream's duration.
     pub stream_ns: u64,
-    /// Bytes that a node holds.
+    /// Bytes that a node caches.
     pub cache: u64,
-    /// Who is moved down.
+    /// Which host is moved down.
     pub demotion: Demotion,
-    /// What becomes of who is slow.
+    /// How a slow host is treated.
     pub mode: Mode,
-    /// Of everything random.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
-/// How far behind the source the last of each kind is, s; `None`: all are cut off, or there are none.
+/// How far the last host of each kind is behind the source, s; `None`: all are cut off, or there are none.
 #[derive(Debug, Clone, Serialize)]
 pub struct Look {
-    /// In the stream, s.
+    /// Time in the stream, s.
     pub at: f64,
-    /// Those that were below the slow host.
+    /// Lag of the hosts that were below the slow host.
     pub below: Option<f64>,
-    /// All others.
+    /// Lag of all other hosts.
     pub others: Option<f64>,
-    /// The slow host.
+    /// Lag of the slow host.
     pub slow: Option<f64>,
 }
 
-/// What came of it.
+/// The result of a study.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
-    /// Those that were below the slow host when it became slow.
+    /// The hosts that were below the slow host when it became slow.
     pub below: Group,
-    /// The other children of its parent then.
+    /// The other children of its parent at that time.
     pub siblings: Group,
-    /// All others but those below it: its siblings are among them.
+    /// All other hosts except those below it; its siblings are among them.
     pub others: Group,
     /// The slow host itself.
     pub slow: Group,
-    /// Clusters then.
+    /// The number of clusters at that time.
     pub clusters: usize,
-    /// Hosts that found no room, and are none of these.
+    /// Hosts that found no room, and belong to none of these groups.
     pub without: usize,
-    /// Edges from the source to it then.
+    /// Edges from the source to the slow host at that time.
     pub depth: usize,
-    /// Its children then.
+    /// Children of the slow host at that time.
     pub children: usize,
-    /// Orders to another parent since.
+    /// Orders to another parent since then.
     pub moves: u32,
-    /// Of them, to the slow host.
+    /// Orders among them that the slow host got.
     pub slow_moves: u32,
-    /// Children that the source had when the stream ended; it offers to serve 4.
+    /// Children of the source when the stream ended; it offers to serve 4.
     pub source_children: usize,
-    /// Hosts that had more children then than they offered to serve, with the source.
+    /// Hosts, including the source, that then had more children than they offered to serve.
     pub overloaded: usize,
-    /// How often a host told that its new parent does not have what comes next any more, since.
+    /// How often a host reported since then that its new parent lacks its next bytes.
     pub behind: usize,
-    /// How often hosts told that data accumulate for a child, since.
+    /// How often hosts reported since then that data accumulate for a child.
     pub reports: usize,
-    /// From when it was slow until the first that was about it, s.
+    /// Time from when the host became slow until the first report about it, s.
     pub reported: Option<f64>,
     /// Bytes that the source could write.
     pub written: u64,
-    /// Every half second.
+    /// The lags, every half second.
     pub looks: Vec<Look>,
-    /// Seconds that passed.
+    /// Simulated seconds.
     pub simulated_s: f64,
 }
 
@@ -204,7 +207,7 @@ pub fn run(spec: &Spec) -> Outcome {
     }
 }
 
-/// The hosts come, and have their places.
+/// Lets the hosts join and find their places.
 fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
     let slow = match spec.mode {
         Mode::Wait => Slow::Wait,
@@ -212,7 +215,7 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
         Mode::Skip => Slow::Skip { align: 1 },
     };
     let base = NodeConfig::new(SOURCE);
-    // As `gfagent` makes it of its --cache.
+    // The configuration that `gfagent` derives from --cache.
     let config = NodeConfig {
         slow,
         capacity: spec.cache,
@@ -227,7 +230,7 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
         .network
         .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
     let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
-    let source = place(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
+    let source = attachment(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
     let wires = routers.map_or_else(Wires::default, Wires::over);
     let mut stream = Stream::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
     for _ in 0..spec.hosts {
@@ -243,27 +246,27 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
     stream
 }
 
-/// A host somewhere, and how many children it offers to serve.
-fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Place, u16) {
+/// Draws the attachment of a host, and how many children it offers to serve.
+fn draw(spec: &Spec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (Attachment, u16) {
     let Some(&router) = stubs.choose(rng) else {
         let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
         let capacity = rng.gen_range(CAPACITY.0..=CAPACITY.1);
-        return (place(spec, access, None, capacity), capacity);
+        return (attachment(spec, access, None, capacity), capacity);
     };
     let access = rng.gen_range(TO_ROUTER_US.0..=TO_ROUTER_US.1);
     let capacity = CAPACITIES.choose_weighted(rng, |(_, share)| *share).map_or(0, |&(children, _)| children);
-    (place(spec, access, Some(router), capacity), capacity)
+    (attachment(spec, access, Some(router), capacity), capacity)
 }
 
-fn place(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Place {
+fn attachment(spec: &Spec, access_us: u64, router: Option<usize>, capacity: u16) -> Attachment {
     let access = Nanos::from_micros(access_us);
     let down = BitRate(spec.link_bps);
     let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
-    Place { router, access, up, down }
+    Attachment { router, access, up, down }
 }
 
 impl Study<'_> {
-    /// All but the source.
+    /// All hosts except the source.
     fn all(&self) -> impl Iterator<Item = HostId> + '_ {
         self.stream.hosts.keys().copied().filter(|&host| host != SOURCE)
     }
@@ -277,7 +280,8 @@ impl Study<'_> {
         offers.filter(|&(host, offer)| self.children(host) > offer).count()
     }
 
-    /// One that serves at least two others, and that is not its parent's only child; or any that serves one.
+    /// Chooses a host that serves at least two others and is not its parent's only child; if there is none,
+    /// any host that serves one.
     fn choose(&self, rng: &mut ChaCha8Rng) -> HostId {
         let shares =
             |&host: &HostId| self.stream.parent(host).is_some_and(|parent| self.children(parent) > 1);
@@ -291,12 +295,12 @@ impl Study<'_> {
         above.any(|at| at == top)
     }
 
-    /// Until then, in the stream.
+    /// Runs the stream until a time in it.
     fn go_on(&mut self, until: Nanos, kinds: &mut [Kind]) {
         let mut at = self.stream.now - self.began;
         while at < until {
             let due = BitRate(self.spec.rate_bps).bytes_in(at).saturating_sub(self.written);
-            // A source that has no room takes what it can, and the rest later.
+            // A source without room takes as many bytes as it can, and the rest later.
             let bytes = vec![0; usize::try_from(due).unwrap_or(usize::MAX)];
             self.written += self.stream.write(&bytes) as u64;
             at = (at + TICK).min(until);
@@ -360,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Those below it have less than it, and nobody else notices.
+    /// The hosts below it receive less than it, and no other host notices.
     #[test]
     fn a_slow_host_that_is_not_moved_holds_up_those_below_it_alone() {
         let outcome = run(&spec(Demotion::Never, Mode::Skip, 1));
@@ -371,7 +375,7 @@ mod tests {
         assert!(outcome.moves == 0 && outcome.reported.is_some());
     }
 
-    /// In one of many clusters.
+    /// The slow host is in one of many clusters.
     #[test]
     fn others_do_not_notice_a_slow_host_that_is_moved_behind_routers_either() {
         let network = Some(TransitStub { transit: 2, domains: 2, routers: 3 });
@@ -397,7 +401,7 @@ mod tests {
         }
     }
 
-    /// What is waited for sets the pace, wherever it is.
+    /// A host that others wait for sets the pace, wherever it is.
     #[test]
     fn a_host_that_is_waited_for_holds_up_all() {
         let outcome = run(&spec(Demotion::Slowest, Mode::Wait, 1));

@@ -1,5 +1,5 @@
-//! One stream over a clustered tree in virtual time: the machines of [`crate::machine`], as `gfagent` and the
-//! dispatchers' service drive them, over [`Wires`].
+//! One stream over a clustered tree in virtual time. The machines of [`crate::machine`] are driven as
+//! `gfagent` and the dispatchers' service drive them, over [`Wires`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -7,41 +7,42 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::Nanos;
 
-use super::wires::{End, Noticed, Place, Wires};
-use super::world::{token, SOURCE};
+use super::overlay::{token, SOURCE};
+use super::wires::{Attachment, End, Noticed, Wires};
 use crate::machine::{
     Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
     Policy, Read, RefusalCode, RouterId, ToHost, Told,
 };
 
-/// Between a host and the dispatchers, one way, beyond the host's link and the way to the source's router, where they are; messages
-/// are short and do not wait for data.
+/// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
+/// router, where the dispatchers are. Messages are short and do not wait for data.
 const TO_DISPATCHERS: Nanos = Nanos::from_millis(1);
-/// Given to a connection at once, as `gfagent` does.
+/// Bytes given to a connection at once, as `gfagent` does.
 const BATCH: usize = 64 << 10;
-/// Who is refused begins again after so long, as `gfagent` does.
+/// Time after which a refused host begins again, as `gfagent` does.
 const AGAIN: Nanos = Nanos::from_millis(300);
 
 /// A host.
 #[derive(Debug)]
-pub struct Host {
+pub struct StreamHost {
     node: Node,
-    /// Children that it offers to serve.
+    /// How many children the host offers to serve.
     pub capacity: u16,
     cluster: ClusterId,
     order: u32,
-    /// How often it has joined: what was said to it before counts no more.
+    /// How often the host has joined: messages to an earlier join are ignored.
     joins: u32,
     timer: Nanos,
-    /// Whether it is connected to the parent that it was told.
+    /// Whether the host is connected to the parent that it was ordered to have.
     pub attached: bool,
-    /// Bytes that its reader has.
+    /// Bytes that the host's reader has.
     pub read: u64,
-    /// Bytes that its reader was told it will not get: together with those that it has, where it is.
+    /// Bytes that the reader was told it will not get: these and those that it has are the position in the
+    /// stream.
     pub skipped: u64,
     /// Orders to another parent.
     pub moves: u32,
-    /// When the stream was broken off here: the host is gone.
+    /// When the stream was broken off at this host, which then left.
     pub broken: Option<Nanos>,
 }
 
@@ -50,30 +51,30 @@ enum What {
     Timer(HostId),
     Again(HostId),
     Measured(HostId, u32, Vec<(HostId, Nanos)>),
-    /// `None`: the host is gone.
+    /// A message of a host; `None`: the host is gone.
     FromHost(HostId, ClusterId, u32, Option<FromHost>),
     ToHost(u32, Told),
     Dispatchers,
 }
 
-/// All of it.
+/// The stream, the hosts of its tree, and their dispatchers.
 #[derive(Debug)]
 pub struct Stream {
-    /// Now.
+    /// The time now.
     pub now: Nanos,
-    /// All hosts, and those that are gone.
-    pub hosts: BTreeMap<HostId, Host>,
-    /// Their links.
+    /// All hosts, including those that are gone.
+    pub hosts: BTreeMap<HostId, StreamHost>,
+    /// The hosts' links and connections.
     pub wires: Wires,
-    /// Who told that data accumulate for which child, and when.
+    /// Reports that data accumulate for a child: the time, the host and the child.
     pub reports: Vec<(Nanos, HostId, HostId)>,
-    /// How often a host told that its parent does not have what comes next any more.
+    /// How often a host reported that its parent lacks its next bytes.
     pub behind: usize,
     dispatchers: Dispatchers,
     dispatchers_due: Nanos,
     heard: BTreeMap<HostId, u32>,
     config: NodeConfig,
-    /// What is closed when all is sent.
+    /// Connections to be closed when all bytes are sent.
     closing: BTreeSet<End>,
     steps: BinaryHeap<Reverse<(Nanos, u64)>>,
     what: BTreeMap<u64, What>,
@@ -88,15 +89,15 @@ fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
 }
 
 impl Stream {
-    /// A tree of its source alone.
+    /// A tree with only its source.
     pub fn new(
         wires: Wires,
         policy: Policy,
         config: NodeConfig,
-        (place, capacity): (Place, u16),
+        (attachment, capacity): (Attachment, u16),
         seed: u64,
     ) -> Stream {
-        let source = card(SOURCE, place.router, capacity);
+        let source = card(SOURCE, attachment.router, capacity);
         let mut stream = Stream {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
@@ -112,21 +113,21 @@ impl Stream {
             what: BTreeMap::new(),
             numbers: 0,
         };
-        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), place, capacity);
+        stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), attachment, capacity);
         stream.act(SOURCE);
         stream
     }
 
-    /// A host comes that is to have all of the stream.
-    pub fn join(&mut self, place: Place, capacity: u16) -> HostId {
+    /// Adds a host, which is to receive the whole stream.
+    pub fn join(&mut self, attachment: Attachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
         let node = Node::new(NodeConfig { host, ..self.config }, Begin::At(0));
-        self.add(host, node, place, capacity);
+        self.add(host, node, attachment, capacity);
         self.ask(host, self.dispatchers.root());
         host
     }
 
-    /// The source writes; how many bytes are taken.
+    /// Writes bytes at the source; returns how many were taken.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let now = self.now;
         let taken = self.hosts.get_mut(&SOURCE).map_or(0, |source| source.node.write(now, bytes));
@@ -134,22 +135,22 @@ impl Stream {
         taken
     }
 
-    /// What a host is connected to.
+    /// The host to which a host is connected.
     pub fn parent(&self, host: HostId) -> Option<HostId> {
         self.hosts.get(&host).filter(|found| found.broken.is_none())?.node.parent()
     }
 
-    /// Clusters.
+    /// How many clusters there are.
     pub fn clusters(&self) -> usize {
         self.dispatchers.iter().count()
     }
 
-    /// Whether every host is connected to the parent that it was told.
+    /// Whether every host is connected to the parent that it was ordered to have.
     pub fn is_complete(&self) -> bool {
         self.hosts.iter().all(|(&host, found)| host == SOURCE || found.attached)
     }
 
-    /// Lets time pass.
+    /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         loop {
             let own = self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time);
@@ -169,12 +170,12 @@ impl Stream {
         self.now = end;
     }
 
-    fn add(&mut self, host: HostId, mut node: Node, place: Place, capacity: u16) {
-        self.wires.add_host(host, place);
+    fn add(&mut self, host: HostId, mut node: Node, attachment: Attachment, capacity: u16) {
+        self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
         node.on_dispatchers(far + far);
         let cluster = self.dispatchers.root();
-        let found = Host {
+        let found = StreamHost {
             node,
             capacity,
             cluster,
@@ -200,7 +201,7 @@ impl Stream {
         self.hosts.get_mut(&host).filter(|found| found.broken.is_none()).map(|found| &mut found.node)
     }
 
-    /// A host joins a cluster.
+    /// Lets a host join a cluster.
     fn ask(&mut self, host: HostId, cluster: ClusterId) {
         if let Some(found) = self.hosts.get_mut(&host) {
             (found.cluster, found.order, found.attached) = (cluster, 0, false);
@@ -210,7 +211,7 @@ impl Stream {
         }
     }
 
-    /// A host tells its dispatcher something; `None`: the connection between them is lost.
+    /// Sends a host's message to its dispatcher; `None`: the connection between them is lost.
     fn tell(&mut self, host: HostId, message: Option<FromHost>) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return };
@@ -227,7 +228,7 @@ impl Stream {
         self.at(now + self.to_dispatchers(host), what);
     }
 
-    /// One way.
+    /// Latency from a host to the dispatchers, one way.
     fn to_dispatchers(&self, host: HostId) -> Nanos {
         self.wires.access(host) + self.wires.between(host, SOURCE) + TO_DISPATCHERS
     }
@@ -273,7 +274,7 @@ impl Stream {
         }
     }
 
-    /// What dispatchers say is on its way.
+    /// Sends the dispatchers' messages.
     fn carry(&mut self, told: Vec<Told>) {
         for told in told {
             let joins = self.heard.get(&told.host).copied().unwrap_or(0);
@@ -288,8 +289,9 @@ impl Stream {
 
     fn obey(&mut self, joins: u32, Told { cluster, host, message }: Told) {
         let now = self.now;
-        let here =
-            |found: &&mut Host| found.joins == joins && found.cluster == cluster && found.broken.is_none();
+        let here = |found: &&mut StreamHost| {
+            found.joins == joins && found.cluster == cluster && found.broken.is_none()
+        };
         let Some(found) = self.hosts.get_mut(&host).filter(here) else { return };
         match &message {
             ToHost::Place { order, .. } => {
@@ -342,13 +344,13 @@ impl Stream {
         self.act(host);
     }
 
-    /// As the kernel does it.
+    /// Measures a connection, as the kernel would.
     fn measure(&mut self, (host, conn): End) {
         let round_trip = self.wires.round_trip((host, conn));
         self.node(host).into_iter().for_each(|node| node.on_round_trip(conn, round_trip));
     }
 
-    /// Does what a node wants done, gives its connections what they take, and reads, until there is nothing more.
+    /// Carries out a node's actions, fills its connections and reads, until nothing is left to do.
     fn act(&mut self, host: HostId) {
         let mut more = true;
         while std::mem::take(&mut more) {
@@ -387,7 +389,7 @@ impl Stream {
         }
     }
 
-    /// Whether something was to be sent, or it is closed now.
+    /// Sends on a connection; returns whether there was something to send, or the connection is closed now.
     fn fill(&mut self, end: End) -> bool {
         let now = self.now;
         let room = self.wires.room(end).min(BATCH);
@@ -406,7 +408,7 @@ impl Stream {
         closes
     }
 
-    /// Whether something was read.
+    /// Reads at a host; returns whether there was something to read.
     fn read(&mut self, host: HostId) -> bool {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return false };
@@ -423,7 +425,7 @@ impl Stream {
         true
     }
 
-    /// A host's program ends.
+    /// Ends a host's program.
     fn go(&mut self, host: HostId) {
         for conn in self.wires.of(host) {
             self.wires.finish(self.now, (host, conn));

@@ -1,8 +1,10 @@
-//! Connections between hosts in virtual time: bytes in order, at the rates of the hosts' links, without packets.
+//! Connections between hosts in virtual time: bytes in order, at the rates of the hosts' links, without
+//! packets.
 //!
-//! Each host has a link of its own to a network that is never in the way, but may be long. At a host's link up all its connections take
-//! turns (as with the fair queues of Linux); its link down is one queue. A connection has a bounded send buffer, and no more
-//! than a window on its way: so what waits for a slow host waits where it is sent, and little in the network.
+//! Each host has a link of its own to a network that limits no rate, but may add latency. On a host's
+//! upstream link all its connections take turns (as with the fair queues of Linux); its downstream link is
+//! one queue. A connection has a bounded send buffer, and at most a window of bytes under way: so bytes for a
+//! slow host wait at their sender, and few in the network.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -12,44 +14,46 @@ use groupflow_base::{BitRate, Nanos};
 use super::routers::Routers;
 use crate::machine::{ConnId, HostId};
 
-/// What a sender's socket holds before it has sent it: as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT), and a batch.
+/// Bytes that a sender's socket holds unsent: as many as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT),
+/// and a batch.
 const UNSENT: usize = (128 + 64) << 10;
-/// Bytes of a connection on their way. A link of 20 Mbit/s and a round trip of 10 ms have 25,000. With 64 KiB a link of 1 Mbit/s has a
-/// queue of half a second, and a host behind it is taken for dead by some when that builds up.
+/// Bytes of a connection under way. A link of 20 Mbit/s with a round trip of 10 ms holds 25,000. With 64 KiB,
+/// a link of 1 Mbit/s has a queue of half a second, and some hosts take one behind it for dead while that
+/// builds up.
 const WINDOW: usize = 32 << 10;
-/// Where the way is long, there is as much on it as this brings in a round trip.
+/// On a long path, as many bytes are under way as this rate brings in a round trip.
 const LONG: BitRate = BitRate(20_000_000);
-/// How long a connection sends when it is its turn, and bytes at most; a segment at least.
+/// How long a connection sends in its turn, and at most how many bytes; it sends at least a segment.
 const TURN: Nanos = Nanos::from_millis(2);
 const MOST: u64 = 8 << 10;
-/// Bytes of a segment, and of its headers: Ethernet, IPv4, and TCP with timestamps.
+/// Payload bytes of a segment, and bytes of its headers: Ethernet, IPv4, and TCP with timestamps.
 const SEGMENT: u64 = 1448;
 const HEADERS: u64 = 66;
 
-/// One end of a connection, as its host knows it.
+/// One end of a connection, named by its host and the host's number for the connection.
 pub type End = (HostId, ConnId);
 
-/// What a host notices.
+/// An event at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Noticed {
-    /// Somebody connects; then [`Wires::accept`], or [`Wires::refuse`].
+    /// A host asks to connect; the answer is [`Wires::accept`] or [`Wires::refuse`].
     Asked {
-        /// What to accept or refuse.
+        /// The wire to accept or refuse.
         wire: u64,
-        /// Whom.
+        /// The host that is asked.
         to: HostId,
     },
-    /// A connection that was asked for is there.
+    /// A connection that this end asked for was accepted.
     Connected(End),
-    /// Bytes came.
+    /// Bytes arrived.
     Bytes(End, Vec<u8>),
-    /// There is room again for what is to be sent.
+    /// There is room again to send.
     Room(End),
-    /// The connection is no more.
+    /// The connection has ended.
     Closed(End),
 }
 
-/// A direction of a connection: from that side of it.
+/// One direction of a connection: the wire, and the side that sends.
 type Way = (u64, usize);
 
 #[derive(Debug)]
@@ -62,38 +66,38 @@ enum Step {
     Acknowledge(Way, usize),
 }
 
-/// Where a host is, and its link.
+/// The attachment of a host to the network.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// Its router, if there are some.
+pub struct Attachment {
+    /// The host's router, if there are routers.
     pub router: Option<usize>,
-    /// From it to its router, or to what is between all, one way.
+    /// Latency from the host to its router, or to the middle of the network, one way.
     pub access: Nanos,
-    /// What its link carries to the network.
+    /// Rate from the host to the network.
     pub up: BitRate,
-    /// From it.
+    /// Rate from the network to the host.
     pub down: BitRate,
 }
 
 /// A host's link.
 #[derive(Debug)]
 struct Link {
-    place: Place,
-    /// What has something to send, in turns.
+    attachment: Attachment,
+    /// Directions that have bytes to send, in turns.
     turns: VecDeque<Way>,
     busy: bool,
-    /// All that has come to it is through by then.
+    /// When everything that has arrived at the downstream link will have passed it.
     down_until: Nanos,
 }
 
 impl Link {
-    /// Bytes of a turn.
+    /// The most bytes of a turn.
     fn turn(&self) -> usize {
-        self.place.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
+        self.attachment.up.bytes_in(TURN).clamp(SEGMENT, MOST) as usize
     }
 }
 
-/// For so many bytes of a connection.
+/// Time that so many bytes of a connection take.
 fn takes(rate: BitRate, bytes: usize) -> Nanos {
     let bytes = bytes as u64;
     rate.time_for(bytes + HEADERS * bytes.div_ceil(SEGMENT).max(1))
@@ -110,13 +114,13 @@ struct Sending {
 #[derive(Debug)]
 struct Wire {
     hosts: [HostId; 2],
-    /// `None`: not there yet, or not any more.
+    /// The ends' numbers; `None`: the end does not exist yet, or any more.
     ends: [Option<ConnId>; 2],
     ways: [Sending; 2],
     window: usize,
 }
 
-/// All connections.
+/// All connections of all hosts.
 #[derive(Debug, Default)]
 pub struct Wires {
     routers: Option<Routers>,
@@ -129,48 +133,48 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// Between hosts that are behind routers.
+    /// Connections between hosts that are behind routers.
     pub fn over(routers: Routers) -> Wires {
         Wires { routers: Some(routers), ..Wires::default() }
     }
 
-    /// A host.
-    pub fn add_host(&mut self, host: HostId, place: Place) {
+    /// Adds a host.
+    pub fn add_host(&mut self, host: HostId, attachment: Attachment) {
         let (turns, down_until) = (VecDeque::new(), Nanos::ZERO);
-        self.links.insert(host, Link { place, turns, busy: false, down_until });
+        self.links.insert(host, Link { attachment, turns, busy: false, down_until });
     }
 
-    /// Its router, if there are some.
+    /// The host's router, if there are routers.
     pub fn router(&self, host: HostId) -> Option<usize> {
-        self.links.get(&host)?.place.router
+        self.links.get(&host)?.attachment.router
     }
 
-    /// A host's link has another rate from now on, up and down.
+    /// Changes the rate of a host's link, in both directions.
     pub fn set_rate(&mut self, host: HostId, rate: BitRate) {
         if let Some(link) = self.links.get_mut(&host) {
-            (link.place.up, link.place.down) = (rate, rate);
+            (link.attachment.up, link.attachment.down) = (rate, rate);
         }
     }
 
-    /// One way, when nothing waits.
+    /// Latency between two hosts, one way, without queues.
     pub fn latency(&self, a: HostId, b: HostId) -> Nanos {
         let links = [a, b].into_iter().filter_map(|host| self.links.get(&host));
-        links.fold(self.between(a, b), |sum, link| sum + link.place.access)
+        links.fold(self.between(a, b), |sum, link| sum + link.attachment.access)
     }
 
-    /// Of a connection, when nothing waits.
+    /// Round-trip time of a connection, without queues.
     pub fn round_trip(&self, end: End) -> Nanos {
         let wire = self.found.get(&end).and_then(|way| self.wires.get(&way.0));
         let one_way = wire.map_or(Nanos::ZERO, |wire| self.latency(wire.hosts[0], wire.hosts[1]));
         one_way + one_way
     }
 
-    /// From a host to its router, or to what is between all.
+    /// Latency from a host to its router, or to the middle of the network.
     pub fn access(&self, host: HostId) -> Nanos {
-        self.links.get(&host).map_or(Nanos::ZERO, |link| link.place.access)
+        self.links.get(&host).map_or(Nanos::ZERO, |link| link.attachment.access)
     }
 
-    /// Of it, between their routers.
+    /// Latency between two hosts' routers, one way.
     pub fn between(&self, a: HostId, b: HostId) -> Nanos {
         let ends = self.router(a).zip(self.router(b));
         self.routers.as_ref().zip(ends).map_or(Nanos::ZERO, |(routers, (a, b))| routers.latency(a, b))
@@ -181,7 +185,7 @@ impl Wires {
         self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time)
     }
 
-    /// One step, and what is noticed of it.
+    /// Carries out one step; returns its event, if it has one.
     pub fn step(&mut self) -> Option<Noticed> {
         let Reverse((now, number)) = self.steps.pop()?;
         match self.what.remove(&number)? {
@@ -195,7 +199,7 @@ impl Wires {
             Step::Arrive(way, bytes, last) => {
                 let to = self.wires.get(&way.0)?.hosts[1 - way.1];
                 let link = self.links.get_mut(&to)?;
-                link.down_until = now.max(link.down_until) + takes(link.place.down, bytes.len());
+                link.down_until = now.max(link.down_until) + takes(link.attachment.down, bytes.len());
                 let when = link.down_until;
                 self.at(when, Step::Deliver(way, bytes, last));
                 None
@@ -218,7 +222,7 @@ impl Wires {
         }
     }
 
-    /// A host asks for a connection to another.
+    /// Asks for a connection from a host to another.
     pub fn connect(&mut self, now: Nanos, from: End, to: HostId) {
         self.numbers += 1;
         let wire = self.numbers;
@@ -230,7 +234,7 @@ impl Wires {
         self.at(now + latency, Step::Ask(wire));
     }
 
-    /// A host takes who connects.
+    /// Accepts a connection.
     pub fn accept(&mut self, now: Nanos, wire: u64, conn: ConnId) {
         if let Some(found) = self.wires.get_mut(&wire) {
             found.ends[1] = Some(conn);
@@ -240,7 +244,7 @@ impl Wires {
         }
     }
 
-    /// Nobody takes who connects.
+    /// Refuses a connection.
     pub fn refuse(&mut self, now: Nanos, wire: u64) {
         if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
             self.at(now + self.latency(from, to), Step::Answer(wire, false));
@@ -254,7 +258,7 @@ impl Wires {
         unsent.map_or(0, |unsent| UNSENT.saturating_sub(unsent))
     }
 
-    /// Sends, at most what there is room for.
+    /// Sends bytes, at most as many as there is room for.
     pub fn send(&mut self, now: Nanos, end: End, bytes: &[u8]) {
         let Some(&way) = self.found.get(&end) else { return };
         if let Some(wire) = self.wires.get_mut(&way.0) {
@@ -264,7 +268,7 @@ impl Wires {
         self.serve(now, end.0);
     }
 
-    /// The connection is no more for this end; for the other one when it has all that was sent.
+    /// Ends the connection at this end; the other end first receives all bytes that were sent.
     pub fn finish(&mut self, now: Nanos, end: End) {
         let Some(way) = self.found.remove(&end) else { return };
         if let Some(wire) = self.wires.get_mut(&way.0) {
@@ -292,7 +296,7 @@ impl Wires {
         Some((found.hosts[side], found.ends[side]?))
     }
 
-    /// The other end has said its last; nothing that is sent would arrive.
+    /// The other end has closed; bytes sent now would not arrive.
     fn close(&mut self, way: Way) -> Option<Noticed> {
         let end = self.end(way);
         self.wires.remove(&way.0);
@@ -301,7 +305,7 @@ impl Wires {
         Some(Noticed::Closed(end))
     }
 
-    /// It waits for its turn, if there is something that may go.
+    /// Queues a direction for its turn, if it may send something.
     fn line_up(&mut self, way: Way) {
         let Some(wire) = self.wires.get_mut(&way.0) else { return };
         let sending = &mut wire.ways[way.1];
@@ -313,17 +317,17 @@ impl Wires {
         }
     }
 
-    /// Whose turn it is sends, if the host's link is free.
+    /// Lets the connection whose turn it is send, if the host's link is free.
     fn serve(&mut self, now: Nanos, host: HostId) -> Option<Noticed> {
         let link = self.links.get_mut(&host).filter(|link| !link.busy)?;
-        // What was closed in the meantime has no turn.
+        // A connection that was closed meanwhile has no turn.
         let way =
             std::iter::from_fn(|| link.turns.pop_front()).find(|way| self.wires.contains_key(&way.0))?;
         link.busy = true;
         let wire = self.wires.get_mut(&way.0)?;
         let sending = &mut wire.ways[way.1];
         let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);
-        let through = now + takes(link.place.up, count);
+        let through = now + takes(link.attachment.up, count);
         let bytes: Vec<u8> = sending.unsent.drain(..count).collect();
         sending.flying += count;
         sending.waits = false;
@@ -332,7 +336,7 @@ impl Wires {
         self.at(through, Step::Free(host));
         self.at(through + self.latency(a, b), Step::Arrive(way, bytes, last));
         if last {
-            // Nothing follows it.
+            // Nothing follows the end.
             self.wires.entry(way.0).and_modify(|wire| wire.ways[way.1].ended = false);
         }
         self.line_up(way);
@@ -346,11 +350,11 @@ mod tests {
 
     const RATE: BitRate = BitRate(1_000_000);
 
-    /// Hosts 0 to 2, a millisecond from the network; each of 1 and 2 is connected to 0.
+    /// Hosts 0 to 2, a millisecond from the network; hosts 1 and 2 are each connected to host 0.
     fn three() -> Wires {
         let mut wires = Wires::default();
-        let place = Place { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
-        (0..3).for_each(|host| wires.add_host(HostId(host), place));
+        let attachment = Attachment { router: None, access: Nanos::from_millis(1), up: RATE, down: RATE };
+        (0..3).for_each(|host| wires.add_host(HostId(host), attachment));
         for host in 1..3 {
             wires.connect(Nanos::ZERO, (HostId(host), ConnId(1)), HostId(0));
         }
@@ -367,7 +371,7 @@ mod tests {
         wires
     }
 
-    /// Each of these connections of host 0 always has something to send; bytes that came by then to each host.
+    /// Keeps these connections of host 0 always full; returns the bytes that arrived by then at each host.
     fn pour(wires: &mut Wires, from: &[ConnId], until: Nanos) -> BTreeMap<HostId, usize> {
         let mut came = BTreeMap::new();
         let fill = |wires: &mut Wires, now, conn| {
@@ -397,7 +401,7 @@ mod tests {
         assert!(shares.iter().all(|share| (0.49..=0.51).contains(share)), "{shares:?}");
     }
 
-    /// What waits for a slow host is at its sender, and does not hold up others there.
+    /// Bytes for a slow host wait at their sender, and do not hold up others there.
     #[test]
     fn a_slow_link_holds_up_its_own_connection_only() {
         let mut wires = three();
@@ -411,16 +415,17 @@ mod tests {
         assert!(sent.clone().all(|flying| flying <= WINDOW), "{:?}", sent.collect::<Vec<_>>());
     }
 
-    /// However far it is, and whatever its link carries up.
+    /// The rate does not depend on the latency or on the upstream rate of the receiver.
     #[test]
     fn a_connection_over_routers_has_the_rate_of_the_links() {
         let routers = Routers::transit_stub(2, 1, 1, 1);
         let [a, b] = [routers.stubs()[0], routers.stubs()[1]];
         let far = routers.latency(a, b);
         let mut wires = Wires::over(routers);
-        let place = |router, up, down| Place { router: Some(router), access: Nanos::ZERO, up, down };
-        wires.add_host(HostId(0), place(a, BitRate(10_000_000), RATE));
-        wires.add_host(HostId(1), place(b, RATE, BitRate(20_000_000)));
+        let attachment =
+            |router, up, down| Attachment { router: Some(router), access: Nanos::ZERO, up, down };
+        wires.add_host(HostId(0), attachment(a, BitRate(10_000_000), RATE));
+        wires.add_host(HostId(1), attachment(b, RATE, BitRate(20_000_000)));
         assert!(wires.latency(HostId(0), HostId(1)) == far && far > Nanos::from_millis(10));
         wires.connect(Nanos::ZERO, (HostId(1), ConnId(1)), HostId(0));
         let asked = wires.deadline();

@@ -36,11 +36,11 @@ fn announced(text: &str, bytes: &[u8]) -> Announced {
     Announced { name: name(text), size: bytes.len() as u64, mode: 0o640, digest }
 }
 
-/// Stores a file; names that had to go for it.
+/// Stores a file; returns the names of files that were removed for it.
 fn put(store: &mut Store, text: &str, bytes: &[u8]) -> Vec<String> {
     let (incoming, gone) = store.begin(announced(text, bytes));
     let mut incoming = incoming.expect("room");
-    // The end first, as repairs come.
+    // The second half is written first, as repairs may arrive.
     let half = bytes.len() / 2;
     for (offset, part) in [(half, &bytes[half..]), (0, &bytes[..half])] {
         incoming.write(&Write { offset: offset as u64, bytes: part.to_vec() }).expect("written");
@@ -67,7 +67,7 @@ fn the_least_recently_used_go_first_and_the_bound_holds() {
     assert!(store.begin(announced("d", &[4; 101])).0.is_err(), "it would never fit");
     assert_eq!(store.bytes(), 90, "nothing went for it");
     assert_eq!(put(&mut store, "d", &[4; 100]), ["a", "c"]);
-    // The same name with other bytes.
+    // The same name with other content.
     assert_eq!(put(&mut store, "d", &[5; 10]), ["d"]);
     assert_eq!(store.bytes(), 10);
 }
@@ -96,7 +96,7 @@ fn it_survives_a_restart_and_hashes_before_it_trusts() {
     let found = Digest::read(&opened.file).expect("read");
     assert!(store.judge(&name("a"), opened.stamp, found));
     assert_eq!(verified(&mut store, "a"), Some(true));
-    // The order of use is remembered: c is the oldest now.
+    // The order of use survives a restart: c is now the least recently used.
     drop(store);
     let store = bench.open(5);
     assert_eq!(store.files().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["a"]);
@@ -116,7 +116,7 @@ fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another()
     assert!(!store.judge(&name("a"), opened.stamp, found));
     assert_eq!(verified(&mut store, "a"), None);
     assert!(!path.exists());
-    // A link in its place leads nowhere.
+    // A symbolic link in the file's place is not followed.
     put(&mut store, "b", b"before");
     let path = bench.path.join("b");
     fs::remove_file(&path).expect("removed");

@@ -1,4 +1,4 @@
-//! A hub's rounds: planned, sent, judged by the answers.
+//! A hub's rounds: how each is planned, sent, and judged by the rims' answers.
 
 use groupflow_base::Nanos;
 
@@ -67,7 +67,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Sends the next packet of the round, or ends it.
+    /// Sends the round's next packet, or ends the round.
     pub(super) fn send_packet(&mut self, now: Nanos) {
         let Some(job) = &mut self.job else { return };
         match job.next_packet(self.config.repair) {
@@ -84,7 +84,7 @@ impl Hub {
         }
     }
 
-    /// All have answered, or the time is over.
+    /// Decides how to go on, when all rims have answered or the time is over.
     pub(super) fn decide(&mut self, now: Nanos) {
         let HubConfig { method, patience, .. } = self.config;
         let asking = self.state == HubState::Asking;
@@ -99,8 +99,9 @@ impl Hub {
         }
         job.lost += gone.len();
         self.events.extend(gone.into_iter().map(HubEvent::Lost));
-        // Answers are lost as packets are, and say nothing of them: who is silent is asked, and nothing is sent on a guess. With
-        // selective repeat the next answer tells what this one would have.
+        // Answers are lost as packets are, and a lost answer says nothing about the packets: a silent rim is
+        // asked, and nothing is sent again on a guess. With selective repeat the rim's next answer also tells
+        // what the lost one would have told.
         let can_wait = self.config.repair == Repair::Selective && self.group.answers() > 0;
         if silent && all_answer && !can_wait {
             return self.ask_silent(now);
@@ -136,13 +137,13 @@ impl Hub {
         self.open_round(now);
     }
 
-    /// Asks who has not said that it has everything.
+    /// Polls the rims that have not said that they are complete.
     pub(super) fn ask(&mut self, now: Nanos) {
         self.group.await_all();
         self.ask_silent(now);
     }
 
-    /// Asks who has not answered; what the others said counts.
+    /// Polls the rims that have not answered; the answers of the others still count.
     fn ask_silent(&mut self, now: Nanos) {
         self.go(HubState::Asking);
         if self.job.as_ref().is_some_and(|job| job.describe) {
@@ -150,13 +151,13 @@ impl Hub {
         }
         let Some(job) = &self.job else { return };
         self.deadline = now + self.config.result_wait + job.window;
-        // There is one rim at an address; begun again it has another number.
+        // One address has one rim; a rim that restarted has another number.
         let awaited = if self.config.method == Method::Unicast { Vec::new() } else { self.group.awaited() };
         let round = job.round;
         self.send(Body::Poll { round, awaited });
     }
 
-    /// Unicast: this rim has the file, or is given up.
+    /// Unicast: goes on to the next rim, when this one has the file or is given up.
     fn next_target(&mut self, now: Nanos) {
         let Some(job) = &mut self.job else { return };
         job.complete += self.group.complete();

@@ -1,4 +1,4 @@
-//! A rim receives a round.
+//! How a rim receives a round.
 
 use groupflow_base::{CodecError, Nanos};
 
@@ -29,7 +29,7 @@ impl Rim {
         let Some(arriving) = self.transfer.as_ref().and_then(|t| t.arriving.as_ref()) else { return Ok(()) };
         let current = arriving.heard.map_or(0, |heard| heard.round.round);
         if data.round > current {
-            // Where rounds are not announced, or the announcement was lost.
+            // The hub announces no rounds, or the announcement was lost.
             let Control { packet, per_round, .. } = arriving.control;
             let before = u64::from(data.number.saturating_sub(1)) * u64::from(packet);
             let first = match arriving.control.repair {
@@ -55,7 +55,8 @@ impl Rim {
             heard.last_at = now;
             let left = if number == 0 { 0 } else { heard.round.count.saturating_sub(number) };
             over = left == 0;
-            // It was reported too early, to a hub that was still sending: packets came later than expected.
+            // The rim reported too early, while the hub was still sending: packets arrived later than
+            // expected.
             if news && arriving.reported == round && transfer.report_at == Nanos::MAX {
                 transfer.chosen = false;
                 transfer.report_at = expected(now, &arriving.control, left.into());
@@ -74,7 +75,7 @@ impl Rim {
     }
 }
 
-/// When the last of the round's packets is there at the latest.
+/// When the last of the round's packets should be there at the latest.
 fn expected(now: Nanos, control: &Control, left: u64) -> Nanos {
     let interval = u64::from(control.interval_us) * 1000;
     let grace = u64::from(control.grace_ms) * 1_000_000;

@@ -1,4 +1,4 @@
-//! A rim reports what it received.
+//! How a rim reports the bytes that it received.
 
 use groupflow_base::Nanos;
 use rand::Rng;
@@ -8,8 +8,8 @@ use crate::machine::message::{Body, Method, Reception, Span};
 use crate::machine::states::RimState;
 
 impl Rim {
-    /// The round is over, or the hub asks: reports at once, or where many do at a time of its own: first those
-    /// that lack the earliest.
+    /// Schedules the report when the round is over or the hub asks: at once or, where answers are spread, at
+    /// a random time, earlier for rims that lack earlier bytes.
     pub(super) fn report_soon(&mut self, now: Nanos, asked: bool) {
         let Some(arriving) = self.arriving() else { return };
         let window = u64::from(arriving.control.window_ms) * 1_000_000;
@@ -19,9 +19,10 @@ impl Rim {
         let complete = arriving.stored.complete();
         if complete && arriving.control.method == Method::Unscheduled {
             transfer.report_at = Nanos::MAX;
-            return; // silence is success
+            return; // with the unscheduled method, silence is success
         }
-        // Where all are to answer, silence would be taken for a loss. Where many are, the hub asks at the end.
+        // Where all rims are to answer, silence would be taken for a loss. Where answers are spread, the hub
+        // asks at the end.
         if complete && !asked && window > 0 {
             arriving.told_complete = arriving.told_complete.saturating_add(1);
             if arriving.told_complete > COMPLETE_TIMES {
@@ -72,7 +73,7 @@ impl Rim {
         self.send(Body::Result(result));
     }
 
-    /// Others asked for what this rim lacks: it need not.
+    /// Handles HEARD: if others asked for all that this rim lacks, it need not ask.
     pub(super) fn on_heard(&mut self, round: u32, lacks: &[Span]) {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(arriving) = &transfer.arriving else { return };

@@ -1,13 +1,14 @@
-//! Who needs what those around it do not have any more. A host keeps what those below it need, and no host takes one that needs
-//! what those above may have let go of: so who finds none that has what comes next is sent up, in the end to the source.
+//! Hosts that need bytes which the hosts around them no longer have. A host keeps the bytes that hosts below
+//! it need, and never takes a child that needs bytes which hosts above may have freed. So a host that finds
+//! no parent with its next bytes is sent up, in the end to the source.
 //!
-//! | who | goes to |
+//! | host | goes to |
 //! |---|---|
-//! | a host | the head of its cluster |
-//! | whom that does not have it for | it becomes the head, and the one before goes below it; who serves nobody becomes a cluster |
+//! | any host | the head of its cluster |
+//! | a host for which the head lacks the bytes | becomes the head; without children, founds a cluster |
 //! | a head | the head of the cluster above |
-//! | whom that does not have it for | its cluster goes below the next one above |
-//! | whom the source does not have it for | it is told ([`ToHost::Gone`]) |
+//! | a head for which that head lacks the bytes | its cluster goes below the next cluster above |
+//! | a host for which the source lacks the bytes | is told so ([`ToHost::Gone`]) |
 
 use super::*;
 
@@ -18,7 +19,7 @@ impl Dispatcher {
         }
     }
 
-    /// What the head came to last does not have what comes next for it, or could not be reached.
+    /// Notes that the parent which the head tried last lacks the head's next bytes, or could not be reached.
     pub(super) fn note_tried(&mut self, gone: bool) {
         self.tried = match self.above {
             Above::Attached(.., ticket) if gone => Some(ticket),
@@ -26,7 +27,7 @@ impl Dispatcher {
         };
     }
 
-    /// The cluster's head does not have what comes next for a host.
+    /// Handles a host for which the cluster's head lacks the next bytes.
     pub(super) fn on_behind_head(&mut self, now: Nanos, host: HostId, head: HostId) {
         let serves = self.tree.get(host).is_some_and(|member| member.capacity > 0);
         match (self.parent(), serves) {
@@ -43,13 +44,14 @@ impl Dispatcher {
         }
     }
 
-    /// Nobody has what comes next for this host.
+    /// Tells a host that no host has its next bytes.
     fn give_up(&mut self, host: HostId) {
         self.set_behind(host, false);
         self.tell(host, ToHost::Gone);
     }
 
-    /// Who is to be connected to a host above, and cannot be the head of others, is the head of a cluster of its own.
+    /// Gives a host that must be connected to a host above, but cannot be the head of others, a cluster of
+    /// its own.
     fn set_apart(&mut self, now: Nanos, host: HostId, parent: ClusterId) {
         let cluster = ClusterId(self.rng.next_u64());
         let founding = Founding { cluster, parent, root: self.root, founder: host, attach: None };
@@ -63,7 +65,7 @@ impl Dispatcher {
         held.is_some_and(|hold| self.tree.head() == Some(hold.parent))
     }
 
-    /// This cluster's head does not have what comes next for the head of one below.
+    /// Handles a cluster below for whose head this cluster's head lacks the next bytes.
     pub(super) fn raise_cluster(&mut self, now: Nanos, cluster: ClusterId, tried: Ticket) {
         if self.parent().is_some() {
             return self.pass_up(cluster);
@@ -75,7 +77,7 @@ impl Dispatcher {
         self.attach(now, cluster, None, true);
     }
 
-    /// Nor does the source.
+    /// Handles the news that the source lacks the head's next bytes, too.
     pub(super) fn on_gone_above(&mut self, from: ClusterId, tried: Ticket) {
         if let Some(head) = self.tree.head().filter(|_| from == self.root && self.tried == Some(tried)) {
             self.tried = None;

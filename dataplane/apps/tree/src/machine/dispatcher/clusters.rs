@@ -1,41 +1,41 @@
-//! The clusters above and below. A cluster is put below one that is beside it and has settled, or comes to its parent's
+//! The clusters above and below. A cluster is put below a settled cluster beside it, or comes to its parent's
 //! parent when its parent is empty or cannot serve it: so there is never a cycle of clusters.
 
 use super::*;
 use crate::machine::RouterId;
 
-/// A cluster below.
+/// A cluster below this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Below {
-    /// Who receives for it.
+    /// The host that receives the stream for the cluster.
     pub head: Peer,
-    /// The router of who founded it.
+    /// The router of the host that founded the cluster.
     pub router: Option<RouterId>,
-    /// From which host of this cluster; `None`: nobody has room.
+    /// The host of this cluster that serves the head; `None`: no host has room.
     pub from: Option<HostId>,
-    /// From this cluster's head to that one, one way, as far as is known.
+    /// Latency from this cluster's head to that head, one way, as far as it is known.
     pub latency: Nanos,
     /// The last [`Between::Attach`], while it is not known to be carried out.
     pub awaited: Option<Ticket>,
-    /// How often it was given from one cluster to another: of two that say they have it, the later one does.
+    /// How often the cluster was given to another one: of two clusters that claim it, the later one has it.
     pub moves: u32,
-    /// Its head needs what others do not have any more: this cluster's head may.
+    /// The head needs bytes that other hosts no longer have; this cluster's head may have them.
     pub behind: bool,
 }
 
 impl Below {
-    /// A cluster of which only this much is known.
+    /// A cluster of which nothing else is known.
     fn found_again(head: Peer, latency: Nanos, moves: u32, behind: bool) -> Below {
         Below { head, router: None, from: None, latency, awaited: None, moves, behind }
     }
 
-    /// The same, on its way to another cluster.
+    /// The same cluster on its way to another one.
     fn given(self) -> Below {
         Below { from: None, awaited: None, moves: self.moves.saturating_add(1), ..self }
     }
 
-    /// Whether its hosts are connected to each other and to hosts of this cluster only: then another may be put below it,
-    /// which can not be above it by an edge that is still there.
+    /// Whether the cluster's hosts are connected only to each other and to hosts of this cluster: then
+    /// another cluster may be put below it, because no remaining edge can make that one an ancestor.
     fn has_settled(&self) -> bool {
         self.from.is_some() && self.awaited.is_none()
     }
@@ -50,7 +50,7 @@ impl Dispatcher {
         self.passed_on.iter().rev().find(|(passed, _)| *passed == cluster).map(|&(_, to)| to)
     }
 
-    /// A host founds a cluster below this one, and may take over clusters that are nearer to it.
+    /// Lets a host found a cluster below this one, which may take over clusters that are nearer to it.
     pub(super) fn let_found(
         &mut self,
         now: Nanos,
@@ -96,7 +96,7 @@ impl Dispatcher {
         }
     }
 
-    /// A cluster below goes below another.
+    /// Passes a cluster below on to another one.
     pub(super) fn pass_on(&mut self, cluster: ClusterId, to: ClusterId, latency: Nanos) {
         if let Some(below) = self.below.remove(&cluster) {
             self.passed_on.push_back((cluster, to));
@@ -109,8 +109,9 @@ impl Dispatcher {
         }
     }
 
-    /// A cluster comes from above, or from one that is empty or cannot serve it. Beyond `Policy::max_clusters` it is passed
-    /// on to one that has settled; where there is none it is kept, but never more than twice as many.
+    /// Handles a cluster that comes from above, or from a cluster that is empty or cannot serve it. Beyond
+    /// `Policy::max_clusters`, it is passed on to a settled cluster; if there is none it is kept, but never
+    /// more than twice as many.
     pub(super) fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
         self.passed_on.retain(|(passed, _)| *passed != cluster);
         let Below { head, latency, moves, .. } = below;
@@ -127,17 +128,18 @@ impl Dispatcher {
         self.attach(now, cluster, None, may_pass_on);
     }
 
-    /// Of the clusters beside that one, under which it may be put.
+    /// The nearest of the settled clusters beside that one, below which it may be put.
     pub(super) fn nearest_settled(&self, cluster: ClusterId) -> Option<ClusterId> {
         let others = self.below.iter().filter(|(&id, other)| id != cluster && other.has_settled());
         others.map(|(&id, other)| (other.latency, id)).min().map(|(_, id)| id)
     }
 
-    /// The parent's dispatcher is no more. Most often another has taken over, or will; if not, the root does.
+    /// Handles the end of the parent's dispatcher. Mostly another parent has taken over, or will; otherwise
+    /// the root does.
     pub(super) fn on_parent_lost(&mut self) {
         let was_root = self.parent() == Some(self.root);
         (self.above, self.asked) = (Above::Asked(self.root), self.now);
-        // Who asked the root asks again after a while, should this not be the end.
+        // A cluster that asked the root asks again after a while, in case the root's dispatcher comes back.
         if let Some(head) = self.tree.head().filter(|_| !was_root) {
             self.ask_above(head);
         }
@@ -166,7 +168,7 @@ impl Dispatcher {
         self.attach_waiting(now);
     }
 
-    /// Asks for another host above for the head.
+    /// Asks the parent for another host to which the head can be connected.
     pub(super) fn ask_above(&mut self, head: HostId) {
         if let (Some(parent), Some(member)) = (self.parent(), self.tree.get(head)) {
             let peer = member.peer;
@@ -183,7 +185,8 @@ impl Dispatcher {
 
     pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, given: HostId) {
         let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
-        // One for a head before is of no use to this one, which that host does not expect; its own will come.
+        // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
+        // own will follow.
         let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
             return self.out.push_back(Output::Cluster(from, Between::Free(ticket)));
         };
@@ -195,7 +198,7 @@ impl Dispatcher {
         self.settle_debts();
     }
 
-    /// A cluster's head is another, or has lost its parent, or does not get from it what comes next.
+    /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
     pub(super) fn on_head(
         &mut self,
         now: Nanos,
@@ -205,7 +208,7 @@ impl Dispatcher {
         tried: Option<Ticket>,
     ) {
         let Some(below) = self.below.get_mut(&from) else {
-            // Its parent before is no more, or news of it are lost.
+            // The cluster's earlier parent no longer exists, or messages about it were lost.
             return self.find_again(now, from, (head, moves), behind);
         };
         let not = (below.head == head).then_some(below.from).flatten();
@@ -219,7 +222,7 @@ impl Dispatcher {
         }
     }
 
-    /// A cluster of which nothing else is known asks to be below this one.
+    /// Takes in a cluster of which nothing else is known, and that asks to be below this one.
     pub(super) fn find_again(
         &mut self,
         now: Nanos,
@@ -231,14 +234,14 @@ impl Dispatcher {
         self.on_adopt(now, cluster, below, true);
     }
 
-    /// A cluster carried out an [`Between::Attach`].
+    /// Notes that a cluster has carried out an [`Between::Attach`].
     pub(super) fn on_settled(&mut self, from: ClusterId, ticket: Ticket) {
         if let Some(below) = self.below.get_mut(&from).filter(|below| below.awaited == Some(ticket)) {
             (below.awaited, below.behind) = (None, false);
         }
     }
 
-    /// Tells the parent when all hosts have carried out what they were told, once for each [`Between::Attach`].
+    /// Tells the parent, once for each [`Between::Attach`], that all hosts have carried out their orders.
     pub(super) fn report_settled(&mut self) {
         let Above::Attached(parent, _, ticket) = self.above else { return };
         let mut hosts = self.tree.iter();
@@ -249,14 +252,14 @@ impl Dispatcher {
         }
     }
 
-    /// Nobody here serves: a cluster below goes to this one's parent.
+    /// Gives a cluster below to this cluster's parent, because no host here can serve it.
     pub(super) fn give_back(&mut self, cluster: ClusterId) {
         if self.parent().is_some() && !self.tree.is_empty() {
             self.pass_up(cluster);
         }
     }
 
-    /// A cluster goes to this one's parent; at the root its hosts begin again.
+    /// Passes a cluster to this cluster's parent; at the root, the cluster's hosts begin again.
     pub(super) fn pass_up(&mut self, cluster: ClusterId) {
         let Some(below) = self.below.remove(&cluster) else { return };
         self.count_foreign();
@@ -266,7 +269,7 @@ impl Dispatcher {
         });
     }
 
-    /// A cluster could not be given to the parent, which is no more: it waits here until there is another.
+    /// Keeps a cluster that could not be given to the lost parent, until there is another parent.
     pub(super) fn keep(&mut self, cluster: ClusterId, below: Below) {
         self.below.insert(cluster, below);
         if self.below.len() > 2 * self.policy.max_clusters {
@@ -274,7 +277,7 @@ impl Dispatcher {
         }
     }
 
-    /// Nobody can serve this cluster, and no more are kept: its hosts begin again.
+    /// Handles the root's refusal to keep this cluster, which no host can serve: its hosts begin again.
     pub(super) fn on_dissolve(&mut self, from: ClusterId) {
         if self.above == Above::Root || (from != self.root && self.parent() != Some(from)) {
             return;
@@ -288,7 +291,7 @@ impl Dispatcher {
         self.end();
     }
 
-    /// A cluster below is empty; those below it come here.
+    /// Handles an empty cluster below, whose own clusters come here.
     pub(super) fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
         let latency = self.below.get(&from).map_or(self.policy.threshold, |below| below.latency);
         self.lose_cluster(now, from);
@@ -297,7 +300,7 @@ impl Dispatcher {
         }
     }
 
-    /// A cluster that was below this one is elsewhere, if it did not come back since.
+    /// Notes that a cluster which was below this one is elsewhere, unless it came back since.
     pub(super) fn on_left(&mut self, now: Nanos, from: ClusterId, moves: u32) {
         if !self.below.get(&from).is_some_and(|below| below.moves > moves) {
             self.lose_cluster(now, from);
@@ -318,7 +321,7 @@ impl Dispatcher {
         }
     }
 
-    /// Hands over what is below, and is no more.
+    /// Hands over the clusters below, and ends this one.
     pub(super) fn end(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;

@@ -1,26 +1,28 @@
-//! What is kept for hosts of other clusters that are gone, and when it is let go of.
+//! Bytes kept for departed hosts of other clusters, and when they may be freed.
 //!
-//! The head of a cluster is connected to a host of the cluster above. When it dies, that host keeps for those below it what they
-//! did not get, and only the lower dispatcher knows when they have it from others. So both remember the pair, from the first
-//! time that the upper one names that host until the lower one says [`Between::Free`]; and the upper one counts those below as
-//! long among those that may need what is kept for its own hosts. A cluster whose hosts are all gone is there until nobody needs
-//! what is kept for them.
+//! The head of a cluster is connected to a host of the cluster above. When the head dies, that upper host
+//! keeps the bytes that hosts below the head did not get, and only the lower dispatcher knows when those have
+//! them from others. So both dispatchers remember the pair, from the first time the upper one names that host
+//! until the lower one says [`Between::Free`]. Meanwhile the upper dispatcher counts the lower hosts among
+//! those that may need the bytes kept for its own. A cluster whose hosts are all gone continues to exist
+//! until no host needs the bytes kept for them.
 
 use super::*;
 
-/// A host of a cluster above was named as the parent of a head of this one, and may keep something for it.
+/// A host of a cluster above that was named as the parent of a head of this cluster, and may keep bytes for
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outside {
-    /// Who named it.
+    /// The cluster that named the host.
     by: ClusterId,
-    /// By what it knows it.
+    /// The ticket by which that cluster knows the connection.
     ticket: Ticket,
     parent: HostId,
     head: HostId,
 }
 
 impl Dispatcher {
-    /// This head, or founder, is to be connected to what the parent named.
+    /// Notes that this head, or founder, is to be connected to the host that the parent named.
     pub(super) fn note_outside(&mut self, head: HostId) {
         if let Above::Attached(by, peer, ticket) = self.above {
             let new = Outside { by, ticket, parent: peer.host, head };
@@ -29,26 +31,28 @@ impl Dispatcher {
                 self.outside.iter().partition(|outside| same(outside));
             self.outside = others;
             self.outside.push(new);
-            // The new one stands for them.
+            // The new entry stands for the old ones, too.
             for Outside { ticket, .. } in old.into_iter().filter(|old| old.ticket != ticket) {
                 self.out.push_back(Output::Cluster(by, Between::Free(ticket)));
             }
         }
     }
 
-    /// Whether a host of another cluster may keep something for this one, rather than one of its own.
+    /// Whether `parent` is a host of another cluster that may keep bytes for this one.
     pub(super) fn is_outside(&self, parent: HostId) -> bool {
         self.tree.get(parent).is_none() && self.outside.iter().any(|outside| outside.parent == parent)
     }
 
-    /// A host is to join another cluster. As long as it may take to find a place there, what it needs is kept here.
+    /// Sends a host to another cluster. Bytes that it needs are kept here for as long as finding a place
+    /// there may take.
     pub(super) fn redirect(&mut self, now: Nanos, host: HostId, to: ClusterId) {
         self.tell(host, ToHost::Redirect(to));
         self.tree.send_away(host, now + self.policy.patience);
         self.remove(now, host);
     }
 
-    /// A cluster, which may be elsewhere by now, does not need any more what is kept here for its heads.
+    /// Handles Free: a cluster, which may be elsewhere by now, no longer needs bytes that are kept here for
+    /// its heads.
     pub(super) fn on_free(&mut self, cluster: ClusterId, ticket: Option<Ticket>) {
         for (child, parent) in self.tree.free(cluster, ticket) {
             self.forget(child, parent);
@@ -56,8 +60,8 @@ impl Dispatcher {
         self.settle_debts();
     }
 
-    /// Who keeps something for hosts that are gone is told when nobody needs it any more, here or above; who is empty is no
-    /// more then.
+    /// Tells each host that keeps bytes for departed hosts when no host needs them any more, here or above;
+    /// an empty cluster then ends.
     pub(super) fn settle_debts(&mut self) {
         for (child, parent) in self.tree.take_buried() {
             self.forget(child, parent);
@@ -87,7 +91,8 @@ impl Dispatcher {
         }
     }
 
-    /// What an empty cluster handed over was not taken, by one that is no more, either: the root takes it.
+    /// The clusters that an ended cluster handed over were not accepted, perhaps because the new parent has
+    /// ended, too: the root takes them.
     pub(super) fn hand_over_again(&mut self, to: ClusterId, message: Between) {
         if to != self.root && matches!(message, Between::Vanished(_)) {
             self.out.push_back(Output::Cluster(self.root, message));

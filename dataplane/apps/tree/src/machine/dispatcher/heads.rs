@@ -1,9 +1,11 @@
-//! The heads of the clusters below: which host of this cluster serves them, and what becomes of those that hold others up.
+//! The heads of the clusters below: which host of this cluster serves each, and what happens to heads that
+//! hold others up.
 
 use super::*;
 
 impl Dispatcher {
-    /// The host that serves another head: with room, behind no slow one if there is such a host, and nearest to this cluster's head.
+    /// The host that can serve another head: it has room, is not behind a slow host if possible, and is
+    /// nearest to this cluster's head.
     pub(super) fn attach_point(&self, now: Nanos, not: Option<HostId>) -> Option<HostId> {
         let open = self.tree.iter().map(|(host, _)| host);
         let open = open.filter(|&host| Some(host) != not && self.tree.room(host, now) > 0);
@@ -12,8 +14,8 @@ impl Dispatcher {
         rated.min().map(|(.., host)| host)
     }
 
-    /// Gives the head of a cluster a parent here, not this one if there is another. Where nobody has room the cluster may be passed on
-    /// to one beside it; else somebody serves more than it offered.
+    /// Gives the head of a cluster a parent here, other than `not` if possible. If no host has room, the
+    /// cluster may be passed on to one beside it; otherwise some host serves more children than it offered.
     pub(super) fn attach(&mut self, now: Nanos, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
         let Some(below) = self.below.get_mut(&cluster) else {
             return;
@@ -21,7 +23,7 @@ impl Dispatcher {
         below.from = None;
         let (behind, latency) = (below.behind, below.latency);
         self.count_foreign();
-        // What any host of the cluster may need, its head keeps.
+        // The head of this cluster keeps the bytes that any host of it may need.
         if let Some(head) = self.tree.head().filter(|&head| behind && !self.is_suspect(head)) {
             return self.attach_to(cluster, head);
         }
@@ -51,14 +53,14 @@ impl Dispatcher {
         self.out.push_back(Output::Cluster(cluster, Between::Attach { to, ticket, head: child }));
     }
 
-    /// Heads that are connected to this host go to others.
+    /// Connects the heads that this host serves to others.
     pub(super) fn attach_elsewhere(&mut self, now: Nanos, host: HostId) {
         for cluster in self.below_of(Some(host)) {
             self.attach(now, cluster, Some(host), true);
         }
     }
 
-    /// Heads that were sent to this host, and have not said that they are there, are sent again.
+    /// Sends heads again to this host that were sent to it and have not said that they are there.
     pub(super) fn attach_again(&mut self, host: HostId) {
         let under_way = |cluster: &ClusterId| self.below.get(cluster).is_some_and(|b| b.awaited.is_some());
         for cluster in self.below_of(Some(host)).into_iter().filter(under_way).collect::<Vec<_>>() {
@@ -66,7 +68,7 @@ impl Dispatcher {
         }
     }
 
-    /// Heads for which there was nobody may find one now.
+    /// Connects heads for which no host had room.
     pub(super) fn attach_waiting(&mut self, now: Nanos) {
         for cluster in self.below_of(None) {
             self.attach(now, cluster, None, false);
@@ -84,8 +86,8 @@ impl Dispatcher {
         found.map(|(&cluster, _)| cluster)
     }
 
-    /// A host that serves more than it offered does not serve that head any more, if there is room elsewhere, or a cluster that may take
-    /// the head's.
+    /// Lets a host that serves more children than it offered give up that head, if there is room elsewhere,
+    /// or a cluster that may take the head's cluster.
     pub(super) fn relieve_of_head(&mut self, now: Nanos, parent: HostId, head: HostId) -> bool {
         let Some(cluster) = self.served(head, parent) else { return false };
         let goes = self.attach_point(now, Some(parent)).is_some() || self.nearest_settled(cluster).is_some();
@@ -95,21 +97,22 @@ impl Dispatcher {
         goes
     }
 
-    /// The head of a cluster below holds others up: its dispatcher is to deal with it.
+    /// Tells the dispatcher of a cluster below that its head holds others up.
     pub(super) fn demote_head(&mut self, head: HostId, parent: HostId) -> bool {
         let Some(cluster) = self.served(head, parent) else { return false };
         self.out.push_back(Output::Cluster(cluster, Between::HeadSlow));
         true
     }
 
-    /// This cluster's head holds others up: one of its children takes its place, or it is connected to a lower host.
+    /// Handles this cluster's own head when it holds others up: one of its children takes its place, or it is
+    /// connected to a lower host.
     pub(super) fn on_head_slow(&mut self, now: Nanos, from: ClusterId) {
         let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else {
             return;
         };
         let children: Vec<HostId> = self.tree.children(slow).collect();
         let serving = children.iter().filter(|&&host| self.tree.get(host).is_some_and(|m| m.capacity > 0));
-        // One that can serve another besides before one that cannot, as where a head is gone.
+        // A host that can serve one more child precedes one that cannot, as after the loss of a head.
         let rated = |host: &&HostId| {
             let member = self.tree.get(**host);
             member.map(|member| (std::cmp::Reverse(member.capacity.min(2)), member.latency))
@@ -130,7 +133,7 @@ impl Dispatcher {
         self.place(now, slow);
     }
 
-    /// The head of a cluster below goes to a lower host, if there is one.
+    /// Connects the slow head of a cluster below to a lower host, if there is one.
     pub(super) fn on_lower(&mut self, now: Nanos, from: ClusterId) {
         let before = self.below.get(&from).and_then(|below| below.from);
         let level = before.and_then(|host| self.tree.depth(host));
@@ -142,7 +145,7 @@ impl Dispatcher {
         }
     }
 
-    /// How many heads each host is connected to.
+    /// Counts the heads that each host serves.
     pub(super) fn count_foreign(&mut self) {
         let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
         for host in hosts {

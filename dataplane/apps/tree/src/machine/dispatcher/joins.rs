@@ -1,41 +1,43 @@
-//! A host joins: it measures how far the heads of a cluster and of those below it are, goes on to the nearest, and
-//! so down, until none is nearer. There it is taken in if it is near enough, or founds a cluster below.
+//! How a host joins: it measures the latency to the head of a cluster and to the heads below, goes on to the
+//! nearest, and so down until no head is nearer. There it is taken in if it is near enough, or else founds a
+//! cluster below.
 //!
-//! Hosts that join at once would each found one: heads of clusters that were founded while a host measured, it measures
-//! too, and who comes to a cluster whose founder is not there yet waits for it.
+//! Hosts that join at the same time would each found a cluster. Therefore a host also measures the heads of
+//! clusters that were founded while it measured, and a host that comes to a cluster before its founder waits
+//! for the founder.
 
 use super::*;
 
-/// How far a host has come.
+/// A host that is joining.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Joining {
     join: Join,
-    /// When it was heard of last.
+    /// When the host was heard of last.
     pub(super) since: Nanos,
     measured: Vec<(HostId, Nanos)>,
     stage: Stage,
-    /// How often it was asked to measure heads of clusters that were founded meanwhile.
+    /// How often the host was asked to measure heads of clusters that were founded meanwhile.
     #[serde(default)]
     again: u8,
 }
 
 impl Joining {
-    /// Whether it is its turn to say something.
+    /// Whether the host is the one that must answer next.
     pub(super) fn is_asked(&self) -> bool {
         self.stage != Stage::Founder
     }
 }
 
-/// A host that cannot reach a new head, or says nothing of it, is not asked for ever.
+/// How often a host is asked at most to measure new heads, which it may be unable to reach.
 const MEASURED_AGAIN: u8 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
-    /// It waits for the cluster's founder.
+    /// The host waits for the cluster's founder.
     Founder,
-    /// It measures heads: which cluster?
+    /// The host measures heads, to choose a cluster.
     Cluster,
-    /// It measures hosts of this one: which parent?
+    /// The host measures hosts of this cluster, to choose a parent.
     Parent,
 }
 
@@ -50,7 +52,7 @@ impl Dispatcher {
             return self.refuse(from, RefusalCode::BadMessage, text);
         }
         join.capacity = join.capacity.min(self.policy.max_children);
-        // Who is here already has begun again, and still needs what comes next.
+        // A host that is a member already has begun again, and still needs its next bytes.
         if self.tree.get(from).is_some() {
             self.tree.send_away(from, now + self.policy.patience);
             self.remove(now, from);
@@ -86,8 +88,8 @@ impl Dispatcher {
         self.tell(from, ToHost::Probe(asked));
     }
 
-    /// It was sent here by the parent before the founder came, who goes first. If the founder does not come the cluster ends, and all that
-    /// wait are told.
+    /// Lets a host wait that the parent sent here before the founder arrived, since the founder goes first.
+    /// If the founder does not arrive, the cluster ends, and all waiting hosts are told.
     fn wait_for_founder(&mut self, now: Nanos, join: Join) {
         let host = join.peer.host;
         let waiting = Joining { join, since: now, measured: Vec::new(), stage: Stage::Founder, again: 0 };
@@ -112,12 +114,12 @@ impl Dispatcher {
         match joining.stage {
             Stage::Cluster => self.choose_cluster(now, from, joining),
             Stage::Parent => self.take_in(now, joining),
-            // It was not asked anything.
+            // The host was asked nothing.
             Stage::Founder => drop(self.joins.insert(from, joining)),
         }
     }
 
-    /// Down to a nearer cluster, into this one, or a new one below it.
+    /// Sends the host down to a nearer cluster, or takes it into this one, or lets it found a new one below.
     fn choose_cluster(&mut self, now: Nanos, from: HostId, mut joining: Joining) {
         let to =
             |host: HostId| joining.measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
@@ -139,7 +141,7 @@ impl Dispatcher {
         }
         let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
         if !unknown.is_empty() && joining.again < MEASURED_AGAIN {
-            // Founded while it measured: it may be near, or behind the same router.
+            // A cluster was founded while the host measured; its head may be near, or behind the same router.
             joining.again += 1;
             self.joins.insert(from, joining);
             return self.tell(from, ToHost::Probe(unknown));
@@ -160,8 +162,8 @@ impl Dispatcher {
         }
     }
 
-    /// Below a host that shares its router, if one has room: so the stream comes to that router once. Of those, the one over which
-    /// the source is nearest.
+    /// Takes a host in, below a host that shares its router if one has room, so that the stream reaches that
+    /// router only once. Of those hosts, the parent is the one over which the source is nearest.
     fn take_in(&mut self, now: Nanos, joining: Joining) {
         let Joining { join, measured, .. } = joining;
         let host = join.peer.host;
@@ -172,7 +174,7 @@ impl Dispatcher {
             Some((late, apart, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
         };
         let best = measured.iter().filter_map(place).min();
-        let mut member = Member::new(join.peer, join.router, join.capacity, now);
+        let mut member = ClusterHost::new(join.peer, join.router, join.capacity, now);
         member.measured = measured;
         if self.tree.len() >= self.policy.max_members {
             return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
@@ -180,7 +182,8 @@ impl Dispatcher {
         let full = best.is_none() && !self.has_room(now);
         let above = self.replaceable(join.router).filter(|_| full && member.capacity > 0);
         if full && above.is_none() {
-            // Others came while it measured. Who has a place in spite of it would take theirs from those that are here.
+            // Other hosts came while this one measured; an exception would take the place of a host that is
+            // here.
             return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
         }
         self.tree.add(member);
@@ -191,8 +194,8 @@ impl Dispatcher {
         }
     }
 
-    /// A host takes the place of one that serves nobody, which goes below it: so who can serve others is taken in where nobody has
-    /// room.
+    /// Puts a host in the place of one that serves no children, which goes below it: so a host that can serve
+    /// others is taken in although no host has room.
     fn put_above(&mut self, now: Nanos, host: HostId, leaf: HostId) {
         match self.tree.get(leaf).map(|member| member.up) {
             Some(Up::Host(parent)) => {
@@ -210,7 +213,8 @@ impl Dispatcher {
         }
     }
 
-    /// Of those that serve nobody, one behind that router if there is one, and the highest.
+    /// A host that serves no children and can be replaced: behind that router if possible, and as high as
+    /// possible.
     fn replaceable(&self, router: Option<RouterId>) -> Option<HostId> {
         let leaves = self.tree.iter().filter(|&(_, m)| m.capacity == 0 && m.attached && !self.is_source(m));
         let rated =
@@ -218,9 +222,9 @@ impl Dispatcher {
         rated.min().map(|(.., host)| host)
     }
 
-    /// The first host of a cluster.
+    /// Takes in the first host of a cluster as its head.
     fn take_head(&mut self, now: Nanos, join: &Join) {
-        let member = Member::new(join.peer, join.router, join.capacity, now);
+        let member = ClusterHost::new(join.peer, join.router, join.capacity, now);
         self.tree.add(member);
         self.order(join.peer.host, Up::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {
@@ -232,7 +236,7 @@ impl Dispatcher {
         self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
     }
 
-    /// Whether a host that offers to serve so many is taken in.
+    /// Whether a host that offers to serve so many children can be taken in.
     fn has_place(&self, now: Nanos, capacity: u16) -> bool {
         let full = self.tree.len() >= self.policy.max_members;
         !full && (self.has_room(now) || (capacity > 0 && self.replaceable(None).is_some()))
@@ -242,7 +246,8 @@ impl Dispatcher {
         self.tree.iter().any(|(host, _)| self.tree.room(host, now) > 0)
     }
 
-    /// Those with room: who is not behind a slow host before others, of them who is behind that router, and of them the highest.
+    /// Hosts with room: first those that are not behind a slow host, among them first those behind that
+    /// router, and among them the highest.
     fn candidates(&self, now: Nanos, router: Option<RouterId>) -> Vec<Peer> {
         let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, now) > 0);
         let mut open: Vec<_> = open.filter_map(|(h, m)| Some((self.tree.depth(h)?, h, m.peer))).collect();
@@ -252,7 +257,7 @@ impl Dispatcher {
         open.into_iter().take(self.policy.probes).map(|(_, _, peer)| peer).collect()
     }
 
-    /// This cluster's head, and those below.
+    /// The head of this cluster, and those of the clusters below.
     fn heads(&self) -> Vec<Peer> {
         let own = self.tree.head().and_then(|head| self.tree.get(head)).map(|member| member.peer);
         own.into_iter().chain(self.below.values().map(|below| below.head)).collect()

@@ -1,13 +1,13 @@
-//! The dispatcher of one cluster: takes hosts in, and puts those elsewhere whose parent is gone or that are slow.
+//! The dispatcher of one cluster: it takes hosts in, and moves hosts whose parent is gone or that are slow.
 //!
-//! | here | is |
+//! | module | subject |
 //! |---|---|
 //! | [`joins`] | a host on its way into a cluster |
-//! | [`moves`] | where hosts are put: orders, failures, demotions |
-//! | [`clusters`] | the clusters above and below, and how they come and go |
+//! | [`moves`] | the places of hosts: orders, failures, demotions |
+//! | [`clusters`] | the clusters above and below, and how they are added and removed |
 //! | [`heads`] | which host serves the head of a cluster below |
-//! | [`behind`] | who needs what those around it do not have any more |
-//! | [`debts`] | what is kept for hosts of other clusters that are gone, and when it is let go of |
+//! | [`behind`] | hosts that need bytes which the hosts around them no longer have |
+//! | [`debts`] | bytes kept for departed hosts of other clusters |
 
 mod behind;
 mod clusters;
@@ -24,7 +24,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::cluster::{Cluster, Hold, Member, Up};
+use super::cluster::{Cluster, ClusterHost, Hold, Up};
 use super::message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
@@ -33,21 +33,21 @@ pub use clusters::Below;
 use debts::Outside;
 use joins::Joining;
 
-/// Clusters that were passed on are remembered, so that their news are, too: so many.
+/// How many clusters that were passed on are remembered, so that their messages can be passed on, too.
 const MAX_PASSED_ON: usize = 64;
 
-/// What the head of a cluster is connected to.
+/// The host above to which the head of a cluster is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Above {
-    /// Nothing: this is the root, and the head is the source.
+    /// None: this is the root cluster, and the head is the source.
     Root,
-    /// The parent did not say it yet, or its answer is out of date.
+    /// The parent cluster has not answered yet, or its answer is out of date.
     Asked(ClusterId),
     /// A host of the parent's cluster.
     Attached(ClusterId, Peer, Ticket),
 }
 
-/// One cluster. A value: what is stored of it is a copy of it.
+/// The dispatcher of one cluster. It is a plain value: a copy of it is what is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dispatcher {
     id: ClusterId,
@@ -59,34 +59,34 @@ pub struct Dispatcher {
     tree: Cluster,
     joins: BTreeMap<HostId, Joining>,
     below: BTreeMap<ClusterId, Below>,
-    /// Who has which cluster now that was below this one.
+    /// Clusters that were below this one, each with the cluster that has it now.
     passed_on: VecDeque<(ClusterId, ClusterId)>,
-    /// Moves that would make a cycle before others are carried out.
+    /// Moves that would make a cycle before other orders are carried out.
     deferred: BTreeMap<HostId, HostId>,
-    /// No demotion below these until then.
+    /// Hosts below which no other host is demoted until the given time.
     settling: BTreeMap<HostId, Nanos>,
     now: Nanos,
-    /// When the parent was asked for a host for the head.
+    /// When the parent was last asked for a host for the head.
     asked: Nanos,
     /// [`Below::moves`] of this cluster, as its last parent said.
     moves: u32,
     /// The last [`Between::Attach`] that the parent knows to be carried out.
     reported: Option<Ticket>,
-    /// By which [`Between::Attach`] the head came to a host that does not have what comes next for it.
+    /// The [`Between::Attach`] by which the head came to a host that lacks its next bytes.
     tried: Option<Ticket>,
-    /// The hosts above that may keep something for hosts of this cluster.
+    /// The hosts above that may keep bytes for hosts of this cluster.
     outside: Vec<Outside>,
     rng: ChaCha8Rng,
     #[serde(skip)]
     out: VecDeque<Output>,
-    /// Its hosts are gone, and what is below it is handed over.
+    /// The cluster's hosts are gone, and the clusters below are handed over.
     ended: bool,
-    /// And nobody needs any more what is kept for them: it is no more, and (`true`) has said so.
+    /// No host needs bytes kept for this cluster's hosts any more: it has ended, and (`true`) has said so.
     over: Option<bool>,
 }
 
 impl Dispatcher {
-    /// The root's: its head is the source.
+    /// The dispatcher of the root cluster, whose head is the source.
     pub fn root(
         id: ClusterId,
         policy: Policy,
@@ -97,13 +97,13 @@ impl Dispatcher {
     ) -> Dispatcher {
         let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
-        let mut head = Member::new(source.peer, source.router, capacity, now);
+        let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
         (head.up, head.attached) = (Up::Outside, true);
         dispatcher.tree.add(head);
         dispatcher
     }
 
-    /// A cluster that is being founded.
+    /// The dispatcher of a cluster that is being founded.
     pub fn found(founding: &Founding, policy: Policy, token: Token, seed: u64, now: Nanos) -> Dispatcher {
         let above = match founding.attach {
             Some((peer, ticket)) => Above::Attached(founding.parent, peer, ticket),
@@ -148,12 +148,12 @@ impl Dispatcher {
         }
     }
 
-    /// Its cluster.
+    /// The dispatcher's cluster.
     pub fn id(&self) -> ClusterId {
         self.id
     }
 
-    /// The parent's cluster; `None`: this is the root.
+    /// The parent cluster; `None`: this is the root.
     pub fn parent(&self) -> Option<ClusterId> {
         match self.above {
             Above::Root => None,
@@ -161,7 +161,7 @@ impl Dispatcher {
         }
     }
 
-    /// What its head is connected to, as far as the parent's dispatcher said.
+    /// The host to which the head is connected, as far as the parent's dispatcher has said.
     pub fn attached_to(&self) -> Option<HostId> {
         match self.above {
             Above::Attached(_, peer, _) => Some(peer.host),
@@ -169,27 +169,27 @@ impl Dispatcher {
         }
     }
 
-    /// Whether its hosts are gone, and it is there only for those that may need what was kept for them.
+    /// Whether the cluster's hosts are gone, and it exists only for those that may need bytes kept for them.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Its hosts.
+    /// The cluster's hosts.
     pub fn tree(&self) -> &Cluster {
         &self.tree
     }
 
-    /// The clusters below it.
+    /// The clusters below this one.
     pub fn below(&self) -> impl Iterator<Item = (ClusterId, &Below)> {
         self.below.iter().map(|(&id, below)| (id, below))
     }
 
-    /// Hosts that are joining.
+    /// How many hosts are joining.
     pub fn joining(&self) -> usize {
         self.joins.len()
     }
 
-    /// What is to be done next.
+    /// The next action for the caller.
     pub fn poll(&mut self) -> Option<Output> {
         let last = || (self.over == Some(false)).then_some(Output::Ended);
         let next = self.out.pop_front().or_else(last);
@@ -199,7 +199,7 @@ impl Dispatcher {
         next
     }
 
-    /// A host says something. Who says it was established by the connection that it came over.
+    /// Handles a message of a host, which the host's connection authenticates.
     pub fn on_host(&mut self, now: Nanos, from: HostId, message: FromHost) {
         self.now = now;
         if self.ended {
@@ -221,7 +221,7 @@ impl Dispatcher {
         }
     }
 
-    /// A host is there; who waits for one that serves may have found it.
+    /// Notes that a host lives; a host that waits for a parent may have found one.
     fn on_heard(&mut self, now: Nanos, host: HostId) {
         let Some(member) = self.tree.get_mut(host) else { return };
         member.heard = now;
@@ -230,8 +230,8 @@ impl Dispatcher {
         }
     }
 
-    /// After it was made again from what was stored of it: those it knows have as long to be heard of as if they had been just
-    /// now. Then hosts say [`FromHost::Back`].
+    /// Continues from a stored state: known hosts are given as long to be heard of as if they had just been
+    /// heard of. Hosts then say [`FromHost::Back`].
     pub fn resume(&mut self, now: Nanos) {
         let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
         for host in hosts {
@@ -239,7 +239,7 @@ impl Dispatcher {
                 (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
             }
         }
-        // The clock may be another one.
+        // The clock may be a different one than before.
         self.tree.wait_at_most(now + self.policy.patience);
         self.joins.clear();
         self.settling.clear();
@@ -247,7 +247,7 @@ impl Dispatcher {
         (self.now, self.asked) = (now, now);
     }
 
-    /// The connection to a host is lost: it failed.
+    /// Handles the loss of the connection to a host, which counts as a failure.
     pub fn on_gone(&mut self, now: Nanos, host: HostId) {
         self.now = now;
         self.tree.wait_no_longer(|sent, _| sent == host);
@@ -257,7 +257,7 @@ impl Dispatcher {
         }
     }
 
-    /// Another dispatcher says something.
+    /// Handles a message of another dispatcher.
     pub fn on_cluster(&mut self, now: Nanos, from: ClusterId, message: Between) {
         self.now = now;
         match (message, self.ended) {
@@ -272,7 +272,7 @@ impl Dispatcher {
         }
     }
 
-    /// What is passed on for a cluster that was below this one and is elsewhere now.
+    /// Handles a message passed on from a cluster that was below this one and is elsewhere now.
     fn on_known(&mut self, now: Nanos, from: ClusterId, message: Between) {
         if let (false, Some(to)) = (self.knows(from), self.passed_on_to(from)) {
             let message = Between::Forwarded(from, Box::new(message));
@@ -297,8 +297,8 @@ impl Dispatcher {
         }
     }
 
-    /// There is no dispatcher for that cluster any more; what it was told is to be dealt with here. What one said that has
-    /// ended itself is lost: those below it ask again.
+    /// Handles a message to a cluster whose dispatcher no longer exists. A message from a cluster that has
+    /// itself ended is lost: the clusters below it ask again.
     pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: Between) {
         self.now = now;
         self.on_free(to, None);
@@ -321,7 +321,7 @@ impl Dispatcher {
             Between::Adopt { cluster, below } => self.on_adopt(now, cluster, below, true),
             Between::Vanished(clusters) => self.on_vanished(now, to, clusters),
             Between::Forwarded(origin, message) => match *message {
-                // Its parent is no more, and did not know of it: it comes back here.
+                // The cluster's parent has ended and did not know of it: the cluster comes back here.
                 Between::Head { head, moves, behind, .. } => {
                     self.find_again(now, origin, (head, moves), behind)
                 }
@@ -350,7 +350,7 @@ impl Dispatcher {
         }
     }
 
-    /// Gives up who has said nothing for too long.
+    /// Gives up hosts that were silent for too long.
     pub fn on_time(&mut self, now: Nanos) {
         self.now = now;
         self.tree.wait_no_longer(|_, until| until <= now);
@@ -364,7 +364,7 @@ impl Dispatcher {
         let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m) && late(m.heard));
         let silent: Vec<HostId> = silent.map(|(host, _)| host).collect();
         for host in silent {
-            // Who lives and waits for a place says nothing, either: it begins again.
+            // A waiting host that lives is also silent: it begins again.
             self.refuse(host, RefusalCode::Ended, format!("nothing was heard of {host}"));
             self.remove(now, host);
         }
@@ -376,7 +376,7 @@ impl Dispatcher {
         self.retry(now);
     }
 
-    /// Whom it asked may have gone with the question.
+    /// Repeats a question whose recipient may have ended before it answered.
     fn ask_again(&mut self) {
         if matches!(self.above, Above::Asked(_)) && self.asked + self.policy.patience <= self.now {
             self.asked = self.now;
@@ -386,8 +386,8 @@ impl Dispatcher {
         }
     }
 
-    /// The source is a part of the session: without it there is no tree.
-    fn is_source(&self, member: &Member) -> bool {
+    /// Whether a member is the source, without which there is no tree.
+    fn is_source(&self, member: &ClusterHost) -> bool {
         self.above == Above::Root && member.up == Up::Outside
     }
 

@@ -1,10 +1,10 @@
-//! Where hosts are put: orders and what comes of them, failures, demotions. All of it stays in the cluster.
+//! The places of hosts: orders and their results, failures, demotions. All of this stays within the cluster.
 
 use super::*;
 
 impl Dispatcher {
-    /// Tells a host where to go, and its parent that it comes. Where that might make a cycle for a while, it is
-    /// told later.
+    /// Orders a host to its parent, and tells the parent to expect the host. An order that might make a cycle
+    /// for a while is given later.
     pub(super) fn order(&mut self, host: HostId, up: Up, latency: Nanos) {
         let parent = match (up, self.above) {
             (Up::Host(parent), _) => self.tree.get(parent).map(|member| member.peer),
@@ -19,7 +19,7 @@ impl Dispatcher {
             return;
         };
         self.deferred.remove(&host);
-        // A head whose parent is not known yet is told when it is.
+        // The order of a head whose parent is not known yet follows when it is.
         let Some(parent) = parent else { return };
         let ticket = match (up, self.above) {
             (Up::Outside, Above::Attached(_, _, ticket)) => ticket,
@@ -38,7 +38,7 @@ impl Dispatcher {
         if let Some(member) = self.tree.get_mut(host).filter(|member| member.up != Up::Outside) {
             member.latency = latency;
         }
-        // Those outside are told by their own dispatcher.
+        // Hosts of other clusters are told by their own dispatcher.
         for parent in left {
             if !self.is_outside(parent) {
                 self.tell(parent, ToHost::Forget { child: host });
@@ -47,7 +47,8 @@ impl Dispatcher {
         self.retry(now);
     }
 
-    /// A host was out of reach, or this dispatcher was: what was said in the meantime may be lost on either side.
+    /// Handles the return of a host after it, or this dispatcher, was out of reach: messages of either side
+    /// may have been lost meanwhile.
     pub(super) fn on_back(&mut self, now: Nanos, host: HostId, order: u32, attached: bool) {
         let Some(member) = self.tree.get(host) else {
             return self.refuse(host, RefusalCode::Ended, format!("{host} is not in {} any more", self.id));
@@ -60,14 +61,14 @@ impl Dispatcher {
         }
         match (knows, attached) {
             (true, true) => self.on_attached(now, host, order, latency),
-            // It did not get its last order.
+            // The host did not get its last order.
             (false, _) if up != Up::Nothing => self.order(host, up, latency),
             _ => {}
         }
         self.retry(now);
     }
 
-    /// A host may not know who was sent to it.
+    /// Tells a host again which children to expect.
     fn expect_again(&mut self, host: HostId) {
         let under_way = |child: &HostId| self.tree.get(*child).is_some_and(|member| !member.attached);
         for child in self.tree.children(host).filter(under_way).collect::<Vec<_>>() {
@@ -77,7 +78,7 @@ impl Dispatcher {
         self.attach_again(host);
     }
 
-    /// A host is connected to nobody: it is put elsewhere.
+    /// Handles a host that is connected to no parent: it gets another place.
     pub(super) fn on_lost(&mut self, now: Nanos, host: HostId, order: u32, gone: bool) {
         let Some(member) = self.tree.get(host).filter(|m| m.order == order && !self.is_source(m)) else {
             return;
@@ -97,7 +98,7 @@ impl Dispatcher {
                 let head = self.tree.head();
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
                     Some(head) if gone && head == parent => self.on_behind_head(now, host, head),
-                    // What any host of the cluster may need, its head keeps.
+                    // The head of this cluster keeps the bytes that any host of it may need.
                     Some(head) => {
                         let latency = self.tree.latency(host, head, self.policy.threshold);
                         self.order(host, Up::Host(head), latency);
@@ -110,7 +111,7 @@ impl Dispatcher {
         self.retry(now);
     }
 
-    /// A host left or failed: its children go elsewhere, and the heads that were connected to it.
+    /// Removes a host that left or failed: its children, and the heads that it served, go elsewhere.
     pub(super) fn remove(&mut self, now: Nanos, host: HostId) {
         self.joins.remove(&host);
         self.settling.remove(&host);
@@ -125,7 +126,7 @@ impl Dispatcher {
             self.choose_head(&mut orphans);
         }
         for orphan in orphans {
-            // What the host had not passed on, its parent still has.
+            // The parent still has the bytes that the host had not passed on.
             match gone.parent().filter(|&above| self.tree.room(above, now) > 0) {
                 Some(above) => {
                     let latency = self.tree.latency(orphan, above, self.policy.threshold);
@@ -139,12 +140,12 @@ impl Dispatcher {
         self.end_if_empty();
     }
 
-    /// The orphan nearest to the head that is gone is the new head.
+    /// Chooses the orphan nearest to the lost head as the new head.
     fn choose_head(&mut self, orphans: &mut Vec<HostId>) {
         let waiting = || self.tree.iter().filter(|(_, m)| m.up == Up::Nothing).map(|(host, _)| host);
         let room = |host: &HostId| self.tree.get(*host).map_or(0, |member| member.capacity.min(2));
         let near = |host: &HostId| self.tree.get(*host).map_or(Nanos::MAX, |member| member.latency);
-        // One that can serve another before one that cannot.
+        // A host that can serve one more child precedes one that cannot.
         let best = waiting().min_by_key(|host| (std::cmp::Reverse(room(host)), near(host), *host));
         if let Some(head) = best {
             orphans.retain(|&orphan| orphan != head);
@@ -152,7 +153,7 @@ impl Dispatcher {
         }
     }
 
-    /// A host becomes the head, and its parent is asked for.
+    /// Makes a host the head, and asks for its parent.
     pub(super) fn make_head(&mut self, host: HostId) {
         self.tried = None;
         if let Some(parent) = self.parent() {
@@ -162,12 +163,12 @@ impl Dispatcher {
         self.ask_above(host);
     }
 
-    /// Puts a host that has no place below the one over which the head is nearest.
+    /// Puts a host without a place below the host over which the head is nearest.
     pub(super) fn place(&mut self, now: Nanos, host: HostId) {
         self.place_beside(now, host, None);
     }
 
-    /// As [`Dispatcher::place`], but not below `not` if there is another.
+    /// Does the same as [`Dispatcher::place`], but not below `not` if there is another host.
     pub(super) fn place_beside(&mut self, now: Nanos, host: HostId, not: Option<HostId>) {
         let best = self.best_parent(now, host, |parent, _| Some(parent) != not);
         let best = best.or_else(|| self.best_parent(now, host, |_, _| true));
@@ -182,8 +183,8 @@ impl Dispatcher {
         }
     }
 
-    /// A host could not be reached by one that is to be its child. Whether it failed shows soon; until then nobody is sent to
-    /// it again and again.
+    /// Notes that a child could not reach a host. It will soon show whether the host failed; until then no
+    /// other child is sent to it.
     pub(super) fn suspect(&mut self, host: HostId) {
         if let Some(member) = self.tree.get_mut(host) {
             member.suspect = true;
@@ -194,22 +195,23 @@ impl Dispatcher {
         self.tree.get(host).is_some_and(|member| member.suspect)
     }
 
-    /// Whether somebody serves this host, or would if it should not have failed.
+    /// Whether some host serves this one, or would if it has not failed after all.
     pub(super) fn may_serve(&self, host: Option<HostId>) -> bool {
         let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
         let mut serving = self.tree.iter().filter(|&(parent, m)| m.capacity > 0 && !is_below(parent));
         serving.any(|(parent, _)| self.tree.depth(parent).is_some())
     }
 
-    /// Nobody here serves: a host begins again above.
+    /// Sends a host away to begin again above, because no host here can serve it.
     fn send_away(&mut self, now: Nanos, host: HostId) {
         if let Some(parent) = self.parent() {
             self.redirect(now, host, parent);
         }
     }
 
-    /// Of those with room that may: one that shares its router, if there is one, and the one over which the head is nearest; one
-    /// behind a slow host only where there is no other. Latency to it, and who.
+    /// The best parent with room: one that shares the host's router if possible, then the one over which the
+    /// head is nearest; a host behind a slow one only if there is no other. Returns the latency to the
+    /// parent, and the parent.
     fn best_parent(
         &self,
         now: Nanos,
@@ -223,21 +225,23 @@ impl Dispatcher {
             let total = self.tree.total(parent)?;
             let latency = self.tree.latency(host, parent, self.policy.threshold);
             let depth = self.tree.depth(parent)?;
-            // Where it need not wait for others, if there is such a place.
+            // A place is preferred in which the host need not wait for other orders.
             let waits = self.tree.would_cycle(host, parent);
             let late = self.tree.is_behind_slow(parent, now);
-            // Hosts behind one router may not reach each other: only where it was tried that is preferred.
+            // Hosts behind one router may be unable to reach each other, so a shared router counts only once
+            // it was tried.
             let apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
             may(parent, depth).then_some((late, waits, apart, total + latency, depth, latency, parent))
         });
         rated.min().map(|(.., latency, parent)| (latency, parent))
     }
 
-    /// Nobody has room: who serves at all, and is loaded least for what it offered, takes one more, but not below
-    /// this host; who is slow, or behind one that is, only where nobody else serves.
+    /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
+    /// one more, but none below this host; a host that is slow or behind a slow one only if no other host
+    /// serves.
     pub(super) fn overloaded_parent(&self, now: Nanos, host: Option<HostId>) -> Option<HostId> {
         let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
-        let serves = |m: &Member| m.capacity > 0 && !m.suspect;
+        let serves = |m: &ClusterHost| m.capacity > 0 && !m.suspect;
         let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
         let rated = serving.filter_map(|(parent, member)| {
             self.tree.depth(parent)?;
@@ -248,8 +252,9 @@ impl Dispatcher {
         rated.min().map(|(.., parent)| parent)
     }
 
-    /// What waits for a child of this host grows: nobody is put below it, and one of the children is moved down. Where the host serves
-    /// more than it offered, that may be why: the child goes elsewhere first.
+    /// Handles growing backlog for a child of this host: the host gets no more children, and one of its
+    /// children is moved down. If the host serves more than it offered, that may be the cause: then the child
+    /// goes elsewhere first.
     pub(super) fn on_backlog(&mut self, now: Nanos, host: HostId, child: HostId) {
         if self.policy.demotion != Demotion::Never && self.relieve(now, host, child) {
             return;
@@ -275,7 +280,7 @@ impl Dispatcher {
         }
     }
 
-    /// A host has a child less, if it has too many and there is a place elsewhere.
+    /// Takes a child from a host that has too many, if there is a place elsewhere.
     fn relieve(&mut self, now: Nanos, host: HostId, child: HostId) -> bool {
         if !self.tree.is_overloaded(host) {
             return false;
@@ -298,8 +303,8 @@ impl Dispatcher {
         self.tree.children(host).max_by_key(total)
     }
 
-    /// Moves a host's children to others where there is room, and it below one that is as low as it or lower. False:
-    /// there is nowhere lower.
+    /// Moves a host's children to others with room, and the host itself below a host at its own level or
+    /// lower. False: there is no such host.
     pub(super) fn demote(&mut self, now: Nanos, slow: HostId, parent: HostId) -> bool {
         let Some(level) = self.tree.depth(slow) else {
             return false;
@@ -311,12 +316,12 @@ impl Dispatcher {
             let low_enough = |p: HostId, depth: usize| depth >= level && this.tree.is_below(p, parent);
             this.best_parent(now, slow, low_enough)
         };
-        // One of its children takes its place, with room for it if there is such a one.
+        // One of the host's children takes its place, if possible one with room for the host.
         let serving = self.tree.children(slow).filter(|&c| self.tree.get(c).is_some_and(|m| m.capacity > 0));
         let heir = serving.max_by_key(|&child| self.tree.room(child, now)).filter(|_| lower(self).is_none());
         let children: Vec<HostId> = self.tree.children(slow).collect();
         for child in children {
-            // Its own place at its parent is free when it is gone.
+            // The host's own place at its parent becomes free.
             let latency = self.tree.latency(child, parent, self.policy.threshold);
             match self.best_parent(now, child, |p, _| !self.tree.is_below(p, slow)) {
                 Some((latency, other)) => self.order(child, Up::Host(other), latency),
@@ -324,7 +329,7 @@ impl Dispatcher {
                 None => {}
             }
         }
-        // One of the others may have got the room.
+        // One of the other children may have taken the room.
         let target = match heir {
             Some(heir) => Some((self.tree.latency(slow, heir, self.policy.threshold), heir)),
             None => lower(self),
@@ -338,13 +343,13 @@ impl Dispatcher {
         target.is_some()
     }
 
-    /// What could not be done before may be possible now.
+    /// Retries moves that were not possible before.
     pub(super) fn retry(&mut self, now: Nanos) {
         for (host, parent) in std::mem::take(&mut self.deferred) {
             let latency = self.tree.latency(host, parent, self.policy.threshold);
-            // Who has no place is given one below, the best that there is now.
-            let placed = |member: &Member| member.up != Up::Nothing && member.up != Up::Host(parent);
-            // Who was put below it in the meantime will not serve it: it waits for another.
+            // A host without a place gets the best one that there is now.
+            let placed = |member: &ClusterHost| member.up != Up::Nothing && member.up != Up::Host(parent);
+            // A host that was meanwhile put below the host cannot serve it: the move waits for another.
             if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
                 self.order(host, Up::Host(parent), latency);
             }

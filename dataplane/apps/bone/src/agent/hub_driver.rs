@@ -1,4 +1,4 @@
-//! A hub's machine with its folder: what moves datagrams.
+//! A hub's machine with its folder.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use super::carrier::Carrier;
 use super::desk::Desk;
 use super::folder::{Folder, State};
 use super::wishes::Wishes;
-use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, Report, RimId, Verdict};
+use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, RimId, TransferReport, Verdict};
 
-/// What happened.
+/// An event of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A file begins to be sent.
     Began(FileName),
     /// A transfer ended.
-    Ended(Report),
-    /// A rim was let go.
+    Ended(TransferReport),
+    /// A rim was dropped.
     Lost(RimId),
     /// A rim asked for a file.
     Asked(RimId, FileName, Verdict),
 }
 
-/// A hub.
-pub struct Sender {
+/// A hub that sends the files of a folder.
+pub struct HubDriver {
     hub: Hub,
     group: Dest,
     unicast: bool,
-    /// How rims are reached.
+    /// How the hub reaches rims.
     pub carrier: Carrier,
     desk: Arc<Desk>,
     sending: Option<FileName>,
@@ -37,26 +37,26 @@ pub struct Sender {
     notes: VecDeque<Note>,
 }
 
-impl Sender {
-    /// One that has nothing to send.
-    pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> Sender {
+impl HubDriver {
+    /// A hub that has nothing to send yet.
+    pub fn new(config: HubConfig, carrier: Carrier, desk: Arc<Desk>) -> HubDriver {
         let (group, unicast) = (Dest::Host(config.group), config.method == Method::Unicast);
         let hub = Hub::new(config);
         let (wishes, notes) = (Wishes::default(), VecDeque::new());
-        Sender { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
+        HubDriver { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
         self.notes.drain(..)
     }
 
-    /// The file that is being sent, bytes of it that no rim is known to lack, and bytes sent.
+    /// The file being sent, the bytes of it that no rim is known to lack, and the payload bytes sent.
     pub fn progress(&self) -> Option<(&FileName, u64, u64)> {
         self.hub.sending().map(|name| (name, self.hub.done(), self.hub.sent()))
     }
 
-    /// Queues what is ready, answers rims, and keeps the folder informed.
+    /// Queues files that are ready, answers rims, and updates the states in the folder.
     pub fn attend(&mut self) {
         let desk = Arc::clone(&self.desk);
         let mut folder = desk.folder();
@@ -94,7 +94,7 @@ impl Sender {
             self.disappoint(&folder, &name);
         }
         while let Some(offer) = folder.next_ready() {
-            // The folder lets fewer wait than the machine takes.
+            // The folder's bound on waiting files is below the machine's.
             if let Err(offer) = self.hub.push(offer) {
                 folder.set(&offer.name, State::Failed("too many files wait".to_owned()));
             }
@@ -112,8 +112,8 @@ impl Sender {
         }
     }
 
-    /// Tells those that wanted a file that it does not come, if that is so. Rims that heard that it was given up
-    /// know; not those to which nothing of it was sent.
+    /// Tells the rims that asked for a file that it will not come. Rims that heard the transfer's END know
+    /// that already; rims to which nothing of the file was sent do not.
     fn disappoint(&mut self, folder: &Folder, name: &FileName) {
         let Some(verdict) = folder.why_unsent(name) else { return };
         for (rim, from) in self.wishes.take(name) {
@@ -122,7 +122,7 @@ impl Sender {
     }
 }
 
-impl Machine for Sender {
+impl Machine for HubDriver {
     type Error = CodecError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {

@@ -1,4 +1,4 @@
-//! A rim's machine with its files: what comes is stored at once, and told to whoever waits for it.
+//! A rim's machine with its store: bytes are stored as they arrive, and waiting clients are told.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,53 +15,53 @@ use super::shelf::{Arriving, Failure, Progress, Shelf};
 use crate::machine::message::Message;
 use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
 
-/// How long a rim waits for a hub to say that it is here: longer than a hub that has nothing to send is silent.
+/// How long a rim waits for a hub's announcement, longer than an idle hub's interval between announcements.
 const UNHEARD: Nanos = Nanos::from_secs(8);
 
-/// What happened.
+/// An event of a rim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A file begins to arrive.
     Began(Announced),
-    /// The hub sends a file that is here already.
+    /// The hub sends a file that is in the store already.
     Had(FileName),
-    /// It is stored.
+    /// The file was stored, after this time.
     Stored(Announced, Nanos),
-    /// It is not.
+    /// The file was not stored; the text says why.
     Failed(FileName, String),
-    /// It made room for others.
+    /// The file was removed to make room for others.
     Evicted(FileName),
-    /// The hub was asked for a file.
+    /// The hub was asked for the file.
     Asking(FileName),
-    /// It answered, or not.
+    /// The hub answered the request for the file, or (`None`) did not.
     Answered(FileName, Option<Verdict>),
 }
 
-/// A rim.
-pub struct Receiver {
+/// A rim that stores its files.
+pub struct RimDriver {
     rim: Rim,
     asker: Asker,
-    /// How it is reached.
+    /// How the hub reaches this rim.
     pub carrier: Carrier,
     shelf: Arc<Shelf>,
-    /// The only hub that is heard.
+    /// The only hub that is accepted.
     only: Option<SocketAddrV4>,
     incoming: Option<(Incoming, Nanos)>,
-    /// What was wished for before any hub was heard, and until when it is waited for one.
+    /// Files wished for before any hub was heard, each with the time until which the rim waits for a hub.
     unheard: VecDeque<(Nanos, FileName)>,
     notes: VecDeque<Note>,
 }
 
-impl Receiver {
-    /// One that waits. `only`: nobody but this hub is heard.
+impl RimDriver {
+    /// A rim that has heard no hub yet. If `only` is set, no other hub is accepted.
     pub fn new(
         config: RimConfig,
         carrier: Carrier,
         shelf: Arc<Shelf>,
         only: Option<SocketAddrV4>,
-    ) -> Receiver {
+    ) -> RimDriver {
         let (rim, asker) = (Rim::new(config), Asker::new(config.id));
-        Receiver {
+        RimDriver {
             rim,
             asker,
             carrier,
@@ -73,24 +73,24 @@ impl Receiver {
         }
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
         self.notes.drain(..)
     }
 
-    /// The file that arrives, and how much of it is there.
+    /// The file that is arriving, and how many of its bytes are there.
     pub fn arriving(&self) -> Option<(&Announced, u64)> {
         self.incoming.as_ref().map(|(incoming, _)| (&incoming.announced, self.rim.bytes()))
     }
 
-    /// Asks the hub for what clients miss, and stops asking for what nobody wants any more.
+    /// Asks the hub for files that clients miss, and stops asking for files that nobody wants any more.
     pub fn attend(&mut self, now: Nanos) {
         for name in self.shelf.take_abandoned() {
             self.asker.forget(&name);
         }
         for name in self.shelf.take_wishes() {
             if self.shelf.store().digest(&name).is_some() {
-                self.shelf.tell(&name, Progress::Stored); // it came meanwhile
+                self.shelf.tell(&name, Progress::Stored); // it arrived meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
                 self.show();
             } else if self.asker.ask(now, name.clone()) {
@@ -106,7 +106,7 @@ impl Receiver {
         self.give_up_unheard(now);
     }
 
-    /// Stops asking for what nobody has heard of, if no hub has said that it is here.
+    /// Gives up wishes that waited too long for a hub.
     fn give_up_unheard(&mut self, now: Nanos) {
         if self.hub().is_some() {
             self.unheard.clear();
@@ -119,7 +119,7 @@ impl Receiver {
         }
     }
 
-    /// Takes part no more.
+    /// Leaves the multicast.
     pub fn leave(&mut self, now: Nanos) {
         if self.incoming.take().is_some() {
             self.rim.leave();
@@ -145,7 +145,7 @@ impl Receiver {
                     self.begin(now, Announced { name, size, mode, digest: Digest(digest) });
                 }
                 RimEvent::Complete => complete = true,
-                RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave it up"),
+                RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
                 RimEvent::TooLong { size } => {
                     let limit = self.shelf.store().limit();
                     let why = format!("its {size} bytes are more than the {limit} of --max-bytes");
@@ -165,9 +165,9 @@ impl Receiver {
         Ok(())
     }
 
-    /// A file is about to come.
+    /// Begins to receive a file.
     fn begin(&mut self, now: Nanos, announced: Announced) {
-        self.fail(Failure::Broken, "the hub gave it up");
+        self.fail(Failure::Broken, "the hub gave the file up");
         let name = announced.name.clone();
         let had = self.shelf.store().digest(&name) == Some(announced.digest);
         if had {
@@ -192,7 +192,7 @@ impl Receiver {
         }
     }
 
-    /// Shows the file that arrives to those that want it.
+    /// Shows the arriving file to the clients that want it.
     fn show(&self) {
         let Some((incoming, _)) = &self.incoming else { return };
         let Announced { name, size, digest, .. } = &incoming.announced;
@@ -200,7 +200,7 @@ impl Receiver {
         self.shelf.tell(name, Progress::Arriving(Arriving { file, size: *size, digest: *digest, position }));
     }
 
-    /// Stores what has come.
+    /// Stores the bytes that have arrived.
     fn store_bytes(&mut self) -> io::Result<()> {
         let mut any = false;
         while let Some(write) = self.rim.next_write() {
@@ -217,14 +217,14 @@ impl Receiver {
         Ok(())
     }
 
-    /// All bytes are there.
+    /// Handles a file of which all bytes are there.
     fn complete(&mut self, now: Nanos) {
         let Some((mut incoming, began)) = self.incoming.take() else { return };
         let announced = incoming.announced.clone();
         let adopted = match incoming.complete() {
             Ok(true) => self.shelf.store().adopt(incoming),
             Ok(false) => {
-                let why = "what came is not what the hub had announced (SHA-256)".to_owned();
+                let why = "the bytes received do not match the hub's SHA-256".to_owned();
                 return self.give_up(announced.name, Failure::Broken, why);
             }
             Err(error) => Err(error),
@@ -238,7 +238,7 @@ impl Receiver {
         }
     }
 
-    /// The file that arrives does not come.
+    /// Gives up the file that is arriving.
     fn fail(&mut self, failure: Failure, why: &str) {
         if let Some((incoming, _)) = self.incoming.take() {
             self.give_up(incoming.announced.name.clone(), failure, why.to_owned());
@@ -251,7 +251,7 @@ impl Receiver {
         self.notes.push_back(Note::Failed(name, why));
     }
 
-    /// What came of wishes.
+    /// Handles the hub's answers to wishes.
     fn listen(&mut self) {
         let events: Vec<Asked> = self.asker.events().collect();
         for event in events {
@@ -263,7 +263,7 @@ impl Receiver {
                 Some(Verdict::Queued) => None,
                 Some(Verdict::Unknown) => Some((Failure::Unknown, "the hub has no such file")),
                 Some(Verdict::Busy) => Some((Failure::Busy, "too many files wait at the hub; try again")),
-                Some(Verdict::Unreadable) => Some((Failure::Broken, "the hub cannot read it")),
+                Some(Verdict::Unreadable) => Some((Failure::Broken, "the hub cannot read the file")),
                 None => Some((Failure::Silent, "the hub does not answer; try again")),
             };
             if let Some((failure, why)) = failure {
@@ -275,10 +275,10 @@ impl Receiver {
 }
 
 fn disk(error: &io::Error) -> String {
-    format!("it cannot be stored: {}; make room on the disk", plain(error))
+    format!("the file cannot be stored: {}; make room on the disk", plain(error))
 }
 
-impl Machine for Receiver {
+impl Machine for RimDriver {
     type Error = CodecError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {

@@ -1,4 +1,4 @@
-//! What all streams of an agent share.
+//! The state that all streams of an agent share.
 
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
@@ -10,58 +10,58 @@ use super::cache::Pool;
 use super::keep::Keeper;
 use super::preamble::StreamId;
 
-/// What a descriptor of the agent is.
+/// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// Signals.
     Signals,
     /// The listener of the control socket.
     Control,
-    /// A connection to it.
+    /// A client's connection to the control socket.
     Client(u64),
     /// The listener for other agents.
     Peers,
-    /// A connection from another agent that has not said which stream it carries.
+    /// A connection from another agent that has sent no preamble yet.
     Greeting(u64),
     /// The listener of a session's port.
     Listener(u32, u16),
-    /// Where a stream comes from.
+    /// The upstream connection of a stream.
     Upstream(StreamId),
-    /// Where it goes: the branch's key.
+    /// A downstream connection of a stream, with the branch's key.
     Branch(StreamId, u32),
-    /// A connection of a stream that is over, whose last words are to arrive.
+    /// A connection of an ended stream, whose last frames are still to arrive.
     Drain(u64),
 }
 
 /// The agent's options that streams need.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Own address: connections onward come from it.
+    /// This agent's address, from which downstream connections come.
     pub address: Ipv4Addr,
-    /// How long a peer may be silent while bytes wait for its acknowledgement.
+    /// How long a peer may leave bytes unacknowledged.
     pub silence: Duration,
-    /// How long the next agent is tried when a stream begins.
+    /// How long connecting to the next agent is tried when a stream begins.
     pub connect: Duration,
-    /// How long a lost agent is waited for in a session that resumes.
+    /// How long the agent waits for a lost agent in a session that resumes.
     pub resume: Duration,
 }
 
-/// A connection onward that was kept while the agent was started again.
+/// A downstream connection that was kept while the agent restarted.
 pub struct Orphan {
-    /// Its number at the keeper.
+    /// The connection's number at the keeper.
     pub key: u64,
-    /// Its stream.
+    /// The connection's stream.
     pub stream: StreamId,
-    /// Where it goes.
+    /// The address to which it goes.
     pub address: SocketAddrV4,
-    /// The stream's byte that it began with.
+    /// The offset of the first byte of the stream that it carried.
     pub start: u64,
-    /// The connection.
+    /// The connection itself.
     pub socket: TcpStream,
 }
 
 impl Orphan {
-    /// From what the keeper gives back.
+    /// Parses a connection that the keeper gave back.
     pub fn parse((key, note, fd): super::keep::Kept) -> Option<Orphan> {
         let stream = StreamId(u64::from_str_radix(note["stream"].as_str()?, 16).ok()?);
         let address = note["address"].as_str()?.parse().ok()?;
@@ -69,26 +69,26 @@ impl Orphan {
     }
 }
 
-/// What all streams share.
-pub struct World {
-    /// Descriptors.
+/// The state that all streams of an agent share.
+pub struct Resources {
+    /// The registered descriptors.
     pub poller: Poller<Target>,
-    /// Cache memory.
+    /// The cache memory.
     pub pool: Pool,
-    /// Options.
+    /// The options.
     pub limits: Limits,
-    /// Who keeps connections while the agent is started again.
+    /// The keeper of connections, if there is one.
     pub keeper: Option<Keeper>,
-    /// For reads whose bytes go on at once.
+    /// A buffer for bytes that are handed on at once.
     pub scratch: Box<[u8]>,
     /// The time of this round.
     pub now: Instant,
-    /// What happened since events were last given out.
+    /// Events that are not given out yet.
     pub events: Vec<Value>,
 }
 
-impl World {
-    /// The keeper is to let go of a connection.
+impl Resources {
+    /// Tells the keeper to close its copy of a connection.
     pub fn drop_kept(&mut self, key: u64) {
         if self.keeper.as_ref().is_some_and(|keeper| keeper.drop_kept(key).is_err()) {
             self.keeper = None;

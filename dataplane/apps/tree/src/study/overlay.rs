@@ -1,4 +1,5 @@
-//! Hosts and dispatchers in virtual time: messages, and connections that take round trips.
+//! Hosts and dispatchers in virtual time, with messages, and connections that take round trips, but without a
+//! stream.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,32 +17,32 @@ use crate::machine::{
 /// The source, and the root's cluster.
 pub const SOURCE: HostId = HostId(0);
 const ROOT: ClusterId = ClusterId(0);
-/// A host that was refused tries again after so long.
+/// Time after which a refused host tries again.
 const RETRY: Nanos = Nanos::from_millis(1000);
-/// Between two signs of life.
+/// Time between two signs of life.
 const ALIVE: Nanos = Nanos::from_millis(500);
-/// A host that leaves serves its children for so long.
+/// How long a host that leaves still serves its children.
 const LINGER: Nanos = Nanos::from_millis(2000);
 
 /// A host.
 #[derive(Debug, Clone)]
-pub struct Host {
-    /// Its router.
+pub struct OverlayHost {
+    /// The router to which the host is attached.
     pub router: usize,
-    /// To its router, one way.
+    /// Latency to the router, one way.
     pub access: Nanos,
-    /// Children that it offers to serve.
+    /// How many children the host offers to serve.
     pub capacity: u16,
-    /// Its parent, when it is connected.
+    /// The host's parent, while it is connected.
     pub parent: Option<HostId>,
     cluster: ClusterId,
     order: u32,
-    /// How often it has joined a cluster: what was said before counts no more.
+    /// How often the host has joined a cluster: messages to an earlier join are ignored.
     joins: u32,
     began: Nanos,
-    /// Whether it has had a parent: then it is in the tree.
+    /// Whether the host has ever had a parent, and so is in the tree.
     pub joined: bool,
-    /// Since when it is without a parent.
+    /// Since when the host has had no parent.
     lost: Option<Nanos>,
 }
 
@@ -58,61 +59,62 @@ enum What {
     Tick,
 }
 
-/// What happened, in all.
+/// Counts of events since the beginning.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     /// Messages between hosts and dispatchers, and between dispatchers.
     pub messages: u64,
     /// Probes, there and back.
     pub probes: u64,
-    /// From the beginning of a join to the parent's first answer.
+    /// Times from the beginning of a join to the parent's first answer.
     pub joins: Vec<Nanos>,
-    /// From a parent's failure or departure until another serves; 0 where the new one did before the old one was gone.
+    /// Times from a parent's failure or departure until another serves; 0 if the new one did so before the
+    /// old one was gone.
     pub repairs: Vec<Nanos>,
-    /// Orders that hosts got, but their first ones.
+    /// Orders that hosts got, except the first of each.
     pub moves: u64,
-    /// Hosts that went.
+    /// Hosts that left.
     pub gone: u64,
-    /// Refusals.
+    /// Joins that were refused.
     pub refused: u64,
 }
 
-/// All of it.
-pub struct World<'a> {
+/// The hosts and dispatchers of one tree over a network of routers.
+pub struct Overlay<'a> {
     routers: &'a Routers,
     policy: Policy,
-    /// After a failure others notice it so much later.
+    /// How long it takes others to notice a failure.
     silence: Nanos,
-    /// Now.
+    /// The time now.
     pub now: Nanos,
-    /// Hosts that are there.
-    pub hosts: BTreeMap<HostId, Host>,
+    /// The present hosts.
+    pub hosts: BTreeMap<HostId, OverlayHost>,
     clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
     events: BinaryHeap<Reverse<(Nanos, u64)>>,
     what: BTreeMap<u64, (HostId, What)>,
     sequence: u64,
-    /// The last join that a dispatcher heard of a host.
+    /// The last join of a host that a dispatcher heard of.
     joined: BTreeMap<(ClusterId, HostId), u32>,
     next_host: u64,
-    /// What happened.
+    /// Counts of events.
     pub counts: Counts,
 }
 
 pub(super) fn token() -> Token {
-    // Hexadecimal digits are a token.
+    // Hexadecimal digits are a valid token.
     Token::parse("00").unwrap_or_else(|| unreachable!())
 }
 
-impl<'a> World<'a> {
-    /// A source at that router.
+impl<'a> Overlay<'a> {
+    /// A tree with only its source, at that router.
     pub fn new(
         routers: &'a Routers,
         policy: Policy,
         silence: Nanos,
         source: usize,
         capacity: u16,
-    ) -> World<'a> {
-        let mut world = World {
+    ) -> Overlay<'a> {
+        let mut overlay = Overlay {
             routers,
             policy,
             silence,
@@ -126,27 +128,27 @@ impl<'a> World<'a> {
             next_host: 0,
             counts: Counts::default(),
         };
-        let host = world.add_host(source, Nanos::from_micros(200), capacity);
-        let join = world.join_message(host);
+        let host = overlay.add_host(source, Nanos::from_micros(200), capacity);
+        let join = overlay.join_message(host);
         let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
-        world.clusters.insert(ROOT, (root, source));
-        world.at(ALIVE, SOURCE, What::Tick);
-        world
+        overlay.clusters.insert(ROOT, (root, source));
+        overlay.at(ALIVE, SOURCE, What::Tick);
+        overlay
     }
 
-    /// A host comes, at that time.
+    /// Lets a host join at that time.
     pub fn join(&mut self, when: Nanos, router: usize, access: Nanos, capacity: u16) -> HostId {
         let host = self.add_host(router, access, capacity);
         self.at(when, host, What::Begin);
         host
     }
 
-    /// A host fails, now.
+    /// Lets a host fail now.
     pub fn fail(&mut self, host: HostId) {
         self.go(host, self.silence);
     }
 
-    /// A host says that it leaves, and serves its children for a while.
+    /// Lets a host leave, which serves its children for a while.
     pub fn leave(&mut self, host: HostId) {
         if self.hosts.contains_key(&host) {
             self.say(host, FromHost::Leave);
@@ -154,7 +156,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Lets time pass.
+    /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         while let Some(&Reverse((time, sequence))) = self.events.peek().filter(|next| next.0 .0 <= end) {
             self.events.pop();
@@ -166,17 +168,17 @@ impl<'a> World<'a> {
         self.now = end;
     }
 
-    /// From one host to another, one way.
-    pub fn latency(&self, a: &Host, b: &Host) -> Nanos {
+    /// Latency from one host to another, one way.
+    pub fn latency(&self, a: &OverlayHost, b: &OverlayHost) -> Nanos {
         self.routers.latency(a.router, b.router) + a.access + b.access
     }
 
-    /// Clusters.
+    /// The dispatchers of all clusters.
     pub fn clusters(&self) -> impl Iterator<Item = &Dispatcher> {
         self.clusters.values().map(|(dispatcher, _)| dispatcher)
     }
 
-    /// Hosts that joined and are there, but the source.
+    /// The present hosts that have joined, except the source.
     pub fn members(&self) -> Vec<HostId> {
         self.hosts.iter().filter(|(&id, host)| id != SOURCE && host.joined).map(|(&id, _)| id).collect()
     }
@@ -185,7 +187,7 @@ impl<'a> World<'a> {
         let id = HostId(self.next_host);
         self.next_host += 1;
         let (parent, cluster, began) = (None, ROOT, self.now);
-        let host = Host {
+        let host = OverlayHost {
             router,
             access,
             capacity,
@@ -215,7 +217,7 @@ impl<'a> World<'a> {
         self.what.insert(self.sequence, (host, what));
     }
 
-    /// A host tells its dispatcher something.
+    /// Sends a host's message to its dispatcher.
     fn say(&mut self, host: HostId, message: FromHost) {
         let Some(found) = self.hosts.get(&host) else { return };
         let (cluster, joins, way) = (found.cluster, found.joins, self.to_cluster(found));
@@ -223,7 +225,7 @@ impl<'a> World<'a> {
         self.at(self.now + way, host, What::FromHost(host, cluster, joins, message));
     }
 
-    fn to_cluster(&self, host: &Host) -> Nanos {
+    fn to_cluster(&self, host: &OverlayHost) -> Nanos {
         let at = self.clusters.get(&host.cluster).or_else(|| self.clusters.get(&ROOT));
         at.map_or(Nanos::ZERO, |&(_, router)| self.routers.latency(host.router, router) + host.access)
     }
@@ -258,7 +260,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Signs of life are not sent one by one, and not counted.
+    /// Signs of life are neither sent one by one nor counted.
     fn tick(&mut self) {
         let alive: Vec<(HostId, ClusterId)> =
             self.hosts.iter().map(|(&id, host)| (id, host.cluster)).collect();
@@ -285,7 +287,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Joins a cluster, and lets go of everything before.
+    /// Lets a host join a cluster, and leave everything before.
     fn begin(&mut self, host: HostId, cluster: ClusterId) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else {
@@ -318,7 +320,7 @@ impl<'a> World<'a> {
                     .iter()
                     .filter_map(|p| Some((p.host, self.latency(self.hosts.get(&p.host)?, found))));
                 let measured: Vec<(HostId, Nanos)> = there.collect();
-                // The farthest one's round trip.
+                // The round-trip time to the farthest host.
                 let longest = measured.iter().map(|&(_, latency)| latency).max().unwrap_or(Nanos::ZERO);
                 let way = self.to_cluster(found);
                 self.counts.probes += 2 * measured.len() as u64;
@@ -329,7 +331,7 @@ impl<'a> World<'a> {
             ToHost::Redirect(cluster) => self.begin(host, cluster),
             ToHost::Place { order, parent, .. } => {
                 let moves = u64::from(found.joined);
-                // Connecting is a round trip, HELLO and WELCOME another one.
+                // Connecting takes one round trip, HELLO and WELCOME take another.
                 let latency = self.hosts.get(&parent.host).map_or(self.silence, |p| self.latency(p, found));
                 if let Some(found) = self.hosts.get_mut(&host) {
                     found.order = order;
@@ -384,7 +386,7 @@ impl<'a> World<'a> {
         self.say(host, FromHost::Lost { order, gone: false });
     }
 
-    /// A host is gone; others notice it after `silence`.
+    /// Removes a host; others notice after `silence`.
     fn go(&mut self, host: HostId, silence: Nanos) {
         let Some(gone) = self.hosts.remove(&host) else {
             return;
@@ -418,7 +420,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Does what a dispatcher wants done.
+    /// Carries out the actions of a dispatcher.
     fn collect(&mut self, id: ClusterId) {
         while let Some((output, router)) = self.clusters.get_mut(&id).and_then(|(d, r)| Some((d.poll()?, *r)))
         {
@@ -437,7 +439,7 @@ impl<'a> World<'a> {
                     self.at(self.now + way, SOURCE, What::Between(id, to, message));
                 }
                 Output::Found(founding) => {
-                    // It runs beside who founds it.
+                    // The new dispatcher runs beside the host that founds its cluster.
                     let there = self.hosts.get(&founding.founder).map_or(router, |found| found.router);
                     let seed = founding.cluster.0;
                     let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);

@@ -1,4 +1,4 @@
-//! Where a stream goes: a file that grows, a FIFO, or nowhere.
+//! The destination of a stream: a file that grows, a FIFO, or nothing.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
@@ -11,76 +11,79 @@ use groupflow_host::tcp::is_later;
 
 use crate::machine::{ClientName, StreamId};
 
-/// Where streams go.
+/// The folder in which streams are stored.
 #[derive(Debug, Clone)]
 pub enum Folder {
-    /// To files, and FIFOs that are there.
+    /// Streams go to files in this folder, or to FIFOs that are there.
     At(PathBuf),
-    /// Nowhere.
+    /// Streams are discarded.
     Discard,
 }
 
-/// Where one goes.
+/// The destination of one stream.
 #[derive(Debug)]
-pub enum Place {
+pub enum Destination {
     /// A file under a temporary name.
     Part {
-        /// Where it is written.
+        /// The open file.
         file: File,
-        /// Its name while it is incomplete.
+        /// The file's name while it is incomplete.
         part: PathBuf,
-        /// Its name when it is complete.
+        /// The file's name when it is complete.
         path: PathBuf,
     },
     /// A file that is complete already.
     Whole(PathBuf),
-    /// A FIFO.
+    /// A FIFO, and its path.
     Fifo(File, PathBuf),
-    /// Nowhere.
+    /// The stream is discarded.
     Discard,
 }
 
-/// Why a stream cannot be written; for people.
+/// Why a stream cannot be written, in words for people.
 pub type Failure = String;
 
 impl Folder {
-    /// Where a client's stream goes, and how much of it is there.
-    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Place, u64), Failure> {
+    /// Opens the destination of a client's stream; also returns how many bytes are there.
+    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), Failure> {
         let Folder::At(folder) = self else {
-            return Ok((Place::Discard, 0));
+            return Ok((Destination::Discard, 0));
         };
         let fifo = folder.join(client.as_str());
         if fs::metadata(&fifo).is_ok_and(|about| about.file_type().is_fifo()) {
-            // For reading, too: so it opens before there is a reader, and a reader that goes ends nothing.
+            // Opening the FIFO for reading as well succeeds before there is a reader, and a reader that
+            // closes ends nothing.
             let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&fifo);
-            return file.map(|file| (Place::Fifo(file, fifo.clone()), 0)).map_err(|e| failed(&fifo, &e));
+            return file
+                .map(|file| (Destination::Fifo(file, fifo.clone()), 0))
+                .map_err(|e| failed(&fifo, &e));
         }
         let path = folder.join(format!("{client}.{stream}"));
         if let Ok(about) = fs::metadata(&path) {
-            return Ok((Place::Whole(path), about.len()));
+            return Ok((Destination::Whole(path), about.len()));
         }
         let part = folder.join(format!("{client}.{stream}.part"));
         let opened = File::options().write(true).create(true).truncate(false).open(&part);
         let opened = opened.and_then(|mut file| file.seek(io::SeekFrom::End(0)).map(|length| (file, length)));
         let (file, length) = opened.map_err(|e| failed(&part, &e))?;
-        Ok((Place::Part { file, part, path }, length))
+        Ok((Destination::Part { file, part, path }, length))
     }
 }
 
-impl Place {
-    /// Takes what goes without waiting; how much.
+impl Destination {
+    /// Writes as many bytes as can be written without blocking; returns their number.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
         match self {
-            Place::Discard => Ok(bytes.len()),
-            Place::Whole(path) => Err(format!("{} is complete", path.display())),
-            Place::Part { file, part, .. } => loop {
+            Destination::Discard => Ok(bytes.len()),
+            Destination::Whole(path) => Err(format!("{} is complete", path.display())),
+            Destination::Part { file, part, .. } => loop {
                 match file.write(bytes) {
                     Ok(count) => return Ok(count),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(failed(part, &error)),
                 }
             },
-            Place::Fifo(file, path) => match file.write(bytes) {
+            Destination::Fifo(file, path) => match file.write(bytes) {
                 Ok(count) => Ok(count),
                 Err(error) if is_later(&error) => Ok(0),
                 Err(error) => Err(failed(path, &error)),
@@ -88,26 +91,28 @@ impl Place {
         }
     }
 
-    /// The stream is complete: gives the file its name.
+    /// Completes the stream: gives the file its final name.
     pub fn finish(&mut self) -> Result<(), Failure> {
         match self {
-            Place::Part { part, path, .. } => fs::rename(&*part, &*path).map_err(|e| failed(path, &e)),
+            Destination::Part { part, path, .. } => fs::rename(&*part, &*path).map_err(|e| failed(path, &e)),
             _ => Ok(()),
         }
     }
 
-    /// Its path, as it is or will be.
+    /// The destination's path, with the name that the file has or will have.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Place::Part { path, .. } | Place::Whole(path) | Place::Fifo(_, path) => Some(path),
-            Place::Discard => None,
+            Destination::Part { path, .. } | Destination::Whole(path) | Destination::Fifo(_, path) => {
+                Some(path)
+            }
+            Destination::Discard => None,
         }
     }
 
-    /// What becomes ready when it takes more.
+    /// The descriptor that becomes ready when the destination takes more.
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Place::Fifo(file, _) => Some(file.as_fd()),
+            Destination::Fifo(file, _) => Some(file.as_fd()),
             _ => None,
         }
     }

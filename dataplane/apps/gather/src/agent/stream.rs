@@ -4,13 +4,13 @@
 //! use std::io::Write;
 //! use groupflow_gather::agent::args::GatherSendArgs;
 //! use groupflow_host::secure::SecureSend;
-//! use groupflow_gather::agent::sender::Sender;
+//! use groupflow_gather::agent::stream::GatherStream;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let known = SecureSend::pinned("5e0c…").ok_or("no fingerprint")?;
 //! let mut options = GatherSendArgs::new("10.0.0.1:26490".parse()?, "cam1", "c0ffee", known)?;
 //! options.memory = 1 << 20;
-//! let mut stream = Sender::start(options)?;
+//! let mut stream = GatherStream::start(options)?;
 //! stream.write_all(b"hello")?;
 //! println!("{} bytes delivered", stream.finish()?.bytes);
 //! # Ok(())
@@ -33,35 +33,36 @@ use super::args::GatherSendArgs;
 use super::client::Client;
 use crate::machine::StreamId;
 
-/// A client needs little stack.
+/// A client thread needs little stack.
 const STACK: usize = 256 << 10;
 
-/// What became of a stream.
+/// The outcome of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// Its id, which is in the name of its file at the server.
+    /// The stream's id, which is in the name of its file at the server.
     pub stream: StreamId,
-    /// Bytes, all of them where they go.
+    /// Bytes of the stream, all delivered.
     pub bytes: u64,
-    /// Seconds that it took.
+    /// Seconds that the stream took.
     pub seconds: f64,
 }
 
-/// A stream; a thread of its own sends what is written. Dropped, it ends where it is, and nobody waits for it.
+/// A stream; a thread of its own sends the bytes written. If it is dropped, the stream ends there without
+/// being awaited.
 #[derive(Debug)]
-pub struct Sender {
+pub struct GatherStream {
     pipe: File,
     thread: JoinHandle<Result<Summary, AgentError>>,
 }
 
-impl Sender {
-    /// Begins a stream. What is wrong with the certificates is said here; the server is looked for as bytes
-    /// come, for as long as `options.retry` says. `file` and `json` of the options are not used.
-    pub fn start(options: GatherSendArgs) -> Result<Sender, AgentError> {
+impl GatherStream {
+    /// Begins a stream. Faulty certificates are reported here; the client looks for the server only when
+    /// bytes are written, for as long as `options.retry` says. `file` and `json` of the options are not used.
+    pub fn start(options: GatherSendArgs) -> Result<GatherStream, AgentError> {
         let trust = options.secure.trust(options.to)?;
         let (reader, writer) = nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| system(&e.into()))?;
         let run = move || {
-            // No signal comes to it: those are the program's.
+            // The thread takes no signals: they belong to the program.
             let signals =
                 SignalFd::with_flags(&SigSet::empty(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC);
             let signals = signals.map_err(|e| system(&e.into()))?;
@@ -73,10 +74,10 @@ impl Sender {
             Ok(Summary { stream, bytes: client.delivered(), seconds })
         };
         let thread = thread::Builder::new().name("gather".to_owned()).stack_size(STACK).spawn(run);
-        Ok(Sender { pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
+        Ok(GatherStream { pipe: writer.into(), thread: thread.map_err(|e| system(&e))? })
     }
 
-    /// Ends the stream and waits until the server has all of it where it goes.
+    /// Ends the stream and waits until the server has delivered all of it.
     pub fn finish(self) -> Result<Summary, AgentError> {
         drop(self.pipe);
         match self.thread.join() {
@@ -85,14 +86,14 @@ impl Sender {
         }
     }
 
-    /// The pipe that takes what is written, for who must not wait: `write` does.
+    /// The pipe that takes the bytes, for a caller that must not block, as `write` does.
     pub fn pipe(&self) -> &File {
         &self.pipe
     }
 }
 
-/// Waits while the server is slow. After a broken pipe, [`Sender::finish`] says why the stream is over.
-impl Write for Sender {
+/// Blocks while the server is slow. After a broken pipe, [`GatherStream::finish`] says why the stream ended.
+impl Write for GatherStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.pipe.write(bytes)
     }

@@ -1,38 +1,38 @@
-//! Reads a JSON object field by field; what is missing, wrong or unknown is named.
+//! Reads a JSON object field by field; an error names the field that is missing, wrong or unknown.
 
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// A field that is not as it must be.
+/// A JSON field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} {text}")]
 pub struct FieldError {
-    /// Its path, e.g. `session.branches[0].address`.
+    /// The field's path, e.g. `session.branches[0].address`.
     pub field: String,
-    /// What is wrong.
+    /// What is wrong with it.
     pub text: String,
 }
 
-/// An object whose fields are read one after the other.
+/// The fields of a JSON object, read one after the other.
 #[derive(Debug)]
-pub struct Fields<'a> {
+pub struct ObjectReader<'a> {
     path: String,
     object: &'a Map<String, Value>,
     read: Vec<&'static str>,
 }
 
-impl<'a> Fields<'a> {
-    /// An object at `path`.
-    pub fn new(path: impl Into<String>, value: &'a Value) -> Result<Fields<'a>, FieldError> {
+impl<'a> ObjectReader<'a> {
+    /// The fields of the object at `path`.
+    pub fn new(path: impl Into<String>, value: &'a Value) -> Result<ObjectReader<'a>, FieldError> {
         match value {
-            Value::Object(object) => Ok(Fields { path: path.into(), object, read: Vec::new() }),
+            Value::Object(object) => Ok(ObjectReader { path: path.into(), object, read: Vec::new() }),
             _ => Err(FieldError { field: path.into(), text: "must be an object".to_owned() }),
         }
     }
 
-    /// The field must be something else.
+    /// The error that says what a field must be.
     pub fn wrong(&self, field: &str, must_be: &str) -> FieldError {
         let field = match self.path.is_empty() {
             true => field.to_owned(),
@@ -41,13 +41,13 @@ impl<'a> Fields<'a> {
         FieldError { field, text: format!("must be {must_be}") }
     }
 
-    /// The value; null is as good as absent.
+    /// The raw value of a field; null counts as absent.
     pub fn value(&mut self, field: &'static str) -> Option<&'a Value> {
         self.read.push(field);
         self.object.get(field).filter(|value| !value.is_null())
     }
 
-    /// A number that may be absent.
+    /// A number, or `None` if it is absent.
     pub fn optional_number(
         &mut self,
         field: &'static str,
@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number.
+    /// A required number.
     pub fn number(
         &mut self,
         field: &'static str,
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
         self.wrong(field, &format!("a number from {} to {}", range.start(), range.end()))
     }
 
-    /// A text of 1 to `longest` bytes that may be absent.
+    /// A text of 1 to `longest` bytes, or `None` if it is absent.
     pub fn optional_text(
         &mut self,
         field: &'static str,
@@ -88,13 +88,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text of 1 to `longest` bytes.
+    /// A required text of 1 to `longest` bytes.
     pub fn text(&mut self, field: &'static str, longest: usize) -> Result<&'a str, FieldError> {
         let text = self.optional_text(field, longest)?;
         text.ok_or_else(|| self.wrong(field, &format!("a text of 1 to {longest} bytes")))
     }
 
-    /// One of some words.
+    /// A required word, one of several.
     pub fn word(
         &mut self,
         field: &'static str,
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// True or false.
+    /// A truth value, or `default` if it is absent.
     pub fn flag(&mut self, field: &'static str, default: bool) -> Result<bool, FieldError> {
         match self.value(field) {
             None => Ok(default),
@@ -120,7 +120,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list; absent is empty.
+    /// A list of at most `longest` entries; an absent list is empty.
     pub fn list(&mut self, field: &'static str, longest: usize) -> Result<&'a [Value], FieldError> {
         match self.value(field) {
             None => Ok(&[]),
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Nothing may be left.
+    /// Checks that no unknown field is left.
     pub fn finish(self) -> Result<(), FieldError> {
         match self.object.keys().find(|key| !self.read.contains(&key.as_str())) {
             None => Ok(()),
