@@ -175,11 +175,14 @@ class _Blob:
 def _check_names(program: Program, path: Path) -> None:
     """P4Info of another program, or of another version of ours, is refused by the first name it lacks."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
-    diffusion = program.has_diffusion
-    for name, keys in (_NEEDED_TABLES | (_DIFFUSION_TABLES if diffusion else {})).items():
+    tables, actions = {**_NEEDED_TABLES}, {**_NEEDED_ACTIONS}
+    if program.has_diffusion:
+        tables |= _DIFFUSION_TABLES
+        actions |= _DIFFUSION_ACTIONS
+    for name, keys in tables.items():
         if name not in program.tables or len(program.tables[name].match) != keys:
             raise ProgramError(f"{path}: no table '{name}' with {keys} match fields; {cure}")
-    for name, params in (_NEEDED_ACTIONS | (_DIFFUSION_ACTIONS if diffusion else {})).items():
+    for name, params in actions.items():
         if name not in program.actions or len(program.actions[name].params) != params:
             raise ProgramError(f"{path}: no action '{name}' with {params} parameters; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():
