@@ -38,12 +38,12 @@ impl Stored {
 
     /// Whether everything is there.
     pub fn complete(&self) -> bool {
-        self.have.bytes() == self.size
+        self.have.total() == self.size
     }
 
     /// Bytes that are there.
     pub fn bytes(&self) -> u64 {
-        self.have.bytes()
+        self.have.total()
     }
 
     /// Where the first byte that is lacking is.

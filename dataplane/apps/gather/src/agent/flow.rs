@@ -7,7 +7,8 @@ use groupflow_host::poller::Token;
 
 use super::place::{Failure, Place};
 use crate::machine::frame::Report;
-use crate::machine::{Epoch, Frame, Incoming, IncomingError, Parity, StreamId};
+use crate::machine::{Epoch, Frame, Incoming, Parity, StreamId};
+use groupflow_base::CodecError;
 
 /// The client is told what is delivered when it is this part of the room, or this much, or after this time.
 const PART: u64 = 8;
@@ -77,14 +78,14 @@ impl Flow {
     }
 
     /// Takes bytes that came over a stripe.
-    pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), IncomingError> {
+    pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let (place, failure) = (&mut self.place, &mut self.failure);
         self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(place, failure, bytes))?;
         Ok(())
     }
 
     /// Takes bytes of parity that came over a stripe.
-    pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), IncomingError> {
+    pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), CodecError> {
         let (place, failure) = (&mut self.place, &mut self.failure);
         let mut sink = |bytes: &[u8]| write(place, failure, bytes);
         let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
@@ -107,11 +108,11 @@ impl Flow {
 
     /// What the client is to be told now of what is delivered, if anything.
     pub fn news(&mut self, now: Instant) -> Option<Frame> {
-        let (delivered, limit) = (self.core.delivered(), self.core.limit());
+        let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
         if delivered == self.told {
             return None;
         }
-        let much = delivered - self.told >= MUCH.min(self.core.room() / PART);
+        let much = delivered - self.told >= MUCH.min(self.core.bytes().room() / PART);
         let due = *self.tell_at.get_or_insert(now + SOON);
         if !much && now < due {
             return None;
@@ -123,7 +124,7 @@ impl Flow {
 
     /// What a new stripe is told.
     pub fn welcome(&mut self, wanted: u16) -> Frame {
-        let (delivered, limit) = (self.core.delivered(), self.core.limit());
+        let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
         Frame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! ```no_run
 //! use std::io::Write;
-//! use crate::agent::args::GatherSendArgs;
+//! use groupflow_gather::agent::args::GatherSendArgs;
 //! use groupflow_host::secure::SecureSend;
-//! use crate::agent::sender::Sender;
+//! use groupflow_gather::agent::sender::Sender;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let known = SecureSend::pinned("5e0c…").ok_or("no fingerprint")?;

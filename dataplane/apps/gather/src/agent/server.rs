@@ -233,7 +233,7 @@ impl Server {
             if stripe
                 .client
                 .and_then(|c| self.flows.get(&c))
-                .is_some_and(|flow| flow.core.is_blocked() && flow.waits.is_some())
+                .is_some_and(|flow| flow.core.bytes().is_blocked() && flow.waits.is_some())
             {
                 break;
             }

@@ -10,13 +10,12 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`names`] | who a client is: name, token, stream |
+//! | [`names`] | who a client is: name, stream |
 //! | [`frame`], [`decoder`] | what goes over a stripe, and its parser |
 //! | [`outgoing`] | the sending side |
-//! | [`incoming`], [`store`] | the receiving side, and what it holds |
+//! | [`incoming`] | the receiving side |
 //! | [`roster`] | who may send, and from where |
 //! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and their parity; at the sending side; at the receiving one |
-//! | [`ranges`] | a set of byte ranges |
 
 pub(crate) mod coder;
 pub mod coding;
@@ -27,12 +26,11 @@ pub mod names;
 pub mod outgoing;
 pub mod repairs;
 pub mod roster;
-pub mod store;
 
 pub use coding::{Code, Group};
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, RefusalCode, Side};
-pub use incoming::{Incoming, IncomingError};
+pub use incoming::Incoming;
 pub use names::{ClientName, Epoch, StreamId};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
 pub use repairs::Parity;

@@ -8,9 +8,9 @@ use thiserror::Error;
 
 use super::coder::{Block, Coder};
 use super::coding::{Code, MAX_PIECE};
-use super::incoming::MIN_BLOCK;
 use super::names::Epoch;
 use super::repairs::Parity;
+use groupflow_base::reassembly::MIN_BLOCK;
 
 /// The most bytes that go to a stripe at once.
 pub const MAX_BLOCK: u64 = MAX_PIECE;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::coding::Group;
-use super::store::Store;
+use groupflow_base::store::Store;
 
 /// What managing a block of parity costs, bytes, counted with it.
 const OVERHEAD: u64 = 128;
