@@ -5,6 +5,8 @@ pub mod codec;
 pub mod machine;
 pub mod ranges;
 mod rate;
+pub mod reassembly;
+pub mod store;
 mod time;
 mod token;
 

@@ -1,20 +1,22 @@
-//! A set of bytes of a stream, as disjoint ranges.
+//! A set of numbers (bytes of a stream, packets), as disjoint ranges.
+//!
+//! Streams touch the ends: new numbers at the back, filled holes at the front. Both cost O(1) amortised; anything else a
+//! binary search, and a move of what is on the shorter side. The size is that of the holes.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Maximal ranges: neighbours are joined.
+/// Maximal ranges, ascending: neighbours are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
-    /// start -> end, half open.
-    ranges: BTreeMap<u64, u64>,
-    bytes: u64,
+    ranges: VecDeque<Range<u64>>,
+    total: u64,
 }
 
 impl Ranges {
-    /// Bytes in the set.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    /// Numbers in the set.
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// Ranges in the set.
@@ -29,64 +31,145 @@ impl Ranges {
 
     /// The lowest range.
     pub fn first(&self) -> Option<Range<u64>> {
-        self.ranges.iter().next().map(|(&start, &end)| start..end)
+        self.ranges.front().cloned()
     }
 
-    /// The range that an offset is in.
-    pub fn containing(&self, offset: u64) -> Option<Range<u64>> {
-        let (&start, &end) = self.ranges.range(..=offset).next_back()?;
-        (end > offset).then_some(start..end)
+    /// The highest range.
+    pub fn last(&self) -> Option<Range<u64>> {
+        self.ranges.back().cloned()
     }
 
-    /// Bytes of `range` that are not in the set.
+    /// The ranges, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + '_ {
+        self.ranges.iter().cloned()
+    }
+
+    /// The range that a number is in.
+    pub fn containing(&self, number: u64) -> Option<Range<u64>> {
+        let range = match self.ranges.back() {
+            Some(last) if number >= last.start => last,
+            _ => self.ranges.get(self.first_reaching(number.saturating_add(1)))?,
+        };
+        range.contains(&number).then(|| range.clone())
+    }
+
+    /// The least number from `from` on that is not in the set.
+    pub fn first_missing(&self, from: u64) -> u64 {
+        match self.ranges.front() {
+            Some(front) if from >= front.start => self.containing(from).map_or(from, |range| range.end),
+            _ => from,
+        }
+    }
+
+    /// How many numbers of `range` are not in the set.
     pub fn missing(&self, range: &Range<u64>) -> u64 {
-        let Range { start, end } = *range;
-        if start >= end {
-            return 0;
-        }
-        let before = self.ranges.range(..start).next_back().map(|(_, &to)| to.min(end).saturating_sub(start));
-        let within: u64 = self.ranges.range(start..end).map(|(&from, &to)| to.min(end) - from).sum();
-        end - start - before.unwrap_or(0) - within
+        let from = self.first_reaching(range.start);
+        let touching = self.ranges.range(from..).take_while(|held| held.start < range.end);
+        let within = touching.map(|held| held.end.min(range.end).saturating_sub(held.start.max(range.start)));
+        range.end.saturating_sub(range.start).saturating_sub(within.sum())
     }
 
-    /// Adds a range; the bytes that were not there.
+    /// Whether a range overlaps one of the set, or follows or precedes it without a gap.
+    pub fn touches(&self, range: &Range<u64>) -> bool {
+        self.ranges.get(self.first_reaching(range.start)).is_some_and(|held| held.start <= range.end)
+    }
+
+    /// Adds a range; how many numbers were not there.
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
-        let Range { mut start, mut end } = range;
+        let before = self.total;
+        self.insert_with(range, |_| {});
+        self.total - before
+    }
+
+    /// Adds a range; `added` hears of each part that was not there.
+    pub fn insert_with(&mut self, range: Range<u64>, mut added: impl FnMut(Range<u64>)) {
+        let Range { start, end } = range;
         if start >= end {
-            return 0;
+            return;
         }
-        let before = self.bytes;
-        if let Some((&from, &to)) = self.ranges.range(..start).next_back() {
-            if to >= start {
-                start = from;
+        let total = &mut self.total;
+        let mut added = |part: Range<u64>| {
+            *total += part.end - part.start;
+            added(part);
+        };
+        let first = match self.ranges.back_mut() {
+            None => self.ranges.len(),
+            Some(last) if start > last.end => self.ranges.len(),
+            Some(last) if start >= last.start => {
+                if end > last.end {
+                    added(last.end..end);
+                    last.end = end;
+                }
+                return;
             }
-        }
-        let touched: Vec<u64> = self.ranges.range(start..=end).map(|(&from, _)| from).collect();
-        for from in touched {
-            if let Some(to) = self.ranges.remove(&from) {
-                self.bytes -= to - from;
-                end = end.max(to);
+            Some(_) => first_reaching(&self.ranges, start),
+        };
+        let mut merged = start..end;
+        let mut at = start;
+        let mut past = first;
+        while let Some(range) = self.ranges.get(past).filter(|range| range.start <= end) {
+            if at < range.start {
+                added(at..range.start);
             }
+            at = at.max(range.end);
+            merged = merged.start.min(range.start)..merged.end.max(range.end);
+            past += 1;
         }
-        self.ranges.insert(start, end);
-        self.bytes += end - start;
-        self.bytes - before
+        if at < end {
+            added(at..end);
+        }
+        if past == first {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..past);
+        }
     }
 
-    /// Takes all before `offset` out.
-    pub fn remove_below(&mut self, offset: u64) {
-        while let Some((&start, &end)) = self.ranges.first_key_value().filter(|(&start, _)| start < offset) {
-            self.ranges.remove(&start);
-            if end > offset {
-                self.ranges.insert(offset, end);
-                self.bytes -= offset - start;
-            } else {
-                self.bytes -= end - start;
+    /// Takes a range out.
+    pub fn remove(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let mut at = self.first_reaching(range.start.saturating_add(1));
+        while let Some(held) = self.ranges.get(at).filter(|held| held.start < range.end).cloned() {
+            let (low, high) = (held.start..range.start.max(held.start), range.end.min(held.end)..held.end);
+            self.total -= high.start - low.end;
+            match (low.is_empty(), high.is_empty()) {
+                (true, true) => drop(self.ranges.remove(at)),
+                (true, false) => self.ranges[at] = high,
+                (false, true) => {
+                    self.ranges[at] = low;
+                    at += 1;
+                }
+                (false, false) => {
+                    self.ranges[at] = low;
+                    self.ranges.insert(at + 1, high);
+                    return;
+                }
             }
         }
     }
 
-    /// Takes up to `most` bytes from the front of the lowest range.
+    /// Takes all below `bound` out.
+    pub fn remove_below(&mut self, bound: u64) {
+        self.remove_below_with(bound, |_| {});
+    }
+
+    /// Takes all below `bound` out; `removed` hears of it.
+    pub fn remove_below_with(&mut self, bound: u64, mut removed: impl FnMut(Range<u64>)) {
+        while let Some(front) = self.ranges.front_mut().filter(|front| front.start < bound) {
+            let part = front.start..front.end.min(bound);
+            self.total -= part.end - part.start;
+            front.start = part.end;
+            if front.is_empty() {
+                self.ranges.pop_front();
+            }
+            removed(part);
+        }
+    }
+
+    /// Takes up to `most` numbers from the front of the lowest range.
     pub fn take_first(&mut self, most: u64) -> Option<Range<u64>> {
         let range = self.first().filter(|_| most > 0)?;
         let end = range.end.min(range.start.saturating_add(most));
@@ -97,14 +180,14 @@ impl Ranges {
     /// The lowest gaps before `end`, at most so many.
     pub fn gaps(&self, end: u64, most: usize) -> Vec<Range<u64>> {
         let (mut gaps, mut from) = (Vec::new(), 0);
-        for (&start, &stop) in &self.ranges {
-            if start >= end || gaps.len() >= most {
+        for range in &self.ranges {
+            if range.start >= end || gaps.len() >= most {
                 break;
             }
-            if from < start {
-                gaps.push(from..start);
+            if from < range.start {
+                gaps.push(from..range.start);
             }
-            from = stop;
+            from = range.end;
         }
         if from < end && gaps.len() < most {
             gaps.push(from..end);
@@ -112,9 +195,22 @@ impl Ranges {
         gaps
     }
 
-    /// Empties the set.
+    /// Empties the set; its memory stays.
     pub fn clear(&mut self) {
-        *self = Ranges::default();
+        self.ranges.clear();
+        self.total = 0;
+    }
+
+    fn first_reaching(&self, number: u64) -> usize {
+        first_reaching(&self.ranges, number)
+    }
+}
+
+/// Index of the first range whose end is at or past `number`.
+fn first_reaching(ranges: &VecDeque<Range<u64>>, number: u64) -> usize {
+    match ranges.front() {
+        Some(front) if front.end >= number => 0,
+        _ => ranges.partition_point(|range| range.end < number),
     }
 }
 
@@ -127,7 +223,7 @@ mod tests {
     proptest! {
         /// Beside a bitmap.
         #[test]
-        fn it_is_a_set(steps in vec((0..3_u8, 0..60_u64, 0..60_u64), 1..80)) {
+        fn it_is_a_set(steps in vec((0..4_u8, 0..60_u64, 0..60_u64), 1..80)) {
             let (mut ranges, mut bits) = (Ranges::default(), [false; 60]);
             for (step, a, b) in steps {
                 let within = |bits: &[bool; 60]| (a..b).filter(|&i| !bits[i as usize]).count() as u64;
@@ -137,12 +233,25 @@ mod tests {
                         let around = ranges.containing(a);
                         prop_assert_eq!(around.is_some(), bits[a as usize]);
                         prop_assert!(around.into_iter().flatten().all(|i| bits[i as usize]));
-                        prop_assert_eq!(ranges.insert(a..b), within(&bits));
+                        prop_assert_eq!(ranges.first_missing(a), (a..60).find(|&i| !bits[i as usize]).unwrap_or(60));
+                        let near = a.saturating_sub(1)..(b + 1).min(60);
+                        prop_assert!(a >= b || ranges.touches(&(a..b)) == near.into_iter().any(|i| bits[i as usize]));
+                        let mut told = Vec::new();
+                        let expected: Vec<u64> = (a..b).filter(|&i| !bits[i as usize]).collect();
+                        prop_assert_eq!(ranges.clone().insert(a..b), within(&bits));
+                        ranges.insert_with(a..b, |part| told.extend(part));
+                        prop_assert_eq!(told, expected);
                         (a..b).for_each(|i| bits[i as usize] = true);
                     }
                     1 => {
-                        ranges.remove_below(a);
+                        let mut told = Vec::new();
+                        ranges.remove_below_with(a, |part| told.extend(part));
+                        prop_assert_eq!(told, (0..a).filter(|&i| bits[i as usize]).collect::<Vec<_>>());
                         (0..a).for_each(|i| bits[i as usize] = false);
+                    }
+                    2 => {
+                        ranges.remove(a..b);
+                        (a..b).for_each(|i| bits[i as usize] = false);
                     }
                     _ => {
                         let first = bits.iter().position(|&bit| bit).filter(|_| b > 0);
@@ -153,10 +262,11 @@ mod tests {
                 }
                 let gaps: u64 = ranges.gaps(60, 100).iter().map(|gap| gap.end - gap.start).sum();
                 prop_assert_eq!(gaps, bits.iter().filter(|&&bit| !bit).count() as u64);
-                prop_assert!(ranges.gaps(60, 100).iter().flat_map(|gap| gap.clone()).all(|i| !bits[i as usize]));
+                prop_assert!(ranges.gaps(60, 100).into_iter().flatten().all(|i| !bits[i as usize]));
+                prop_assert!(ranges.iter().flatten().all(|i| bits[i as usize]));
                 let runs = (0..60).filter(|&i| bits[i] && (i == 0 || !bits[i - 1])).count();
                 prop_assert_eq!(ranges.count(), runs);
-                prop_assert_eq!(ranges.bytes(), bits.iter().filter(|&&bit| bit).count() as u64);
+                prop_assert_eq!(ranges.total(), bits.iter().filter(|&&bit| bit).count() as u64);
             }
         }
     }

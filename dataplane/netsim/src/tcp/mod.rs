@@ -23,7 +23,6 @@ mod config;
 mod cubic;
 mod growth;
 mod output;
-mod ranges;
 mod receiver;
 mod reduction;
 mod rtt;

@@ -1,12 +1,13 @@
 //! The receiver: puts packets in order, acknowledges.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
+use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
 use super::advertised::Advertised;
 use super::config::{ConfigError, DelayedAck, ReceiverConfig};
-use super::ranges::{Range, RangeSet};
 use super::segment::{Ecn, Flags, Sack, SackBlock, Segment, Timestamps, MAX_SACK_BLOCKS};
 use super::sequence::Numbering;
 use super::stats::ReceiverStats;
@@ -22,11 +23,11 @@ pub struct Receiver {
     /// The number after the last byte in sequence: what is acknowledged.
     next_byte: u32,
     /// Packets received above `next`.
-    above: RangeSet,
+    above: Ranges,
     /// The stream's last packet, where a short one told of it, and the number after its last byte.
     short: Option<(u64, u32)>,
     /// Ranges last changed, the most recent first: what SACK blocks report (RFC 2018, section 4).
-    recent: [Option<Range>; MAX_SACK_BLOCKS],
+    recent: [Option<Range<u64>>; MAX_SACK_BLOCKS],
     /// Acknowledgements due.
     due: u32,
     delayed_until: Option<Nanos>,
@@ -67,9 +68,9 @@ impl Receiver {
             numbers: Numbering::new(config.mss, config.syn),
             next: 0,
             next_byte: 0,
-            above: RangeSet::default(),
+            above: Ranges::default(),
             short: None,
-            recent: [None; MAX_SACK_BLOCKS],
+            recent: Default::default(),
             due: 0,
             delayed_until: None,
             echo_congestion: false,
@@ -244,15 +245,13 @@ impl Receiver {
             self.next += 1;
             if let Some(first) = self.above.first().filter(|first| first.start == self.next) {
                 self.next = first.end;
-                self.above.remove_below(first.end, |_| {});
+                self.above.remove_below(first.end);
             }
             self.deliver(before);
             return;
         }
         self.stats.out_of_order += 1;
-        let mut new = false;
-        self.above.insert(packet, packet + 1, |_| new = true);
-        if !new {
+        if self.above.insert(packet..packet + 1) == 0 {
             self.stats.duplicates += 1;
         }
         if self.config.sack_blocks > 0 {
@@ -275,12 +274,12 @@ impl Receiver {
     }
 
     /// `range` goes to the front of what SACK reports; what it holds of the rest goes.
-    fn remember(&mut self, range: Range) {
+    fn remember(&mut self, range: Range<u64>) {
         let mut kept =
             self.recent.iter().flatten().filter(|old| old.start < range.start || old.end > range.end);
-        let mut recent = [Some(range), None, None, None];
+        let mut recent = [Some(range.clone()), None, None, None];
         for slot in &mut recent[1..] {
-            *slot = kept.next().copied();
+            *slot = kept.next().cloned();
         }
         self.recent = recent;
     }

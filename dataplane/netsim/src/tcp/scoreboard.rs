@@ -4,11 +4,13 @@
 //! acknowledged, so the lost ones are those below the `threshold`-highest acknowledged packet; retransmissions go upwards, so one
 //! number says which were repeated. The pipe is then two differences and two counts, and nothing scans the window.
 
-use super::ranges::{Range, RangeSet};
+use std::ops::Range;
+
+use groupflow_base::ranges::Ranges;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scoreboard {
-    sacked: RangeSet,
+    sacked: Ranges,
     /// One past the highest packet retransmitted in this recovery: RFC 6675's HighRxt.
     repeated: u64,
     /// Acknowledged packets below `repeated`.
@@ -30,7 +32,7 @@ impl Scoreboard {
     /// The cumulative acknowledgement moved to `una`.
     pub fn advance(&mut self, una: u64) {
         let (below, repeated) = (&mut self.count_below_repeated, self.repeated);
-        self.sacked.remove_below(una, |range| {
+        self.sacked.remove_below_with(una, |range| {
             *below -= part_below(range, repeated);
         });
         if self.repeated < una {
@@ -43,7 +45,7 @@ impl Scoreboard {
     pub fn add(&mut self, start: u64, end: u64) -> u64 {
         let (mut news, repeated) = (0, self.repeated);
         let below = &mut self.count_below_repeated;
-        self.sacked.insert(start, end, |range| {
+        self.sacked.insert_with(start..end, |range| {
             news += range.end - range.start;
             *below += part_below(range, repeated);
         });
@@ -53,7 +55,7 @@ impl Scoreboard {
     /// Packets not acknowledged below this number are lost: `threshold` packets from it on are acknowledged.
     pub fn lost_below(&self, threshold: u64) -> u64 {
         let mut left = threshold;
-        for range in self.sacked.descending() {
+        for range in self.sacked.iter().rev() {
             let length = range.end - range.start;
             if length >= left {
                 return self.written_off.max(range.end - left);
@@ -69,7 +71,8 @@ impl Scoreboard {
         // Fewer ranges than `threshold` lie above: lost_below would be higher otherwise.
         let above: u64 = self
             .sacked
-            .descending()
+            .iter()
+            .rev()
             .take_while(|range| range.end > lost_below)
             .map(|range| range.end - range.start.max(lost_below))
             .sum();
@@ -123,7 +126,7 @@ impl Scoreboard {
     }
 }
 
-fn part_below(range: Range, bound: u64) -> u64 {
+fn part_below(range: Range<u64>, bound: u64) -> u64 {
     range.end.min(bound).saturating_sub(range.start)
 }
 

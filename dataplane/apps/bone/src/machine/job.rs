@@ -102,7 +102,7 @@ impl Job {
 
     /// Bytes that no rim is known to lack.
     pub(super) fn done(&self) -> u64 {
-        self.size.saturating_sub(self.lacks.bytes())
+        self.size.saturating_sub(self.lacks.total())
     }
 
     pub(super) fn control(&self, config: &HubConfig) -> Control {

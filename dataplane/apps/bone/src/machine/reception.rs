@@ -38,12 +38,12 @@ impl Stored {
 
     /// Whether every byte is there.
     pub fn complete(&self) -> bool {
-        self.have.bytes() == self.size
+        self.have.total() == self.size
     }
 
     /// How many bytes are there.
     pub fn bytes(&self) -> u64 {
-        self.have.bytes()
+        self.have.total()
     }
 
     /// The offset of the first byte that is lacking.

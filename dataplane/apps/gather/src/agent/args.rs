@@ -4,6 +4,7 @@ use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use clap::{Args, Parser};
+use groupflow_base::Token;
 use groupflow_host::error::AgentError;
 use groupflow_host::options::parse_bytes;
 use groupflow_host::report::Reporter;
@@ -11,7 +12,6 @@ use groupflow_host::secure::{SecureSend, SecureServe};
 use groupflow_host::subcommand::Subcommand;
 
 use crate::machine::{ClientName, Code};
-use groupflow_base::Token;
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]

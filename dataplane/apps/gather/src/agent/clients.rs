@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use groupflow_base::Token;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
 use crate::machine::ClientName;
-use groupflow_base::Token;
 
 /// The most clients on a list.
 const MOST: usize = 65_536;

@@ -25,7 +25,7 @@ impl Server {
                 self.fail(client, &why);
                 continue;
             }
-            if flow.core.is_complete() {
+            if flow.core.bytes().is_complete() {
                 self.complete(client);
                 continue;
             }
@@ -59,7 +59,7 @@ impl Server {
         if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
-        let length = flow.core.delivered();
+        let length = flow.core.bytes().delivered();
         self.end_flow(client, "complete", Some(&Frame::Complete { length }));
     }
 
@@ -91,7 +91,7 @@ impl Server {
             }
             self.farewell(number);
         }
-        let bytes = flow.core.delivered();
+        let bytes = flow.core.bytes().delivered();
         let seconds = flow.began.elapsed().as_secs_f64();
         let path = flow.destination.path().map(|path| path.display().to_string());
         let fields = json!({

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use groupflow_base::CodecError;
 use groupflow_host::poller::Token;
 
 use super::destination::{Destination, Failure};
 use crate::machine::frame::Report;
-use crate::machine::{Epoch, Frame, Incoming, IncomingError, Parity, StreamId};
+use crate::machine::{Epoch, Frame, Incoming, Parity, StreamId};
 
 /// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
@@ -83,14 +84,14 @@ impl Flow {
     }
 
     /// Takes bytes of the stream that arrived over a stripe.
-    pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), IncomingError> {
+    pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
         self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
         Ok(())
     }
 
     /// Takes bytes of parity that arrived over a stripe.
-    pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), IncomingError> {
+    pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
         let mut sink = |bytes: &[u8]| write(destination, failure, bytes);
         let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
@@ -113,11 +114,11 @@ impl Flow {
 
     /// The frame, if one is due, that tells the client how much is delivered.
     pub fn news(&mut self, now: Instant) -> Option<Frame> {
-        let (delivered, limit) = (self.core.delivered(), self.core.limit());
+        let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
         if delivered == self.told {
             return None;
         }
-        let much = delivered - self.told >= MUCH.min(self.core.room() / PART);
+        let much = delivered - self.told >= MUCH.min(self.core.bytes().room() / PART);
         let due = *self.tell_at.get_or_insert(now + SOON);
         if !much && now < due {
             return None;
@@ -129,7 +130,7 @@ impl Flow {
 
     /// The frame that welcomes a new stripe.
     pub fn welcome(&mut self, wanted: u16) -> Frame {
-        let (delivered, limit) = (self.core.delivered(), self.core.limit());
+        let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
         Frame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
 }

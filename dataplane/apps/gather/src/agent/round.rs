@@ -72,18 +72,18 @@ pub fn measure<'a>(
         advertised += u64::from(info.own_window);
         segment = segment.max(u64::from(info.own_segment));
     }
-    let (fresh, delivered) = (flow.fresh, flow.core.delivered() - flow.before);
+    let (fresh, delivered) = (flow.fresh, flow.core.bytes().delivered() - flow.before);
     let (sent, resent) = flow.segments;
     flow.fresh = 0;
     flow.segment = segment;
-    flow.before = flow.core.delivered();
+    flow.before = flow.core.bytes().delivered();
     flow.segments = (0, 0);
     Measured {
         client: client.as_str(),
         stream: flow.stream.to_string(),
         throughput_bps: per_second(fresh, took),
         delivered_bps: per_second(delivered, took),
-        bytes: flow.core.delivered(),
+        bytes: flow.core.bytes().delivered(),
         rtt_ms: theirs.millis(),
         server_rtt_ms: ours.millis(),
         rto_ms: timeouts.millis(),
@@ -92,9 +92,9 @@ pub fn measure<'a>(
         advertised,
         connections,
         wanted: setting.connections,
-        held: flow.core.held(),
+        held: flow.core.bytes().held(),
         made: flow.made,
-        room: flow.core.room(),
+        room: flow.core.bytes().room(),
     }
 }
 

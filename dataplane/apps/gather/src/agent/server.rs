@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use groupflow_base::{CodecError, Token};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::read_outcome::ReadOutcome;
 use nix::errno::Errno;
@@ -20,7 +21,6 @@ use super::lines::{Events, Requests};
 use super::stripe::Stripe;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, Frame, Item, RefusalCode, Roster};
-use groupflow_base::{CodecError, Token};
 
 /// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
@@ -233,7 +233,7 @@ impl Server {
             if stripe
                 .client
                 .and_then(|c| self.flows.get(&c))
-                .is_some_and(|flow| flow.core.is_blocked() && flow.waits.is_some())
+                .is_some_and(|flow| flow.core.bytes().is_blocked() && flow.waits.is_some())
             {
                 break;
             }

@@ -4,9 +4,8 @@
 
 use std::ops::Range;
 
-use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
-
 use groupflow_base::CodecError;
+use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
 /// The most pieces and the most blocks of parity in a group.
 pub const MOST: (u8, u8) = (32, 8);

@@ -1,98 +1,19 @@
 //! The receiving side of a stream: bytes come over any stripe, in any order and more than once, and go out
-//! once and in order.
+//! once and in order. What is missing of a coded stream is made of parity where that is possible.
 
-use thiserror::Error;
-
+use groupflow_base::reassembly::Reassembly;
 use groupflow_base::CodecError;
 
 use super::repairs::{Parity, Repairs};
-use super::store::Store;
 
-/// A client cuts its stream in pieces of this size or more, but for a few: so what is held has few gaps.
-pub const MIN_BLOCK: u64 = 1024;
-/// Gaps that are granted besides.
-const FEW: usize = 64;
-/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is
-/// missing, and as much for parity.
+/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is missing,
+/// and as much for parity.
 const PART: u64 = 4;
 
-/// What a stream refuses; it is left as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum IncomingError {
-    /// Bytes at or beyond the limit that was given.
-    #[error("data.offset {offset} and its {bytes} bytes lie beyond the limit {limit}")]
-    BeyondLimit {
-        /// Where they belong.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// Bytes beyond the end that was told.
-    #[error("data.offset {offset} and its {bytes} bytes lie beyond the stream's end at {end}")]
-    BeyondEnd {
-        /// Where they belong.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-        /// The end.
-        end: u64,
-    },
-    /// So many pieces that managing them would cost more than they are worth.
-    #[error("data.offset {offset} makes more than {most} separate pieces")]
-    Pieces {
-        /// Where the last one belongs.
-        offset: u64,
-        /// The bound.
-        most: usize,
-    },
-    /// A group that is longer than what is kept, so that nothing could be made of its parity.
-    #[error("parity.length {length} is more than {most}, a part of the room")]
-    Group {
-        /// Its bytes.
-        length: u32,
-        /// The bound.
-        most: u64,
-    },
-    /// Parity of a stream that is not coded.
-    #[error("parity.start comes in a stream that is not coded")]
-    Uncoded,
-    /// The end is before what came, or not where it was.
-    #[error("end.length {length} is not the stream's, which has {at_least} bytes{}", if *known { "" } else { " or more" })]
-    End {
-        /// What is told.
-        length: u64,
-        /// What came.
-        at_least: u64,
-        /// Whether the end was told before.
-        known: bool,
-    },
-}
-
-impl From<IncomingError> for CodecError {
-    fn from(error: IncomingError) -> CodecError {
-        let text = error.to_string();
-        let field = match error {
-            IncomingError::End { .. } => "end.length",
-            IncomingError::Group { .. } => "parity.length",
-            IncomingError::Uncoded => "parity.start",
-            _ => "data.offset",
-        };
-        CodecError::new(field, text.trim_start_matches(field).trim_start().to_owned())
-    }
-}
-
-/// One stream at the server. Always `delivered <= limit`, and [`Incoming::held`] is at most `limit -
-/// delivered`.
+/// One stream at the server.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    delivered: u64,
-    room: u64,
-    length: Option<u64>,
-    /// The end of what came.
-    reach: u64,
-    store: Store,
+    bytes: Reassembly,
     coded: Option<Coded>,
 }
 
@@ -100,53 +21,42 @@ pub struct Incoming {
 struct Coded {
     /// Delivered bytes that are kept.
     keeps: u64,
-    /// The first one.
-    kept_from: u64,
     repairs: Repairs,
 }
 
 impl Incoming {
     /// A stream whose first `delivered` bytes are where they go; it holds at most `room` bytes.
     pub fn new(delivered: u64, room: u64) -> Incoming {
-        Incoming { delivered, room, length: None, reach: delivered, store: Store::default(), coded: None }
+        Incoming { bytes: Reassembly::new(delivered, room), coded: None }
     }
 
     /// A stream that is coded: a half of the room is for bytes that wait for others, a quarter for delivered
     /// ones, a quarter for parity.
     pub fn coded(delivered: u64, room: u64) -> Incoming {
         let keeps = room / PART;
-        let coded = Coded { keeps, kept_from: delivered, repairs: Repairs::new(keeps) };
-        Incoming { coded: Some(coded), ..Incoming::new(delivered, room - 2 * keeps) }
+        let bytes = Reassembly::keeping(delivered, room - 2 * keeps, keeps);
+        Incoming { bytes, coded: Some(Coded { keeps, repairs: Repairs::new(keeps) }) }
     }
 
-    /// Bytes came over a stripe. `sink` takes what is next in order and says how much of it it took; what it
-    /// did not take is held. The number of bytes that had not come before.
+    /// What came, without its parity.
+    pub fn bytes(&self) -> &Reassembly {
+        &self.bytes
+    }
+
+    /// Bytes came over a stripe: see [`Reassembly::receive`]. What can be made now counts, too.
     pub fn receive(
         &mut self,
         offset: u64,
         bytes: &[u8],
         sink: &mut impl FnMut(&[u8]) -> usize,
-    ) -> Result<u64, IncomingError> {
-        let end = self.check(offset, bytes.len() as u64)?;
-        if end <= self.delivered {
-            return Ok(0);
+    ) -> Result<u64, CodecError> {
+        let before = self.bytes.delivered();
+        let fresh = self.bytes.receive(offset, bytes, sink)?;
+        let end = offset + bytes.len() as u64;
+        match end <= before {
+            true => Ok(0),
+            false => Ok(fresh + self.repair(offset..end, sink)),
         }
-        // At most the length of `bytes`.
-        let known = self.delivered.saturating_sub(offset) as usize;
-        let (mut at, mut rest) = (offset + known as u64, &bytes[known..]);
-        let fresh = self.store.missing(&(at..end));
-        if self.coded.is_none() && at == self.delivered && self.store.at(at).is_empty() {
-            let taken = sink(rest).min(rest.len());
-            self.advance(taken);
-            at += taken as u64;
-            rest = &rest[taken..];
-        }
-        self.reach = self.reach.max(end);
-        if !rest.is_empty() {
-            self.store.insert(at, rest);
-        }
-        self.drain(sink);
-        Ok(fresh + self.repair(offset..end, sink))
     }
 
     /// Bytes of parity came over a stripe, those of its block from `at` on. The number of bytes that had not
@@ -157,16 +67,17 @@ impl Incoming {
         at: usize,
         bytes: &[u8],
         sink: &mut impl FnMut(&[u8]) -> usize,
-    ) -> Result<u64, IncomingError> {
+    ) -> Result<u64, CodecError> {
         let group = parity.group;
-        self.check_end(group.start(), group.length().into())?;
+        self.bytes.check_end(group.start(), group.length().into())?;
         let Some(coded) = &mut self.coded else {
-            return Err(IncomingError::Uncoded);
+            return Err(CodecError::new("parity.start", "comes in a stream that is not coded"));
         };
         if u64::from(group.length()) > coded.keeps {
-            return Err(IncomingError::Group { length: group.length(), most: coded.keeps });
+            let text = format!("{} is more than {}, a part of the room", group.length(), coded.keeps);
+            return Err(CodecError::new("parity.length", text));
         }
-        if group.end() <= self.delivered {
+        if group.end() <= self.bytes.delivered() {
             return Ok(0);
         }
         coded.repairs.receive(parity, at, bytes);
@@ -178,14 +89,9 @@ impl Incoming {
         let Some(coded) = &mut self.coded else {
             return 0;
         };
-        let mut fresh = 0;
-        for (offset, bytes) in coded.repairs.make(range, &self.store) {
-            let end = offset + bytes.len() as u64;
-            let known = self.delivered.saturating_sub(offset).min(bytes.len() as u64);
-            fresh += self.store.missing(&(offset + known..end));
-            self.store.insert(offset + known, &bytes[known as usize..]);
-            self.reach = self.reach.max(end);
-        }
+        coded.repairs.discard_below(self.bytes.delivered());
+        let made = coded.repairs.make(range, self.bytes.store());
+        let fresh = made.iter().map(|(offset, bytes)| self.bytes.place(*offset, bytes)).sum();
         if fresh > 0 {
             self.drain(sink);
         }
@@ -194,174 +100,20 @@ impl Incoming {
 
     /// Offers what is held and next in order to `sink`, until it takes no more. True: it took something.
     pub fn drain(&mut self, sink: &mut impl FnMut(&[u8]) -> usize) -> bool {
-        let before = self.delivered;
-        loop {
-            let front = self.store.at(self.delivered);
-            if front.is_empty() {
-                break;
-            }
-            let (offered, taken) = (front.len(), sink(front).min(front.len()));
-            self.advance(taken);
-            if taken < offered {
-                break;
-            }
+        let took = self.bytes.drain(sink);
+        if let Some(coded) = &mut self.coded {
+            coded.repairs.discard_below(self.bytes.delivered());
         }
-        self.delivered > before
+        took
     }
 
     /// The client says how long the stream is.
-    pub fn end(&mut self, length: u64) -> Result<(), IncomingError> {
-        let known = self.length.is_some();
-        if self.length.is_some_and(|known| known != length) || length < self.reach {
-            let at_least = self.length.unwrap_or(self.reach);
-            return Err(IncomingError::End { length, at_least, known });
-        }
-        self.length = Some(length);
-        Ok(())
-    }
-
-    /// All before it is where it goes.
-    pub fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Nothing at or beyond it may come.
-    pub fn limit(&self) -> u64 {
-        self.delivered.saturating_add(self.room)
-    }
-
-    /// The bound of what is held.
-    pub fn room(&self) -> u64 {
-        self.room
-    }
-
-    /// Bytes that came and are not where they go yet.
-    pub fn held(&self) -> u64 {
-        let kept = self.coded.as_ref().map_or(0, |coded| self.delivered - coded.kept_from);
-        self.store.held() - kept
+    pub fn end(&mut self, length: u64) -> Result<(), CodecError> {
+        self.bytes.end(length)
     }
 
     /// Memory of what is held, of what is kept and of parity.
     pub fn memory(&self) -> usize {
-        self.store.memory() + self.coded.as_ref().map_or(0, |coded| coded.repairs.cost() as usize)
-    }
-
-    /// Whether something is next in order and its sink has not taken it.
-    pub fn is_blocked(&self) -> bool {
-        !self.store.at(self.delivered).is_empty()
-    }
-
-    /// Whether all of the stream is where it goes.
-    pub fn is_complete(&self) -> bool {
-        self.length == Some(self.delivered)
-    }
-
-    fn check(&self, offset: u64, bytes: u64) -> Result<u64, IncomingError> {
-        let end = self.check_end(offset, bytes)?;
-        let most = usize::try_from(self.room / MIN_BLOCK * 2).unwrap_or(usize::MAX).saturating_add(FEW);
-        if self.store.pieces() >= most && offset > self.delivered {
-            return Err(IncomingError::Pieces { offset, most });
-        }
-        Ok(end)
-    }
-
-    fn check_end(&self, offset: u64, bytes: u64) -> Result<u64, IncomingError> {
-        let limit = self.limit();
-        let end = offset
-            .checked_add(bytes)
-            .filter(|&end| end <= limit)
-            .ok_or(IncomingError::BeyondLimit { offset, bytes, limit })?;
-        if let Some(length) = self.length.filter(|&length| end > length) {
-            return Err(IncomingError::BeyondEnd { offset, bytes, end: length });
-        }
-        Ok(end)
-    }
-
-    fn advance(&mut self, bytes: usize) {
-        self.delivered += bytes as u64;
-        let Some(coded) = &mut self.coded else {
-            return self.store.discard_below(self.delivered);
-        };
-        coded.kept_from = coded.kept_from.max(self.delivered.saturating_sub(coded.keeps));
-        self.store.discard_below(coded.kept_from);
-        coded.repairs.discard_below(self.delivered);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::collection::vec;
-    use proptest::prelude::*;
-
-    fn byte(offset: u64) -> u8 {
-        (offset * 7 + offset / 256) as u8
-    }
-
-    fn bytes(range: std::ops::Range<u64>) -> Vec<u8> {
-        range.map(byte).collect()
-    }
-
-    proptest! {
-        /// Pieces in any order, again and again, to a sink that takes what it likes.
-        #[test]
-        fn each_byte_goes_out_once_and_in_order(
-            pieces in vec((0..20_000_u64, 1..3000_usize, 0..4000_usize), 1..200), room in 5000..9000_u64,
-        ) {
-            let (mut incoming, mut out) = (Incoming::new(0, room), Vec::<u8>::new());
-            let mut fresh = 0;
-            for (offset, length, appetite) in pieces {
-                let data = bytes(offset..offset + length as u64);
-                let (before, mut left) = (incoming.clone(), appetite);
-                let result = incoming.receive(offset, &data, &mut |bytes| {
-                    let taken = bytes.len().min(left);
-                    out.extend(&bytes[..taken]);
-                    left -= taken;
-                    taken
-                });
-                match result {
-                    Ok(count) => fresh += count,
-                    Err(_) => {
-                        prop_assert!(offset + length as u64 > before.limit());
-                        prop_assert_eq!(before.held(), incoming.held());
-                    }
-                }
-                prop_assert_eq!(incoming.delivered(), out.len() as u64);
-                prop_assert_eq!(fresh, incoming.delivered() + incoming.held());
-                prop_assert!(incoming.held() <= room);
-                prop_assert!(incoming.memory() as u64 <= room + 2 * super::super::store::PAGE as u64);
-            }
-            let delivered = out.len() as u64;
-            prop_assert!(out == bytes(0..delivered));
-        }
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused() {
-        let mut taken = |bytes: &[u8]| bytes.len();
-        let mut incoming = Incoming::new(10, 100);
-        let error = incoming.receive(100, &[0; 11], &mut taken).expect_err("beyond the limit");
-        assert_eq!(error.to_string(), "data.offset 100 and its 11 bytes lie beyond the limit 110");
-        assert!(incoming.receive(u64::MAX, &[0; 2], &mut taken).is_err());
-        incoming.receive(20, &[0; 10], &mut taken).expect("held");
-        let error = incoming.end(29).expect_err("byte 29 came");
-        assert_eq!(error.to_string(), "end.length 29 is not the stream's, which has 30 bytes or more");
-        incoming.end(40).expect("the end");
-        incoming.end(40).expect("told again");
-        let error = CodecError::from(incoming.end(41).expect_err("another end"));
-        assert_eq!(error.to_string(), "end.length: 41 is not the stream's, which has 40 bytes");
-        let error = incoming.receive(35, &[0; 6], &mut taken).expect_err("beyond the end");
-        assert_eq!(error.to_string(), "data.offset 35 and its 6 bytes lie beyond the stream's end at 40");
-    }
-
-    #[test]
-    fn a_flood_of_tiny_pieces_is_refused() {
-        let mut incoming = Incoming::new(0, 64 << 10);
-        let mut taken = |bytes: &[u8]| bytes.len();
-        let error = (0..).find_map(|i| incoming.receive(1 + 2 * i, &[0], &mut taken).err());
-        assert_eq!(error, Some(IncomingError::Pieces { offset: 1 + 2 * 192, most: 192 }));
-        // What is missing first may still come.
-        assert_eq!(incoming.receive(0, &[0], &mut taken), Ok(1));
-        assert_eq!(incoming.delivered(), 2);
+        self.bytes.store().memory() + self.coded.as_ref().map_or(0, |coded| coded.repairs.cost() as usize)
     }
 }

@@ -17,7 +17,7 @@
 //! | [`names`] | a client's name, token and stream id |
 //! | [`frame`], [`decoder`] | the frames on a stripe, and their parser |
 //! | [`outgoing`] | the sending side |
-//! | [`incoming`], [`store`] | the receiving side, and the bytes it holds |
+//! | [`incoming`] | the receiving side |
 //! | [`roster`] | the clients that may send, and their stripes |
 //! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and parity; at the sender; at the receiver |
 
@@ -30,12 +30,11 @@ pub mod names;
 pub mod outgoing;
 pub mod repairs;
 pub mod roster;
-pub mod store;
 
 pub use coding::{Code, Group};
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, RefusalCode, Side};
-pub use incoming::{Incoming, IncomingError};
+pub use incoming::Incoming;
 pub use names::{ClientName, Epoch, StreamId};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
 pub use repairs::Parity;

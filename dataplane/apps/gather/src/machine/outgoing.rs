@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
+use groupflow_base::reassembly::MIN_BLOCK;
 use thiserror::Error;
 
 use super::coder::{Block, Coder};
 use super::coding::{Code, MAX_PIECE};
-use super::incoming::MIN_BLOCK;
 use super::names::Epoch;
 use super::repairs::Parity;
 

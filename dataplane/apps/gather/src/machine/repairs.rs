@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use groupflow_base::store::Store;
+
 use super::coding::Group;
-use super::store::Store;
 
 /// Bytes of overhead counted for each block of parity.
 const OVERHEAD: u64 = 128;

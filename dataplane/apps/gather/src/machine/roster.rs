@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use groupflow_base::Token;
+
 use super::frame::{Hello, RefusalCode};
 use super::names::{ClientName, StreamId};
-use groupflow_base::Token;
 
 /// The effect of a valid HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

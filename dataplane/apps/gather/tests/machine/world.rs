@@ -86,7 +86,7 @@ impl World {
     }
 
     pub fn held(&self) -> u64 {
-        self.server.as_ref().map_or(0, Incoming::held)
+        self.server.as_ref().map_or(0, |server| server.bytes().held())
     }
 
     pub fn check(&self) {
@@ -99,7 +99,7 @@ impl World {
             // A gap has the rest of two pages, and a coded stream has pieces of half a KiB or more.
             let gaps = self.room / 512 + 1;
             assert!(server.memory() as u64 <= self.room + gaps * 2 * 4096, "{} bytes", server.memory());
-            assert!(server.limit() - server.delivered() <= self.room);
+            assert!(server.bytes().limit() - server.bytes().delivered() <= self.room);
         }
     }
 
@@ -197,7 +197,7 @@ impl World {
                 None => Incoming::new(delivered, self.room),
             });
         }
-        let limit = self.server.as_ref().map_or(0, Incoming::limit);
+        let limit = self.server.as_ref().map_or(0, |server| server.bytes().limit());
         let mut down = VecDeque::new();
         Frame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }.encode(&mut down);
         self.stripes.push(Stripe {
@@ -274,8 +274,8 @@ impl World {
             *appetite -= taken;
             taken
         });
-        let (delivered, limit) = (server.delivered(), server.limit());
-        let complete = server.is_complete();
+        let (delivered, limit) = (server.bytes().delivered(), server.bytes().limit());
+        let complete = server.bytes().is_complete();
         for (index, stripe) in self.stripes.iter_mut().enumerate() {
             if tell.is_none() || tell == Some(index) {
                 Frame::Delivered { delivered, limit }.encode(&mut stripe.down);

@@ -189,7 +189,7 @@ impl Node {
             // They stand for what is missing; nobody reads them.
             self.cache.push_missing(missing);
             self.datagrams.gaps.push_back(from..to);
-            self.incoming = Some(Incoming::new(to, self.config.window));
+            self.incoming = Some(Reassembly::new(to, self.config.window));
         } else {
             let arrived = self.datagrams.arrived.take();
             self.go_on_at(to);

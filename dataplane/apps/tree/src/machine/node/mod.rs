@@ -13,7 +13,7 @@
 //! | `reader` | the host's own reader, and the source's writer |
 //!
 //! Offsets, branches, the history and who is isolated are [`groupflow_transport::fanout::Stream`]'s; what comes over several
-//! connections is put in order by [`groupflow_gather::machine::Incoming`].
+//! connections is put in order by [`groupflow_base::reassembly::Reassembly`].
 //!
 //! # How it is driven
 //!
@@ -70,8 +70,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cache::Cache;
 use children::{Child, Gone};
+use groupflow_base::reassembly::Reassembly;
 use groupflow_base::Nanos;
-use groupflow_gather::machine::Incoming;
 use groupflow_transport::fanout::{BranchId, From, Mode, Stream};
 
 use super::datagram::{Carries, Door};
@@ -152,7 +152,7 @@ pub struct Node {
     cache: Cache,
     reader: Reader,
     /// What comes from the parent; `None`: it is the source, or is not told yet where it begins.
-    incoming: Option<Incoming>,
+    incoming: Option<Reassembly>,
     /// Where it was, when nobody had what came next.
     lost_place: bool,
     upstream: Option<Upstream>,
@@ -212,7 +212,7 @@ impl Node {
             reader: Reader::at(&mut stream, at, config.reads),
             stream,
             cache: Cache::at(at),
-            incoming: begin.map(|at| Incoming::new(at, config.window)),
+            incoming: begin.map(|at| Reassembly::new(at, config.window)),
             lost_place: false,
             upstream: None,
             next: None,
@@ -249,7 +249,7 @@ impl Node {
     /// Bytes in the cache and beyond a gap: at most its capacity and the window.
     pub fn held(&self) -> u64 {
         let arrived = self.datagrams.arrived.as_ref().map_or(0, reorder::Reorder::held);
-        self.cache.len() as u64 + self.incoming.as_ref().map_or(0, Incoming::held) + arrived
+        self.cache.len() as u64 + self.incoming.as_ref().map_or(0, Reassembly::held) + arrived
     }
 
     /// Bytes that wait for a child and were not handed to its connections.

@@ -186,7 +186,7 @@ impl Node {
         self.stream = stream(&self.config, begin);
         self.reader = self.reader.moved(&mut self.stream, begin);
         self.cache = Cache::at(begin);
-        self.incoming = Some(Incoming::new(begin, self.config.window));
+        self.incoming = Some(Reassembly::new(begin, self.config.window));
         (self.told, self.promised) = ((begin, begin), begin);
         let datagrams = Datagrams::at(&self.config, self.source, Some(begin));
         (self.datagrams.arrived, self.datagrams.relayed) = (datagrams.arrived, begin);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use groupflow_base::ranges::Ranges;
+use crate::ranges::Ranges;
 
 /// Memory is taken in pages of this size.
 pub const PAGE: usize = 4096;
@@ -18,7 +18,7 @@ pub struct Store {
 impl Store {
     /// Bytes held.
     pub fn held(&self) -> u64 {
-        self.ranges.bytes()
+        self.ranges.total()
     }
 
     /// Memory of the pages, at most what is held and the rest of two pages a gap.
