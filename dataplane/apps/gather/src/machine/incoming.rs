@@ -1,5 +1,5 @@
-//! The receiving side of a stream: bytes come over any stripe, in any order and more than once, and go out
-//! once and in order.
+//! The receiving side of a stream: bytes arrive over any stripe, in any order and repeatedly, and are
+//! delivered once and in order.
 
 use thiserror::Error;
 
@@ -7,64 +7,64 @@ use super::frame::FrameError;
 use super::repairs::{Parity, Repairs};
 use super::store::Store;
 
-/// A client cuts its stream in pieces of this size or more, but for a few: so what is held has few gaps.
+/// Least bytes of a block that a client sends, with few exceptions: so the bytes held have few gaps.
 pub const MIN_BLOCK: u64 = 1024;
-/// Gaps that are granted besides.
+/// Gaps allowed in addition.
 const FEW: usize = 64;
-/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is
-/// missing, and as much for parity.
+/// This fraction of the room of a coded stream is for delivered bytes that repairs may need, and as much for
+/// parity.
 const PART: u64 = 4;
 
-/// What a stream refuses; it is left as it was.
+/// Why input is refused; the stream stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IncomingError {
-    /// Bytes at or beyond the limit that was given.
+    /// Bytes at or beyond the limit.
     #[error("data.offset {offset} and its {bytes} bytes lie beyond the limit {limit}")]
     BeyondLimit {
-        /// Where they belong.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
         /// The limit.
         limit: u64,
     },
-    /// Bytes beyond the end that was told.
+    /// Bytes beyond the stream's end.
     #[error("data.offset {offset} and its {bytes} bytes lie beyond the stream's end at {end}")]
     BeyondEnd {
-        /// Where they belong.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
-        /// The end.
+        /// The stream's end.
         end: u64,
     },
-    /// So many pieces that managing them would cost more than they are worth.
+    /// Too many separate pieces, whose management would cost more than they are worth.
     #[error("data.offset {offset} makes more than {most} separate pieces")]
     Pieces {
-        /// Where the last one belongs.
+        /// The offset of the last piece.
         offset: u64,
-        /// The bound.
+        /// The bound on pieces.
         most: usize,
     },
-    /// A group that is longer than what is kept, so that nothing could be made of its parity.
+    /// A group longer than the bytes kept for repairs, so that its parity would be useless.
     #[error("parity.length {length} is more than {most}, a part of the room")]
     Group {
-        /// Its bytes.
+        /// Bytes of the group.
         length: u32,
-        /// The bound.
+        /// The bound in bytes.
         most: u64,
     },
     /// Parity of a stream that is not coded.
     #[error("parity.start comes in a stream that is not coded")]
     Uncoded,
-    /// The end is before what came, or not where it was.
+    /// An end before bytes that arrived, or different from an earlier end.
     #[error("end.length {length} is not the stream's, which has {at_least} bytes{}", if *known { "" } else { " or more" })]
     End {
-        /// What is told.
+        /// The length that the client gave.
         length: u64,
-        /// What came.
+        /// The bytes that the stream has at least.
         at_least: u64,
-        /// Whether the end was told before.
+        /// Whether the end was known before.
         known: bool,
     },
 }
@@ -89,7 +89,7 @@ pub struct Incoming {
     delivered: u64,
     room: u64,
     length: Option<u64>,
-    /// The end of what came.
+    /// The end of the bytes that arrived.
     reach: u64,
     store: Store,
     coded: Option<Coded>,
@@ -97,29 +97,29 @@ pub struct Incoming {
 
 #[derive(Debug, Clone)]
 struct Coded {
-    /// Delivered bytes that are kept.
+    /// Delivered bytes that are kept for repairs.
     keeps: u64,
-    /// The first one.
+    /// The offset of the first byte that is kept.
     kept_from: u64,
     repairs: Repairs,
 }
 
 impl Incoming {
-    /// A stream whose first `delivered` bytes are where they go; it holds at most `room` bytes.
+    /// A stream whose first `delivered` bytes are at their destination; it holds at most `room` bytes.
     pub fn new(delivered: u64, room: u64) -> Incoming {
         Incoming { delivered, room, length: None, reach: delivered, store: Store::default(), coded: None }
     }
 
-    /// A stream that is coded: a half of the room is for bytes that wait for others, a quarter for delivered
-    /// ones, a quarter for parity.
+    /// A coded stream: half of the room is for bytes out of order, a quarter for delivered bytes, and a
+    /// quarter for parity.
     pub fn coded(delivered: u64, room: u64) -> Incoming {
         let keeps = room / PART;
         let coded = Coded { keeps, kept_from: delivered, repairs: Repairs::new(keeps) };
         Incoming { coded: Some(coded), ..Incoming::new(delivered, room - 2 * keeps) }
     }
 
-    /// Bytes came over a stripe. `sink` takes what is next in order and says how much of it it took; what it
-    /// did not take is held. The number of bytes that had not come before.
+    /// Takes bytes from a stripe. `sink` gets bytes in order and returns how many it took; the others are
+    /// held. Returns how many of the bytes had not arrived before.
     pub fn receive(
         &mut self,
         offset: u64,
@@ -148,8 +148,8 @@ impl Incoming {
         Ok(fresh + self.repair(offset..end, sink))
     }
 
-    /// Bytes of parity came over a stripe, those of its block from `at` on. The number of bytes that had not
-    /// come before and could be made.
+    /// Takes bytes of parity, which follow the first `at` bytes of their block. Returns how many bytes of the
+    /// stream could be made that had not arrived.
     pub fn receive_parity(
         &mut self,
         parity: Parity,
@@ -172,7 +172,7 @@ impl Incoming {
         Ok(self.repair(group.start()..group.end(), sink))
     }
 
-    /// Makes what is missing around these bytes, if it can be made.
+    /// Makes the missing bytes of the groups around this range, if there is enough parity.
     fn repair(&mut self, range: std::ops::Range<u64>, sink: &mut impl FnMut(&[u8]) -> usize) -> u64 {
         let Some(coded) = &mut self.coded else {
             return 0;
@@ -191,7 +191,7 @@ impl Incoming {
         fresh
     }
 
-    /// Offers what is held and next in order to `sink`, until it takes no more. True: it took something.
+    /// Offers held bytes in order to `sink`, until it takes no more. True: it took something.
     pub fn drain(&mut self, sink: &mut impl FnMut(&[u8]) -> usize) -> bool {
         let before = self.delivered;
         loop {
@@ -208,7 +208,7 @@ impl Incoming {
         self.delivered > before
     }
 
-    /// The client says how long the stream is.
+    /// Notes the length of the stream, as the client gave it.
     pub fn end(&mut self, length: u64) -> Result<(), IncomingError> {
         let known = self.length.is_some();
         if self.length.is_some_and(|known| known != length) || length < self.reach {
@@ -219,38 +219,38 @@ impl Incoming {
         Ok(())
     }
 
-    /// All before it is where it goes.
+    /// All bytes before this offset are delivered.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Nothing at or beyond it may come.
+    /// No byte at or beyond this offset may arrive.
     pub fn limit(&self) -> u64 {
         self.delivered.saturating_add(self.room)
     }
 
-    /// The bound of what is held.
+    /// The most bytes that are held.
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// Bytes that came and are not where they go yet.
+    /// Bytes that arrived but are not delivered yet.
     pub fn held(&self) -> u64 {
         let kept = self.coded.as_ref().map_or(0, |coded| self.delivered - coded.kept_from);
         self.store.held() - kept
     }
 
-    /// Memory of what is held, of what is kept and of parity.
+    /// Memory of the bytes held, of those kept, and of parity.
     pub fn memory(&self) -> usize {
         self.store.memory() + self.coded.as_ref().map_or(0, |coded| coded.repairs.cost() as usize)
     }
 
-    /// Whether something is next in order and its sink has not taken it.
+    /// Whether the next bytes in order are here, but the sink did not take them.
     pub fn is_blocked(&self) -> bool {
         !self.store.at(self.delivered).is_empty()
     }
 
-    /// Whether all of the stream is where it goes.
+    /// Whether the whole stream is delivered.
     pub fn is_complete(&self) -> bool {
         self.length == Some(self.delivered)
     }
@@ -302,7 +302,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces in any order, again and again, to a sink that takes what it likes.
+        /// Pieces arrive in any order, repeatedly, at a sink that takes as many bytes as it likes.
         #[test]
         fn each_byte_goes_out_once_and_in_order(
             pieces in vec((0..20_000_u64, 1..3000_usize, 0..4000_usize), 1..200), room in 5000..9000_u64,
@@ -359,7 +359,7 @@ mod tests {
         let mut taken = |bytes: &[u8]| bytes.len();
         let error = (0..).find_map(|i| incoming.receive(1 + 2 * i, &[0], &mut taken).err());
         assert_eq!(error, Some(IncomingError::Pieces { offset: 1 + 2 * 192, most: 192 }));
-        // What is missing first may still come.
+        // The missing first byte may still arrive.
         assert_eq!(incoming.receive(0, &[0], &mut taken), Ok(1));
         assert_eq!(incoming.delivered(), 2);
     }
