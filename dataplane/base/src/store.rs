@@ -1,14 +1,14 @@
-//! Bytes that are held until those before them are there.
+//! Bytes that arrived out of order, held until the bytes before them arrive.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::ranges::Ranges;
 
-/// Memory is taken in pages of this size.
+/// Bytes of a page, in which memory is taken.
 pub const PAGE: usize = 4096;
 
-/// Bytes of a stream at their offsets; each page is there only as long as something of it is held.
+/// Bytes of a stream at their offsets; a page exists only while some of its bytes are held.
 #[derive(Debug, Clone, Default)]
 pub struct Store {
     pages: BTreeMap<u64, Box<[u8]>>,
@@ -21,7 +21,7 @@ impl Store {
         self.ranges.total()
     }
 
-    /// Memory of the pages, at most what is held and the rest of two pages a gap.
+    /// Memory of the pages: at most the bytes held, and the rest of two pages for each gap.
     pub fn memory(&self) -> usize {
         self.pages.len() * PAGE
     }
@@ -36,7 +36,7 @@ impl Store {
         self.ranges.missing(range)
     }
 
-    /// Puts bytes where they belong; what is there already is the same.
+    /// Inserts bytes at their offset; bytes that are held already must be equal.
     pub fn insert(&mut self, offset: u64, bytes: &[u8]) {
         let (mut at, mut rest) = (offset, bytes);
         while !rest.is_empty() {
@@ -50,7 +50,7 @@ impl Store {
         self.ranges.insert(offset..offset + bytes.len() as u64);
     }
 
-    /// What is held from `offset` on, without a gap and as far as the page reaches; may be empty.
+    /// The bytes held from `offset` on, without a gap, up to the end of the page; may be empty.
     pub fn at(&self, offset: u64) -> &[u8] {
         let end = self.ranges.containing(offset).map_or(offset, |range| range.end);
         let within = (offset % PAGE as u64) as usize;
@@ -61,7 +61,7 @@ impl Store {
         }
     }
 
-    /// The bytes of a range that is held as a whole.
+    /// Copies a range, all of which is held.
     pub fn copy(&self, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
         while range.start + (bytes.len() as u64) < range.end {
@@ -75,7 +75,7 @@ impl Store {
         bytes
     }
 
-    /// Lets go of all before `offset`.
+    /// Drops all bytes before `offset`.
     pub fn discard_below(&mut self, offset: u64) {
         self.ranges.remove_below(offset);
         let kept = match self.ranges.is_empty() {

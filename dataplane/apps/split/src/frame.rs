@@ -1,6 +1,4 @@
-//! What agents say against a stream's direction: frames on the same connection.
-//!
-//! Kind (u8), 0, length of the body (u16, network order), body.
+//! Frames that agents send upstream, against a stream's direction, on the stream's connection.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 
@@ -8,23 +6,23 @@ use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 pub const MAX_BODY: usize = 16 << 10;
 /// Bytes of a reply that fit a frame.
 pub const MAX_REPLY: usize = MAX_BODY - 4;
-/// The longest text of an error.
+/// Bytes of the longest error text.
 const MAX_TEXT: usize = 512;
 
 /// Why a stream, or a member's part of it, ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// One member cannot be reached, or is too slow: it leaves the session, the stream goes on without it.
+    /// A member cannot be reached, or is too slow: it leaves the session, and the stream goes on without it.
     MemberFailed,
-    /// One member's connection was reset: the stream goes on without it, and it stays in the session.
+    /// A member's connection was reset: the stream goes on without it, and the member stays in the session.
     MemberReset,
-    /// There is nobody left to send to.
+    /// No member is left.
     NoMembers,
     /// An agent is lost, and with it a part of the group.
     AgentLost,
-    /// The agent does not take the stream.
+    /// The agent refuses the stream.
     Refused,
-    /// The stream was reset by its sender, or its session removed.
+    /// The stream was reset by its sender, or its session was removed.
     Reset,
 }
 
@@ -38,7 +36,7 @@ impl Fault {
         Fault::Reset,
     ];
 
-    /// The word in events.
+    /// The fault's word in events.
     pub fn word(self) -> &'static str {
         match self {
             Fault::MemberFailed => "member_failed",
@@ -65,46 +63,46 @@ impl Fault {
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// The agent takes the stream and wants it from this byte on.
+    /// The agent accepts the stream, and wants it from this offset on.
     Welcome {
-        /// The first byte that is wanted.
+        /// The offset of the first byte wanted.
         offset: u64,
     },
-    /// Every member behind the agent has acknowledged all before `offset`.
+    /// All members behind the agent have acknowledged the bytes before `offset`.
     Progress {
-        /// The least member's.
+        /// The least offset over these members.
         offset: u64,
-        /// Whether all members have acknowledged the stream's end, too.
+        /// Whether all of them have acknowledged the stream's end, too.
         complete: bool,
     },
-    /// A member has acknowledged all of the stream, and its end.
+    /// A member has acknowledged the whole stream and its end.
     Receipt {
-        /// The member.
+        /// The member's number.
         member: u32,
-        /// The stream's length, less what was sent before the member joined.
+        /// The stream's length, without bytes sent before the member joined.
         bytes: u64,
     },
     /// Bytes that a member sends back to the sender.
     Reply {
-        /// The member.
+        /// The member's number.
         member: u32,
-        /// At most [`MAX_REPLY`].
+        /// The bytes, at most [`MAX_REPLY`].
         bytes: Vec<u8>,
     },
-    /// A member sends nothing back any more.
+    /// A member sends no more replies.
     ReplyEnd {
-        /// The member.
+        /// The member's number.
         member: u32,
     },
-    /// Something failed.
+    /// A failure of the stream or of one member.
     Failure {
-        /// What.
+        /// The kind of failure.
         fault: Fault,
-        /// The member, or 0.
+        /// The member's number, or 0.
         member: u32,
-        /// What it had acknowledged.
+        /// The offset that the member had acknowledged.
         offset: u64,
-        /// For people.
+        /// The text for people.
         text: String,
     },
 }

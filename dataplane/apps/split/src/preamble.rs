@@ -1,8 +1,4 @@
-//! What an agent says first on a connection to the next agent: which stream this is.
-//!
-//! 28 bytes, integers in network order: `GFSP`, version (1), mode (0: E2E, 1: N2N), flags (1: resume), 0,
-//! session (u32), stream (u64), offset (u64). The stream's bytes follow, from `offset` on. With the
-//! flag they follow only when the next agent has said in a frame where it wants to go on.
+//! The preamble of a connection to the next agent, which tells which stream follows.
 
 use std::fmt;
 
@@ -15,7 +11,7 @@ const MAGIC: &[u8; 4] = b"GFSP";
 const VERSION: u8 = 1;
 const RESUME: u8 = 1;
 
-/// A stream's number: the same at every agent, given by the one its sender connected to.
+/// A stream's number, the same at every agent, chosen by the agent to which its sender connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
@@ -25,18 +21,19 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// Which stream a connection between agents carries.
+/// The stream that a connection between agents carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
-    /// The session.
+    /// The session's id.
     pub session: u32,
-    /// The stream.
+    /// The stream's number.
     pub stream: StreamId,
-    /// Where the bytes that follow begin; with `resume`, the first byte that can be had.
+    /// The offset at which the bytes that follow begin; with `resume`, the offset of the first byte that is
+    /// available.
     pub offset: u64,
     /// The session's mode, so that agents notice when they disagree.
     pub mode: Mode,
-    /// Whether the stream was there before: the bytes wait for [`crate::frame::Frame::Welcome`].
+    /// Whether the stream existed before: then its bytes follow only after [`crate::frame::Frame::Welcome`].
     pub resume: bool,
 }
 

@@ -28,11 +28,11 @@ use super::names::{FileName, RimId, TransferId};
 pub const VERSION: u8 = 0xb1;
 /// Bytes of a DATA message besides its payload.
 pub const DATA_HEADER: usize = 22;
-/// The most bytes of a file in a message: with all headers it fits an Ethernet frame.
+/// The most bytes of a file in a message, which fits an Ethernet frame with all headers.
 pub const MAX_PACKET: u16 = 1400;
-/// The most spans of a message.
+/// The most spans in a message.
 pub const MAX_SPANS: usize = 64;
-/// The most rims of a POLL.
+/// The most rims named in a POLL.
 pub const MAX_AWAITED: usize = 250;
 /// Bytes of a rim's memory that a block of erasure coding may take.
 pub const MAX_BLOCK: usize = 1 << 20;
@@ -41,37 +41,37 @@ pub const MAX_BLOCK: usize = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Method {
-    /// The paper's adaptive multicast: rims join, every round's size is announced, everyone answers.
+    /// The paper's adaptive multicast: rims join, the size of every round is announced, and all rims answer.
     Scheduled = 1,
-    /// Its non-adaptive multicast: nobody joins, the size is fixed, silence is success.
+    /// The paper's non-adaptive multicast: nobody joins, the size is fixed, and silence means success.
     Unscheduled = 2,
-    /// To one rim after the other.
+    /// One rim after the other.
     Unicast = 3,
 }
 
-/// What is sent again.
+/// Which bytes are sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Repair {
-    /// Everything from the earliest byte that a rim lacks (the paper's).
+    /// Everything from the earliest byte that a rim lacks (the paper's method).
     GoBackN = 1,
-    /// What some rim lacks.
+    /// Only the bytes that some rim lacks.
     Selective = 2,
-    /// Other packets of a block, of which any number that is enough restores it.
+    /// Further packets of a block, any sufficient number of which restore it.
     Erasure = 3,
 }
 
-/// Bytes of a file.
+/// A span of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The first.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// How many; at least one.
+    /// The number of bytes, at least one.
     pub length: u64,
 }
 
 impl Span {
-    /// From the first to past the last.
+    /// The offsets from the first byte to past the last.
     pub fn range(self) -> std::ops::Range<u64> {
         self.offset..self.offset + self.length
     }
@@ -80,25 +80,25 @@ impl Span {
 /// The control parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
-    /// How it is sent.
+    /// How the file is sent.
     pub method: Method,
-    /// What is sent again.
+    /// Which bytes are sent again.
     pub repair: Repair,
-    /// Bytes of the file.
+    /// The file's size in bytes.
     pub size: u64,
     /// The file's access mode.
     pub mode: u16,
-    /// Bytes of payload of a packet, where rounds do not announce another.
+    /// Payload bytes of a packet, unless a round announces another size.
     pub packet: u16,
-    /// Packets of a round; of a block, of erasure coding.
+    /// Packets of a round, or of a block of erasure coding.
     pub per_round: u16,
-    /// Between two packets, in microseconds.
+    /// Time between two packets, µs.
     pub interval_us: u32,
-    /// How much later than expected a packet may come, in milliseconds.
+    /// By how much a packet may be late, ms.
     pub grace_ms: u16,
-    /// Over how many milliseconds answers are spread; 0: they come at once, and everyone answers.
+    /// The time over which answers are spread, ms; 0: all rims answer, at once.
     pub window_ms: u16,
-    /// Of the file; opaque here.
+    /// The file's digest, opaque to the machines.
     pub digest: [u8; 32],
     /// The file's name.
     pub name: FileName,
@@ -107,53 +107,55 @@ pub struct Control {
 /// The announcement of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
-    /// Its number, from 1.
+    /// The round's number, from 1.
     pub round: u32,
-    /// Bytes of payload of its packets.
+    /// Payload bytes of the round's packets.
     pub packet: u16,
-    /// How many there are.
+    /// The number of packets.
     pub count: u16,
-    /// The offset of the first.
+    /// The offset of the first packet.
     pub first: u64,
 }
 
 /// A packet of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
-    /// Of this round.
+    /// The number of the packet's round.
     pub round: u32,
-    /// Its number in the round, from 1; 0 is the last packet of the file (not of erasure coding).
+    /// The packet's number in the round, from 1; 0 is the last packet of the file (not with erasure coding).
     pub number: u16,
-    /// Of erasure coding: which packet of the block this is; those from the block's own number on are coded.
+    /// With erasure coding, the packet's number in its block; numbers from the block's packet count on are
+    /// coded.
     pub shard: u16,
-    /// The offset of its first byte; of a coded packet, of the block.
+    /// The offset of the packet's first byte, or that of the block for a coded packet.
     pub offset: u64,
-    /// The bytes.
+    /// The payload.
     pub bytes: Vec<u8>,
 }
 
 /// A reception result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reception {
-    /// Whose.
+    /// The rim that reports.
     pub rim: RimId,
-    /// After this round.
+    /// The number of the reported round.
     pub round: u32,
-    /// Whether it has the whole file.
+    /// Whether the rim has the whole file.
     pub complete: bool,
-    /// Of erasure coding: packets that it needs to restore the round's block.
+    /// With erasure coding, packets that the rim needs to restore the round's block.
     pub need: u16,
-    /// Payload bytes/s at which packets of the round came; 0: unknown.
+    /// Payload bytes/s at which packets of the round arrived; 0: unknown.
     pub rate: u64,
-    /// What it lacks, ascending: of Go-Back-N one span, from the retransmission position to the end.
+    /// The bytes that the rim lacks, ascending; with Go-Back-N one span, from the retransmission position to
+    /// the end.
     pub lacks: Vec<Span>,
 }
 
-/// What comes of a rim's wish for a file.
+/// The hub's answer to a rim's wish for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Verdict {
-    /// It will be sent, or is being sent.
+    /// The file will be sent, or is being sent.
     Queued = 1,
     /// The hub has no such file.
     Unknown = 2,
@@ -163,17 +165,17 @@ pub enum Verdict {
     Unreadable = 4,
 }
 
-/// What one tells the other.
+/// The kinds of message, with their fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// See the module.
+    /// A multicast begins, and rims are asked to join.
     IpmSend {
-        /// Answer within this time.
+        /// Time within which rims answer.
         spread_ms: u16,
     },
     /// A rim takes part.
     Join {
-        /// Which.
+        /// The rim.
         rim: RimId,
     },
     /// The control parameters.
@@ -184,44 +186,44 @@ pub enum Body {
     Data(Data),
     /// A reception result.
     Result(Reception),
-    /// What was asked for after this round: who lacks no more need not answer.
+    /// The bytes asked for after this round: a rim that lacks nothing else need not answer.
     Heard {
-        /// The round.
+        /// The round's number.
         round: u32,
-        /// What the hub will send again.
+        /// The bytes that the hub will send again.
         lacks: Vec<Span>,
     },
-    /// Answer.
+    /// Rims are asked to answer.
     Poll {
-        /// The last round.
+        /// The number of the last round.
         round: u32,
-        /// Who; none is everyone.
+        /// The rims that are asked; none named means all.
         awaited: Vec<RimId>,
     },
     /// A rim takes part no more.
     Leave {
-        /// Which.
+        /// The rim.
         rim: RimId,
     },
     /// The transfer is over.
     End {
-        /// Or given up.
+        /// Whether the transfer was completed, and not given up.
         complete: bool,
     },
     /// A rim wants a file.
     Ask {
-        /// Which rim.
+        /// The rim that asks.
         rim: RimId,
-        /// Which file.
+        /// The file's name.
         name: FileName,
     },
-    /// What comes of it.
+    /// The hub answers a rim's wish.
     Answer {
-        /// Who asked.
+        /// The rim that asked.
         rim: RimId,
-        /// Which file.
+        /// The file's name.
         name: FileName,
-        /// This.
+        /// The answer.
         verdict: Verdict,
     },
     /// A hub is here, and can be asked.
@@ -231,8 +233,8 @@ pub enum Body {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Of this transfer.
+    /// The transfer that the message belongs to.
     pub transfer: TransferId,
-    /// What it says.
+    /// The kind of message, with its fields.
     pub body: Body,
 }

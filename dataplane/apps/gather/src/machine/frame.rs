@@ -17,7 +17,7 @@ pub const DATA_HEADER: usize = HEADER + 8;
 pub const MAX_DATA: usize = u16::MAX as usize - 8;
 /// The longest text of a refusal.
 pub const MAX_TEXT: usize = 512;
-/// The longest body but DATA's: a HELLO with the longest name and token, or a REFUSAL.
+/// The longest body except DATA's: a HELLO with the longest name and token, or a REFUSAL.
 pub const MAX_CONTROL: usize = 600;
 /// The kind of DATA.
 pub(super) const DATA: u8 = 2;
@@ -26,40 +26,40 @@ pub(super) const PARITY: u8 = 6;
 /// Bytes of PARITY besides the block's.
 pub const PARITY_HEADER: usize = HEADER + 16;
 
-/// Who sends a frame.
+/// The side that sends a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Who sends the stream.
+    /// The client, which sends the stream.
     Client,
-    /// Who gathers.
+    /// The server, which gathers streams.
     Server,
 }
 
-/// Why the server does not take a stripe.
+/// Why the server refuses a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalCode {
-    /// A frame makes no sense.
+    /// A frame is invalid.
     BadFrame,
     /// The client is not on the list.
     UnknownClient,
-    /// The token is another one.
+    /// The token does not match.
     WrongToken,
     /// The client has live stripes of another stream.
     DuplicateClient,
     /// The client has as many stripes as it may have.
     TooMany,
-    /// Bytes are needed that were acknowledged and are gone.
+    /// The client needs to resend bytes that were acknowledged, and that it no longer has.
     CannotResume,
     /// No HELLO came in time, or too many connections wait.
     Late,
     /// The stream cannot be written.
     Output,
-    /// The server speaks TLS and the client does not, or the other way round.
+    /// One side speaks TLS and the other does not.
     Tls,
 }
 
 impl RefusalCode {
-    /// All, in the order of their numbers, from 1.
+    /// All codes in the order of their numbers, from 1.
     pub const ALL: [RefusalCode; 9] = [
         RefusalCode::BadFrame,
         RefusalCode::UnknownClient,
@@ -72,7 +72,7 @@ impl RefusalCode {
         RefusalCode::Tls,
     ];
 
-    /// The word in events.
+    /// The code's word in events.
     pub fn word(self) -> &'static str {
         match self {
             RefusalCode::BadFrame => "bad_frame",
@@ -92,81 +92,81 @@ impl RefusalCode {
     }
 }
 
-/// Who a stripe belongs to.
+/// The first frame of a stripe: its client and stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// The stream.
+    /// The stream's id.
     pub stream: StreamId,
-    /// What this client knows to be delivered: it cannot send that again.
+    /// Bytes that this client knows to be delivered, and cannot send again.
     pub acknowledged: u64,
-    /// Parity comes with the stream.
+    /// Whether parity is sent with the stream.
     pub coded: bool,
-    /// The client.
+    /// The client's name.
     pub client: ClientName,
-    /// Its proof.
+    /// The client's token.
     pub token: Token,
 }
 
-/// How a stripe's TCP fares at the client.
+/// The state of a stripe's TCP connection at the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
     /// Smoothed round-trip time, µs.
     pub rtt_us: u32,
     /// Retransmission time-out, µs.
     pub rto_us: u32,
-    /// Segments sent since the last report, with those sent again.
+    /// Segments sent since the last report, retransmissions included.
     pub sent: u32,
-    /// Segments sent again since the last report.
+    /// Retransmissions since the last report.
     pub resent: u32,
 }
 
-/// A frame, but DATA and PARITY, whose bytes are not collected (see [`super::Item`]).
+/// A frame other than DATA and PARITY, whose bytes are not collected (see [`super::Item`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// Client: who this is.
+    /// Client: the stripe's client and stream.
     Hello(Hello),
-    /// Client: the stream's length; all of it was sent, or will be.
+    /// Client: the length of the stream, all of which was sent or will be.
     End {
-        /// Bytes.
+        /// The stream's length in bytes.
         length: u64,
     },
-    /// Client: how this stripe fares.
+    /// Client: the state of this stripe's connection.
     Report(Report),
     /// Client: nothing follows on this stripe.
     Leave,
-    /// Server: the stripe is taken.
+    /// Server: the stripe is accepted.
     Welcome {
-        /// What the server remembers of the stream.
+        /// The epoch in which the server remembers the stream.
         epoch: Epoch,
-        /// All before it is where it goes.
+        /// All bytes before this offset are delivered.
         delivered: u64,
-        /// Nothing at or beyond it may be sent.
+        /// No byte at or beyond this offset may be sent.
         limit: u64,
-        /// Stripes wanted.
+        /// How many stripes the server wants.
         wanted: u16,
     },
-    /// Server: as in a Welcome.
+    /// Server: news of `delivered` and `limit`, as in a Welcome.
     Delivered {
-        /// All before it is where it goes.
+        /// All bytes before this offset are delivered.
         delivered: u64,
-        /// Nothing at or beyond it may be sent.
+        /// No byte at or beyond this offset may be sent.
         limit: u64,
     },
-    /// Server: so many stripes are wanted.
+    /// Server: the number of stripes that it wants.
     Want {
-        /// At least 1.
+        /// The number, at least 1.
         wanted: u16,
     },
-    /// Server: the stream is delivered as a whole.
+    /// Server: the whole stream is delivered.
     Complete {
-        /// Bytes.
+        /// The stream's length in bytes.
         length: u64,
     },
-    /// Server: the stripe is not taken, or no longer.
+    /// Server: the stripe is refused, or no longer accepted.
     Refusal {
-        /// Why, for programs.
+        /// The reason for programs.
         code: RefusalCode,
-        /// Why, for people.
+        /// The reason for people.
         text: String,
     },
 }
