@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
+use super::entries::{action_id, Context};
 use super::expr::exact;
 use super::externs::DirectMeters;
 use super::json::Node as Json;
 use super::scope::Scope;
-use super::tables::{action_id, next, table, Context, Names};
-use crate::control::Node;
+use super::tables::{next, table, Names};
 use crate::error::LoadError;
-use crate::info::{ActionInfo, TableId, TableInfo};
-use crate::table::{Next, Table};
+use crate::program::control::Node;
+use crate::program::info::{ActionInfo, TableId, TableInfo};
+use crate::program::table::{Next, Table};
 
 /// Both controls.
 #[derive(Default)]

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use crate::calculation::{Calculation, Checksum, Part};
-use crate::hash::Algorithm;
 use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::{Place, Region};
-use crate::phv::Field;
+use crate::program::calculation::{Calculation, Checksum, Part};
+use crate::program::hash::Algorithm;
+use crate::program::phv::Field;
 
 /// Adjacent bits of a header, and how many bits of the sum follow them.
 struct Run {
@@ -127,7 +127,8 @@ impl Gen<'_> {
         for run in runs {
             let (mut bit, mut left) = (run.bit, run.width);
             while left > 0 {
-                // 32 bits and a shift below 16 leave room for 2^16 summands. Parts end with a byte if possible.
+                // 32 bits and a shift below 16 leave room for 2^16 summands. Parts end with a byte if
+                // possible.
                 let most = 32 - bit % 8;
                 let width = left.min(most);
                 left -= width;
@@ -207,8 +208,8 @@ impl Gen<'_> {
         self.put(Word::out_len, length);
     }
 
-    /// A header's bytes, cut around checksums: these were stored a moment ago, and what is loaded together with other bytes
-    /// would wait until they have reached memory.
+    /// A header's bytes, cut around checksums: these were stored a moment ago, and what is loaded together
+    /// with other bytes would wait until they have reached memory.
     fn pieces(&self, region: Region) -> Vec<Range<usize>> {
         let end = region.bytes as usize;
         let within = |checksum: &Checksum| match self.layout.place(checksum.field.slot) {

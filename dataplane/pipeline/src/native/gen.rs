@@ -9,7 +9,7 @@ use crate::native::bounds::Extents;
 use crate::native::compile::Rare;
 use crate::native::context::Word;
 use crate::native::layout::{NativeLayout, Place};
-use crate::phv::Field;
+use crate::program::phv::Field;
 use crate::program::Program;
 
 /// What native code does not cover: the interpreter does that step.
@@ -305,8 +305,8 @@ impl Gen<'_> {
         self.store_be(at, bytes, both);
     }
 
-    /// Copies bytes that do not overlap: by words, since what a wider load covers was often written by two stores a moment
-    /// ago, and then it waits for both to reach memory.
+    /// Copies bytes that do not overlap: by words, since what a wider load covers was often written by two
+    /// stores a moment ago, and then it waits for both to reach memory.
     pub fn copy(&mut self, to: At, from: At, bytes: usize) {
         self.moves(bytes, WORD, |gen, kind, offset| {
             let from = from.plus(offset);
@@ -327,8 +327,8 @@ impl Gen<'_> {
         });
     }
 
-    /// Covers a run of bytes with moves as large as possible, and no larger than `most`; the last may overlap the one
-    /// before it.
+    /// Covers a run of bytes with moves as large as possible, and no larger than `most`; the last may overlap
+    /// the one before it.
     fn moves(&mut self, bytes: usize, most: usize, mut each: impl FnMut(&mut Self, Type, usize)) {
         let sizes =
             [(VECTOR, types::I8X16), (WORD, types::I64), (4, types::I32), (2, types::I16), (1, types::I8)];

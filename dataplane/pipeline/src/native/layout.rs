@@ -1,11 +1,11 @@
 //! Where a packet's fields live in the native engine's memory.
 //!
-//! The fields of a header lie there as on the wire, so that extracting and emitting a header is copying it, and
-//! a field costs something only where the program uses it. Metadata and validity have numbers of the
+//! The fields of a header lie there as on the wire, so that extracting and emitting a header is copying it,
+//! and a field costs something only where the program uses it. Metadata and validity have numbers of the
 //! machine's byte order.
 
-use crate::bits::{read_bits, write_bits};
-use crate::phv::{mask, Field, Layout};
+use crate::program::bits::{read_bits, write_bits};
+use crate::program::phv::{mask, Field, Layout};
 
 /// Readable and writable bytes behind the last field: code may load eight bytes at any field.
 const SLACK: usize = 16;

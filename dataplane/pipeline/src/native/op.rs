@@ -5,14 +5,14 @@ use std::mem::size_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use crate::action::{HeaderRef, Op, Target};
-use crate::expr::Expr;
 use crate::native::context::{CounterCells, RegisterCells, Word};
 use crate::native::expr::{Locals, Typed};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::Place;
-use crate::phv::Field;
+use crate::program::action::{HeaderRef, Op, Target};
+use crate::program::expr::Expr;
+use crate::program::phv::Field;
 
 /// Bytes of a cell of a register array, and of a counter array: a power of two.
 const REGISTER_BYTES: usize = 8;
@@ -298,7 +298,8 @@ impl Gen<'_> {
         At { base, offset: 0 }.plus(size_of::<RegisterCells>() * register as usize)
     }
 
-    /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at `out`.
+    /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at
+    /// `out`.
     fn cell(
         &mut self,
         array: At,

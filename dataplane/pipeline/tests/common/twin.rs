@@ -62,7 +62,7 @@ impl Twin {
         let unicast = b.unicast();
         let b = match unicast {
             Some(unicast) if now / 1_000 % 2 == 1 => {
-                let passed = b.pass(&DEPARTURE, &mut frame);
+                let passed = b.egress(&DEPARTURE, &mut frame);
                 return self.passed(now, a, unicast, (passed, frame), round);
             }
             _ => b.hold(),

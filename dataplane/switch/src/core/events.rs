@@ -135,7 +135,7 @@ impl Switch {
             if self.ports[usize::from(place)].lets_through(now, queue, bytes) {
                 let departure = Departure { port, enq_timestamp: now, ..Departure::default() };
                 let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-                let outcome = at_hand.pass(&departure, &mut frame);
+                let outcome = at_hand.egress(&departure, &mut frame);
                 return self.leave(
                     now,
                     Way { place, queue, bytes, generation: 0, truncate: None },

@@ -1,11 +1,11 @@
 //! The control plane's access to registers, counters, meters and parser value sets.
 
-use crate::entry::{CounterValue, MeterConfig};
 use crate::error::StateError;
-use crate::info::{CounterId, MeterId, RegisterId, ValueSetId};
-use crate::meter;
-use crate::phv::mask;
 use crate::pipeline::Pipeline;
+use crate::program::entry::{CounterValue, MeterConfig};
+use crate::program::info::{CounterId, MeterId, RegisterId, ValueSetId};
+use crate::program::phv::mask;
+use crate::state::meter;
 use crate::state::Watch;
 
 impl Pipeline {
@@ -46,8 +46,8 @@ impl Pipeline {
 
     /// Notes the program's writes to this register from now on, for [`Pipeline::pop_written`].
     ///
-    /// Writes of the control plane (`register_set`, `register_write`) are not noted by themselves. Does nothing
-    /// for a register of another program.
+    /// Writes of the control plane (`register_set`, `register_write`) are not noted by themselves. Does
+    /// nothing for a register of another program.
     pub fn watch(&mut self, register: RegisterId) {
         if let Some(state) = self.externs.registers.get_mut(register.index()) {
             let cells = state.len();
@@ -79,13 +79,6 @@ impl Pipeline {
             watch.forget(index);
         }
         Some((RegisterId(register), index as usize))
-    }
-
-    /// Takes all cells that [`Pipeline::pop_written`] would give.
-    pub fn drain_written(&mut self, mut visit: impl FnMut(RegisterId, usize)) {
-        while let Some((register, index)) = self.pop_written() {
-            visit(register, index);
-        }
     }
 
     fn register_index(&self, register: RegisterId, index: usize) -> StateError {

@@ -1,10 +1,13 @@
 //! A packet between the two pipelines, and what goes in and comes out of each.
 
+pub(crate) mod metadata;
+pub(crate) mod pool;
+
 use groupflow_base::Nanos;
 
-use crate::info::DigestId;
-use crate::pool::Body;
+use crate::packet::pool::Body;
 use crate::port::Port;
+use crate::program::info::DigestId;
 
 /// `standard_metadata.instance_type`, with BMv2's numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -251,4 +254,9 @@ impl Packet {
     pub fn tail(&self) -> u32 {
         self.0.tail
     }
+}
+
+/// Bytes on the wire.
+pub(crate) fn wire_length(bytes: &[u8], tail: u32) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_add(tail)
 }

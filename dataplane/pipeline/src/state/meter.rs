@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use crate::entry::MeterConfig;
+use crate::program::entry::MeterConfig;
 
 /// P4's colours.
 pub(crate) const GREEN: u128 = 0;
