@@ -34,8 +34,8 @@ mod state;
 
 pub use error::{LoadError, StateError, TableError};
 pub use packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Fate, Frame, Ingress, Instance,
-    Outcome, Packet, Preserved, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
+    Preserved, Unicast, Verdict,
 };
 pub use pipeline::{AtHand, Pipeline};
 pub use port::Port;

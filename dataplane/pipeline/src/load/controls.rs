@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::entries::{action_id, Context};
+use super::entries::{action_id, TableScope};
 use super::expr::exact;
 use super::externs::DirectMeters;
 use super::json::Node as Json;
@@ -30,7 +30,7 @@ pub(crate) fn controls(
     actions: &[ActionInfo],
     direct_meters: &DirectMeters,
 ) -> Result<Controls, LoadError> {
-    let context = Context { scope, actions, direct_meters };
+    let context = TableScope { scope, actions, direct_meters };
     let pipelines = root.get("pipelines")?;
     let mut controls = Controls::default();
     let mut seen = HashSet::new();
@@ -55,7 +55,7 @@ pub(crate) fn controls(
     Ok(controls)
 }
 
-fn control(node: &Json<'_>, context: &Context<'_>, controls: &mut Controls) -> Result<Next, LoadError> {
+fn control(node: &Json<'_>, context: &TableScope<'_>, controls: &mut Controls) -> Result<Next, LoadError> {
     let tables = node.list("tables")?;
     let conditions = node.list("conditionals")?;
     let calls = node.list("action_calls")?;

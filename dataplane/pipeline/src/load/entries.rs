@@ -12,7 +12,7 @@ use crate::program::info::{ActionId, ActionInfo, KeyInfo, TableInfo};
 use crate::program::phv::{mask, prefix_mask};
 
 /// What tables and their entries refer to.
-pub(crate) struct Context<'a> {
+pub(crate) struct TableScope<'a> {
     pub scope: &'a Scope,
     pub actions: &'a [ActionInfo],
     pub direct_meters: &'a DirectMeters,
@@ -28,7 +28,7 @@ pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, Load
 pub(crate) fn call(
     node: &Json<'_>,
     info: &TableInfo,
-    context: &Context<'_>,
+    context: &TableScope<'_>,
 ) -> Result<ActionCall, LoadError> {
     let action = action_id(&node.get("action_id")?, context.scope)?;
     let params = &context.actions[action.index()].params;
@@ -50,7 +50,7 @@ pub(crate) fn call(
 pub(crate) fn entries(
     node: &Json<'_>,
     info: &TableInfo,
-    context: &Context<'_>,
+    context: &TableScope<'_>,
 ) -> Result<Vec<Entry>, LoadError> {
     let nodes = node.list("entries")?;
     // The lowest number wins in BMv2, the highest here.

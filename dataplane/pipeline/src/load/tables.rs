@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::entries::{action_id, call, entries, Context};
+use super::entries::{action_id, call, entries, TableScope};
 use super::json::Node as Json;
 use super::scope::Scope;
 use crate::error::LoadError;
@@ -27,7 +27,7 @@ fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
 pub(crate) fn table(
     node: &Json<'_>,
     id: TableId,
-    context: &Context<'_>,
+    context: &TableScope<'_>,
     names: &Names,
 ) -> Result<(TableInfo, Table), LoadError> {
     let name = node.get("name")?.str()?.to_owned();
@@ -137,7 +137,7 @@ struct Ways {
 fn ways(
     node: &Json<'_>,
     actions: &[ActionId],
-    context: &Context<'_>,
+    context: &TableScope<'_>,
     names: &Names,
 ) -> Result<Ways, LoadError> {
     let default = next(node, "base_default_next", names)?;

@@ -8,7 +8,7 @@ use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::{Place, Region};
+use crate::native::layout::{Location, Region};
 use crate::program::calculation::{Calculation, Checksum, Part};
 use crate::program::hash::Algorithm;
 use crate::program::phv::Field;
@@ -106,7 +106,7 @@ impl Gen<'_> {
         let mut runs: Vec<Run> = Vec::new();
         let mut end = 0;
         for (field, _) in fields {
-            let Place::Wire { bit } = self.layout.place(field.slot) else { return None };
+            let Location::Wire { bit } = self.layout.place(field.slot) else { return None };
             let width = u32::from(field.width);
             end += width;
             match runs.last_mut() {
@@ -157,8 +157,8 @@ impl Gen<'_> {
     /// The number at a slot of at most 64 bits that is not on the wire.
     pub fn slot_value(&mut self, slot: u32) -> Value {
         match self.layout.place(slot) {
-            Place::Host { offset, bytes } => self.host_load(offset, bytes),
-            Place::Wire { .. } => self.int(0),
+            Location::Host { offset, bytes } => self.host_load(offset, bytes),
+            Location::Wire { .. } => self.int(0),
         }
     }
 
@@ -166,8 +166,8 @@ impl Gen<'_> {
     pub fn key_word(&mut self, field: Field, shift: u32) -> Value {
         let width = u32::from(field.width);
         match self.layout.place(field.slot) {
-            Place::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
-            Place::Wire { bit } => {
+            Location::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
+            Location::Wire { bit } => {
                 let part = (width - shift).min(64);
                 let first = bit + width - shift - part;
                 let at = At { base: self.phv, offset: first as i32 / 8 };
@@ -213,7 +213,7 @@ impl Gen<'_> {
     fn pieces(&self, region: Region) -> Vec<Range<usize>> {
         let end = region.bytes as usize;
         let within = |checksum: &Checksum| match self.layout.place(checksum.field.slot) {
-            Place::Wire { bit } if bit % 8 == 0 && checksum.field.width % 8 == 0 => {
+            Location::Wire { bit } if bit % 8 == 0 && checksum.field.width % 8 == 0 => {
                 let start = (bit as usize / 8).checked_sub(region.offset as usize)?;
                 Some([start, start + usize::from(checksum.field.width) / 8])
             }

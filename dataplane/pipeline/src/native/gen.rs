@@ -8,7 +8,7 @@ use cranelift_frontend::FunctionBuilder;
 use crate::native::bounds::Extents;
 use crate::native::compile::Rare;
 use crate::native::context::Word;
-use crate::native::layout::{NativeLayout, Place};
+use crate::native::layout::{Location, NativeLayout};
 use crate::program::phv::Field;
 use crate::program::Program;
 
@@ -136,8 +136,8 @@ impl Gen<'_> {
             return Err(NotNative);
         }
         match self.layout.place(field.slot) {
-            Place::Host { offset, bytes } => Ok(self.host_load(offset, bytes)),
-            Place::Wire { bit } => Ok(self.wire_load(bit, field.width)),
+            Location::Host { offset, bytes } => Ok(self.host_load(offset, bytes)),
+            Location::Wire { bit } => Ok(self.wire_load(bit, field.width)),
         }
     }
 
@@ -147,12 +147,12 @@ impl Gen<'_> {
             return Err(NotNative);
         }
         match self.layout.place(field.slot) {
-            Place::Host { offset, bytes } => {
+            Location::Host { offset, bytes } => {
                 let value = self.masked(value, field.width, 8 * bytes);
                 self.host_store(value, offset, bytes);
                 Ok(())
             }
-            Place::Wire { bit } => {
+            Location::Wire { bit } => {
                 let at = At { base: self.phv, offset: bit as i32 / 8 };
                 self.store_bits(at, bit % 8, field.width, value);
                 Ok(())

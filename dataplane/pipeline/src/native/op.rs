@@ -9,7 +9,7 @@ use crate::native::context::{CounterCells, RegisterCells, Word};
 use crate::native::expr::{Locals, Typed};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::Place;
+use crate::native::layout::Location;
 use crate::program::action::{HeaderRef, Op, Target};
 use crate::program::expr::Expr;
 use crate::program::phv::Field;
@@ -161,7 +161,7 @@ impl Gen<'_> {
         // Wider fields can be copied where they start and end with a byte.
         let Expr::Field(from) = value else { return Err(NotNative) };
         match (self.layout.place(field.slot), self.layout.place(from.slot)) {
-            (Place::Wire { bit: to }, Place::Wire { bit })
+            (Location::Wire { bit: to }, Location::Wire { bit })
                 if to % 8 == 0 && bit % 8 == 0 && field.width == from.width && field.width % 8 == 0 =>
             {
                 let to = At { base: self.phv, offset: to as i32 / 8 };

@@ -117,11 +117,6 @@ impl Native {
         u32::try_from(self.context.truncate).ok()
     }
 
-    pub fn ingress(&mut self, mut parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
-        self.decide(&mut parts, now, arrival, bytes);
-        self.held(parts, now, arrival, bytes)
-    }
-
     /// Runs egress on the packet that ingress was run on.
     #[inline]
     pub fn egress_at_hand(

@@ -11,7 +11,7 @@ use crate::interpret;
 use crate::native::Native;
 use crate::packet::pool::Pool;
 use crate::packet::{
-    Arrival, Departure, DropReason, Egress, Emission, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
+    Arrival, Departure, DropReason, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
 };
 use crate::program::Program;
 use crate::state::options::{Engine, Options, Stats};
@@ -75,28 +75,11 @@ impl Pipeline {
     ///
     /// A packet whose parsing fails goes on to ingress with `parser_error` set, as in BMv2.
     pub fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) -> Ingress {
-        let (parts, native) = self.parts();
-        match native {
-            Some(native) => native.ingress(parts, now, &arrival, bytes),
-            None => interpret::ingress(parts, now, &arrival, bytes),
-        }
+        self.arrive(now, &arrival, bytes).hold()
     }
 
-    /// Egress control, checksum update and deparser.
-    pub fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress {
-        let mut frame = Frame::default();
-        let Outcome { fate, clone } = self.egress_into(now, packet, departure, &mut frame);
-        let emission = match fate {
-            Fate::Drop(reason) => Emission::Drop(reason),
-            Fate::Send => Emission::Send(frame),
-            Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
-        };
-        Egress { emission, clone }
-    }
-
-    /// As [`Pipeline::egress`], with the frame written to `frame`, whose buffer is used again.
-    ///
-    /// What `frame` holds is of use only if the fate is not a drop.
+    /// Egress control, checksum update and deparser. The frame is written to `frame`, whose buffer is used again;
+    /// what `frame` holds is of use only if the fate is not a drop.
     pub fn egress_into(
         &mut self,
         now: Nanos,
@@ -112,7 +95,7 @@ impl Pipeline {
     }
 
     /// Runs ingress, as [`Pipeline::ingress`], and leaves open whether the packet becomes a value that can
-    /// wait. Either way the packet is treated as [`Pipeline::ingress`] and [`Pipeline::egress`] would.
+    /// wait. Either way the packet is treated as [`Pipeline::ingress`] and [`Pipeline::egress_into`] would.
     #[inline]
     pub fn arrive<'a>(&'a mut self, now: Nanos, arrival: &'a Arrival, bytes: &'a [u8]) -> AtHand<'a> {
         let (mut parts, native) = self.parts();
