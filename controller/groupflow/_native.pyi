@@ -108,53 +108,8 @@ class Control:
 def parse_control(frame: bytes) -> Control:
     """Parses a frame punted by a switch. Raises ValueError naming the field that is wrong."""
 
-def build_reset(session: int, source: int, branch: int, seq: int) -> bytes:
-    """A RESET for the pipeline: sets what `branch` (0xff: all) of a stream has acknowledged to `seq`."""
-
-def build_frame(
-    kind: int,
-    *,
-    eth_src: str,
-    eth_dst: str,
-    ip_src: str,
-    ip_dst: str,
-    udp_src: int,
-    udp_dst: int,
-    session: int,
-    source: int = 0,
-    member: int = 0,
-    seq: int = 0,
-    stamp: int = 0,
-    flags: int = 0,
-    poll: int = 0,
-    payload: bytes | None = None,
-) -> bytes:
-    """A group packet in a frame, for tests of the pipeline."""
-
-def build_request(
-    type: ControlType,
-    *,
-    eth_src: str,
-    ip_src: str,
-    udp_src: int,
-    session: int,
-    source: int = 0,
-    member: int = 0,
-    seq: int = 0,
-    request_id: int = 1,
-    role: Role = "receiver",
-    start: Start = "now",
-    name: str = "",
-    token: str = "",
-    port: int = 0,
-    reason: LeaveReason = "done",
-    next: int = 0,
-    repairs: int = 0,
-    kind: ReportKind = "complete",
-    about: int = 0,
-    value: int = 0,
-) -> bytes:
-    """A host's request in a frame, for tests of the controller."""
+def build_reset(session: int, source: int, branch: int) -> bytes:
+    """A RESET for the pipeline: `branch` (0xff: all) of a stream has acknowledged nothing."""
 
 class Address:
     """Where a reply goes, and whom it seems to come from. Raises ValueError for a malformed address."""

@@ -11,7 +11,7 @@ from typing import Any
 import finsy as fy
 
 from experiments.bench.figure import Figure
-from groupflow import _native
+from experiments.bench.frames import GROUP_PORT, group_frame
 from groupflow.switch import Switch
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
@@ -56,14 +56,11 @@ def forwarding_entries(copies: int) -> list[Any]:
 
 def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
     """What `forwarding_entries` sends to `copies` hosts: a packet to the group, or one to the first host."""
-    return _native.build_frame(
+    return group_frame(
         2 if copies == 1 else 1,
-        eth_src="02:00:0a:00:00:01",
-        eth_dst=_ROUTER,
-        ip_src="10.0.0.1",
-        ip_dst="10.0.0.2" if copies == 1 else "239.0.0.1",
-        udp_src=26470,
-        udp_dst=26470,
+        eth=("02:00:0a:00:00:01", _ROUTER),
+        ip=("10.0.0.1", "10.0.0.2" if copies == 1 else "239.0.0.1"),
+        udp=(GROUP_PORT, GROUP_PORT),
         session=1,
         source=1,
         member=1,

@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 from experiments.bench.figure import Figure
-from groupflow import _native, topology
+from experiments.bench.frames import request_frame
+from groupflow import topology
 from groupflow.client.programs import find_program
 from groupflow.p4rt.program import Program
 from groupflow.runtime import Controller
@@ -71,7 +72,7 @@ async def _join_all(controller: Controller, form: Topology) -> None:
         host = form.hosts[member]
         for session, text in tokens.items():
             request += 1
-            frame = _native.build_request(
+            frame = request_frame(
                 "join",
                 eth_src=str(host.mac),
                 ip_src=str(host.ip),

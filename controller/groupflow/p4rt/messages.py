@@ -70,4 +70,4 @@ def reply_frame(
 
 def reset_frame(session: int, source: int, branch: int) -> bytes:
     """A RESET to `nothing acknowledged`."""
-    return _native.build_reset(session, source, branch, 0)
+    return _native.build_reset(session, source, branch)

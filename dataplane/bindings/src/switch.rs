@@ -125,7 +125,7 @@ impl NativeSwitch {
         let register = self.find_register(name)?.id;
         let forwarding = self.switch.forwarding_mut().ok_or_else(|| invalid("no program"))?;
         forwarding.pipeline.register_write(register, index, value).map_err(invalid)?;
-        self.switch.register_written(register, index);
+        self.switch.obey_controller();
         Ok(())
     }
 

@@ -44,7 +44,7 @@ impl Flow {
 
 /// A member of a session, resolved.
 #[derive(Debug, Clone)]
-struct Member {
+struct SessionMember {
     spec: MemberSpec,
     host: NodeId,
     /// Those of what it sends; the destination varies.
@@ -55,7 +55,7 @@ struct Member {
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub(crate) flows: Vec<Flow>,
-    members: Vec<Member>,
+    members: Vec<SessionMember>,
     bones: Vec<Bone>,
     relays: Vec<Relay>,
     seed: u64,
@@ -163,7 +163,7 @@ impl Flows {
         self.relays.iter().filter(move |relay| relay.agent == agent)
     }
 
-    fn member_end(&self, flow: FlowId, member: &Member) -> End {
+    fn member_end(&self, flow: FlowId, member: &SessionMember) -> End {
         let seed = self.seed.wrapping_add(u64::from(flow.0));
         let kind = EndKind::Group(Box::new(GroupEnd::new(member.addresses, member.spec.clone(), seed)));
         let (protocol, port) = (PROTOCOL_UDP, member.spec.udp_port);
@@ -301,14 +301,14 @@ fn resolve_member(
     spec: &NetworkSpec,
     nodes: &HashMap<&str, NodeId>,
     member: &MemberSpec,
-) -> Result<Member, BuildError> {
+) -> Result<SessionMember, BuildError> {
     let unknown = || {
         BuildError::new(format!("members.{}.host", member.name), format!("unknown host {:?}", member.host))
     };
     let node = *nodes.get(member.host.as_str()).ok_or_else(unknown)?;
     let NodeKind::Host(host) = &spec.nodes[node.index()].kind else { return Err(unknown()) };
     let end = (host, member.udp_port);
-    Ok(Member { spec: member.clone(), host: node, addresses: addresses(end, end) })
+    Ok(SessionMember { spec: member.clone(), host: node, addresses: addresses(end, end) })
 }
 
 /// Those of what one end sends to another, by way of its gateway.

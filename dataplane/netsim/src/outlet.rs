@@ -70,7 +70,7 @@ impl Outlet {
     #[inline]
     pub fn carry(&mut self, sent: Nanos, head: &[u8], tail: u32) -> bool {
         let bytes = head.len() as u64 + u64::from(tail);
-        self.entered.pass(sent, self.counters.frames, self.counters.bytes);
+        self.entered.note(sent, self.counters.frames, self.counters.bytes);
         self.counters.frames += 1;
         self.counters.bytes += bytes;
         if !self.transits.is_empty() {

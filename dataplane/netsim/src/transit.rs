@@ -57,8 +57,8 @@ impl Transit {
     /// A frame of the flow, whose last bit enters the link at `sent`, which never decreases.
     #[inline]
     pub fn enter(&mut self, sent: Nanos, bytes: u64) {
-        self.entered.pass(sent, self.packets, self.bytes);
-        self.left.pass(sent, self.packets, self.bytes);
+        self.entered.note(sent, self.packets, self.bytes);
+        self.left.note(sent, self.packets, self.bytes);
         self.packets += 1;
         self.bytes += bytes;
     }
@@ -101,7 +101,7 @@ impl Marks {
 
     /// Another enters at `sent`, which never decreases; so many, with so many bytes, have entered before it.
     #[inline]
-    pub fn pass(&mut self, sent: Nanos, packets: u64, bytes: u64) {
+    pub fn note(&mut self, sent: Nanos, packets: u64, bytes: u64) {
         while self.next < sent {
             self.known.push_back((packets, bytes));
             self.next += self.interval;

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json [--json]`
 //!
-//! A packet goes through ingress, for each copy through egress, and out as a frame, in one thread. The engines
-//! take turns in rounds, so that what else the machine does hits both; the best round of each counts.
+//! A packet goes through ingress, for each copy through egress, and out as a frame, in one thread. The
+//! engines take turns in rounds, so that what else the machine does hits both; the best round of each counts.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,52 +1,48 @@
 //! Runs P4 programs that p4c compiled for BMv2 (`--target bmv2 --arch v1model`).
 //!
-//! [`Program`] is the compiled program, checked and resolved once; [`Pipeline`] is a program with its
-//! tables, registers, counters and meters. A pipeline does no I/O and has no clock: packets, metadata
-//! and the time come in as arguments, and what is to be done comes out as values.
+//! A [`Program`] is the compiled program, checked and resolved once. A [`Pipeline`] is a program with its
+//! tables, registers, counters and meters. A pipeline does no I/O and has no clock: packets, metadata and the
+//! time are arguments, and what is to be done with a packet is a return value.
+//!
+//! The modules are layers; each imports those below it only, which `tests/arrows.rs` holds:
+//!
+//! ```text
+//! pipeline           a program with its state: a packet's way, the control plane's access
+//! native             the program as machine code; leaves rare steps to the interpreter
+//! interpret          the reference of what is right
+//! state              tables' entries, registers, counters, meters
+//! packet     load    a packet between the controls; from p4c's JSON to a program
+//! program            the representation: knows neither its loader nor what runs it
+//! ```
+//!
+//! The crate imports `groupflow-base` for the time, `serde_json` for p4c's file, Cranelift to make machine
+//! code, and `libc` to map its memory.
 
 #![deny(unsafe_code)]
 
-mod action;
-mod bits;
-mod calculation;
-mod check;
-mod control;
-mod deparser;
-mod entry;
 mod error;
-mod expr;
-mod hash;
-mod info;
 mod interpret;
 mod load;
-mod matching;
-mod metadata;
-mod meter;
 // Machine code is called through pointers, and its memory mapped.
 #[allow(unsafe_code)]
 mod native;
 mod packet;
-mod parser;
-mod phv;
 mod pipeline;
-mod pool;
 mod port;
 mod program;
 mod state;
-mod state_access;
-mod table;
-mod table_access;
 
-pub use entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig};
 pub use error::{LoadError, StateError, TableError};
-pub use info::{
+pub use packet::{
+    Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
+    Preserved, Unicast, Verdict,
+};
+pub use pipeline::{AtHand, Pipeline};
+pub use port::Port;
+pub use program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig};
+pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
 };
-pub use packet::{
-    Arrival, CloneRequest, Departure, Digest, DropReason, Egress, Emission, Fate, Frame, Ingress, Instance,
-    Outcome, Packet, Preserved, Unicast, Verdict,
-};
-pub use pipeline::{AtHand, Engine, Options, Pipeline, Stats};
-pub use port::Port;
 pub use program::Program;
+pub use state::options::{Engine, Options, Stats};

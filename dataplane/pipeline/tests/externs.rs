@@ -73,8 +73,7 @@ fn written_cells_of_watched_registers_come_once_and_in_order() {
     pipeline.register_set(id, 3, 1);
     assert_eq!(pipeline.pop_written(), Some((id, 2)));
     through(&mut pipeline, &[2, 0, 0, 0, 0, 0, 0, 0]);
-    let mut rest = Vec::new();
-    pipeline.drain_written(|register, index| rest.push((register, index)));
+    let rest: Vec<_> = std::iter::from_fn(|| pipeline.pop_written()).collect();
     assert_eq!(rest, [(id, 0), (id, 3), (id, 2)]);
     assert_eq!(pipeline.pop_written(), None);
 }

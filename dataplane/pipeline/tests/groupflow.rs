@@ -4,13 +4,14 @@
 
 mod common;
 
+use common::{Emission, Leave};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, MatchKind, Pipeline, Program, TableInfo,
+    ActionCall, Arrival, Departure, Entry, EntryKey, Match, MatchKind, Pipeline, Program, TableInfo,
 };
 use proptest::prelude::*;
 

@@ -7,9 +7,7 @@ mod common;
 use common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_pipeline::{
-    Arrival, Departure, DropReason, Emission, Fate, Frame, Instance, Options, Pipeline, Verdict,
-};
+use groupflow_pipeline::{Arrival, Departure, DropReason, Fate, Frame, Instance, Options, Pipeline, Verdict};
 use serde_json::json;
 
 const FRAME: [u8; 10] = [1, 0x22, 0x33, 4, 5, 6, 7, 8, 0xaa, 0xbb];

@@ -1,5 +1,5 @@
-//! Once the memory that is used again is there, no packet allocates any: groupflow's own program on the fastest
-//! engine, through the whole core.
+//! Once the memory that is used again is there, no packet allocates any: groupflow's own program on the
+//! fastest engine, through the whole core.
 //!
 //! This is a binary of its own because it replaces the allocator.
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from groupflow import _native
+from experiments.bench.frames import request_frame
+from groupflow.p4rt.messages import reset_frame
 from groupflow.sessions.requests import Options
 from groupflow.store.sqlite import SqliteStore
 from tests.unit.controller.test_sessions import GROUP_ALONE, GROUP_WITH_AGENT, ports, stream
@@ -290,7 +291,7 @@ async def test_nothing_a_host_sends_ends_the_service() -> None:
     async with world() as w:
         sender, _, _ = await group(w)
         random_bytes = random.Random(7)
-        valid = _native.build_request(
+        valid = request_frame(
             "join", eth_src=sender.host.mac, ip_src="10.0.1.1", udp_src=5000, session=7, name="x"
         )
         port = sender.host.port
@@ -304,7 +305,7 @@ async def test_nothing_a_host_sends_ends_the_service() -> None:
                 frame = bytes(damaged[: random_bytes.randrange(len(damaged) + 1)])
             w.switches["s1"].punt(random_bytes.choice([port, 3, 0, 510]), frame)
         w.switches["s1"].punt(port, b"\0" * 80, reason=2)
-        w.switches["s1"].punt(port, _native.build_reset(7, 1, 0xFF, 9))
+        w.switches["s1"].punt(port, reset_frame(7, 1, 0xFF))
         w.switches["s1"].punt(3, valid)  # from the port of another switch
         spoofed = sender.ask("keepalive", ip_src="10.0.9.9")
         await w.settle()

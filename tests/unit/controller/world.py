@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from groupflow import _native, topology
+from experiments.bench.frames import request_frame
+from groupflow import topology
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program
 from groupflow.runtime import Controller
@@ -177,7 +178,7 @@ class FakeHost:
         """Sends a request without waiting."""
         request_id = fields.pop("request_id", None) or next(self._ids)
         given: dict[str, Any] = {"session": self.session, "member": self.member, **fields}
-        frame = _native.build_request(
+        frame = request_frame(
             type_,
             eth_src=self.host.mac,
             ip_src=fields.pop("ip_src", None) or str(self.host.ip),

@@ -120,7 +120,7 @@ impl End {
             EndKind::UdpSink(_) => None,
         };
         if tail.is_some() {
-            self.shaper.pass(now);
+            self.shaper.send(now);
         }
         tail
     }

@@ -46,7 +46,7 @@ impl Shaper {
     }
 
     /// A packet leaves. Time that was not used is not made up for.
-    pub fn pass(&mut self, now: Nanos) {
+    pub fn send(&mut self, now: Nanos) {
         let limited = self.rate != 0 && self.rate != Shaper::UNLIMITED;
         self.carry = if limited && self.sent.is_some() && now == self.next() {
             (SECOND + self.carry) % u64::from(self.rate)
@@ -68,7 +68,7 @@ mod tests {
         let mut now = Nanos(1000);
         for _ in 0..=3_000_000 {
             now = now.max(shaper.next());
-            shaper.pass(now);
+            shaper.send(now);
         }
         assert_eq!(now, Nanos(1_000_001_000));
     }
@@ -77,7 +77,7 @@ mod tests {
     fn a_new_rate_counts_for_the_packet_that_waits() {
         let mut shaper = Shaper::new();
         assert_eq!(shaper.next(), Nanos::ZERO);
-        shaper.pass(Nanos(500));
+        shaper.send(Nanos(500));
         shaper.set_rate(64);
         assert_eq!(shaper.next(), Nanos(1_000_000_500));
         shaper.set_rate(6400);

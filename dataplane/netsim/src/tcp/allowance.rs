@@ -1,11 +1,12 @@
-//! What a sender may do beyond its congestion window: the receiver's window, and whether its application has anything to send.
+//! What a sender may do beyond its congestion window: the receiver's window, and whether its application has
+//! anything to send.
 
 use groupflow_base::Nanos;
 
 use super::advertised::WINDOW_SHIFT;
 use super::config::Data;
 use super::segment::Segment;
-use super::sender::{Recovery, Sender};
+use super::sender::Sender;
 
 impl Sender {
     /// Packets that may be in flight, whatever the congestion window.
@@ -15,16 +16,8 @@ impl Sender {
         self.peer_edge.map_or(most, |edge| most.min(edge.saturating_sub(self.una)))
     }
 
-    /// Where the congestion window ends to grow. One above the receiver's window, which has shrunk, is kept.
-    pub(super) fn growth_bound(&self) -> f64 {
-        if self.config.heeds_window {
-            (self.most() as f64).max(self.cwnd)
-        } else {
-            f64::from(self.config.max_window)
-        }
-    }
-
-    /// An acknowledgement up to packet `acked` tells how much more the receiver takes. A late one changes nothing.
+    /// An acknowledgement up to packet `acked` tells how much more the receiver takes. A late one changes
+    /// nothing.
     pub(super) fn heed_window(&mut self, acked: u64, segment: &Segment) {
         let packets = (u64::from(segment.window) << WINDOW_SHIFT) / u64::from(self.config.mss);
         self.peer_edge = self.peer_edge.max(Some(acked + packets));
@@ -37,8 +30,8 @@ impl Sender {
         }
     }
 
-    /// It has, or it begins. Where all had been delivered, it starts slowly, as a new connection does: another window is stale by
-    /// now (RFC 5681, section 4.1).
+    /// It has, or it begins. Where all had been delivered, it starts slowly, as a new connection does:
+    /// another window is stale by now (RFC 5681, section 4.1).
     pub fn resume(&mut self, now: Nanos) {
         if self.config.data != Data::Greedy {
             return;
@@ -55,14 +48,13 @@ impl Sender {
     fn restart(&mut self, now: Nanos) {
         // The configuration was good when the sender was made.
         let Ok(fresh) = Sender::new(self.config) else { return };
-        self.cwnd = f64::from(self.config.initial_window);
-        (self.ssthresh, self.growth, self.recovery) = (fresh.ssthresh, fresh.growth, fresh.recovery);
+        self.window.cwnd = f64::from(self.config.initial_window);
+        (self.window.ssthresh, self.controller, self.recovery) =
+            (fresh.window.ssthresh, fresh.controller, fresh.recovery);
         (self.inflation, self.dupacks, self.recover) = (0, 0, self.una);
         (self.recovering, self.partial_seen, self.resend) = (false, false, None);
         self.last_reduction = fresh.last_reduction;
         self.timed = None;
-        if let Recovery::Vegas(vegas) = &mut self.recovery {
-            vegas.restart(now, self.next);
-        }
+        self.controller.begin(now, self.next);
     }
 }

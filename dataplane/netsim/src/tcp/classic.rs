@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::config::Behaviour;
-use super::growth::Ack;
+use super::controller::Ack;
 use super::segment::Segment;
 use super::sender::{Recovery, Reduction, Sender};
 
@@ -37,7 +37,7 @@ impl Sender {
             self.partial_seen = false;
             if self.config.behaviour == Behaviour::Rfc {
                 // RFC 6582, section 3.2, step 3: no burst when recovery ends.
-                self.cwnd = self.ssthresh.min(((self.max - self.una).max(1) + 1) as f64);
+                self.window.cwnd = self.window.ssthresh.min(((self.max - self.una).max(1) + 1) as f64);
                 return;
             }
         }
@@ -50,16 +50,24 @@ impl Sender {
         if echoed {
             return;
         }
-        let ack = Ack {
+        let ack = self.ack(now, news);
+        self.controller.on_ack(&mut self.window, &ack);
+    }
+
+    /// What a controller is told of `acked` packets more.
+    pub(super) fn ack(&self, now: Nanos, acked: u64) -> Ack {
+        Ack {
             now,
-            acked: news,
+            acked,
             una: self.una,
+            next: self.next,
             max: self.max,
             rtt: self.rtt.last(),
             smooth_rtt: self.rtt.smooth(),
-        };
-        let most = self.growth_bound();
-        self.cwnd = self.growth.open(self.cwnd, self.ssthresh, ack).min(most);
+            most: self.most() as f64,
+            heeds_window: self.config.heeds_window,
+            ..Ack::default()
+        }
     }
 
     /// NewReno: a hole is filled and the next one shows.
@@ -68,7 +76,7 @@ impl Sender {
         if self.inflation > news {
             self.inflation -= news - 1;
         } else {
-            self.cwnd = (self.cwnd - (news - self.inflation) as f64).max(1.0);
+            self.window.cwnd = (self.window.cwnd - (news - self.inflation) as f64).max(1.0);
             self.inflation = 1;
         }
         // `dupacks` stays: further duplicates inflate the window.
@@ -122,15 +130,15 @@ impl Sender {
         }
         if matches!(self.recovery, Recovery::Tahoe) {
             if fresh {
-                self.collapse(Reduction::Duplicates);
+                self.collapse(now, Reduction::Duplicates);
             } else {
-                self.cwnd = 1.0;
+                self.window.cwnd = 1.0;
                 self.last_reduction = Reduction::Duplicates;
             }
             self.next = self.una;
         } else {
             if fresh {
-                self.reduce(Reduction::Duplicates);
+                self.reduce(Reduction::Duplicates, None);
             }
             self.last_reduction = Reduction::Duplicates;
             self.resend = Some(self.una);

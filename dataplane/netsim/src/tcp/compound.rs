@@ -1,9 +1,9 @@
-//! Compound TCP (Tan, Song, Zhang and Sridharan, INFOCOM 2006): beside Reno's window a second one that grows fast while no queue
-//! is seen and gives way when one is.
+//! Compound TCP (Tan, Song, Zhang and Sridharan, INFOCOM 2006): beside Reno's window a second one that grows
+//! fast while no queue is seen and gives way when one is.
 
 use groupflow_base::Nanos;
 
-use super::growth::Ack;
+use super::controller::{Ack, Controller, Loss, Window};
 
 /// Growth of the delay window in a round trip without queue: ALPHA * window^(3/4).
 const ALPHA: f64 = 0.125;
@@ -14,7 +14,7 @@ const GAMMA: f64 = 30.0;
 /// How fast it gives way: packets a packet queued.
 const ZETA: f64 = 1.0;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Compound {
     window: f64,
     base_rtt: Option<Nanos>,
@@ -26,11 +26,7 @@ pub(super) struct Compound {
 }
 
 impl Compound {
-    pub fn window(&self) -> f64 {
-        self.window
-    }
-
-    pub fn on_ack(&mut self, cwnd: f64, slow_start: bool, ack: Ack) {
+    fn measure(&mut self, cwnd: f64, slow_start: bool, ack: &Ack) {
         if ack.rtt > Nanos::ZERO {
             self.base_rtt = Some(self.base_rtt.map_or(ack.rtt, |base| base.min(ack.rtt)));
             self.sum += ack.rtt.0;
@@ -58,14 +54,32 @@ impl Compound {
     }
 
     /// Reno's window after a loss; the delay window makes up to half of both.
-    pub fn on_loss(&mut self, both: f64) -> f64 {
+    fn halve(&mut self, both: f64) -> f64 {
         let reno = (both - self.window).max(0.0) / 2.0;
         self.window = (both * (1.0 - BETA) - reno).max(0.0);
         reno
     }
+}
 
-    pub fn on_timeout(&mut self) {
+impl Controller for Compound {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let slow_start = window.is_slow_start();
+        self.measure(window.cwnd, slow_start, ack);
+        let more = if slow_start { 1.0 } else { 1.0 / (window.cwnd + self.window) };
+        window.open(window.cwnd + more, ack);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+        window.close_to_half(self.halve(loss.base), loss.behaviour);
+    }
+
+    fn on_timeout(&mut self, _now: Nanos) -> f64 {
         self.window = 0.0;
+        1.0
+    }
+
+    fn delay_window(&self) -> f64 {
+        self.window
     }
 }
 
@@ -75,32 +89,31 @@ mod tests {
 
     fn round(compound: &mut Compound, cwnd: f64, number: u64, rtt: u64) {
         let una = number * 1000 + 1;
-        let ack =
-            Ack { now: Nanos(0), acked: 1, una, max: una + 999, rtt: Nanos(rtt), smooth_rtt: Nanos(rtt) };
-        compound.on_ack(cwnd, false, ack);
+        let ack = Ack { acked: 1, una, max: una + 999, rtt: Nanos(rtt), ..Ack::default() };
+        compound.measure(cwnd, false, &ack);
     }
 
     #[test]
     fn it_grows_without_queue_and_gives_way_to_one() {
         let mut compound = Compound::default();
         round(&mut compound, 256.0, 1, 100_000_000);
-        assert_eq!(compound.window(), 0.125 * 64.0 - 1.0, "256^(3/4) is 64");
+        assert_eq!(compound.delay_window(), 0.125 * 64.0 - 1.0, "256^(3/4) is 64");
         for number in 2..20 {
             round(&mut compound, 256.0, number, 100_000_000);
         }
-        let grown = compound.window();
+        let grown = compound.delay_window();
         assert!(grown > 100.0);
         // A tenth of 256 + grown packets is queued: more than 30.
         round(&mut compound, 256.0, 20, 111_111_111);
-        assert!((compound.window() - (grown - (256.0 + grown) / 10.0)).abs() < 0.01);
+        assert!((compound.delay_window() - (grown - (256.0 + grown) / 10.0)).abs() < 0.01);
     }
 
     #[test]
     fn a_loss_halves_both_windows_together() {
         let mut compound = Compound { window: 60.0, ..Compound::default() };
-        assert_eq!(compound.on_loss(100.0), 20.0);
-        assert_eq!(compound.window(), 30.0);
-        compound.on_timeout();
-        assert_eq!(compound.window(), 0.0);
+        assert_eq!(compound.halve(100.0), 20.0);
+        assert_eq!(compound.delay_window(), 30.0);
+        assert_eq!(compound.on_timeout(Nanos::ZERO), 1.0);
+        assert_eq!(compound.delay_window(), 0.0);
     }
 }

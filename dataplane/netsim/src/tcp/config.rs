@@ -161,7 +161,8 @@ pub struct SenderConfig {
 }
 
 impl SenderConfig {
-    /// A greedy sender after the RFCs: timestamps, 1448 bytes beside them, an initial window of 10 (RFC 6928).
+    /// A greedy sender after the RFCs: timestamps, 1448 bytes beside them, an initial window of 10 (RFC
+    /// 6928).
     pub const fn new(variant: Variant, max_window: u32) -> SenderConfig {
         SenderConfig {
             variant,
@@ -249,13 +250,14 @@ pub struct ReceiverConfig {
     /// Acknowledge no more than [`Receiver::open`](super::Receiver::open) and
     /// [`Receiver::release`](super::Receiver::release) allow.
     pub held: bool,
-    /// Bytes of the window it advertises at first; `None`: the largest there is. [`Receiver::set_window`](super::Receiver::set_window)
-    /// changes it.
+    /// Bytes of the window it advertises at first; `None`: the largest there is.
+    /// [`Receiver::set_window`](super::Receiver::set_window) changes it.
     pub window: Option<u64>,
 }
 
 impl ReceiverConfig {
-    /// The receiver for that sender: acknowledges each packet, with up to three SACK blocks where the sender uses them.
+    /// The receiver for that sender: acknowledges each packet, with up to three SACK blocks where the sender
+    /// uses them.
     pub const fn for_sender(sender: &SenderConfig) -> ReceiverConfig {
         ReceiverConfig {
             source_port: sender.destination_port,

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use super::growth::Ack;
+use super::controller::{Ack, Controller, Loss, Window};
 
 /// Scale of the cubic, in packets/s^3 (section 5, "C").
 const C: f64 = 0.4;
@@ -11,7 +11,7 @@ const BETA: f64 = 0.7;
 /// Growth that is fair to Reno in the Reno-friendly region, until the last window is reached (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Cubic {
     /// Window before the last reduction, lowered where it was already below the one before (section 4.7).
     w_max: f64,
@@ -32,7 +32,8 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub fn open(&mut self, cwnd: f64, ack: Ack) -> f64 {
+    /// The window in congestion avoidance.
+    fn avoid(&mut self, cwnd: f64, ack: &Ack) -> f64 {
         let epoch = match &mut self.epoch {
             Some(epoch) => epoch,
             none => {
@@ -54,11 +55,23 @@ impl Cubic {
     }
 
     /// The window after a loss.
-    pub fn on_loss(&mut self, window: f64) -> f64 {
+    fn shrink(&mut self, window: f64) -> f64 {
         self.w_max = if window < self.w_max { window * (1.0 + BETA) / 2.0 } else { window };
         self.prior = window;
         self.epoch = None;
         window * BETA
+    }
+}
+
+impl Controller for Cubic {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let cwnd = if window.is_slow_start() { window.cwnd + 1.0 } else { self.avoid(window.cwnd, ack) };
+        window.open(cwnd, ack);
+    }
+
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+        let left = self.shrink(loss.base).max(2.0);
+        window.close(left, left);
     }
 }
 
@@ -97,7 +110,7 @@ mod tests {
     const RTT: u64 = 100_000_000;
 
     fn ack(now: u64, acked: u64) -> Ack {
-        Ack { now: Nanos(now), acked, una: 0, max: 0, rtt: Nanos(RTT), smooth_rtt: Nanos(RTT) }
+        Ack { now: Nanos(now), acked, rtt: Nanos(RTT), smooth_rtt: Nanos(RTT), ..Ack::default() }
     }
 
     #[test]
@@ -111,14 +124,14 @@ mod tests {
     #[test]
     fn it_is_back_at_the_old_window_after_k_and_flat_there() {
         let mut cubic = Cubic::default();
-        let mut window = cubic.on_loss(1000.0);
+        let mut window = cubic.shrink(1000.0);
         assert_eq!(window, 700.0);
         // K = cbrt(300 / 0.4) = 9.09 s.
         let mut at = Vec::new();
         for round in 0..120u64 {
             let acks = window as u64;
             for n in 0..acks {
-                window = cubic.open(window, ack(round * RTT + n * RTT / acks, 1));
+                window = cubic.avoid(window, &ack(round * RTT + n * RTT / acks, 1));
             }
             at.push(window);
         }
@@ -130,8 +143,8 @@ mod tests {
     #[test]
     fn a_second_loss_below_the_first_releases_bandwidth() {
         let mut cubic = Cubic::default();
-        cubic.on_loss(1000.0);
-        cubic.on_loss(800.0);
+        cubic.shrink(1000.0);
+        cubic.shrink(800.0);
         assert_eq!(cubic.w_max, 680.0);
         assert_eq!(cubic.prior, 800.0);
     }
@@ -139,12 +152,12 @@ mod tests {
     #[test]
     fn with_a_short_round_trip_it_grows_like_reno() {
         let mut cubic = Cubic::default();
-        let mut window = cubic.on_loss(20.0);
+        let mut window = cubic.shrink(20.0);
         let rtt = 1_000_000;
         for round in 0..40u64 {
             for n in 0..window as u64 {
                 let now = round * rtt + n;
-                window = cubic.open(window, Ack { smooth_rtt: Nanos(rtt), ..ack(now, 1) });
+                window = cubic.avoid(window, &Ack { smooth_rtt: Nanos(rtt), ..ack(now, 1) });
             }
         }
         // ALPHA a round up to 20 packets (11 rounds), then one a round.

@@ -12,16 +12,17 @@
 //! Inside, sequence numbers count packets of one fixed size from 0 (the SYN, where there is one) in 64 bits.
 //! On the wire they count bytes in 32 bits as TCP's do, and endpoints unwrap them.
 //!
-//! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers measured;
-//! [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
+//! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers
+//! measured; [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
 
 mod advertised;
 mod allowance;
 mod classic;
 mod compound;
 mod config;
+mod controller;
 mod cubic;
-mod growth;
+mod departures;
 mod output;
 mod receiver;
 mod reduction;

@@ -23,8 +23,8 @@ impl Sender {
         }
         self.next = self.next.max(packet + 1);
         self.stats.packets_sent += 1;
-        if let Recovery::Vegas(vegas) = &mut self.recovery {
-            vegas.sent(now, packet);
+        if let Recovery::Departures(departures) = &mut self.recovery {
+            departures.note(now, packet);
         }
         self.build(now, packet, repeated)
     }

@@ -2,13 +2,15 @@
 
 use groupflow_base::Nanos;
 
-use super::config::Behaviour;
+use super::config::{Behaviour, Variant};
+use super::controller::{Late, Loss};
 use super::sender::{Recovery, Reduction, Sender};
 
 impl Sender {
     /// Data in flight or window: what a reduction is taken from.
     pub(super) fn reduction_base(&self) -> f64 {
-        let window = (self.cwnd + self.growth.delay_window() + self.inflation as f64).min(self.most() as f64);
+        let window = (self.window.cwnd + self.controller.delay_window() + self.inflation as f64)
+            .min(self.most() as f64);
         match self.config.behaviour {
             Behaviour::Ns2 => window,
             Behaviour::Rfc => window.min((self.max - self.una) as f64),
@@ -16,20 +18,17 @@ impl Sender {
     }
 
     /// Multiplicative decrease.
-    pub(super) fn reduce(&mut self, why: Reduction) {
-        let base = self.reduction_base();
-        let (ssthresh, cwnd) = self.growth.on_loss(base, self.config.behaviour);
-        self.ssthresh = ssthresh.max(2.0);
-        self.cwnd = cwnd.max(1.0);
+    pub(super) fn reduce(&mut self, why: Reduction, late: Option<Late>) {
+        let loss = Loss { base: self.reduction_base(), behaviour: self.config.behaviour, late };
+        self.controller.on_loss(&mut self.window, &loss);
         self.last_reduction = why;
         self.reduced = self.config.ecn;
     }
 
-    /// Decrease to one packet.
-    pub(super) fn collapse(&mut self, why: Reduction) {
-        self.reduce(why);
-        self.growth.on_collapse();
-        self.cwnd = 1.0;
+    /// Decrease to what a timeout leaves.
+    pub(super) fn collapse(&mut self, now: Nanos, why: Reduction) {
+        self.reduce(why, None);
+        self.window.cwnd = self.controller.on_timeout(now);
     }
 
     /// RFC 3168: once for a window of data.
@@ -38,26 +37,23 @@ impl Sender {
             return;
         }
         self.recover = self.max;
-        self.reduce(Reduction::Ecn);
+        self.reduce(Reduction::Ecn, None);
         self.stats.ecn_reductions += 1;
     }
 
     /// Nothing came back for as long as the timer runs.
     pub(super) fn on_timeout(&mut self, now: Nanos) {
         self.stats.timeouts += 1;
-        if matches!(self.recovery, Recovery::Vegas(_)) {
-            return self.on_timeout_vegas(now);
-        }
-        if self.una == 0 && self.config.syn {
+        if self.una == 0 && self.config.syn && self.config.variant != Variant::Vegas {
             self.config.initial_window = 1;
         }
         self.inflation = 0;
         if self.una < self.recover && self.last_reduction == Reduction::Ecn {
             // The window was halved for the same data already.
-            self.cwnd = 1.0;
+            self.window.cwnd = 1.0;
             self.last_reduction = Reduction::Timeout;
         } else {
-            self.collapse(Reduction::Timeout);
+            self.collapse(now, Reduction::Timeout);
         }
         self.go_back(now);
         match &mut self.recovery {

@@ -1,15 +1,19 @@
 //! Loss recovery by selective acknowledgement: RFC 6675, and ns-2's Sack1 beside it.
 //!
 //! Where the two differ:
-//! - RFC 6675 counts the packets in the network from the scoreboard at each acknowledgement; Sack1 keeps a running number that each
-//!   acknowledgement lowers by one (by two where it is partial) and each packet sent raises.
-//! - RFC 6675 repeats a packet when three above it arrived; Sack1, once in recovery, repeats every hole below the highest block.
-//! - After a timeout, RFC 6675 repeats what is not on the scoreboard; Sack1 forgets it, goes back and repeats everything.
-//! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until new data is
-//!   acknowledged.
+//! - RFC 6675 counts the packets in the network from the scoreboard at each acknowledgement; Sack1 keeps a
+//!   running number that each acknowledgement lowers by one (by two where it is partial) and each packet sent
+//!   raises.
+//! - RFC 6675 repeats a packet when three above it arrived; Sack1, once in recovery, repeats every hole below
+//!   the highest block.
+//! - After a timeout, RFC 6675 repeats what is not on the scoreboard; Sack1 forgets it, goes back and repeats
+//!   everything.
+//! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until
+//!   new data is acknowledged.
 //!
-//! A session agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them selectively when it
-//! tells of a loss, so that what is missing is the first hole, and not always the lowest packet not acknowledged.
+//! A session agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them
+//! selectively when it tells of a loss, so that what is missing is the first hole, and not always the lowest
+//! packet not acknowledged.
 
 use groupflow_base::Nanos;
 
@@ -87,7 +91,7 @@ impl Sender {
             self.stats.fast_retransmits += 1;
             self.recovering = true;
             self.recover = self.max;
-            self.reduce(Reduction::Duplicates);
+            self.reduce(Reduction::Duplicates, None);
             self.forget_timing(now);
             self.board().restart(una);
             self.board().mark_repeated(una, first);
@@ -101,7 +105,7 @@ impl Sender {
     pub(super) fn next_sack(&mut self) -> Option<u64> {
         let (una, max, limit) = (self.una, self.max, self.limit);
         let threshold = u64::from(self.config.dupack_threshold);
-        let window = self.window();
+        let window = self.allowed();
         let receivable = una + self.most();
         let board = self.board();
         if board.is_empty() && board.lost_below(threshold) <= una {
@@ -169,7 +173,7 @@ impl Sender {
         let gone = i64::from(self.config.dupack_threshold);
         if fresh {
             self.recover = self.max;
-            self.reduce(Reduction::Duplicates);
+            self.reduce(Reduction::Duplicates, None);
         }
         self.last_reduction = Reduction::Duplicates;
         self.recovering = true;
@@ -215,7 +219,7 @@ impl Sender {
             return self.next_in_window();
         }
         let una = self.una;
-        let window = self.cwnd as i64;
+        let window = self.window.cwnd as i64;
         let receivable = una + self.most();
         let Recovery::Sack1(board, pipe) = &mut self.recovery else { return None };
         if *pipe >= window {

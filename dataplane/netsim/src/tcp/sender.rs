@@ -1,15 +1,16 @@
-//! The sender: one for all variants. It owns the window, the timer and what is sent; the variants decide.
+//! The sender: one for all variants. It owns the timer and what is sent; a [`Recovery`] finds losses, and a
+//! [`Controller`] sets the window.
 
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, ConfigError, Data, SenderConfig, Variant};
-use super::growth::Growth;
+use super::controller::{self, Controller, Window};
+use super::departures::Departures;
 use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 use super::sequence::Numbering;
 use super::stats::SenderStats;
-use super::vegas::Vegas;
 
 /// Why the window was last reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub(super) enum Reduction {
 }
 
 /// How losses are found and repaired.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) enum Recovery {
     Tahoe,
     Reno,
@@ -33,16 +34,17 @@ pub(super) enum Recovery {
     Sack(Scoreboard),
     /// ns-2's Sack1, with its running estimate of the packets in the network.
     Sack1(Scoreboard, i64),
-    Vegas(Box<Vegas>),
+    /// Vegas's: a packet that is late is lost.
+    Departures(Box<Departures>),
 }
 
 /// A TCP sender. See the [module](super) on how to drive it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Sender {
     pub(super) config: SenderConfig,
     pub(super) numbers: Numbering,
     pub(super) recovery: Recovery,
-    pub(super) growth: Growth,
+    pub(super) controller: Box<dyn Controller>,
     pub(super) rtt: Rtt,
 
     /// Lowest packet not acknowledged.
@@ -58,9 +60,7 @@ pub struct Sender {
     /// Bytes handed over so far, where they are supplied.
     supplied: u64,
 
-    /// Congestion window and slow-start threshold, in packets.
-    pub(super) cwnd: f64,
-    pub(super) ssthresh: f64,
+    pub(super) window: Window,
     /// Reno's and NewReno's inflation: packets known to have left during fast recovery.
     pub(super) inflation: u64,
     pub(super) dupacks: u32,
@@ -102,7 +102,7 @@ impl Sender {
                 Recovery::Sack1(Scoreboard::default(), 0)
             }
             Variant::Sack | Variant::Cubic | Variant::Compound => Recovery::Sack(Scoreboard::default()),
-            Variant::Vegas => Recovery::Vegas(Box::new(Vegas::new(&config))),
+            Variant::Vegas => Recovery::Departures(Box::new(Departures::new(config.max_window))),
         };
         let syn_packets = u64::from(config.syn);
         let limit = match config.data {
@@ -114,7 +114,7 @@ impl Sender {
         Ok(Sender {
             numbers: Numbering::new(config.mss, config.syn),
             recovery,
-            growth: Growth::new(config.variant),
+            controller: controller::of(&config),
             rtt: Rtt::new(config.rto, config.behaviour),
             una: 0,
             next: 0,
@@ -122,8 +122,10 @@ impl Sender {
             limit,
             peer_edge: None,
             supplied: 0,
-            cwnd: if slow { 1.0 } else { f64::from(config.initial_window) },
-            ssthresh: f64::from(config.initial_ssthresh.unwrap_or(config.max_window)),
+            window: Window {
+                cwnd: if slow { 1.0 } else { f64::from(config.initial_window) },
+                ssthresh: f64::from(config.initial_ssthresh.unwrap_or(config.max_window)),
+            },
             inflation: 0,
             dupacks: 0,
             recover: 0,
@@ -155,8 +157,8 @@ impl Sender {
         self.una > 0 || !self.config.syn
     }
 
-    /// The application hands over so many bytes more. Whole packets only are sent: what is left waits for more.
-    /// Nothing happens where the configuration does not say [`Data::Supplied`].
+    /// The application hands over so many bytes more. Whole packets only are sent: what is left waits for
+    /// more. Nothing happens where the configuration does not say [`Data::Supplied`].
     pub fn supply(&mut self, bytes: u64) {
         if self.config.data == Data::Supplied {
             self.supplied += bytes;
@@ -189,7 +191,7 @@ impl Sender {
         self.extra = false;
         // With SYN it says that the receiver understands ECN (RFC 3168, section 6.1.1).
         let echoed = self.config.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
-        if echoed && !matches!(self.recovery, Recovery::Vegas(_)) {
+        if echoed {
             self.on_congestion_echo(acked);
         }
         if acked == self.una {
@@ -201,7 +203,7 @@ impl Sender {
             }
             Recovery::Sack(_) => self.on_ack_sack(now, acked, segment, echoed),
             Recovery::Sack1(..) => self.on_ack_sack1(now, acked, segment, echoed),
-            Recovery::Vegas(_) => self.on_ack_vegas(now, acked, segment),
+            Recovery::Departures(_) => self.on_ack_departures(now, acked, segment),
         }
     }
 
@@ -224,9 +226,7 @@ impl Sender {
         self.resend = None;
         if !self.started {
             self.started = true;
-            if let Recovery::Vegas(vegas) = &mut self.recovery {
-                vegas.start(now);
-            }
+            self.controller.begin(now, u64::from(self.config.syn));
             return;
         }
         self.on_timeout(now);
@@ -264,8 +264,8 @@ impl Sender {
     /// Figures so far.
     pub fn stats(&self) -> SenderStats {
         SenderStats {
-            cwnd: self.cwnd + self.growth.delay_window(),
-            ssthresh: self.ssthresh,
+            cwnd: self.window.cwnd + self.controller.delay_window(),
+            ssthresh: self.window.ssthresh,
             in_flight: self.max - self.una,
             srtt: self.rtt.smooth(),
             rttvar: self.rtt.deviation(),
@@ -286,8 +286,8 @@ impl Sender {
     }
 
     /// Packets the window allows beyond `una`: congestion window and inflation, at most the receiver's.
-    pub(super) fn window(&self) -> u64 {
-        let open = (self.cwnd + self.growth.delay_window()) as u64 + self.inflation;
+    pub(super) fn allowed(&self) -> u64 {
+        let open = (self.window.cwnd + self.controller.delay_window()) as u64 + self.inflation;
         open.min(self.most())
     }
 
@@ -297,7 +297,7 @@ impl Sender {
         }
         let flight = self.next - self.una;
         let extra = std::mem::take(&mut self.extra);
-        if flight >= self.window() && !(extra && flight < self.limited_window()) {
+        if flight >= self.allowed() && !(extra && flight < self.limited_window()) {
             return None;
         }
         self.next += 1;
@@ -306,7 +306,7 @@ impl Sender {
 
     /// The window with one packet more for each duplicate acknowledgement (RFC 3042).
     pub(super) fn limited_window(&self) -> u64 {
-        (self.cwnd as u64 + u64::from(self.dupacks)).min(self.most())
+        (self.window.cwnd as u64 + u64::from(self.dupacks)).min(self.most())
     }
 
     /// The lowest packet an acknowledgement leaves open, if it is one this connection can have.
@@ -368,7 +368,7 @@ impl Sender {
     /// The connection stands when its first packet is acknowledged: the window opens.
     pub(super) fn open_initial_window(&mut self) {
         if self.una == 1 && self.config.syn {
-            self.cwnd = f64::from(self.config.initial_window).min(f64::from(self.config.max_window));
+            self.window.cwnd = f64::from(self.config.initial_window).min(f64::from(self.config.max_window));
         }
     }
 

@@ -1,27 +1,28 @@
 //! The interpreter: runs a program as it stands, slowly, and is the reference for what is right.
 
 pub(crate) mod control;
-pub(crate) mod machine;
+pub(crate) mod interpreter;
 pub(crate) mod parser;
 
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
 
-use self::machine::{Machine, Pass};
+use self::interpreter::{Interpreter, Pass};
 use self::parser::{parse, Parsed};
-use crate::calculation::Checksum;
-use crate::info::DigestId;
-use crate::metadata::{arrive, become_clone, depart, preserve, set};
+use crate::packet::metadata::{arrive, become_clone, depart, preserve, set};
+use crate::packet::pool::{Phv, Pool};
+use crate::packet::wire_length;
 use crate::packet::{
     Arrival, CloneRequest, Departure, Digest, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet,
     Preserved, Unicast, Verdict,
 };
-use crate::pipeline::{wire_length, Parts};
-use crate::pool::{Fields, Pool};
 use crate::port::Port;
+use crate::program::calculation::Checksum;
+use crate::program::info::DigestId;
 use crate::program::Program;
 use crate::state::Externs;
+use crate::state::Parts;
 
 /// Parser, checksum verification and ingress control.
 pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
@@ -30,13 +31,13 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
     arrive(program, &mut phv, now, arrival, bytes.len() + arrival.tail as usize);
     let received = wire_length(bytes, arrival.tail);
     let pass = Pass { now, received, length: received, ..Pass::default() };
-    let mut machine = Machine { program, phv: &mut phv, externs, payload: &[], pass };
-    let parsed = parse(&mut machine, bytes);
+    let mut interpreter = Interpreter { program, phv: &mut phv, externs, payload: &[], pass };
+    let parsed = parse(&mut interpreter, bytes);
     let payload = &bytes[parsed.consumed..];
-    machine.payload = payload;
-    after_parsing(&mut machine, &parsed);
-    control::run(&mut machine, states, program.ingress);
-    let pass = machine.pass;
+    interpreter.payload = payload;
+    after_parsing(&mut interpreter, &parsed);
+    control::run(&mut interpreter, states, program.ingress);
+    let pass = interpreter.pass;
 
     if let Some(reason) = pass.failed {
         return Ingress {
@@ -92,33 +93,33 @@ pub(crate) fn egress(
     depart(program, phv, now, departure, body.length, drop_port);
     let (received, length, truncate) = (body.received, body.length, body.truncate);
     let pass = Pass { now, received, length, truncate, ..Pass::default() };
-    let mut machine = Machine { program, phv, externs, payload, pass };
-    control::run(&mut machine, states, program.egress);
+    let mut interpreter = Interpreter { program, phv, externs, payload, pass };
+    control::run(&mut interpreter, states, program.egress);
 
-    if let Some(reason) = machine.pass.failed {
+    if let Some(reason) = interpreter.pass.failed {
         return Outcome { fate: Fate::Drop(reason), clone: None };
     }
     let mut clone = None;
-    if let Some((session, list)) = machine.pass.clone {
-        let mut fields: Box<[u128]> = (*machine.phv).into();
+    if let Some((session, list)) = interpreter.pass.clone {
+        let mut fields: Box<[u128]> = (*interpreter.phv).into();
         let preserved = preserve(program, list, &fields);
         become_clone(program, &mut fields, &preserved, Instance::CloneEgress);
-        let shape = Shape { received, length: machine.pass.length, truncate: None, tail: body.tail };
+        let shape = Shape { received, length: interpreter.pass.length, truncate: None, tail: body.tail };
         let packet = finish(program, pool, fields, body.payload.clone(), shape);
         clone = Some(CloneRequest { session, packet });
     }
-    if program.standard.egress_spec.bits(machine.phv) == u128::from(drop_port.0) {
+    if program.standard.egress_spec.bits(interpreter.phv) == u128::from(drop_port.0) {
         return Outcome { fate: Fate::Drop(DropReason::Marked), clone };
     }
-    update_checksums(&mut machine);
-    machine.run(&program.deparser.ops, &[]);
-    program.deparser.emit(&program.layout, machine.phv, payload, &mut frame.bytes);
+    update_checksums(&mut interpreter);
+    interpreter.run(&program.deparser.ops, &[]);
+    program.deparser.emit(&program.layout, interpreter.phv, payload, &mut frame.bytes);
     frame.tail = body.tail;
-    if let Some(length) = machine.pass.truncate {
+    if let Some(length) = interpreter.pass.truncate {
         frame.truncate(length as usize);
     }
-    let fate = match machine.pass.recirculate {
-        Some(list) => Fate::Recirculate(Box::new(preserve(program, list, machine.phv))),
+    let fate = match interpreter.pass.recirculate {
+        Some(list) => Fate::Recirculate(Box::new(preserve(program, list, interpreter.phv))),
         None => Fate::Send,
     };
     pool.take_back(body);
@@ -126,29 +127,29 @@ pub(crate) fn egress(
 }
 
 /// Sets `parser_error`, verifies the checksums and sets `checksum_error`.
-fn after_parsing(machine: &mut Machine<'_>, parsed: &Parsed) {
-    let program = machine.program;
+fn after_parsing(interpreter: &mut Interpreter<'_>, parsed: &Parsed) {
+    let program = interpreter.program;
     if parsed.error != program.parser.errors.no_error {
-        machine.externs.stats.parser_errors += 1;
+        interpreter.externs.stats.parser_errors += 1;
     }
-    set(program.standard.parser_error, machine.phv, u128::from(parsed.error));
+    set(program.standard.parser_error, interpreter.phv, u128::from(parsed.error));
     let wrong = program.verified.iter().any(|checksum| {
-        machine.phv[checksum.valid as usize] != 0
-            && applies(machine, checksum)
-            && u128::from(machine.calculate(checksum.calculation)) != checksum.field.bits(machine.phv)
+        interpreter.phv[checksum.valid as usize] != 0
+            && applies(interpreter, checksum)
+            && u128::from(interpreter.calculate(checksum.calculation)) != checksum.field.bits(interpreter.phv)
     });
-    set(program.standard.checksum_error, machine.phv, u128::from(wrong));
+    set(program.standard.checksum_error, interpreter.phv, u128::from(wrong));
 }
 
-fn applies(machine: &Machine<'_>, checksum: &Checksum) -> bool {
-    checksum.condition.as_ref().map_or(true, |condition| machine.eval(condition, &[]) != 0)
+fn applies(interpreter: &Interpreter<'_>, checksum: &Checksum) -> bool {
+    checksum.condition.as_ref().map_or(true, |condition| interpreter.eval(condition, &[]) != 0)
 }
 
-fn update_checksums(machine: &mut Machine<'_>) {
-    for checksum in &machine.program.updated {
-        if applies(machine, checksum) {
-            let sum = machine.calculate(checksum.calculation);
-            checksum.field.write(machine.phv, u128::from(sum));
+fn update_checksums(interpreter: &mut Interpreter<'_>) {
+    for checksum in &interpreter.program.updated {
+        if applies(interpreter, checksum) {
+            let sum = interpreter.calculate(checksum.calculation);
+            checksum.field.write(interpreter.phv, u128::from(sum));
         }
     }
 }
@@ -187,9 +188,9 @@ pub(crate) fn finish(
 ) -> Packet {
     let headers = program.deparser.header_bytes(&program.layout, &fields);
     let bytes = headers + payload.as_deref().map_or(0, Vec::len) + shape.tail as usize;
-    let mut body = pool.packet(Fields::Slots(Box::default()));
+    let mut body = pool.packet(Phv::Slots(Box::default()));
     body.priority = program.standard.priority.map_or(0, |field| field.bits(&fields) as u8);
-    body.fields = Fields::Slots(fields);
+    body.fields = Phv::Slots(fields);
     body.payload = payload;
     (body.received, body.length, body.truncate) = (shape.received, shape.length, shape.truncate);
     body.tail = shape.tail;
@@ -212,9 +213,9 @@ pub(crate) fn reparse(
     program.standard.ingress_port.write(&mut phv, u128::from(arrival.port.0));
     let received = wire_length(bytes, arrival.tail);
     let pass = Pass { now, received, length: received, ..Pass::default() };
-    let mut machine = Machine { program, phv: &mut phv, externs, payload: &[], pass };
-    let parsed = parse(&mut machine, bytes);
-    let length = machine.pass.length;
+    let mut interpreter = Interpreter { program, phv: &mut phv, externs, payload: &[], pass };
+    let parsed = parse(&mut interpreter, bytes);
+    let length = interpreter.pass.length;
     become_clone(program, &mut phv, preserved, Instance::CloneIngress);
     let shape = Shape { received, length, truncate: None, tail: arrival.tail };
     let payload = pool.payload(&bytes[parsed.consumed..]);
@@ -223,8 +224,9 @@ pub(crate) fn reparse(
 
 /// A digest's members.
 pub(crate) fn digest(program: &Program, list: u32, phv: &[u128]) -> Digest {
-    let env = crate::expr::Env { layout: &program.layout, phv, locals: &[] };
+    let env = crate::program::expr::Env { layout: &program.layout, phv, locals: &[] };
     let members = program.learn_lists[list as usize].iter().zip(&program.digests[list as usize].widths);
-    let values = members.map(|(expr, &width)| expr.eval(env) & crate::phv::mask(width as u8)).collect();
+    let values =
+        members.map(|(expr, &width)| expr.eval(env) & crate::program::phv::mask(width as u8)).collect();
     Digest { digest: DigestId(list), values }
 }

@@ -1,9 +1,9 @@
 //! The parser, state by state.
 
-use super::machine::Machine;
-use crate::bits::read_bits;
-use crate::parser::{ErrorCodes, KeyPart, ParserOp, Pattern, State, MAX_KEY_PARTS, STATE_LIMIT};
-use crate::phv::Header;
+use super::interpreter::Interpreter;
+use crate::program::bits::read_bits;
+use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, Pattern, State, MAX_KEY_PARTS, STATE_LIMIT};
+use crate::program::phv::Header;
 
 /// What parsing a packet came to.
 pub(crate) struct Parsed {
@@ -14,8 +14,8 @@ pub(crate) struct Parsed {
 }
 
 /// Runs the parser. As in BMv2, an error ends parsing, and what was extracted before stays.
-pub(crate) fn parse(machine: &mut Machine<'_>, bytes: &[u8]) -> Parsed {
-    let parser = &machine.program.parser;
+pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
+    let parser = &interpreter.program.parser;
     let mut cursor = Cursor { bytes, at: 0, codes: parser.errors };
     let mut state = parser.start;
     let mut states = 0;
@@ -23,7 +23,7 @@ pub(crate) fn parse(machine: &mut Machine<'_>, bytes: &[u8]) -> Parsed {
         states += 1;
         let outcome = match states > STATE_LIMIT {
             true => Err(parser.errors.parser_timeout),
-            false => visit(machine, &mut cursor, &parser.states[current as usize]),
+            false => visit(interpreter, &mut cursor, &parser.states[current as usize]),
         };
         match outcome {
             Ok(next) => state = next,
@@ -33,9 +33,13 @@ pub(crate) fn parse(machine: &mut Machine<'_>, bytes: &[u8]) -> Parsed {
     Parsed { consumed: cursor.at, error: parser.errors.no_error }
 }
 
-fn visit(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, state: &State) -> Result<Option<u32>, u32> {
+fn visit(
+    interpreter: &mut Interpreter<'_>,
+    cursor: &mut Cursor<'_>,
+    state: &State,
+) -> Result<Option<u32>, u32> {
     for op in &state.ops {
-        apply(machine, cursor, op)?;
+        apply(interpreter, cursor, op)?;
     }
     if state.cases.is_empty() {
         return Ok(state.default);
@@ -44,42 +48,42 @@ fn visit(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, state: &State) -> R
     let key = &mut key[..state.key.len()];
     for (value, part) in key.iter_mut().zip(&state.key) {
         *value = match part {
-            KeyPart::Value(expr) => machine.eval(expr, &[]),
+            KeyPart::Value(expr) => interpreter.eval(expr, &[]),
             KeyPart::Lookahead { offset, width } => cursor.peek(*offset, *width)?,
         };
     }
     let hit = state.cases.iter().find(|case| match &case.pattern {
         Pattern::Masked(parts) => key.iter().zip(parts).all(|(key, (value, mask))| key & mask == *value),
         Pattern::ValueSet(set) => {
-            machine.externs.value_sets[*set as usize].iter().any(|member| member == key)
+            interpreter.externs.value_sets[*set as usize].iter().any(|member| member == key)
         }
     });
     Ok(hit.map_or(state.default, |case| case.next))
 }
 
-fn apply(machine: &mut Machine<'_>, cursor: &mut Cursor<'_>, op: &ParserOp) -> Result<(), u32> {
-    let layout = &machine.program.layout;
+fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &ParserOp) -> Result<(), u32> {
+    let layout = &interpreter.program.layout;
     match op {
-        ParserOp::Extract(header) => cursor.extract(layout.header(*header), machine.phv)?,
+        ParserOp::Extract(header) => cursor.extract(layout.header(*header), interpreter.phv)?,
         ParserOp::ExtractNext(stack) => {
             let next = layout.stack(*stack).next as usize;
-            let element = layout.element(*stack, machine.phv[next]);
+            let element = layout.element(*stack, interpreter.phv[next]);
             let header = element.ok_or(cursor.codes.stack_out_of_bounds)?;
-            cursor.extract(layout.header(header), machine.phv)?;
-            machine.phv[next] += 1;
+            cursor.extract(layout.header(header), interpreter.phv)?;
+            interpreter.phv[next] += 1;
         }
-        ParserOp::Set { target, value } => machine.assign(target, machine.eval(value, &[]), &[]),
+        ParserOp::Set { target, value } => interpreter.assign(target, interpreter.eval(value, &[]), &[]),
         ParserOp::SetLookahead { target, offset, width } => {
             let value = cursor.peek(*offset, *width)?;
-            machine.assign(target, value, &[]);
+            interpreter.assign(target, value, &[]);
         }
         ParserOp::Verify { condition, error } => {
-            if machine.eval(condition, &[]) == 0 {
-                return Err(machine.eval(error, &[]) as u32);
+            if interpreter.eval(condition, &[]) == 0 {
+                return Err(interpreter.eval(error, &[]) as u32);
             }
         }
-        ParserOp::Advance(bits) => cursor.advance(machine.eval(bits, &[]))?,
-        ParserOp::Primitive(op) => machine.run(std::slice::from_ref(op), &[]),
+        ParserOp::Advance(bits) => cursor.advance(interpreter.eval(bits, &[]))?,
+        ParserOp::Primitive(op) => interpreter.run(std::slice::from_ref(op), &[]),
     }
     Ok(())
 }

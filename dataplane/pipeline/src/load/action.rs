@@ -3,10 +3,10 @@
 use super::expr::{accessed, exact, expression, header_target, HeaderTarget, Params};
 use super::json::Node;
 use super::scope::Scope;
-use crate::action::{Action, HeaderRef, Op, Target};
 use crate::error::LoadError;
-use crate::expr::Expr;
-use crate::info::{ActionId, ActionInfo, ParamInfo};
+use crate::program::action::{Action, HeaderRef, Op, Target};
+use crate::program::expr::Expr;
+use crate::program::info::{ActionId, ActionInfo, ParamInfo};
 
 /// Reads `actions`: the declarations and, in the same order, the bodies.
 pub(crate) fn actions(

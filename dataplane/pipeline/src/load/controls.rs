@@ -2,15 +2,16 @@
 
 use std::collections::HashSet;
 
+use super::entries::{action_id, TableScope};
 use super::expr::exact;
 use super::externs::DirectMeters;
 use super::json::Node as Json;
 use super::scope::Scope;
-use super::tables::{action_id, next, table, Context, Names};
-use crate::control::Node;
+use super::tables::{next, table, Names};
 use crate::error::LoadError;
-use crate::info::{ActionInfo, TableId, TableInfo};
-use crate::table::{Next, Table};
+use crate::program::control::Node;
+use crate::program::info::{ActionInfo, TableId, TableInfo};
+use crate::program::table::{Next, Table};
 
 /// Both controls.
 #[derive(Default)]
@@ -29,7 +30,7 @@ pub(crate) fn controls(
     actions: &[ActionInfo],
     direct_meters: &DirectMeters,
 ) -> Result<Controls, LoadError> {
-    let context = Context { scope, actions, direct_meters };
+    let context = TableScope { scope, actions, direct_meters };
     let pipelines = root.get("pipelines")?;
     let mut controls = Controls::default();
     let mut seen = HashSet::new();
@@ -54,7 +55,7 @@ pub(crate) fn controls(
     Ok(controls)
 }
 
-fn control(node: &Json<'_>, context: &Context<'_>, controls: &mut Controls) -> Result<Next, LoadError> {
+fn control(node: &Json<'_>, context: &TableScope<'_>, controls: &mut Controls) -> Result<Next, LoadError> {
     let tables = node.list("tables")?;
     let conditions = node.list("conditionals")?;
     let calls = node.list("action_calls")?;

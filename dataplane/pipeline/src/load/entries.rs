@@ -2,20 +2,33 @@
 
 use std::collections::HashSet;
 
+use super::externs::DirectMeters;
 use super::json::Node as Json;
-use super::tables::{action_id, Context};
-use crate::check;
-use crate::entry::{ActionCall, Entry, EntryKey, Match};
+use super::scope::Scope;
 use crate::error::LoadError;
-use crate::info::{KeyInfo, TableInfo};
-use crate::matching::prefix_mask;
-use crate::phv::mask;
+use crate::program::check;
+use crate::program::entry::{ActionCall, Entry, EntryKey, Match};
+use crate::program::info::{ActionId, ActionInfo, KeyInfo, TableInfo};
+use crate::program::phv::{mask, prefix_mask};
+
+/// What tables and their entries refer to.
+pub(crate) struct TableScope<'a> {
+    pub scope: &'a Scope,
+    pub actions: &'a [ActionInfo],
+    pub direct_meters: &'a DirectMeters,
+}
+
+/// The action of an id.
+pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, LoadError> {
+    let id = node.int::<u64>()?;
+    scope.actions.get(&id).copied().map(ActionId).ok_or_else(|| node.dangling("action", id.to_string()))
+}
 
 /// The action and arguments of a default or declared entry.
 pub(crate) fn call(
     node: &Json<'_>,
     info: &TableInfo,
-    context: &Context<'_>,
+    context: &TableScope<'_>,
 ) -> Result<ActionCall, LoadError> {
     let action = action_id(&node.get("action_id")?, context.scope)?;
     let params = &context.actions[action.index()].params;
@@ -37,7 +50,7 @@ pub(crate) fn call(
 pub(crate) fn entries(
     node: &Json<'_>,
     info: &TableInfo,
-    context: &Context<'_>,
+    context: &TableScope<'_>,
 ) -> Result<Vec<Entry>, LoadError> {
     let nodes = node.list("entries")?;
     // The lowest number wins in BMv2, the highest here.

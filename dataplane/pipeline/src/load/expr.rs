@@ -1,15 +1,15 @@
 //! Expressions from JSON, with the range of every intermediate result.
 //!
-//! BMv2 computes with unlimited integers, [`Expr`] with 128 bits. Where a result may need more, only its lowest
-//! 128 bits are right, which is enough for whatever is masked or stored afterwards (`p4c` does that with
-//! the results of `+ - * ~ <<`). Operations for which it is not enough refuse such an operand here.
+//! BMv2 computes with unlimited integers, [`Expr`] with 128 bits. Where a result may need more, only its
+//! lowest 128 bits are right, which is enough for whatever is masked or stored afterwards (`p4c` does that
+//! with the results of `+ - * ~ <<`). Operations for which it is not enough refuse such an operand here.
 
 use super::json::Node;
-use super::range::Range::{self, Signed, Unsigned, Wrapped};
 use super::scope::Scope;
 use crate::error::LoadError;
-use crate::expr::{Binary, Expr, Unary};
-use crate::phv::Field;
+use crate::program::expr::{Binary, Expr, Unary};
+use crate::program::phv::Field;
+use crate::program::range::Range::{self, Signed, Unsigned, Wrapped};
 
 /// An expression with its range, and the ranges of its two sides if it is a binary operation.
 struct Typed {

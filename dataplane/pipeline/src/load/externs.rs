@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use super::expr::expression;
 use super::json::Node;
 use super::scope::Scope;
-use crate::calculation::{Calculation, Checksum, Part};
 use crate::error::LoadError;
-use crate::expr::Expr;
-use crate::hash::Algorithm;
-use crate::info::{
+use crate::program::calculation::{Calculation, Checksum, Part};
+use crate::program::expr::Expr;
+use crate::program::hash::Algorithm;
+use crate::program::info::{
     CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit, RegisterId, RegisterInfo,
 };
-use crate::phv::Field;
+use crate::program::phv::Field;
 
 /// The most cells all arrays of a kind may have together: bounds the memory a file can ask for to 256 MiB,
 /// 64 MiB and about 64 MiB.
@@ -115,7 +115,7 @@ fn part_of(node: &Node<'_>, scope: &Scope) -> Result<Part, LoadError> {
         }
         "hexstr" => {
             let width = node.get("bitwidth")?.width()?;
-            Ok(Part::Const { value: value()?.unsigned_hex()? & crate::phv::mask(width), width })
+            Ok(Part::Const { value: value()?.unsigned_hex()? & crate::program::phv::mask(width), width })
         }
         "header" => Ok(Part::Header(scope.header(&value()?)?)),
         "payload" => Ok(Part::Payload),

@@ -7,7 +7,6 @@ mod expr;
 mod externs;
 mod json;
 mod parser;
-pub(crate) mod range;
 mod scope;
 mod tables;
 
@@ -18,11 +17,19 @@ use serde_json::Value;
 use self::json::Node;
 use self::scope::Scope;
 use crate::error::LoadError;
-use crate::phv::Field;
+use crate::program::phv::Field;
 use crate::program::{Program, Standard};
 
-/// Loads a program.
-pub(crate) fn program(text: &str) -> Result<Program, LoadError> {
+impl Program {
+    /// Loads the JSON that `p4c --target bmv2 --arch v1model` writes.
+    ///
+    /// Whatever the text is, the result is a program that runs any packet, or an error that names the place.
+    pub fn from_json(text: &str) -> Result<Program, LoadError> {
+        program(text)
+    }
+}
+
+fn program(text: &str) -> Result<Program, LoadError> {
     let value: Value = serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
     let root = Node::root(&value);
     check_version(&root)?;
@@ -68,7 +75,7 @@ pub(crate) fn program(text: &str) -> Result<Program, LoadError> {
         meters,
         digests,
         value_sets,
-        native: OnceLock::new(),
+        derived: OnceLock::new(),
     })
 }
 

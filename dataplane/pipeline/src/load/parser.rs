@@ -6,12 +6,12 @@ use super::action::{single, target};
 use super::expr::{exact, expression};
 use super::json::Node;
 use super::scope::Scope;
-use crate::deparser::Deparser;
 use crate::error::LoadError;
-use crate::expr::{Binary, Expr};
-use crate::info::{ValueSetId, ValueSetInfo};
-use crate::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, Pattern, State, MAX_KEY_PARTS};
-use crate::phv::mask;
+use crate::program::deparser::Deparser;
+use crate::program::expr::{Binary, Expr};
+use crate::program::info::{ValueSetId, ValueSetInfo};
+use crate::program::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, Pattern, State, MAX_KEY_PARTS};
+use crate::program::phv::mask;
 
 /// Reads `parse_vsets`; the widths of the parts come with the states that use them.
 pub(crate) fn value_sets(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<ValueSetInfo>, LoadError> {

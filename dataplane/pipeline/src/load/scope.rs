@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::json::Node;
 use crate::error::LoadError;
-use crate::phv::{Field, Header, Layout, Stack};
+use crate::program::phv::{Field, Header, Layout, Stack};
 
 /// A header type's fields: name, width, signed.
 struct HeaderType {

@@ -2,25 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::entries::{call, entries};
-use super::externs::DirectMeters;
+use super::entries::{action_id, call, entries, TableScope};
 use super::json::Node as Json;
 use super::scope::Scope;
 use crate::error::LoadError;
-use crate::info::{ActionId, ActionInfo, KeyInfo, MatchKind, TableId, TableInfo};
-use crate::matching::MAX_KEY_FIELDS;
-use crate::phv::mask;
-use crate::table::{with_priority, KeyField, Next, Table};
+use crate::program::info::{ActionId, KeyInfo, MatchKind, TableId, TableInfo};
+use crate::program::phv::mask;
+use crate::program::table::{with_priority, KeyField, Next, Table, MAX_KEY_FIELDS};
 
 /// Nodes of one control by name.
 pub(crate) type Names = HashMap<String, u32>;
-
-/// What tables refer to.
-pub(crate) struct Context<'a> {
-    pub scope: &'a Scope,
-    pub actions: &'a [ActionInfo],
-    pub direct_meters: &'a DirectMeters,
-}
 
 /// The node that `key` names; the end where it is null or missing.
 pub(crate) fn next(node: &Json<'_>, key: &str, names: &Names) -> Result<Next, LoadError> {
@@ -32,17 +23,11 @@ fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
     names.get(name).copied().ok_or_else(|| node.dangling("table or condition", name))
 }
 
-/// The action of an id.
-pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, LoadError> {
-    let id = node.int::<u64>()?;
-    scope.actions.get(&id).copied().map(ActionId).ok_or_else(|| node.dangling("action", id.to_string()))
-}
-
 /// Reads a table: what the control plane sees, and what packets meet.
 pub(crate) fn table(
     node: &Json<'_>,
     id: TableId,
-    context: &Context<'_>,
+    context: &TableScope<'_>,
     names: &Names,
 ) -> Result<(TableInfo, Table), LoadError> {
     let name = node.get("name")?.str()?.to_owned();
@@ -152,7 +137,7 @@ struct Ways {
 fn ways(
     node: &Json<'_>,
     actions: &[ActionId],
-    context: &Context<'_>,
+    context: &TableScope<'_>,
     names: &Names,
 ) -> Result<Ways, LoadError> {
     let default = next(node, "base_default_next", names)?;

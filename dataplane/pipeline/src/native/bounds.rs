@@ -1,8 +1,8 @@
 //! Where generated code may load and store.
 //!
 //! Nothing checks an address when the code runs. So whoever generates an access says how much memory there is
-//! behind the address ([`Extents::within`]), and no function is compiled before each of its accesses was found to
-//! lie within that.
+//! behind the address ([`Extents::within`]), and no function is compiled before each of its accesses was
+//! found to lie within that.
 
 use std::collections::HashMap;
 

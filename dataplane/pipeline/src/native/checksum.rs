@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use crate::calculation::{Calculation, Checksum, Part};
-use crate::hash::Algorithm;
 use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::{Place, Region};
-use crate::phv::Field;
+use crate::native::layout::{Location, Region};
+use crate::program::calculation::{Calculation, Checksum, Part};
+use crate::program::hash::Algorithm;
+use crate::program::phv::Field;
 
 /// Adjacent bits of a header, and how many bits of the sum follow them.
 struct Run {
@@ -106,7 +106,7 @@ impl Gen<'_> {
         let mut runs: Vec<Run> = Vec::new();
         let mut end = 0;
         for (field, _) in fields {
-            let Place::Wire { bit } = self.layout.place(field.slot) else { return None };
+            let Location::Wire { bit } = self.layout.place(field.slot) else { return None };
             let width = u32::from(field.width);
             end += width;
             match runs.last_mut() {
@@ -127,7 +127,8 @@ impl Gen<'_> {
         for run in runs {
             let (mut bit, mut left) = (run.bit, run.width);
             while left > 0 {
-                // 32 bits and a shift below 16 leave room for 2^16 summands. Parts end with a byte if possible.
+                // 32 bits and a shift below 16 leave room for 2^16 summands. Parts end with a byte if
+                // possible.
                 let most = 32 - bit % 8;
                 let width = left.min(most);
                 left -= width;
@@ -156,8 +157,8 @@ impl Gen<'_> {
     /// The number at a slot of at most 64 bits that is not on the wire.
     pub fn slot_value(&mut self, slot: u32) -> Value {
         match self.layout.place(slot) {
-            Place::Host { offset, bytes } => self.host_load(offset, bytes),
-            Place::Wire { .. } => self.int(0),
+            Location::Host { offset, bytes } => self.host_load(offset, bytes),
+            Location::Wire { .. } => self.int(0),
         }
     }
 
@@ -165,8 +166,8 @@ impl Gen<'_> {
     pub fn key_word(&mut self, field: Field, shift: u32) -> Value {
         let width = u32::from(field.width);
         match self.layout.place(field.slot) {
-            Place::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
-            Place::Wire { bit } => {
+            Location::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
+            Location::Wire { bit } => {
                 let part = (width - shift).min(64);
                 let first = bit + width - shift - part;
                 let at = At { base: self.phv, offset: first as i32 / 8 };
@@ -207,12 +208,12 @@ impl Gen<'_> {
         self.put(Word::out_len, length);
     }
 
-    /// A header's bytes, cut around checksums: these were stored a moment ago, and what is loaded together with other bytes
-    /// would wait until they have reached memory.
+    /// A header's bytes, cut around checksums: these were stored a moment ago, and what is loaded together
+    /// with other bytes would wait until they have reached memory.
     fn pieces(&self, region: Region) -> Vec<Range<usize>> {
         let end = region.bytes as usize;
         let within = |checksum: &Checksum| match self.layout.place(checksum.field.slot) {
-            Place::Wire { bit } if bit % 8 == 0 && checksum.field.width % 8 == 0 => {
+            Location::Wire { bit } if bit % 8 == 0 && checksum.field.width % 8 == 0 => {
                 let start = (bit as usize / 8).checked_sub(region.offset as usize)?;
                 Some([start, start + usize::from(checksum.field.width) / 8])
             }

@@ -1,6 +1,8 @@
 //! A program as machine code.
 
+use std::any::Any;
 use std::mem;
+use std::sync::Arc;
 
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{types, AbiParam, Function, InstBuilder, Signature, UserFuncName};
@@ -9,17 +11,18 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::Context as Compilation;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use crate::action::Op;
-use crate::expr::Expr;
 use crate::native::bounds::Extents;
 use crate::native::code::Code;
 use crate::native::context::{Context, Word};
 use crate::native::gen::{Gen, NotNative};
 use crate::native::helpers;
 use crate::native::layout::NativeLayout;
-use crate::parser::ParserOp;
-use crate::phv::Field;
+use crate::program::action::Op;
+use crate::program::expr::Expr;
+use crate::program::parser::ParserOp;
+use crate::program::phv::Field;
 use crate::program::Program;
+use crate::state::options::Engine;
 
 /// A program with more steps than this left to the interpreter is faster there altogether: each costs the
 /// conversion of all fields there and back.
@@ -47,8 +50,18 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
+    /// A program's machine code, which its pipelines share, if the engine wants it and it is to be had.
+    pub fn of(program: &Program, engine: Engine) -> Option<Arc<Compiled>> {
+        if engine == Engine::Interpreter {
+            return None;
+        }
+        let compile = || Some(Arc::new(Compiled::new(program).ok()?) as Arc<dyn Any + Send + Sync>);
+        let compiled = program.derived.get_or_init(compile).clone()?.downcast::<Compiled>().ok()?;
+        (engine == Engine::Native || compiled.is_worthwhile()).then_some(compiled)
+    }
+
     /// The machine code of a program; the reason if there is none.
-    pub fn new(program: &Program) -> Result<Compiled, String> {
+    fn new(program: &Program) -> Result<Compiled, String> {
         let isa = isa()?;
         unusual(program)?;
         let layout = NativeLayout::new(&program.layout);
@@ -75,7 +88,7 @@ impl Compiled {
     }
 
     /// Whether it is faster than the interpreter, by guess.
-    pub fn is_worthwhile(&self) -> bool {
+    fn is_worthwhile(&self) -> bool {
         self.rare.ops.len() + self.rare.tests.len() + usize::from(self.rare.parser) <= MOST_RARE
     }
 

@@ -4,8 +4,8 @@ use crate::native::compile::Compiled;
 use crate::native::table::NativeTable;
 use crate::packet::Preserved;
 use crate::program::Program;
-use crate::state::Externs;
-use crate::table::TableState;
+use crate::state::table::TableState;
+use crate::state::{Externs, Register};
 
 macro_rules! context {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
@@ -100,6 +100,14 @@ pub(crate) struct RegisterCells {
     pub len: u64,
     /// Not 0 if writes are noted.
     pub watched: u64,
+}
+
+impl RegisterCells {
+    /// The cells of an array, whose address does not change. Wide cells are left to the interpreter.
+    pub fn of(register: &Register) -> RegisterCells {
+        let cells = register.cells();
+        RegisterCells { cells: cells.as_ptr(), len: cells.len() as u64, watched: 0 }
+    }
 }
 
 /// A counter array: packets and bytes of each cell.

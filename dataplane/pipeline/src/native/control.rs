@@ -6,13 +6,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
 use cranelift_frontend::Switch;
 
-use crate::control::Node;
 use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::Gen;
 use crate::native::helpers;
 use crate::native::table::{key_words, row, stride, NativeTable};
-use crate::table::{Next, Table};
+use crate::program::control::Node;
+use crate::program::table::{Next, Table};
 
 /// Tables with more actions than this find an action's code through a table of addresses.
 const FEW_ACTIONS: usize = 4;
@@ -116,8 +116,8 @@ impl Gen<'_> {
         self.b.ins().jump(next, &[]);
     }
 
-    /// Goes to the block of an action: the first for 1, and so on. Few are tested one by one, which costs less than a
-    /// jump through a table.
+    /// Goes to the block of an action: the first for 1, and so on. Few are tested one by one, which costs
+    /// less than a jump through a table.
     fn dispatch(&mut self, action: Value, blocks: &[Block], none: Block) {
         if blocks.len() > FEW_ACTIONS {
             let mut switch = Switch::new();
@@ -144,7 +144,8 @@ impl Gen<'_> {
         }
     }
 
-    /// The address of the row that matches, or of the miss row. A table without entries costs neither key nor call.
+    /// The address of the row that matches, or of the miss row. A table without entries costs neither key nor
+    /// call.
     fn find(&mut self, number: u32, table: &Table) -> Value {
         let tables = self.get(Word::tables);
         let offset = number as usize * std::mem::size_of::<NativeTable>();
@@ -172,7 +173,7 @@ impl Gen<'_> {
         for (word, &(field, shift)) in words.iter().enumerate() {
             let part = table.key[field];
             let value = self.key_word(part.field, shift);
-            let all = crate::phv::mask((u32::from(part.field.width) - shift).min(64) as u8) as u64;
+            let all = crate::program::phv::mask((u32::from(part.field.width) - shift).min(64) as u8) as u64;
             let mask = (part.mask >> shift) as u64 & all;
             let value = if mask == all { value } else { self.b.ins().band_imm(value, mask as i64) };
             let value = match self.always_valid(part.valid) {

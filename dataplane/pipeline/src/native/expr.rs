@@ -6,10 +6,10 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
-use crate::expr::{Binary, Expr, Unary};
-use crate::load::range::Range::{self, Signed, Unsigned};
 use crate::native::gen::{Gen, NotNative};
 use crate::native::table::row;
+use crate::program::expr::{Binary, Expr, Unary};
+use crate::program::range::Range::{self, Signed, Unsigned};
 
 /// What an action's arguments are.
 #[derive(Debug, Clone, Copy)]

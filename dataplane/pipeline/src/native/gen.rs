@@ -8,8 +8,8 @@ use cranelift_frontend::FunctionBuilder;
 use crate::native::bounds::Extents;
 use crate::native::compile::Rare;
 use crate::native::context::Word;
-use crate::native::layout::{NativeLayout, Place};
-use crate::phv::Field;
+use crate::native::layout::{Location, NativeLayout};
+use crate::program::phv::Field;
 use crate::program::Program;
 
 /// What native code does not cover: the interpreter does that step.
@@ -136,8 +136,8 @@ impl Gen<'_> {
             return Err(NotNative);
         }
         match self.layout.place(field.slot) {
-            Place::Host { offset, bytes } => Ok(self.host_load(offset, bytes)),
-            Place::Wire { bit } => Ok(self.wire_load(bit, field.width)),
+            Location::Host { offset, bytes } => Ok(self.host_load(offset, bytes)),
+            Location::Wire { bit } => Ok(self.wire_load(bit, field.width)),
         }
     }
 
@@ -147,12 +147,12 @@ impl Gen<'_> {
             return Err(NotNative);
         }
         match self.layout.place(field.slot) {
-            Place::Host { offset, bytes } => {
+            Location::Host { offset, bytes } => {
                 let value = self.masked(value, field.width, 8 * bytes);
                 self.host_store(value, offset, bytes);
                 Ok(())
             }
-            Place::Wire { bit } => {
+            Location::Wire { bit } => {
                 let at = At { base: self.phv, offset: bit as i32 / 8 };
                 self.store_bits(at, bit % 8, field.width, value);
                 Ok(())
@@ -305,8 +305,8 @@ impl Gen<'_> {
         self.store_be(at, bytes, both);
     }
 
-    /// Copies bytes that do not overlap: by words, since what a wider load covers was often written by two stores a moment
-    /// ago, and then it waits for both to reach memory.
+    /// Copies bytes that do not overlap: by words, since what a wider load covers was often written by two
+    /// stores a moment ago, and then it waits for both to reach memory.
     pub fn copy(&mut self, to: At, from: At, bytes: usize) {
         self.moves(bytes, WORD, |gen, kind, offset| {
             let from = from.plus(offset);
@@ -327,8 +327,8 @@ impl Gen<'_> {
         });
     }
 
-    /// Covers a run of bytes with moves as large as possible, and no larger than `most`; the last may overlap the one
-    /// before it.
+    /// Covers a run of bytes with moves as large as possible, and no larger than `most`; the last may overlap
+    /// the one before it.
     fn moves(&mut self, bytes: usize, most: usize, mut each: impl FnMut(&mut Self, Type, usize)) {
         let sizes =
             [(VECTOR, types::I8X16), (WORD, types::I64), (4, types::I32), (2, types::I16), (1, types::I8)];

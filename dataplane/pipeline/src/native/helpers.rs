@@ -6,12 +6,12 @@
 
 use groupflow_base::Nanos;
 
-use crate::expr::Env;
-use crate::interpret::machine::{Machine, Pass};
+use crate::interpret::interpreter::{Interpreter, Pass};
 use crate::interpret::parser;
 use crate::native::context::Context;
 use crate::native::table::{row, NativeTable};
 use crate::packet::DropReason;
+use crate::program::expr::Env;
 use crate::state::meter_amount;
 
 /// The row of a table without key.
@@ -80,20 +80,24 @@ pub(crate) extern "C" fn restore(context: *mut Context) -> u64 {
 
 /// A hash or checksum.
 pub(crate) extern "C" fn calculate(context: *mut Context, calculation: u64) -> u64 {
-    with_machine(context, &[], |machine, _| machine.calculate(calculation as u32))
+    with_interpreter(context, &[], |interpreter, _| interpreter.calculate(calculation as u32))
 }
 
 /// Runs the interpreter's parser.
 pub(crate) extern "C" fn parse(context: *mut Context) -> u64 {
     // SAFETY: see the module's text.
     let bytes = unsafe { std::slice::from_raw_parts((*context).bytes, (*context).len as usize) };
-    let consumed = with_machine(context, &[], |machine, _| {
-        let parsed = parser::parse(machine, bytes);
-        let program = machine.program;
+    let consumed = with_interpreter(context, &[], |interpreter, _| {
+        let parsed = parser::parse(interpreter, bytes);
+        let program = interpreter.program;
         if parsed.error != program.parser.errors.no_error {
-            machine.externs.stats.parser_errors += 1;
+            interpreter.externs.stats.parser_errors += 1;
         }
-        crate::metadata::set(program.standard.parser_error, machine.phv, u128::from(parsed.error));
+        crate::packet::metadata::set(
+            program.standard.parser_error,
+            interpreter.phv,
+            u128::from(parsed.error),
+        );
         parsed.consumed
     });
     // SAFETY: see the module's text.
@@ -123,11 +127,11 @@ pub(crate) extern "C" fn interpret(context: *mut Context, number: u64, table: u6
     let compiled = unsafe { &*(*context).compiled };
     let (ops, known) = &compiled.rare.ops[number as usize];
     let arguments = arguments(context, known, table, found);
-    with_machine(context, &arguments, |machine, arguments| {
-        let before = std::mem::replace(&mut machine.pass.exit, false);
-        machine.run(ops, arguments);
-        let stop = machine.pass.exit;
-        machine.pass.exit |= before;
+    with_interpreter(context, &arguments, |interpreter, arguments| {
+        let before = std::mem::replace(&mut interpreter.pass.exit, false);
+        interpreter.run(ops, arguments);
+        let stop = interpreter.pass.exit;
+        interpreter.pass.exit |= before;
         u64::from(stop)
     })
 }
@@ -138,17 +142,17 @@ pub(crate) extern "C" fn test(context: *mut Context, number: u64, table: u64, fo
     let compiled = unsafe { &*(*context).compiled };
     let (test, known) = &compiled.rare.tests[number as usize];
     let arguments = arguments(context, known, table, found);
-    with_machine(context, &arguments, |machine, arguments| {
-        let env = Env { layout: &machine.program.layout, phv: machine.phv, locals: arguments };
+    with_interpreter(context, &arguments, |interpreter, arguments| {
+        let env = Env { layout: &interpreter.program.layout, phv: interpreter.phv, locals: arguments };
         u64::from(test.is_true(env))
     })
 }
 
 /// Gives the packet to the interpreter for a while.
-fn with_machine<T>(
+fn with_interpreter<T>(
     context: *mut Context,
     arguments: &[u128],
-    work: impl FnOnce(&mut Machine<'_>, &[u128]) -> T,
+    work: impl FnOnce(&mut Interpreter<'_>, &[u128]) -> T,
 ) -> T {
     // SAFETY: see the module's text; the payload is that of the frame or packet that is being worked on.
     let (program, externs, digests) =
@@ -177,9 +181,9 @@ fn with_machine<T>(
         failed: None,
         steps: context.steps as u32,
     };
-    let mut machine = Machine { program, phv: &mut slots, externs: &mut *externs, payload, pass };
-    let result = work(&mut machine, arguments);
-    let pass = machine.pass;
+    let mut interpreter = Interpreter { program, phv: &mut slots, externs: &mut *externs, payload, pass };
+    let result = work(&mut interpreter, arguments);
+    let pass = interpreter.pass;
     context.length = u64::from(pass.length);
     if let Some((session, list)) = pass.clone {
         (context.clone_session, context.clone_list) = (u64::from(session), u64::from(list) + 1);

@@ -1,18 +1,18 @@
 //! Where a packet's fields live in the native engine's memory.
 //!
-//! The fields of a header lie there as on the wire, so that extracting and emitting a header is copying it, and
-//! a field costs something only where the program uses it. Metadata and validity have numbers of the
+//! The fields of a header lie there as on the wire, so that extracting and emitting a header is copying it,
+//! and a field costs something only where the program uses it. Metadata and validity have numbers of the
 //! machine's byte order.
 
-use crate::bits::{read_bits, write_bits};
-use crate::phv::{mask, Field, Layout};
+use crate::program::bits::{read_bits, write_bits};
+use crate::program::phv::{mask, Field, Layout};
 
 /// Readable and writable bytes behind the last field: code may load eight bytes at any field.
 const SLACK: usize = 16;
 
 /// Where a value lives, in bytes from the packet's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// A number of 1, 2, 4, 8 or 16 bytes.
     Host { offset: u32, bytes: u8 },
     /// Big-endian bits, from `bit` bits after the packet's first.
@@ -34,7 +34,7 @@ pub(crate) struct Region {
 #[derive(Debug)]
 pub(crate) struct NativeLayout {
     /// By slot of the interpreter's layout; the width of what is there.
-    places: Vec<(Place, u8)>,
+    places: Vec<(Location, u8)>,
     /// By header.
     pub regions: Vec<Region>,
     /// A new packet, in words.
@@ -48,7 +48,7 @@ fn host_bytes(width: u8) -> u8 {
 
 impl NativeLayout {
     pub fn new(layout: &Layout) -> NativeLayout {
-        let mut places = vec![(Place::Host { offset: 0, bytes: 1 }, 1); layout.initial.len()];
+        let mut places = vec![(Location::Host { offset: 0, bytes: 1 }, 1); layout.initial.len()];
         let mut at = 0u32;
         let mut take = |bytes: u32, align: u32| {
             at = at.next_multiple_of(align);
@@ -57,10 +57,10 @@ impl NativeLayout {
             offset
         };
         for header in &layout.headers {
-            places[header.valid as usize] = (Place::Host { offset: take(1, 1), bytes: 1 }, 1);
+            places[header.valid as usize] = (Location::Host { offset: take(1, 1), bytes: 1 }, 1);
         }
         for stack in &layout.stacks {
-            places[stack.next as usize] = (Place::Host { offset: take(4, 4), bytes: 4 }, 32);
+            places[stack.next as usize] = (Location::Host { offset: take(4, 4), bytes: 4 }, 32);
         }
         let mut regions = Vec::with_capacity(layout.headers.len());
         for header in &layout.headers {
@@ -71,17 +71,17 @@ impl NativeLayout {
                 fields.sort_by_key(|field| std::cmp::Reverse(host_bytes(field.width)));
                 for field in fields {
                     let bytes = host_bytes(field.width);
-                    let place = Place::Host { offset: take(u32::from(bytes), u32::from(bytes)), bytes };
+                    let place = Location::Host { offset: take(u32::from(bytes), u32::from(bytes)), bytes };
                     places[field.slot as usize] = (place, field.width);
                 }
             } else {
                 let mut bit = 8 * take(header.bits / 8, 1);
                 for field in &header.fields {
-                    places[field.slot as usize] = (Place::Wire { bit }, field.width);
+                    places[field.slot as usize] = (Location::Wire { bit }, field.width);
                     bit += u32::from(field.width);
                 }
             }
-            let Place::Host { offset: valid, .. } = places[header.valid as usize].0 else { continue };
+            let Location::Host { offset: valid, .. } = places[header.valid as usize].0 else { continue };
             let bytes = take(0, 1) - offset;
             regions.push(Region { valid, offset, bytes, metadata: header.metadata });
         }
@@ -98,7 +98,7 @@ impl NativeLayout {
         self.places.len()
     }
 
-    pub fn place(&self, slot: u32) -> Place {
+    pub fn place(&self, slot: u32) -> Location {
         self.places[slot as usize].0
     }
 
@@ -106,15 +106,17 @@ impl NativeLayout {
     pub fn read(&self, words: &[u64], slot: u32) -> u128 {
         let (place, width) = self.places[slot as usize];
         match place {
-            Place::Host { offset, bytes: 16 } => {
+            Location::Host { offset, bytes: 16 } => {
                 let word = offset as usize / 8;
                 u128::from(words[word]) | u128::from(words[word + 1]) << 64
             }
-            Place::Host { offset, bytes } => {
+            Location::Host { offset, bytes } => {
                 let word = words[offset as usize / 8] >> (8 * (offset % 8));
                 u128::from(word) & mask(8 * bytes)
             }
-            Place::Wire { bit } => read_bits(&wire_bytes(words, bit), bit as usize % 64, usize::from(width)),
+            Location::Wire { bit } => {
+                read_bits(&wire_bytes(words, bit), bit as usize % 64, usize::from(width))
+            }
         }
     }
 
@@ -123,16 +125,16 @@ impl NativeLayout {
         let (place, width) = self.places[slot as usize];
         let value = value & mask(width);
         match place {
-            Place::Host { offset, bytes: 16 } => {
+            Location::Host { offset, bytes: 16 } => {
                 let word = offset as usize / 8;
                 words[word] = value as u64;
                 words[word + 1] = (value >> 64) as u64;
             }
-            Place::Host { offset, bytes } => {
+            Location::Host { offset, bytes } => {
                 let (word, shift) = (&mut words[offset as usize / 8], 8 * (offset % 8));
                 *word = *word & !((mask(8 * bytes) as u64) << shift) | (value as u64) << shift;
             }
-            Place::Wire { bit } => {
+            Location::Wire { bit } => {
                 let mut bytes = wire_bytes(words, bit);
                 clear_bits(&mut bytes, bit as usize % 64, usize::from(width));
                 write_bits(&mut bytes, bit as usize % 64, usize::from(width), value);

@@ -1,16 +1,15 @@
 //! The native engine: a program as machine code, made by Cranelift when the program is first used.
 //!
 //! [`compile`] turns parser, controls and deparser into three functions. Fields live in a packet's words
-//! ([`layout`]), tables in arrays of rows ([`table`]); what tables hold is looked up at run time, so the control
-//! plane's writes need no new code. Rare or wide operations are left to the interpreter, one by one
+//! ([`layout`]), tables in arrays of rows ([`table`]); what tables hold is looked up at run time, so the
+//! control plane's writes need no new code. Rare or wide operations are left to the interpreter, one by one
 //! ([`helpers`]). No access of generated code is compiled that could leave its memory ([`bounds`]).
 
 mod bounds;
-pub(crate) mod cells;
 mod checksum;
 mod code;
-pub(crate) mod compile;
-pub(crate) mod context;
+mod compile;
+mod context;
 mod control;
 mod expr;
 mod gen;
@@ -18,8 +17,8 @@ mod hash;
 mod helpers;
 mod layout;
 mod op;
-pub(crate) mod parser;
+mod parser;
 mod run;
-pub(crate) mod table;
+mod table;
 
 pub(crate) use run::Native;

@@ -5,14 +5,14 @@ use std::mem::size_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use crate::action::{HeaderRef, Op, Target};
-use crate::expr::Expr;
 use crate::native::context::{CounterCells, RegisterCells, Word};
 use crate::native::expr::{Locals, Typed};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::Place;
-use crate::phv::Field;
+use crate::native::layout::Location;
+use crate::program::action::{HeaderRef, Op, Target};
+use crate::program::expr::Expr;
+use crate::program::phv::Field;
 
 /// Bytes of a cell of a register array, and of a counter array: a power of two.
 const REGISTER_BYTES: usize = 8;
@@ -161,7 +161,7 @@ impl Gen<'_> {
         // Wider fields can be copied where they start and end with a byte.
         let Expr::Field(from) = value else { return Err(NotNative) };
         match (self.layout.place(field.slot), self.layout.place(from.slot)) {
-            (Place::Wire { bit: to }, Place::Wire { bit })
+            (Location::Wire { bit: to }, Location::Wire { bit })
                 if to % 8 == 0 && bit % 8 == 0 && field.width == from.width && field.width % 8 == 0 =>
             {
                 let to = At { base: self.phv, offset: to as i32 / 8 };
@@ -298,7 +298,8 @@ impl Gen<'_> {
         At { base, offset: 0 }.plus(size_of::<RegisterCells>() * register as usize)
     }
 
-    /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at `out`.
+    /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at
+    /// `out`.
     fn cell(
         &mut self,
         array: At,

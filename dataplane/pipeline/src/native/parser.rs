@@ -6,12 +6,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
 use cranelift_frontend::Variable;
 
-use crate::action::{Op, Target};
 use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::parser::{KeyPart, ParserOp, Pattern, State, STATE_LIMIT};
+use crate::program::action::{Op, Target};
+use crate::program::parser::{KeyPart, ParserOp, Pattern, State, STATE_LIMIT};
 
 /// Bytes taken by headers so far, and states visited.
 const CONSUMED: u32 = 0;

@@ -6,19 +6,20 @@ use std::{mem, ptr};
 use groupflow_base::Nanos;
 
 use crate::interpret;
-use crate::metadata::{become_clone, preserve};
 use crate::native::compile::Compiled;
 use crate::native::context::{Context, CounterCells, RegisterCells};
 use crate::native::table::NativeTable;
+use crate::packet::metadata::{become_clone, preserve};
+use crate::packet::pool::{Body, Phv};
 use crate::packet::{
     Arrival, CloneRequest, Departure, DropReason, Fate, Frame, Ingress, Instance, Outcome, Packet, Unicast,
     Verdict,
 };
-use crate::pipeline::{Parts, Stats};
-use crate::pool::{Body, Fields};
 use crate::port::Port;
 use crate::program::Program;
+use crate::state::options::Stats;
 use crate::state::Externs;
+use crate::state::Parts;
 
 /// A pipeline's side of native code.
 pub(crate) struct Native {
@@ -29,7 +30,7 @@ pub(crate) struct Native {
     digests: Vec<u32>,
     context: Context,
     /// The fields of the packet in ingress. They become the packet's own where it has to wait.
-    fields: Fields,
+    fields: Phv,
     /// The packet's fields as the interpreter has them, where it takes over.
     slots: Vec<u128>,
     /// The most bytes that headers can take.
@@ -48,13 +49,15 @@ impl std::fmt::Debug for Native {
 }
 
 impl Native {
-    /// `externs` must stay with the pipeline: its arrays are used by their addresses.
-    pub fn new(compiled: Arc<Compiled>, program: &Program, externs: &Externs) -> Native {
+    /// Native code for a pipeline, if its options want it and it is to be had. `externs` must stay with the
+    /// pipeline: native code uses the addresses of its arrays.
+    pub fn new(program: &Program, externs: &Externs) -> Option<Native> {
+        let compiled = Compiled::of(program, externs.options.engine)?;
         let tables = program.match_tables.iter().zip(&program.tables);
         let order = program.deparser.order.iter();
-        Native {
+        Some(Native {
             tables: tables.map(|(table, info)| NativeTable::new(program, table, info)).collect(),
-            registers: externs.registers.iter().map(|register| register.native()).collect(),
+            registers: externs.registers.iter().map(RegisterCells::of).collect(),
             counters: externs
                 .counters
                 .iter()
@@ -62,11 +65,11 @@ impl Native {
                 .collect(),
             digests: Vec::new(),
             context: Context::new(),
-            fields: Fields::Native(Box::default()),
+            fields: Phv::Native(Box::default()),
             slots: Vec::new(),
             most_header_bytes: order.map(|&header| program.layout.header(header).bytes()).sum(),
             compiled,
-        }
+        })
     }
 
     /// Says that writes to a register are to be noted.
@@ -114,14 +117,9 @@ impl Native {
         u32::try_from(self.context.truncate).ok()
     }
 
-    pub fn ingress(&mut self, mut parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
-        self.decide(&mut parts, now, arrival, bytes);
-        self.held(parts, now, arrival, bytes)
-    }
-
     /// Runs egress on the packet that ingress was run on.
     #[inline]
-    pub fn pass(
+    pub fn egress_at_hand(
         &mut self,
         parts: &mut Parts<'_>,
         tail: u32,
@@ -133,7 +131,7 @@ impl Native {
         let context = &mut self.context;
         (context.payload, context.payload_len) = (payload.as_ptr(), payload.len() as u64);
         context.truncate = u32::try_from(context.truncate).map_or(u64::MAX, u64::from);
-        let mut fields = mem::replace(&mut self.fields, Fields::Native(Box::default()));
+        let mut fields = mem::replace(&mut self.fields, Phv::Native(Box::default()));
         let outcome = self.leave(parts, &mut fields, payload, tail, departure, frame);
         self.fields = fields;
         outcome
@@ -143,7 +141,7 @@ impl Native {
     #[inline]
     pub fn decide(&mut self, parts: &mut Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) {
         let words = self.fields.native(&self.compiled.layout.initial).as_mut_ptr();
-        let received = crate::pipeline::wire_length(bytes, arrival.tail);
+        let received = crate::packet::wire_length(bytes, arrival.tail);
         self.prepare(parts, words, now);
         let context = &mut self.context;
         (context.bytes, context.len) = (bytes.as_ptr(), bytes.len() as u64);
@@ -199,7 +197,7 @@ impl Native {
             return done;
         }
         let payload = self.payload(bytes);
-        let mut body = pool.packet(Fields::Native(Box::default()));
+        let mut body = pool.packet(Phv::Native(Box::default()));
         mem::swap(&mut body.fields, &mut self.fields);
         body.payload = pool.payload(payload);
         body.tail = arrival.tail;
@@ -225,7 +223,8 @@ impl Native {
         }
     }
 
-    /// What few packets ask for in ingress besides: a clone, messages, another round. `self.slots` has the fields.
+    /// What few packets ask for in ingress besides: a clone, messages, another round. `self.slots` has the
+    /// fields.
     #[cold]
     fn asides(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8], done: &mut Ingress) {
         let Parts { program, externs, pool, .. } = parts;
@@ -243,8 +242,8 @@ impl Native {
     }
 
     /// Gives a packet of the interpreter the fields of this engine.
-    fn own(&self, mut packet: Packet, slots: &[u128], pool: &mut crate::pool::Pool) -> Packet {
-        let mut body = pool.packet(Fields::Native(Box::default()));
+    fn own(&self, mut packet: Packet, slots: &[u128], pool: &mut crate::packet::pool::Pool) -> Packet {
+        let mut body = pool.packet(Phv::Native(Box::default()));
         self.compiled.layout.narrow(slots, body.fields.native(&self.compiled.layout.initial));
         std::mem::swap(&mut body.fields, &mut packet.0.fields);
         pool.take_back(body);
@@ -280,7 +279,7 @@ impl Native {
     fn leave(
         &mut self,
         parts: &mut Parts<'_>,
-        fields: &mut Fields,
+        fields: &mut Phv,
         payload: &[u8],
         tail: u32,
         departure: &Departure,
@@ -334,7 +333,7 @@ impl Native {
     fn clone_out(
         &mut self,
         parts: &mut Parts<'_>,
-        fields: &mut Fields,
+        fields: &mut Phv,
         list: u64,
         payload: &[u8],
         tail: u32,
@@ -353,7 +352,7 @@ impl Native {
     }
 
     /// Gives `self.slots` these fields.
-    fn widen(&mut self, fields: &mut Fields) {
+    fn widen(&mut self, fields: &mut Phv) {
         let words = fields.own_native(self.compiled.layout.initial.len()).unwrap_or_default();
         self.compiled.layout.widen(words, &mut self.slots);
     }

@@ -1,11 +1,12 @@
 //! Tables as native code looks them up.
 
-use crate::entry::{CounterValue, EntryKey};
-use crate::info::{MatchKind, TableInfo};
-use crate::matching::Test;
 use crate::native::hash::Slots;
+use crate::program::entry::{CounterValue, EntryKey};
+use crate::program::info::{MatchKind, TableInfo};
+use crate::program::table::Table;
 use crate::program::Program;
-use crate::table::{Bound, Row, Table};
+use crate::state::matching::Test;
+use crate::state::table::{Bound, Row};
 
 /// The words of a row. Row 0 is what a miss does.
 pub(crate) mod row {
@@ -62,7 +63,8 @@ struct Recent([(u64, u32); RECENT]);
 const RECENT: usize = 16;
 
 impl Recent {
-    /// Where a key is kept if it is: by the highest bits of its product with the golden ratio, which depend on all of its bits.
+    /// Where a key is kept if it is: by the highest bits of its product with the golden ratio, which depend
+    /// on all of its bits.
     #[inline]
     fn entry(&mut self, key: u64) -> &mut (u64, u32) {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -167,7 +169,7 @@ impl NativeTable {
 
     /// The words of an entry's key.
     fn words_of(&self, key: &EntryKey) -> Vec<u64> {
-        let values = crate::matching::values(key);
+        let values = crate::state::matching::values(key);
         self.words.iter().map(|&(field, shift)| (values[field] >> shift) as u64).collect()
     }
 
@@ -208,10 +210,10 @@ impl NativeTable {
             Index::Exact(slots) => slots.insert(&words, number),
             Index::Lpm { position, width, prefixes, recent } => {
                 recent.forget();
-                let length = crate::matching::prefix_length(key, *position);
+                let length = crate::state::matching::prefix_length(key, *position);
                 let at = prefixes.partition_point(|prefix| prefix.0 > length);
                 if prefixes.get(at).map(|prefix| prefix.0) != Some(length) {
-                    let mask = crate::matching::prefix_mask(*width, length);
+                    let mask = crate::program::phv::prefix_mask(*width, length);
                     let masks = self.words.iter().map(|&(field, shift)| match field == *position {
                         true => (mask >> shift) as u64,
                         false => u64::MAX,
@@ -243,7 +245,7 @@ impl NativeTable {
             Index::Exact(slots) => slots.remove(&words),
             Index::Lpm { position, prefixes, recent, .. } => {
                 recent.forget();
-                let length = crate::matching::prefix_length(key, *position);
+                let length = crate::state::matching::prefix_length(key, *position);
                 if let Some(at) = prefixes.iter().position(|prefix| prefix.0 == length) {
                     prefixes[at].2.remove(&words);
                     if prefixes[at].2.is_empty() {
@@ -281,7 +283,7 @@ impl NativeTable {
         match &self.index {
             Index::Exact(slots) => slots.get(key),
             Index::Lpm { prefixes, .. } => {
-                let mut masked = [0; 2 * crate::matching::MAX_KEY_FIELDS];
+                let mut masked = [0; 2 * crate::program::table::MAX_KEY_FIELDS];
                 let masked = &mut masked[..key.len()];
                 let rows = prefixes.iter().map(|(_, masks, slots)| {
                     for ((to, word), mask) in masked.iter_mut().zip(key).zip(masks) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Emission, Entry, EntryKey, Match, Packet, Pipeline, Program, TableId,
-    Verdict,
+    ActionCall, Arrival, CloneRequest, Departure, DropReason, Entry, EntryKey, Fate, Frame, Match, Outcome,
+    Packet, Pipeline, Preserved, Program, TableId, Verdict,
 };
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use serde_json::{json, Value};
@@ -23,6 +23,43 @@ pub fn seeded(cases: u32) -> ProptestConfig {
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()
+    }
+}
+
+/// What egress did with a packet, the frame included.
+pub struct Egress {
+    pub emission: Emission,
+    pub clone: Option<CloneRequest>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Emission {
+    Drop(DropReason),
+    Send(Frame),
+    Recirculate { frame: Frame, preserved: Box<Preserved> },
+}
+
+impl Egress {
+    pub fn of(Outcome { fate, clone }: Outcome, frame: Frame) -> Egress {
+        let emission = match fate {
+            Fate::Drop(reason) => Emission::Drop(reason),
+            Fate::Send => Emission::Send(frame),
+            Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
+        };
+        Egress { emission, clone }
+    }
+}
+
+/// Egress with a buffer of its own for each packet.
+pub trait Leave {
+    fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress;
+}
+
+impl Leave for Pipeline {
+    fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress {
+        let mut frame = Frame::default();
+        let outcome = self.egress_into(now, packet, departure, &mut frame);
+        Egress::of(outcome, frame)
     }
 }
 

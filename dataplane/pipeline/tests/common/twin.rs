@@ -5,10 +5,12 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
-    ActionCall, Arrival, Departure, Egress, Emission, Engine, Entry, EntryKey, Fate, Frame, Ingress,
-    Instance, Match, MatchKind, Options, Outcome, Packet, Pipeline, Program, TableInfo, Unicast, Verdict,
+    ActionCall, Arrival, Departure, Engine, Entry, EntryKey, Frame, Ingress, Instance, Match, MatchKind,
+    Options, Outcome, Packet, Pipeline, Program, TableInfo, Unicast, Verdict,
 };
 use proptest::prelude::*;
+
+use super::{Egress, Emission, Leave};
 
 /// How often a packet goes round.
 const ROUNDS: u8 = 2;
@@ -62,7 +64,7 @@ impl Twin {
         let unicast = b.unicast();
         let b = match unicast {
             Some(unicast) if now / 1_000 % 2 == 1 => {
-                let passed = b.pass(&DEPARTURE, &mut frame);
+                let passed = b.egress(&DEPARTURE, &mut frame);
                 return self.passed(now, a, unicast, (passed, frame), round);
             }
             _ => b.hold(),
@@ -103,13 +105,7 @@ impl Twin {
         assert_eq!(Verdict::Unicast(met.port), held.verdict);
         assert_eq!(met, Unicast { port: met.port, priority: packet.priority(), bytes });
         let held = self.0[0].egress(Nanos(now), packet, DEPARTURE);
-        let (Outcome { fate, clone }, frame) = passed;
-        let emission = match fate {
-            Fate::Drop(reason) => Emission::Drop(reason),
-            Fate::Send => Emission::Send(frame),
-            Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
-        };
-        self.left(now, [held, Egress { emission, clone }], DEPARTURE.port, round);
+        self.left(now, [held, Egress::of(passed.0, passed.1)], DEPARTURE.port, round);
     }
 
     fn leave(&mut self, now: u64, packets: [Packet; 2], rid: u16, instance: Instance, round: u8) {

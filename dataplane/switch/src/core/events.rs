@@ -8,7 +8,7 @@ use groupflow_pipeline::{
 use super::agenda::Stage;
 use super::port::MAX_FRAME;
 use super::switch::{Output, Switch, ToController};
-use super::traffic_manager::{Next, Queued, Refusal, Served};
+use super::traffic_manager::{EnqueueError, Queued, Served, Service};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds what such packets can take of
 /// the switch's time, as a loop's bandwidth does in hardware.
@@ -121,7 +121,11 @@ impl Switch {
         self.schedule_generators();
     }
 
-    /// Runs ingress and does what it decides. A packet for one idle port goes through egress at the same time.
+    /// Runs ingress and does what it decides.
+    ///
+    /// A packet that has nowhere to wait, as its one port is idle and nothing limits its queue, goes through
+    /// egress at once and is never a value. That equals `dispose` in all that can be seen: what leaves and
+    /// when, what is counted, what the program's registers hold. (tests/fast_path.rs compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
         let Some(forwarding) = &mut self.forwarding else {
@@ -135,7 +139,7 @@ impl Switch {
             if self.ports[usize::from(place)].lets_through(now, queue, bytes) {
                 let departure = Departure { port, enq_timestamp: now, ..Departure::default() };
                 let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-                let outcome = at_hand.pass(&departure, &mut frame);
+                let outcome = at_hand.egress(&departure, &mut frame);
                 return self.leave(
                     now,
                     Way { place, queue, bytes, generation: 0, truncate: None },
@@ -214,18 +218,18 @@ impl Switch {
         let state = &mut self.ports[usize::from(place)];
         let priority = priority.unwrap_or_else(|| queued.packet.priority());
         let bytes = u32::try_from(queued.packet.wire_len()).unwrap_or(u32::MAX);
-        if let Err(refusal) = state.out_queues.admit(priority, bytes, state.out_depth()) {
-            state.out_drops.priority += u64::from(refusal == Refusal::Priority);
+        if let Err(error) = state.out_queues.admit(priority, bytes, state.out_depth()) {
+            state.out_drops.priority += u64::from(error == EnqueueError::Priority);
             return self.recycle(queued.packet);
         }
-        if state.out_queues.arrives(priority) {
+        if state.shares.note_packet(priority) {
             self.reshare(place);
         }
         let state = &mut self.ports[usize::from(place)];
         // A wire that is idle takes it at once, so a queue never fills before one. Clones of egress come
         // back here from within transmit(), as often as CLONE_GENERATIONS.
         let ready = state.out_wire.ready();
-        if ready <= now && state.out_queues.pass(priority, bytes, ready < now) {
+        if ready <= now && state.out_queues.serve_at_once(priority, bytes, ready < now) {
             self.clock = self.clock.max(now);
             return self.egress(now, place, Served { queued, queue: priority, bytes, depth: 0 });
         }
@@ -248,12 +252,12 @@ impl Switch {
                 return self.schedule_transmit(now, place);
             }
             match state.out_queues.pop(now, ready < now) {
-                Next::Packet(served) => {
+                Service::Packet(served) => {
                     self.note_depth(place, served.queue, served.depth);
                     self.egress(now, place, served);
                 }
-                Next::At(time) => return self.agenda.schedule(time, place, Stage::Transmit),
-                Next::Nothing => return,
+                Service::At(time) => return self.agenda.schedule(time, place, Stage::Transmit),
+                Service::Nothing => return,
             }
         }
     }
@@ -327,7 +331,7 @@ impl Switch {
             state.out_queues.count_link_down(queue, queued_bytes);
         }
         let at_once = if state.out_is_transparent() {
-            state.out_wire.pass(length).then_some(now)
+            state.out_wire.cross(length).then_some(now)
         } else if self.config.eager && state.out_wire.due().is_none() {
             state.out_wire.send_eagerly(now, length)
         } else {

@@ -139,9 +139,10 @@ impl<T> Wire<T> {
         self.up = up;
     }
 
-    /// Whether a packet passes without any emulation; counts it, or its loss, as [`Wire::send`] would.
+    /// Whether a packet gets across a wire without any emulation; counts it, or its loss, as [`Wire::send`]
+    /// would.
     #[inline(always)]
-    pub fn pass(&mut self, bytes: usize) -> bool {
+    pub fn cross(&mut self, bytes: usize) -> bool {
         self.account(bytes)
     }
 

@@ -1,7 +1,11 @@
 //! The switch without a clock or a socket: traffic manager, links, replication engine.
+//!
+//! `traffic_manager` and what it uses (`queue`, `shaper`, `scheduler`) know no paper; `diffusion` is the one
+//! module that does, and `port` joins them.
 
 mod agenda;
 mod config;
+mod diffusion;
 mod events;
 mod generator;
 mod link;
@@ -26,7 +30,7 @@ pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERI
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};
 pub use link_spec::{parse_port_link, Direction, LinkChange, LinkSpecError};
 pub use packet_rate::{PacketRate, QueueRate};
-pub use port::MAX_FRAME;
+pub use port::{QueueState, MAX_FRAME};
 pub use quantity::{parse_span, Loss, QuantityError, Rate};
 pub use queue::{Amount, QueueCounters, QueueDrops};
 pub use queue_registers::{QueueRegister, QueueRegisters};
@@ -42,4 +46,3 @@ pub use stats::{
     QueueStats, SwitchDrops, SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, Output, Switch, ToController};
-pub use traffic_manager::QueueState;

@@ -3,16 +3,30 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Frame, Port};
 
+use super::diffusion::Shares;
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
-use super::queue::{Depth, Queue};
-use super::queue_settings::NOMINAL_PACKET;
+use super::queue::{Depth, Queue, QueueCounters};
+use super::queue_settings::{QueueSettings, NOMINAL_PACKET};
 use super::stats::{InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats};
 use super::traffic_manager::PortQueues;
 
 /// The longest frame that enters or leaves a switch, in bytes.
 pub const MAX_FRAME: usize = 9216;
+
+/// Everything there is to know of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueState {
+    /// What it is set to.
+    pub settings: QueueSettings,
+    /// J~, the rate that the program asked for.
+    pub demand: Option<PacketRate>,
+    /// L, its share of the port by eq. 13; [`PacketRate::UNLIMITED`] where there is none.
+    pub share: PacketRate,
+    /// What it counted.
+    pub counters: QueueCounters,
+}
 
 /// Everything about one port.
 #[derive(Debug)]
@@ -29,6 +43,8 @@ pub struct PortState {
     pub in_drops: InDrops,
     /// The traffic manager's queues.
     pub out_queues: PortQueues,
+    /// The queues' shares by eq. 13.
+    pub shares: Shares,
     /// The link from the switch.
     pub out_wire: Wire<Frame>,
     /// Outbound drops apart from those of queues and wire.
@@ -42,13 +58,15 @@ impl PortState {
     pub fn new(port: Port, priorities: u8, seed: u64) -> PortState {
         // Each direction of each port draws its losses from a stream of its own.
         let stream = u64::from(port.0) * 2;
+        let out_queues = PortQueues::new(priorities);
         PortState {
             port,
             in_queue: Queue::default(),
             in_wire: Wire::new(LinkParameters::IDEAL, seed, stream),
             delivered: (0, 0),
             in_drops: InDrops::default(),
-            out_queues: PortQueues::new(priorities),
+            shares: Shares::new(out_queues.len()),
+            out_queues,
             out_wire: Wire::new(LinkParameters::IDEAL, seed, stream + 1),
             out_drops: OutDrops::default(),
             nominal_packet: NOMINAL_PACKET,
@@ -83,7 +101,37 @@ impl PortState {
     #[inline]
     pub fn lets_through(&mut self, now: Nanos, queue: u8, bytes: u32) -> bool {
         let (ready, limit) = (self.out_wire.ready(), self.out_depth());
-        ready <= now && self.out_queues.lets_through(queue, bytes, limit, ready < now)
+        let through = ready <= now && self.out_queues.lets_through(queue, bytes, limit, ready < now);
+        if through {
+            // The program asks for no rate for this queue, or it would limit the queue: no share changes.
+            self.shares.note_packet(queue);
+        }
+        through
+    }
+
+    /// The program asks for a rate for a queue, or not any more. False where nothing changed.
+    pub fn demand(&mut self, now: Nanos, queue: u8, demand: Option<PacketRate>) -> bool {
+        if self.out_queues.is_empty(queue) {
+            self.shares.note_quiet(queue);
+        }
+        self.out_queues.demand(now, queue, demand)
+    }
+
+    /// Computes the queues' shares of the port; tells those that changed.
+    pub fn reshare(&mut self, changed: impl FnMut(u8, PacketRate)) {
+        self.shares.update(self.packet_rate(), self.out_queues.demands(), changed);
+    }
+
+    /// Discards what waits, and what the program asked for; gives the number of packets.
+    pub fn flush(&mut self) -> u64 {
+        self.shares.clear();
+        self.out_queues.flush()
+    }
+
+    /// Everything there is to know of each queue, from queue 0 on.
+    pub fn queue_states(&self) -> impl Iterator<Item = QueueState> + '_ {
+        let queues = self.out_queues.states().zip(self.out_queues.demands()).zip(self.shares.iter());
+        queues.map(|(((settings, counters), demand), share)| QueueState { settings, demand, share, counters })
     }
 
     /// The limit of the inbound queue.
@@ -104,7 +152,7 @@ impl PortState {
     /// What the port counted.
     pub fn stats(&self) -> PortStats {
         let queues: Vec<QueueStats> = (0..)
-            .zip(self.out_queues.states())
+            .zip(self.queue_states())
             .map(|(priority, state)| QueueStats::new(priority, &state))
             .collect();
         let wire = self.out_wire.counters();

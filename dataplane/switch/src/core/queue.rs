@@ -116,7 +116,7 @@ impl<T> Queue<T> {
     }
 
     /// Counts an item of `bytes` that goes through an empty queue without waiting.
-    pub fn pass(&mut self, bytes: u32) {
+    pub fn count_through(&mut self, bytes: u32) {
         let length = u64::from(bytes);
         let counters = &mut self.counters;
         counters.enqueued += 1;
@@ -224,7 +224,7 @@ mod tests {
         for bytes in [60, 1500, 100] {
             waits.push((), bytes);
             waits.pop();
-            passes.pass(bytes);
+            passes.count_through(bytes);
         }
         assert_eq!(passes.counters(), waits.counters());
     }

@@ -1,16 +1,15 @@
 //! Queues, port settings and generators as users and programs change them.
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Port, RegisterId};
+use groupflow_pipeline::Port;
 
 use super::agenda::Stage;
 use super::config::ConfigError;
 use super::generator::Generators;
 use super::packet_rate::PacketRate;
-use super::port::MAX_FRAME;
+use super::port::{QueueState, MAX_FRAME};
 use super::queue_settings::{QueueChange, QueueSettings};
 use super::switch::Switch;
-use super::traffic_manager::QueueState;
 
 impl Switch {
     /// Changes a queue. It takes effect at [`Switch::reached`], for what waits already, too.
@@ -47,7 +46,7 @@ impl Switch {
     /// The state of a port's queues, from queue 0 on.
     pub fn queue_states(&self, port: Port) -> Result<impl Iterator<Item = QueueState> + '_, ConfigError> {
         let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
-        Ok(self.ports[usize::from(place)].out_queues.states())
+        Ok(self.ports[usize::from(place)].queue_states())
     }
 
     /// Changes the program's generators, as of the time that is handed over.
@@ -59,12 +58,10 @@ impl Switch {
         result
     }
 
-    /// Looks at a cell that the controller wrote; what the program writes is seen by itself.
-    pub fn register_written(&mut self, register: RegisterId, index: usize) {
-        if let Some(forwarding) = &mut self.forwarding {
-            forwarding.pipeline.note_written(register, index);
-            self.obey_registers(self.reached);
-        }
+    /// Carries out what the controller wrote to registers of queues; what the program writes is seen by
+    /// itself.
+    pub fn obey_controller(&mut self) {
+        self.obey_registers(self.reached);
     }
 
     pub(super) fn schedule_generators(&mut self) {
@@ -95,7 +92,7 @@ impl Switch {
         let Some(place) = self.place(port) else { return };
         let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
-        let changed = self.ports[usize::from(place)].out_queues.demand(now, queue, Some(demand));
+        let changed = self.ports[usize::from(place)].demand(now, queue, Some(demand));
         // Also without a change: a flow may have come to another queue of the port, or gone.
         self.reshare(place);
         if changed {
@@ -106,9 +103,9 @@ impl Switch {
     /// Computes the shares of a port's queues and tells the program.
     pub(super) fn reshare(&mut self, place: u16) {
         let state = &mut self.ports[usize::from(place)];
-        let (port, rate) = (state.port, state.packet_rate());
+        let port = state.port;
         let forwarding = &mut self.forwarding;
-        state.out_queues.reshare(rate, |queue, share| {
+        state.reshare(|queue, share| {
             let Some(forwarding) = forwarding else { return };
             let register = forwarding.registers.share;
             if let Some((register, index)) = register.and_then(|r| Some((r.register, r.cell(port, queue)?))) {

@@ -37,6 +37,6 @@ pub struct QueueRegisters {
     pub depth: Option<QueueRegister>,
     /// J~: the rate that a queue is to have, written by the program.
     pub rate: Option<QueueRegister>,
-    /// L: a queue's part of its port by eq. 13, kept by the traffic manager.
+    /// L: a queue's share of its port, kept by diffusion-type flow control (`diffusion`).
     pub share: Option<QueueRegister>,
 }

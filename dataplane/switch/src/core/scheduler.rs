@@ -17,7 +17,8 @@ pub enum Share {
     /// Bytes are served in proportion to these, from 1 on.
     Weight(u16),
     /// Packets are served in proportion to these, the rates that a program asked for, in 1/64 packet/s. In a
-    /// level, such queues go before those with a weight: their rates limit them, and what they leave is shared.
+    /// level, such queues go before those with a weight: their rates limit them, and what they leave is
+    /// shared.
     Demand(u32),
 }
 
@@ -214,7 +215,8 @@ mod tests {
     }
 
     proptest! {
-        /// SFQ's bound: while two queues both wait, their services differ by at most one packet each, over share.
+        /// SFQ's bound: while two queues both wait, their services differ by at most one packet each, over
+        /// share.
         #[test]
         fn service_is_proportional_whatever_comes_and_goes(
             weights in proptest::collection::vec(1u16..1000, 2..8),

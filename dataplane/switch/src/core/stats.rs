@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::link::{LinkParameters, WireCounters};
 use super::packet_rate::PacketRate;
+use super::port::QueueState;
 use super::queue::QueueCounters;
-use super::traffic_manager::QueueState;
 
 /// Packets that vanished inside the switch, apart from ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

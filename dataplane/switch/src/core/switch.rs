@@ -158,7 +158,7 @@ impl Switch {
     /// Replaces program and state. Packets that wait for the old program's egress are dropped; queues keep
     /// what they were set to, but not what the old program asked for.
     pub fn install(&mut self, forwarding: Forwarding) {
-        let waiting: u64 = self.ports.iter_mut().map(|port| port.out_queues.flush()).sum();
+        let waiting: u64 = self.ports.iter_mut().map(|port| port.flush()).sum();
         self.drops.reloaded += waiting + self.loopback.len() as u64;
         self.loopback.clear();
         let reached = self.reached;
@@ -212,7 +212,7 @@ impl Switch {
         if length > MAX_FRAME {
             state.in_drops.oversize += 1;
         } else if state.in_is_transparent() {
-            if state.in_wire.pass(length) {
+            if state.in_wire.cross(length) {
                 self.deliver(now, place, bytes, tail);
             }
         } else if state.in_queue.admit(length as u32, state.in_depth()) {
@@ -263,8 +263,8 @@ impl Switch {
         self.agenda.next()
     }
 
-    /// As [`Switch::advance`], for a caller that is done with each frame as soon as it has seen it: frames go to
-    /// `send` one by one and their buffers are used again, the rest is left for [`Switch::take_messages`].
+    /// As [`Switch::advance`], for a caller that is done with each frame as soon as it has seen it: frames go
+    /// to `send` one by one and their buffers are used again, the rest is left for [`Switch::take_messages`].
     #[inline]
     pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&Output)) -> Option<Nanos> {
         self.run(now);
@@ -296,7 +296,7 @@ impl Switch {
         let mut cpu = self.cpu;
         cpu.drops.egress = self.ports[front].out_drops.egress;
         cpu.drops.queue_full =
-            self.ports[front].out_queues.states().map(|queue| queue.counters.dropped).sum();
+            self.ports[front].out_queues.states().map(|(_, counters)| counters.dropped).sum();
         let pipeline = self.forwarding.as_ref().map(|f| f.pipeline.stats()).unwrap_or_default();
         SwitchStats {
             ports: self.ports[..front].iter().map(PortState::stats).collect(),

@@ -30,7 +30,7 @@ pub struct Queued {
 
 /// Why the traffic manager refused a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum EnqueueError {
     /// The queue was full.
     Full,
     /// The port has no queue of this priority.
@@ -39,7 +39,7 @@ pub enum Refusal {
 
 /// What the port may send.
 #[derive(Debug)]
-pub enum Next {
+pub enum Service {
     /// This packet.
     Packet(Served),
     /// Nothing before this time.
@@ -67,23 +67,11 @@ struct PortQueue {
     packets: Queue<Queued>,
     shaper: Shaper,
     settings: QueueSettings,
-    /// J~ of eq. 13: the rate that the program asked for, if it did.
+    /// The rate that the program asked for, if it did.
     demand: Option<PacketRate>,
-    /// L of eq. 13.
-    share: PacketRate,
-    /// How often the program asked for a rate since the queue last had a packet.
-    quiet: u8,
 }
 
-/// A queue without a packet for this many of the program's rates has no flow: eq. 13 sums over the flows that are
-/// there. Rates come once a control period, so this is a time in units of the control itself.
-const QUIET: u8 = 2;
-
 impl PortQueue {
-    fn is_present(&self) -> bool {
-        self.quiet < QUIET
-    }
-
     fn rate(&self) -> Option<QueueRate> {
         self.demand.map(QueueRate::Packets).or(self.settings.rate)
     }
@@ -116,8 +104,6 @@ impl PortQueues {
             shaper: Shaper::default(),
             settings: QueueSettings::of(number),
             demand: None,
-            share: PacketRate::UNLIMITED,
-            quiet: QUIET,
         };
         PortQueues {
             queues: (0..priorities).map(queue).collect(),
@@ -129,29 +115,20 @@ impl PortQueues {
 
     /// Whether a queue has room for a packet of `bytes`; counts a drop where it has none. `link` limits a
     /// queue that has no limits of its own.
-    pub fn admit(&mut self, priority: u8, bytes: u32, link: Depth) -> Result<(), Refusal> {
-        let queue = self.queues.get_mut(usize::from(priority)).ok_or(Refusal::Priority)?;
+    pub fn admit(&mut self, priority: u8, bytes: u32, link: Depth) -> Result<(), EnqueueError> {
+        let queue = self.queues.get_mut(usize::from(priority)).ok_or(EnqueueError::Priority)?;
         let limit = queue.limit(link);
         if queue.packets.admit(bytes, limit) {
             Ok(())
         } else {
-            Err(Refusal::Full)
+            Err(EnqueueError::Full)
         }
     }
 
-    /// Notes that a queue gets a packet; tells whether a flow is there now that was not.
-    pub fn arrives(&mut self, priority: u8) -> bool {
-        self.queues.get_mut(usize::from(priority)).is_some_and(|queue| {
-            let absent = !queue.is_present() && queue.demand.is_some();
-            queue.quiet = 0;
-            absent
-        })
-    }
-
-    /// Whether an admitted packet of `bytes` that the port can take now need not wait for anything; counts it.
-    /// `rested` is as for [`PortQueues::pop`].
+    /// Whether an admitted packet of `bytes` that the port can take now need not wait for anything; counts
+    /// it. `rested` is as for [`PortQueues::pop`].
     #[inline]
-    pub fn pass(&mut self, priority: u8, bytes: u32, rested: bool) -> bool {
+    pub fn serve_at_once(&mut self, priority: u8, bytes: u32, rested: bool) -> bool {
         let number = usize::from(priority);
         if self.waiting != 0 || self.limited & (1 << number) != 0 {
             return false;
@@ -160,22 +137,17 @@ impl PortQueues {
             self.scheduler.restart();
         }
         self.scheduler.serve(number, bytes);
-        self.queues[number].packets.pass(bytes);
+        self.queues[number].packets.count_through(bytes);
         true
     }
 
-    /// Whether a packet of `bytes` that the port can take now would be admitted and need not wait; counts it where that
-    /// is so, and else does nothing. `rested` is as for [`PortQueues::pop`].
+    /// Whether a packet of `bytes` that the port can take now would be admitted and need not wait; counts it
+    /// where that is so, and else does nothing. `rested` is as for [`PortQueues::pop`].
     #[inline]
     pub fn lets_through(&mut self, priority: u8, bytes: u32, link: Depth, rested: bool) -> bool {
         let room = |queue: &PortQueue| queue.packets.has_room(bytes, queue.limit(link));
-        let passes =
-            self.queues.get(usize::from(priority)).is_some_and(room) && self.pass(priority, bytes, rested);
-        if passes {
-            // A queue with a demand is limited, so that whoever comes here changes nobody's share.
-            self.queues[usize::from(priority)].quiet = 0;
-        }
-        passes
+        let queue = self.queues.get(usize::from(priority));
+        queue.is_some_and(room) && self.serve_at_once(priority, bytes, rested)
     }
 
     /// Queues a packet of `bytes` that was admitted; gives the number of packets that wait now.
@@ -195,9 +167,9 @@ impl PortQueues {
 
     /// Takes the packet to send next. `rested` says that the port could have sent something just before, and
     /// had nothing: whoever comes now competes with nobody's past.
-    pub fn pop(&mut self, now: Nanos, rested: bool) -> Next {
+    pub fn pop(&mut self, now: Nanos, rested: bool) -> Service {
         if self.waiting == 0 {
-            return Next::Nothing;
+            return Service::Nothing;
         }
         if rested {
             self.scheduler.restart();
@@ -208,12 +180,12 @@ impl PortQueues {
         }
         match self.scheduler.choose(ready) {
             Some(number) => self.take(now, number),
-            None => self.eligible().map_or(Next::Nothing, Next::At),
+            None => self.eligible().map_or(Service::Nothing, Service::At),
         }
     }
 
-    /// When the first of what waits may leave, as far as its queue's rate is concerned; `None`: nothing waits, or
-    /// nothing of it may leave before something changes.
+    /// When the first of what waits may leave, as far as its queue's rate is concerned; `None`: nothing
+    /// waits, or nothing of it may leave before something changes.
     pub fn eligible(&self) -> Option<Nanos> {
         if self.waiting & !self.limited != 0 {
             return Some(Nanos::ZERO);
@@ -231,9 +203,9 @@ impl PortQueues {
         })
     }
 
-    fn take(&mut self, now: Nanos, number: usize) -> Next {
+    fn take(&mut self, now: Nanos, number: usize) -> Service {
         let queue = &mut self.queues[number];
-        let Some((queued, bytes)) = queue.packets.pop() else { return Next::Nothing };
+        let Some((queued, bytes)) = queue.packets.pop() else { return Service::Nothing };
         let next = queue.packets.head();
         if self.limited & (1 << number) != 0 {
             queue.shaper.leave(now, bytes, next);
@@ -243,7 +215,12 @@ impl PortQueues {
         }
         self.scheduler.serve(number, bytes);
         let depth = queue.packets.packets();
-        Next::Packet(Served { queued, queue: number as u8, bytes, depth })
+        Service::Packet(Served { queued, queue: number as u8, bytes, depth })
+    }
+
+    /// Whether nothing waits in a queue.
+    pub fn is_empty(&self, queue: u8) -> bool {
+        self.queues.get(usize::from(queue)).is_some_and(|queue| queue.packets.is_empty())
     }
 
     /// How many queues there are.
@@ -270,9 +247,6 @@ impl PortQueues {
         let number = usize::from(queue);
         let demand = demand.filter(|rate| *rate != PacketRate::UNLIMITED);
         let Some(queue) = self.queues.get_mut(number) else { return false };
-        if queue.packets.packets() == 0 {
-            queue.quiet = queue.quiet.saturating_add(1);
-        }
         if queue.demand == demand {
             return false;
         }
@@ -296,29 +270,6 @@ impl PortQueues {
         self.scheduler.set(number, queue.settings.level, share);
     }
 
-    /// Computes each queue's share of the port by eq. 13, L = B * J~ / sum of J~ over the flows that are there,
-    /// where the port carries `port` packets/s; tells those that changed. A queue without a flow is told what it
-    /// would get with one.
-    pub fn reshare(&mut self, port: Option<PacketRate>, mut changed: impl FnMut(u8, PacketRate)) {
-        let present = self.queues.iter().filter(|queue| queue.is_present()).filter_map(|queue| queue.demand);
-        // Rates have 32 bits, so that products have 64, and so have sums over 64 queues.
-        let present: u64 = present.map(|demand| u64::from(demand.units())).sum();
-        for (number, queue) in (0..).zip(&mut self.queues) {
-            let own = queue.demand.filter(|_| !queue.is_present()).map_or(0, |demand| demand.units());
-            let sum = present + u64::from(own);
-            let share = match (port, queue.demand) {
-                (Some(port), Some(_)) if sum == 0 => port,
-                (Some(port), Some(demand)) => {
-                    PacketRate::saturating(u64::from(port.units()) * u64::from(demand.units()) / sum)
-                }
-                _ => PacketRate::UNLIMITED,
-            };
-            if std::mem::replace(&mut queue.share, share) != share {
-                changed(number, share);
-            }
-        }
-    }
-
     /// A packet of `bytes` that a queue sent met a link that was down.
     pub fn count_link_down(&mut self, queue: u8, bytes: u32) {
         if let Some(queue) = self.queues.get_mut(usize::from(queue)) {
@@ -331,7 +282,6 @@ impl PortQueues {
         self.waiting = 0;
         let flushed = self.queues.iter_mut().map(|queue| queue.packets.flush()).sum();
         for number in 0..self.queues.len() {
-            self.queues[number].share = PacketRate::UNLIMITED;
             self.queues[number].demand = None;
             // The time does not matter where nothing waits: credit only grows.
             self.apply(Nanos::ZERO, number);
@@ -339,33 +289,20 @@ impl PortQueues {
         flushed
     }
 
-    /// What each queue counted, asks for and gets, from queue 0 on.
-    pub fn states(&self) -> impl Iterator<Item = QueueState> + '_ {
-        self.queues.iter().map(|queue| QueueState {
-            settings: queue.settings,
-            demand: queue.demand,
-            share: queue.share,
-            counters: queue.packets.counters(),
-        })
+    /// The rate that the program asked for, for each queue from queue 0 on.
+    pub fn demands(&self) -> impl Iterator<Item = Option<PacketRate>> + Clone + '_ {
+        self.queues.iter().map(|queue| queue.demand)
+    }
+
+    /// What each queue is set to and counted, from queue 0 on.
+    pub fn states(&self) -> impl Iterator<Item = (QueueSettings, QueueCounters)> + '_ {
+        self.queues.iter().map(|queue| (queue.settings, queue.packets.counters()))
     }
 
     /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
         self.queues.iter_mut().for_each(|queue| queue.packets.reset_high_water());
     }
-}
-
-/// Everything there is to know of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueState {
-    /// What it is set to.
-    pub settings: QueueSettings,
-    /// J~, the rate that the program asked for.
-    pub demand: Option<PacketRate>,
-    /// L, its share of the port by eq. 13; [`PacketRate::UNLIMITED`] where there is none.
-    pub share: PacketRate,
-    /// What it counted.
-    pub counters: QueueCounters,
 }
 
 #[cfg(test)]
@@ -387,7 +324,7 @@ mod tests {
     fn what_is_let_through_counts_as_if_it_had_waited() {
         let mut queues = queues("weight=3");
         assert!(queues.lets_through(1, 1_000, LINK, false));
-        let counters = queues.states().nth(1).expect("queue 1").counters;
+        let counters = queues.states().nth(1).expect("queue 1").1;
         assert_eq!((counters.enqueued, counters.sent_bytes, counters.packets), (1, 1_000, 0));
         assert_eq!((counters.high_water_packets, counters.dropped), (1, 0));
     }

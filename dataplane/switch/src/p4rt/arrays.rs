@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use groupflow_pipeline::{RegisterId, StateError};
+use groupflow_pipeline::StateError;
 
 use super::binding::BoundArray;
 use super::bytestring::{decode, decode_signed, encode, encode_signed};
@@ -33,12 +33,6 @@ pub fn write_register(
         })
     };
     write_within("register", array, write)
-}
-
-/// The register and cells of a write that succeeded.
-pub fn written(state: &ControlState, entry: &RegisterEntry) -> Option<(RegisterId, Range<usize>)> {
-    let array = state.config.binding.registers.get(&entry.register_id)?;
-    Some((array.array, cells(array, entry.index.as_ref()).ok()?))
 }
 
 /// Adds the cells that a request asks for.

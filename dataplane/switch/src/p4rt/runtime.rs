@@ -223,17 +223,13 @@ impl Runtime {
         let priorities = switch.config().priorities;
         if let Some(saved) = &mut self.saved {
             let Saved { state, forwarding } = &mut **saved;
-            update::write(state, forwarding, update, priorities)?;
             // Queues get the rates when it is committed.
-            let written = update::registers_written(state, update);
-            written.for_each(|(register, cell)| forwarding.pipeline.note_written(register, cell));
-            return Ok(());
+            return update::write(state, forwarding, update, priorities);
         }
         match (&mut self.committed, switch.forwarding_mut()) {
             (Some(state), Some(forwarding)) => {
                 update::write(state, forwarding, update, priorities)?;
-                let written = update::registers_written(state, update);
-                written.for_each(|(register, cell)| switch.register_written(register, cell));
+                switch.obey_controller();
                 Ok(())
             }
             _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),

@@ -1,7 +1,5 @@
 //! Entities of any kind: which part of the server an update or a request is for.
 
-use groupflow_pipeline::RegisterId;
-
 use super::state::ControlState;
 use super::status::Refusal;
 use super::{arrays, digest, direct, pre, table, table_read};
@@ -66,19 +64,6 @@ pub fn write(
         Kinds::DigestEntry(entry) => digest::write(state, kind, entry),
         other => Err(unsupported(other)),
     }
-}
-
-/// The cells of registers that a successful update wrote.
-pub fn registers_written<'a>(
-    state: &'a ControlState,
-    update: &'a Update,
-) -> impl Iterator<Item = (RegisterId, usize)> + 'a {
-    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    let written = match entity {
-        Some(Kinds::RegisterEntry(entry)) => arrays::written(state, entry),
-        _ => None,
-    };
-    written.into_iter().flat_map(|(register, cells)| cells.map(move |cell| (register, cell)))
 }
 
 /// Adds the entities that a request asks for, of any kind but ExternEntry.

@@ -107,7 +107,8 @@ struct SwitchArgs {
     /// Queues a port; 0 is the lowest priority
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PRIORITIES)]
     priority_queues: u8,
-    /// Set a queue: PORT/QUEUE:level=1,weight=2,rate=1000pps,packets=100,bytes=64000 (PORT may be all; repeat)
+    /// Set a queue: PORT/QUEUE:level=1,weight=2,rate=1000pps,packets=100,bytes=64000 (PORT may be all;
+    /// repeat)
     #[arg(long, value_name = "PORT/QUEUE:SPEC", value_parser = parse_port_queue)]
     queue: Vec<(QueuePlace, QueueChange)>,
     /// A packet's size where packets/s are computed from a port's bit rate
@@ -122,7 +123,8 @@ struct SwitchArgs {
     /// Frames physically move at most this often; their times stay exact
     #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
     quantum: Nanos,
-    /// Where `gfswitch stats` and `gfswitch link` reach this switch, or none [default: /tmp/gfswitch-<device id>.sock]
+    /// Where `gfswitch stats` and `gfswitch link` reach this switch, or none [default: /tmp/gfswitch-<device
+    /// id>.sock]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
     /// Later than this at the 99th percentile is CPU-bound

@@ -12,7 +12,7 @@ use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
 use super::pcap::Capture;
-use super::rx::{Frame, Read, Receiver};
+use super::rx::{Read, ReceivedFrame, Receiver};
 use super::shared::{Shared, ToControlPlane};
 use super::tx::Transmitter;
 use crate::core::{Emitted, MAX_FRAME};
@@ -54,7 +54,7 @@ pub struct Datapath {
 struct Loop {
     datapath: Datapath,
     /// What was taken in this turn.
-    frames: Vec<Frame>,
+    frames: Vec<ReceivedFrame>,
     emitted: Emitted,
     /// Positions in `emitted` of what each port sends.
     outgoing: Vec<Vec<usize>>,
@@ -120,8 +120,8 @@ impl Loop {
         self.sleep(until, !busy);
     }
 
-    /// Takes what is there, but no more than [`TURN`] frames; says whether there may be more. Ports take turns,
-    /// a batch each, so that a busy one does not starve the others.
+    /// Takes what is there, but no more than [`TURN`] frames; says whether there may be more. Ports take
+    /// turns, a batch each, so that a busy one does not starve the others.
     fn read_all(&mut self) -> bool {
         let ports = self.datapath.ports.len();
         self.first_port = (self.first_port + 1) % ports.max(1);

@@ -23,7 +23,7 @@ pub use clock::Clock;
 pub use control::{ask, ControlRequest, ControlSocket};
 pub use error::ShellError;
 pub use lateness::{Lateness, LatenessStats, Limits, Window};
-pub use report::{render, report, Report};
+pub use report::{render, report, SwitchReport};
 pub use run::{run, Options};
 pub use server::Service;
 pub use shared::{Shared, ToControlPlane};

@@ -11,7 +11,7 @@ use crate::core::SwitchStats;
 
 /// The whole report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct SwitchReport {
     /// gfswitch's version.
     pub version: &'static str,
     /// The device.
@@ -32,7 +32,7 @@ pub struct Report {
 }
 
 /// The report as of now. `reset` starts new lateness figures and high-water marks after it.
-pub fn report(shared: &Shared, device_id: u64, reset: bool) -> Report {
+pub fn report(shared: &Shared, device_id: u64, reset: bool) -> SwitchReport {
     let mut switch = shared.switch();
     let mut stats = switch.stats();
     let program = switch.forwarding().map(|f| f.pipeline.program().source().unwrap_or("unknown").to_string());
@@ -50,7 +50,7 @@ pub fn report(shared: &Shared, device_id: u64, reset: bool) -> Report {
     stats.cpu.drops.no_primary = shared.no_primary.load(Ordering::Relaxed);
     let now = shared.clock.now();
     let mut lateness = shared.lateness();
-    let report = Report {
+    let report = SwitchReport {
         version: env!("CARGO_PKG_VERSION"),
         device_id,
         uptime_ns: now.0,

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::socket::set_option;
 
-/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for what the kernel puts in front
-/// of it. Of a longer frame the ring has the beginning.
+/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for what the kernel puts in
+/// front of it. Of a longer frame the ring has the beginning.
 const SLOT: usize = 2048;
 /// Memory of the ring is allocated in such pieces; every slot is within one.
 const BLOCK: usize = 1 << 16;
@@ -53,7 +53,8 @@ pub struct Ring {
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Gives a socket, which must not be bound yet, a ring of `slots` slots: a power of two, at least a block.
+    /// Gives a socket, which must not be bound yet, a ring of `slots` slots: a power of two, at least a
+    /// block.
     pub fn new(socket: &OwnedFd, slots: usize) -> io::Result<Ring> {
         let size = SLOT * slots;
         let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
@@ -100,8 +101,8 @@ impl Ring {
         })
     }
 
-    /// Bytes of a slot that was taken and not given back. `start` and `length` are those of the frame in it, or
-    /// reach over the bytes in front of it, which are free for use up to the slot's header.
+    /// Bytes of a slot that was taken and not given back. `start` and `length` are those of the frame in it,
+    /// or reach over the bytes in front of it, which are free for use up to the slot's header.
     pub fn bytes(&self, start: usize, length: usize) -> &[u8] {
         self.check(start, length);
         // SAFETY: within a slot that is ours, as checked; nobody writes while `self` is borrowed.

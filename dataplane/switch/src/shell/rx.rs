@@ -34,17 +34,17 @@ pub struct Receiver {
 
 /// A frame that a receiver holds until [`Receiver::release`].
 #[derive(Debug, Clone, Copy)]
-pub struct Frame {
+pub struct ReceivedFrame {
     /// The receiver it is from, as numbered by the caller.
     pub source: usize,
     /// The wall clock's reading when the kernel got it, ns since 1970.
     pub received_at: u64,
-    place: Place,
+    place: Buffer,
     length: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Buffer {
     /// Begins there in the ring.
     Ring(usize),
     /// The frame with this number of those that were too long, and where it begins.
@@ -119,7 +119,7 @@ impl Receiver {
     }
 
     /// Adds up to `most` frames that are there, as of `source`.
-    pub fn read(&mut self, source: usize, most: usize, frames: &mut Vec<Frame>) -> Read {
+    pub fn read(&mut self, source: usize, most: usize, frames: &mut Vec<ReceivedFrame>) -> Read {
         let mut read = Read::default();
         while read.frames < most {
             let Some(slot) = self.ring.take() else { break };
@@ -140,10 +140,10 @@ impl Receiver {
     }
 
     /// The bytes of a frame.
-    pub fn bytes(&self, frame: &Frame) -> &[u8] {
+    pub fn bytes(&self, frame: &ReceivedFrame) -> &[u8] {
         match frame.place {
-            Place::Ring(start) => self.ring.bytes(start, frame.length),
-            Place::Long(number, start) => &self.long[number][start..start + frame.length],
+            Buffer::Ring(start) => self.ring.bytes(start, frame.length),
+            Buffer::Long(number, start) => &self.long[number][start..start + frame.length],
         }
     }
 
@@ -153,12 +153,12 @@ impl Receiver {
         self.long.clear();
     }
 
-    fn repaired(&mut self, source: usize, slot: Slot) -> Frame {
+    fn repaired(&mut self, source: usize, slot: Slot) -> ReceivedFrame {
         let start = slot.start - VNET_HEADER;
         let bytes = self.ring.bytes_mut(start, VNET_HEADER + slot.captured);
         let skip = repair(bytes, vlan_tag(&slot));
         let length = bytes.len() - skip;
-        Frame { source, received_at: slot.received_at, place: Place::Ring(start + skip), length }
+        ReceivedFrame { source, received_at: slot.received_at, place: Buffer::Ring(start + skip), length }
     }
 
     /// Reads a frame that did not fit its slot; `None` if it is longer than [`MAX_FRAME`].
@@ -178,13 +178,13 @@ impl Receiver {
         }
     }
 
-    fn repaired_long(&mut self, source: usize, slot: Slot, mut bytes: Vec<u8>) -> Frame {
+    fn repaired_long(&mut self, source: usize, slot: Slot, mut bytes: Vec<u8>) -> ReceivedFrame {
         let room = MAX_FRAME + VNET_HEADER - bytes.len();
         let skip = repair(&mut bytes, vlan_tag(&slot).filter(|_| room >= VLAN_TAG));
-        let place = Place::Long(self.long.len(), skip);
+        let place = Buffer::Long(self.long.len(), skip);
         let length = bytes.len() - skip;
         self.long.push(bytes);
-        Frame { source, received_at: slot.received_at, place, length }
+        ReceivedFrame { source, received_at: slot.received_at, place, length }
     }
 }
 

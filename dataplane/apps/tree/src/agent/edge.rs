@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
 use groupflow_host::poller::Token;
-use groupflow_host::read_outcome::ReadOutcome as Came;
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp::{is_later, TcpOptions};
 use groupflow_host::tcp_info::TcpInfo;
 
@@ -49,8 +49,8 @@ impl Edge {
     }
 
     /// Reads once.
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<Came> {
-        Came::read(&mut self.channel, &mut self.readable, into)
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
+        ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
     /// Whether it takes another batch.

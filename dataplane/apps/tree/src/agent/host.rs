@@ -11,7 +11,7 @@ use groupflow_host::channel::Channel;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::poller::Poller;
 use groupflow_host::process::system;
-use groupflow_host::read_outcome::ReadOutcome as Came;
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 use nix::errno::Errno;
 
@@ -303,10 +303,10 @@ impl<'a> Host<'a> {
             };
             match edge.read(&mut self.scratch)? {
                 // A sign of life that was under way when the parent began to speak elsewhere.
-                Came::Bytes(_) if self.pipes.as_ref().is_some_and(|pipes| pipes.hears(conn)) => {}
-                Came::Bytes(count) => self.node.on_bytes(now, conn, &self.scratch[..count]),
-                Came::Nothing => break,
-                Came::End => return Err(io::ErrorKind::ConnectionAborted.into()),
+                ReadOutcome::Bytes(_) if self.pipes.as_ref().is_some_and(|pipes| pipes.hears(conn)) => {}
+                ReadOutcome::Bytes(count) => self.node.on_bytes(now, conn, &self.scratch[..count]),
+                ReadOutcome::Nothing => break,
+                ReadOutcome::End => return Err(io::ErrorKind::ConnectionAborted.into()),
             }
         }
         Ok(())

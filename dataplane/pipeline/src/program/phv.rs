@@ -12,6 +12,11 @@ pub(crate) const fn mask(width: u8) -> u128 {
     }
 }
 
+/// Ones in the highest `prefix` of `width` bits.
+pub(crate) fn prefix_mask(width: u8, prefix: u8) -> u128 {
+    mask(width) & !mask(width - prefix)
+}
+
 /// The value of the lowest `width` bits in two's complement, extended to 128 bits.
 pub(crate) const fn sign_extend(value: u128, width: u8) -> u128 {
     let shift = 128 - width as u32;

@@ -1,13 +1,13 @@
 //! The control plane's access to tables.
 
-use crate::check;
-use crate::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
 use crate::error::TableError;
-use crate::info::{TableId, TableInfo};
-use crate::meter;
 use crate::pipeline::Pipeline;
+use crate::program::check;
+use crate::program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
+use crate::program::info::{TableId, TableInfo};
 use crate::program::Program;
-use crate::table::{Bound, Row, TableState};
+use crate::state::meter;
+use crate::state::table::{Bound, Row, TableState};
 
 /// The declaration of a table.
 fn info(program: &Program, table: TableId) -> Result<&TableInfo, TableError> {
@@ -134,12 +134,6 @@ impl Pipeline {
             Some(native) => native.tables[table.index()].counter(place),
             None => row.counter,
         }
-    }
-
-    /// How many entries a table has.
-    pub fn table_len(&self, table: TableId) -> Result<usize, TableError> {
-        info(&self.program, table)?;
-        Ok(self.tables[table.index()].len())
     }
 
     /// The default entry; `None` where a miss does nothing.

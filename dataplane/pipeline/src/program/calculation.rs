@@ -1,9 +1,9 @@
 //! Hashes and checksums over fields.
 
-use crate::bits::write_bits;
-use crate::expr::Expr;
-use crate::hash::Algorithm;
-use crate::phv::{Field, Header, Layout};
+use crate::program::bits::write_bits;
+use crate::program::expr::Expr;
+use crate::program::hash::Algorithm;
+use crate::program::phv::{Field, Header, Layout};
 
 /// A part of what a calculation covers. Parts of invalid headers are left out, as in BMv2.
 #[derive(Debug, Clone, PartialEq)]

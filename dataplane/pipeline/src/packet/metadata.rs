@@ -3,8 +3,8 @@
 use groupflow_base::Nanos;
 
 use crate::packet::{Arrival, Departure, Instance, Preserved};
-use crate::phv::Field;
 use crate::port::Port;
+use crate::program::phv::Field;
 use crate::program::Program;
 
 /// Writes a field that the program may lack.

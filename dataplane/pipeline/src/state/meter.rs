@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use crate::entry::MeterConfig;
+use crate::program::entry::MeterConfig;
 
 /// P4's colours.
 pub(crate) const GREEN: u128 = 0;
@@ -37,11 +37,11 @@ impl Bucket {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Meter {
     config: Option<MeterConfig>,
-    state: Option<State>,
+    state: Option<Buckets>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct Buckets {
     committed: Bucket,
     peak: Bucket,
     last: Nanos,
@@ -70,7 +70,7 @@ impl Meter {
         let Some(config) = self.config else {
             return GREEN;
         };
-        let state = self.state.get_or_insert(State {
+        let state = self.state.get_or_insert(Buckets {
             committed: Bucket::full(config.cir, config.cburst),
             peak: Bucket::full(config.pir, config.pburst),
             last: now,

@@ -1,10 +1,13 @@
 //! A packet between the two pipelines, and what goes in and comes out of each.
 
+pub(crate) mod metadata;
+pub(crate) mod pool;
+
 use groupflow_base::Nanos;
 
-use crate::info::DigestId;
-use crate::pool::Body;
+use crate::packet::pool::Body;
 use crate::port::Port;
+use crate::program::info::DigestId;
 
 /// `standard_metadata.instance_type`, with BMv2's numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -68,7 +71,7 @@ pub struct Arrival {
     pub port: Port,
     /// `Normal`, `Recirculated` or `Resubmit`.
     pub instance: Instance,
-    /// What [`Verdict::Resubmit`] or [`Emission::Recirculate`] handed out.
+    /// What [`Verdict::Resubmit`] or [`Fate::Recirculate`] handed out.
     pub restored: Option<Box<Preserved>>,
     /// Bytes behind the given ones that exist only as a length; see [`Frame`].
     pub tail: u32,
@@ -157,7 +160,7 @@ pub struct Unicast {
     pub bytes: u32,
 }
 
-/// What egress did with a packet whose frame went to a buffer of the caller.
+/// What egress did with a packet whose frame is in a buffer of the caller.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// What becomes of the frame.
@@ -166,7 +169,7 @@ pub struct Outcome {
     pub clone: Option<CloneRequest>,
 }
 
-/// [`Emission`] without the frame.
+/// What becomes of a frame after egress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// There is none.
@@ -193,31 +196,6 @@ pub struct Digest {
     pub digest: DigestId,
     /// Its members.
     pub values: Vec<u128>,
-}
-
-/// What egress did with a packet.
-#[derive(Debug, Clone)]
-pub struct Egress {
-    /// What leaves.
-    pub emission: Emission,
-    /// A clone to make, through a clone session, of the packet as it is after egress.
-    pub clone: Option<CloneRequest>,
-}
-
-/// What leaves egress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Emission {
-    /// Nothing.
-    Drop(DropReason),
-    /// A frame for the port.
-    Send(Frame),
-    /// A frame that goes to ingress again, with these fields kept.
-    Recirculate {
-        /// The frame.
-        frame: Frame,
-        /// For [`Arrival::restored`].
-        preserved: Box<Preserved>,
-    },
 }
 
 /// A parsed packet on its way from ingress to egress. Cloning copies the fields and shares the payload.
@@ -251,4 +229,9 @@ impl Packet {
     pub fn tail(&self) -> u32 {
         self.0.tail
     }
+}
+
+/// Bytes on the wire.
+pub(crate) fn wire_length(bytes: &[u8], tail: u32) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_add(tail)
 }

@@ -1,11 +1,11 @@
 //! The control plane's access to registers, counters, meters and parser value sets.
 
-use crate::entry::{CounterValue, MeterConfig};
 use crate::error::StateError;
-use crate::info::{CounterId, MeterId, RegisterId, ValueSetId};
-use crate::meter;
-use crate::phv::mask;
 use crate::pipeline::Pipeline;
+use crate::program::entry::{CounterValue, MeterConfig};
+use crate::program::info::{CounterId, MeterId, RegisterId, ValueSetId};
+use crate::program::phv::mask;
+use crate::state::meter;
 use crate::state::Watch;
 
 impl Pipeline {
@@ -29,7 +29,7 @@ impl Pipeline {
             let info = &self.program.registers[register.index()];
             return Err(StateError::Width { what: "register", name: info.name.clone(), width: info.width });
         }
-        self.externs.registers[register.index()].set(index, value);
+        self.externs.register_store(register.0, index as u128, value);
         Ok(())
     }
 
@@ -46,8 +46,8 @@ impl Pipeline {
 
     /// Notes the program's writes to this register from now on, for [`Pipeline::pop_written`].
     ///
-    /// Writes of the control plane (`register_set`, `register_write`) are not noted by themselves. Does nothing
-    /// for a register of another program.
+    /// [`Pipeline::register_write`] is noted, too, [`Pipeline::register_set`] is not. Does nothing for a register
+    /// of another program.
     pub fn watch(&mut self, register: RegisterId) {
         if let Some(state) = self.externs.registers.get_mut(register.index()) {
             let cells = state.len();
@@ -55,13 +55,6 @@ impl Pipeline {
             if let Some(native) = &mut self.native {
                 native.watch(register.index());
             }
-        }
-    }
-
-    /// Lists a cell of a watched register as if the program had written it.
-    pub fn note_written(&mut self, register: RegisterId, index: usize) {
-        if self.register_get(register, index).is_some() {
-            self.externs.note(register.0, index as u32);
         }
     }
 
@@ -79,13 +72,6 @@ impl Pipeline {
             watch.forget(index);
         }
         Some((RegisterId(register), index as usize))
-    }
-
-    /// Takes all cells that [`Pipeline::pop_written`] would give.
-    pub fn drain_written(&mut self, mut visit: impl FnMut(RegisterId, usize)) {
-        while let Some((register, index)) = self.pop_written() {
-            visit(register, index);
-        }
     }
 
     fn register_index(&self, register: RegisterId, index: usize) -> StateError {

@@ -1,8 +1,8 @@
 //! The deparser: headers back to bytes.
 
-use crate::action::Op;
-use crate::bits::write_bits;
-use crate::phv::Layout;
+use crate::program::action::Op;
+use crate::program::bits::write_bits;
+use crate::program::phv::Layout;
 
 /// The program's deparser.
 #[derive(Debug, Default)]

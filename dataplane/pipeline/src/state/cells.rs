@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 
 /// Numbers at an address that never changes.
 ///
-/// All access goes through the one raw pointer, so that native code may use it, too, while no slice is borrowed.
+/// All access goes through the one raw pointer, so that native code may use it, too, while no slice is
+/// borrowed.
 pub(crate) struct Cells<T: Copy> {
     first: NonNull<T>,
     len: usize,

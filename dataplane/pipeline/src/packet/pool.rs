@@ -9,19 +9,19 @@ const KEPT: usize = 4_096;
 
 /// A packet's fields, as its engine has them.
 #[derive(Debug, Clone)]
-pub(crate) enum Fields {
+pub(crate) enum Phv {
     /// The interpreter's slots.
     Slots(Box<[u128]>),
     /// The native engine's words.
     Native(Box<[u64]>),
 }
 
-impl Fields {
+impl Phv {
     /// Words that hold a new packet.
     pub fn native(&mut self, initial: &[u64]) -> &mut [u64] {
         match self {
-            Fields::Native(words) if words.len() == initial.len() => words.copy_from_slice(initial),
-            _ => *self = Fields::Native(initial.into()),
+            Phv::Native(words) if words.len() == initial.len() => words.copy_from_slice(initial),
+            _ => *self = Phv::Native(initial.into()),
         }
         self.own_native(initial.len()).unwrap_or_default()
     }
@@ -29,7 +29,7 @@ impl Fields {
     /// The words of a packet of this engine and program.
     pub fn own_native(&mut self, words: usize) -> Option<&mut [u64]> {
         match self {
-            Fields::Native(fields) if fields.len() == words => Some(fields),
+            Phv::Native(fields) if fields.len() == words => Some(fields),
             _ => None,
         }
     }
@@ -37,7 +37,7 @@ impl Fields {
     /// The slots of a packet of the interpreter and this program.
     pub fn own_slots(&mut self, slots: usize) -> Option<&mut [u128]> {
         match self {
-            Fields::Slots(fields) if fields.len() == slots => Some(fields),
+            Phv::Slots(fields) if fields.len() == slots => Some(fields),
             _ => None,
         }
     }
@@ -46,7 +46,7 @@ impl Fields {
 /// What a packet is made of.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
-    pub fields: Fields,
+    pub fields: Phv,
     /// The bytes that no header covers; `None` where there are none.
     pub payload: Option<Arc<Vec<u8>>>,
     /// Bytes behind the payload that exist only as a length.
@@ -70,7 +70,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// A packet whose contents are of an earlier one, or with these fields.
-    pub fn packet(&mut self, fields: Fields) -> Box<Body> {
+    pub fn packet(&mut self, fields: Phv) -> Box<Body> {
         self.packets.pop().map(|packet| packet.0).unwrap_or_else(|| {
             Box::new(Body {
                 fields,
@@ -107,10 +107,10 @@ impl Pool {
         match self.packets.pop() {
             Some(Packet(mut copy)) => {
                 match (&mut copy.fields, &body.fields) {
-                    (Fields::Native(to), Fields::Native(from)) if to.len() == from.len() => {
+                    (Phv::Native(to), Phv::Native(from)) if to.len() == from.len() => {
                         to.copy_from_slice(from);
                     }
-                    (Fields::Slots(to), Fields::Slots(from)) if to.len() == from.len() => {
+                    (Phv::Slots(to), Phv::Slots(from)) if to.len() == from.len() => {
                         to.copy_from_slice(from);
                     }
                     (to, from) => *to = from.clone(),

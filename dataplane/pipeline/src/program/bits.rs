@@ -41,7 +41,7 @@ mod tests {
 
         #[test]
         fn what_is_written_is_read(value: u128, offset in 0usize..40, width in 1usize..=128) {
-            let value = value & crate::phv::mask(width as u8);
+            let value = value & crate::program::phv::mask(width as u8);
             let mut bytes = [0; 24];
             write_bits(&mut bytes, offset, width, value);
             prop_assert_eq!(read_bits(&bytes, offset, width), value);
@@ -52,7 +52,7 @@ mod tests {
         #[test]
         fn reading_is_a_shift_of_the_big_endian_number(bytes: [u8; 16], offset in 0usize..128, width in 1usize..=128) {
             prop_assume!(offset + width <= 128);
-            let expected = u128::from_be_bytes(bytes) >> (128 - offset - width) & crate::phv::mask(width as u8);
+            let expected = u128::from_be_bytes(bytes) >> (128 - offset - width) & crate::program::phv::mask(width as u8);
             prop_assert_eq!(read_bits(&bytes, offset, width), expected);
         }
     }

@@ -1,9 +1,9 @@
 //! The parser: states that extract headers and choose where to go on.
 
-use crate::action::{Op, Target};
-use crate::expr::Expr;
+use crate::program::action::{Op, Target};
+use crate::program::expr::Expr;
 
-/// How many states one packet may pass: bounds parsers that loop without extracting.
+/// How many states one packet may run: bounds parsers that loop without extracting.
 pub(crate) const STATE_LIMIT: usize = 1_000;
 
 /// The most parts a state's key may have.

@@ -1,6 +1,6 @@
 //! Table entries as the control plane writes them.
 
-use crate::info::ActionId;
+use crate::program::info::ActionId;
 
 /// What one key field of an entry matches. Values are right-aligned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,10 +1,10 @@
 //! Whether an entry fits its table: the same rules for constant entries and for those of the control plane.
 
-use crate::entry::{ActionCall, EntryKey, Match};
 use crate::error::TableError;
-use crate::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
-use crate::matching::prefix_mask;
-use crate::phv::mask;
+use crate::program::entry::{ActionCall, EntryKey, Match};
+use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
+use crate::program::phv::mask;
+use crate::program::phv::prefix_mask;
 
 /// The key in its canonical form, if it fits the table.
 pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<EntryKey, TableError> {

@@ -1,7 +1,7 @@
 //! Actions: lists of primitives.
 
-use crate::expr::Expr;
-use crate::phv::Field;
+use crate::program::expr::Expr;
+use crate::program::phv::Field;
 
 /// What an assignment writes.
 #[derive(Debug, Clone, PartialEq)]

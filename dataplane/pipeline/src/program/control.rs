@@ -1,7 +1,7 @@
 //! Controls: tables and conditions, one after another.
 
-use crate::expr::Expr;
-use crate::table::Next;
+use crate::program::expr::Expr;
+use crate::program::table::Next;
 
 /// A step of a control. The loader refuses cycles, so every control ends.
 #[derive(Debug)]

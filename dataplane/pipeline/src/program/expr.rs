@@ -4,7 +4,7 @@
 //! 128 bits in two's complement. The loader tracks how wide each intermediate result can grow and refuses
 //! the few expressions whose result would depend on a bit above the 128th (see `load::expr`), so both agree.
 
-use crate::phv::{mask, sign_extend, Field, Layout};
+use crate::program::phv::{mask, sign_extend, Field, Layout};
 
 /// What an expression can see.
 #[derive(Clone, Copy)]

@@ -1,21 +1,36 @@
-//! A loaded program.
+//! The representation of a program: what p4c's JSON says, with every name resolved to an index.
+//!
+//! Nothing here knows how a program is read or what runs it.
 
+pub(crate) mod action;
+pub(crate) mod bits;
+pub(crate) mod calculation;
+pub(crate) mod check;
+pub(crate) mod control;
+pub(crate) mod deparser;
+pub(crate) mod entry;
+pub(crate) mod expr;
+pub(crate) mod hash;
+pub(crate) mod info;
+pub(crate) mod parser;
+pub(crate) mod phv;
+pub(crate) mod range;
+pub(crate) mod table;
+
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use crate::action::Action;
-use crate::calculation::{Calculation, Checksum};
-use crate::control::Node;
-use crate::deparser::Deparser;
-use crate::error::LoadError;
-use crate::expr::Expr;
-use crate::info::{
+use crate::program::action::Action;
+use crate::program::calculation::{Calculation, Checksum};
+use crate::program::control::Node;
+use crate::program::deparser::Deparser;
+use crate::program::expr::Expr;
+use crate::program::info::{
     ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
 };
-use crate::native::compile::Compiled;
-use crate::parser::Parser;
-use crate::phv::{Field, Layout};
-use crate::pipeline::Engine;
-use crate::table::{Next, Table};
+use crate::program::parser::Parser;
+use crate::program::phv::{Field, Layout};
+use crate::program::table::{Next, Table};
 
 /// The fields of `standard_metadata` that the target reads and writes. Programs may lack the optional ones.
 #[derive(Debug)]
@@ -67,27 +82,11 @@ pub struct Program {
     pub(crate) meters: Vec<MeterInfo>,
     pub(crate) digests: Vec<DigestInfo>,
     pub(crate) value_sets: Vec<ValueSetInfo>,
-    /// The machine code, or why there is none; made when it is first wanted.
-    pub(crate) native: OnceLock<Result<Arc<Compiled>, String>>,
+    /// What a back end made of the program when it was first wanted, for all pipelines of this program.
+    pub(crate) derived: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Program {
-    /// Loads the JSON that `p4c --target bmv2 --arch v1model` writes.
-    ///
-    /// Whatever the text is, the result is a program that runs any packet, or an error that names the place.
-    pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        crate::load::program(text)
-    }
-
-    /// The machine code, if the engine wants it and it is to be had.
-    pub(crate) fn compiled(&self, engine: Engine) -> Option<Arc<Compiled>> {
-        if engine == Engine::Interpreter {
-            return None;
-        }
-        let compiled = self.native.get_or_init(|| Compiled::new(self).map(Arc::new)).as_ref().ok()?;
-        (engine == Engine::Native || compiled.is_worthwhile()).then(|| Arc::clone(compiled))
-    }
-
     /// The file p4c compiled, if the JSON names it.
     pub fn source(&self) -> Option<&str> {
         self.source.as_deref()

@@ -1,18 +1,27 @@
-//! What a program keeps between packets, apart from its tables.
+//! What a program keeps between packets, apart from what is on its way through it.
+
+// Native code works on the cells, too.
+#[allow(unsafe_code)]
+pub(crate) mod cells;
+pub(crate) mod matching;
+pub(crate) mod meter;
+pub(crate) mod options;
+pub(crate) mod table;
 
 use std::collections::VecDeque;
 use std::fmt::Write;
 
 use groupflow_base::Nanos;
 
-use crate::entry::CounterValue;
-use crate::info::MeterUnit;
-use crate::meter::Meter;
-use crate::native::cells::Cells;
-use crate::native::context::RegisterCells;
-use crate::phv::mask;
-use crate::pipeline::{Options, Stats};
+use crate::packet::pool::Pool;
+use crate::program::entry::CounterValue;
+use crate::program::info::MeterUnit;
+use crate::program::phv::mask;
 use crate::program::Program;
+use crate::state::cells::Cells;
+use crate::state::meter::Meter;
+use crate::state::options::{Options, Stats};
+use crate::state::table::TableState;
 
 /// Log lines kept until somebody takes them.
 const LOG_LINES: usize = 1_024;
@@ -100,9 +109,9 @@ impl Register {
         true
     }
 
-    /// The cells for native code, which leaves wide ones alone.
-    pub fn native(&self) -> RegisterCells {
-        RegisterCells { cells: self.cells.as_ptr(), len: self.cells.len() as u64, watched: 0 }
+    /// The cells of at most 64 bits, for native code.
+    pub fn cells(&self) -> &Cells<u64> {
+        &self.cells
     }
 }
 
@@ -145,15 +154,23 @@ pub(crate) fn meter_amount(unit: MeterUnit, bytes: u32) -> u64 {
     }
 }
 
+/// What an engine works with, apart from what is its own.
+pub(crate) struct Parts<'a> {
+    pub program: &'a Program,
+    pub externs: &'a mut Externs,
+    pub states: &'a mut [TableState],
+    pub pool: &'a mut Pool,
+}
+
 impl Externs {
     pub fn new(program: &Program, options: Options) -> Externs {
-        let register = |info: &crate::info::RegisterInfo| Register {
+        let register = |info: &crate::program::info::RegisterInfo| Register {
             width: info.width as u8,
             cells: Cells::new(0, if info.width > 64 { 0 } else { info.size }),
             wide: vec![0; if info.width > 64 { info.size } else { 0 }],
             watch: None,
         };
-        let meter = |info: &crate::info::MeterInfo| MeterArray {
+        let meter = |info: &crate::program::info::MeterInfo| MeterArray {
             unit: info.unit,
             cells: vec![Meter::default(); info.size],
         };

@@ -1,7 +1,7 @@
 //! How large the intermediate results of an expression can get.
 
-use crate::expr::Expr;
-use crate::phv::Field;
+use crate::program::expr::Expr;
+use crate::program::phv::Field;
 
 use Range::{Signed, Unsigned, Wrapped};
 

@@ -1,67 +1,22 @@
 //! A program with its state, and a packet's way through it.
 
+mod externs;
+mod tables;
+
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
 
 use crate::interpret;
 use crate::native::Native;
+use crate::packet::pool::Pool;
 use crate::packet::{
-    Arrival, Departure, DropReason, Egress, Emission, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
+    Arrival, Departure, DropReason, Fate, Frame, Ingress, Outcome, Packet, Unicast, Verdict,
 };
-use crate::pool::Pool;
-use crate::port::Port;
 use crate::program::Program;
-use crate::state::Externs;
-use crate::table::TableState;
-
-/// What runs the program.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Engine {
-    /// The fastest one that this machine and this program allow.
-    #[default]
-    Auto,
-    /// Machine code where this machine and program allow it, even where much of it is left to the interpreter.
-    Native,
-    /// The interpreter: slower, and the reference for what is right.
-    Interpreter,
-}
-
-/// What a target decides for a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Where `mark_to_drop` sends packets; BMv2's default is 511.
-    pub drop_port: Port,
-    /// Seeds the `random` extern.
-    pub seed: u64,
-    /// What runs the program; all engines do the same.
-    pub engine: Engine,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { drop_port: Port(511), seed: 1, engine: Engine::Auto }
-    }
-}
-
-/// What went wrong inside a program so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Packets whose parsing ended with an error.
-    pub parser_errors: u64,
-    /// Register accesses past the end: reads gave 0, writes nothing.
-    pub register_out_of_range: u64,
-    /// Counts past the end, ignored.
-    pub counter_out_of_range: u64,
-    /// Meters executed past the end, ignored.
-    pub meter_out_of_range: u64,
-    /// False `assert` and `assume` statements.
-    pub assertions_failed: u64,
-    /// Packets that ran into the step limit.
-    pub step_limit: u64,
-    /// `log_msg` lines discarded because nobody took the earlier ones.
-    pub log_lost: u64,
-}
+use crate::state::options::{Engine, Options, Stats};
+use crate::state::table::TableState;
+use crate::state::{Externs, Parts};
 
 /// A program with its tables, registers, counters and meters.
 #[derive(Debug)]
@@ -71,14 +26,6 @@ pub struct Pipeline {
     pub(crate) externs: Externs,
     pub(crate) native: Option<Native>,
     pool: Pool,
-}
-
-/// What an engine works with, apart from what is its own.
-pub(crate) struct Parts<'a> {
-    pub program: &'a Program,
-    pub externs: &'a mut Externs,
-    pub states: &'a mut [TableState],
-    pub pool: &'a mut Pool,
 }
 
 impl Pipeline {
@@ -91,8 +38,7 @@ impl Pipeline {
     pub fn with_options(program: Arc<Program>, options: Options) -> Pipeline {
         let externs = Externs::new(&program, options);
         let tables = program.match_tables.iter().map(TableState::new).collect();
-        let compiled = program.compiled(options.engine);
-        let native = compiled.map(|compiled| Native::new(compiled, &program, &externs));
+        let native = Native::new(&program, &externs);
         let mut pipeline = Pipeline { program, tables, externs, native, pool: Pool::default() };
         pipeline.install_declared();
         pipeline
@@ -129,28 +75,11 @@ impl Pipeline {
     ///
     /// A packet whose parsing fails goes on to ingress with `parser_error` set, as in BMv2.
     pub fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) -> Ingress {
-        let (parts, native) = self.parts();
-        match native {
-            Some(native) => native.ingress(parts, now, &arrival, bytes),
-            None => interpret::ingress(parts, now, &arrival, bytes),
-        }
+        self.arrive(now, &arrival, bytes).hold()
     }
 
-    /// Egress control, checksum update and deparser.
-    pub fn egress(&mut self, now: Nanos, packet: Packet, departure: Departure) -> Egress {
-        let mut frame = Frame::default();
-        let Outcome { fate, clone } = self.egress_into(now, packet, departure, &mut frame);
-        let emission = match fate {
-            Fate::Drop(reason) => Emission::Drop(reason),
-            Fate::Send => Emission::Send(frame),
-            Fate::Recirculate(preserved) => Emission::Recirculate { frame, preserved },
-        };
-        Egress { emission, clone }
-    }
-
-    /// As [`Pipeline::egress`], with the frame written to `frame`, whose buffer is used again.
-    ///
-    /// What `frame` holds is of use only if the fate is not a drop.
+    /// Egress control, checksum update and deparser. The frame is written to `frame`, whose buffer is used again;
+    /// what `frame` holds is of use only if the fate is not a drop.
     pub fn egress_into(
         &mut self,
         now: Nanos,
@@ -165,7 +94,8 @@ impl Pipeline {
         }
     }
 
-    /// Runs ingress, as [`Pipeline::ingress`], and leaves open whether the packet becomes a value that can wait.
+    /// Runs ingress, as [`Pipeline::ingress`], and leaves open whether the packet becomes a value that can
+    /// wait. Either way the packet is treated as [`Pipeline::ingress`] and [`Pipeline::egress_into`] would.
     #[inline]
     pub fn arrive<'a>(&'a mut self, now: Nanos, arrival: &'a Arrival, bytes: &'a [u8]) -> AtHand<'a> {
         let (mut parts, native) = self.parts();
@@ -207,8 +137,8 @@ pub struct AtHand<'a> {
 }
 
 impl AtHand<'_> {
-    /// The packet, if it goes to one port and ingress left nothing else to do: no clone, no digest, no cell that
-    /// [`Pipeline::pop_written`] would give.
+    /// The packet, if it goes to one port and ingress left nothing else to do: no clone, no digest, no
+    /// register cell that [`Pipeline::pop_written`] would give.
     #[inline]
     pub fn unicast(&self) -> Option<Unicast> {
         if self.pipeline.has_written() {
@@ -221,15 +151,15 @@ impl AtHand<'_> {
         }
     }
 
-    /// Runs egress, as [`Pipeline::egress_into`]. Only for a packet that [`AtHand::unicast`] told of: of any other it loses
-    /// what else ingress asked for.
+    /// Runs egress, as [`Pipeline::egress_into`]. Only for a packet that [`AtHand::unicast`] describes: of
+    /// any other packet it loses the rest of what ingress asked for.
     #[inline]
-    pub fn pass(self, departure: &Departure, frame: &mut Frame) -> Outcome {
+    pub fn egress(self, departure: &Departure, frame: &mut Frame) -> Outcome {
         debug_assert!(self.unicast().is_some(), "it has to be held");
         let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
         let (mut parts, native) = pipeline.parts();
         match (native, interpreted) {
-            (Some(native), None) => native.pass(&mut parts, arrival.tail, bytes, departure, frame),
+            (Some(native), None) => native.egress_at_hand(&mut parts, arrival.tail, bytes, departure, frame),
             (None, Some(Ingress { packet: Some(packet), .. })) => {
                 interpret::egress(parts, now, packet, departure, frame)
             }
@@ -246,9 +176,4 @@ impl AtHand<'_> {
             (_, done) => done.unwrap_or_else(|| Ingress::nothing(Verdict::Drop(DropReason::Marked))),
         }
     }
-}
-
-/// Bytes on the wire.
-pub(crate) fn wire_length(bytes: &[u8], tail: u32) -> u32 {
-    u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_add(tail)
 }

@@ -1,18 +1,18 @@
-//! The machine that runs primitives on one packet.
+//! The interpreter that runs primitives on one packet.
 
 use groupflow_base::Nanos;
 
-use crate::action::{HeaderRef, Op, Target};
-use crate::calculation::Calculation;
-use crate::expr::{Env, Expr};
 use crate::packet::DropReason;
+use crate::program::action::{HeaderRef, Op, Target};
+use crate::program::calculation::Calculation;
+use crate::program::expr::{Env, Expr};
 use crate::program::Program;
 use crate::state::Externs;
 
 /// How many primitives one packet may run in a pipeline: bounds loops within actions.
 const STEP_LIMIT: u32 = 100_000;
 
-/// What a pass through a pipeline asks for, besides what is in the fields.
+/// A packet's one pass through ingress or egress: what it asks for, besides what its fields say.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     pub now: Nanos,
@@ -33,7 +33,7 @@ pub(crate) struct Pass {
 }
 
 /// Runs primitives on one packet.
-pub(crate) struct Machine<'a> {
+pub(crate) struct Interpreter<'a> {
     pub program: &'a Program,
     pub phv: &'a mut [u128],
     pub externs: &'a mut Externs,
@@ -42,7 +42,7 @@ pub(crate) struct Machine<'a> {
     pub pass: Pass,
 }
 
-impl Machine<'_> {
+impl Interpreter<'_> {
     /// Runs an action with its arguments.
     pub fn run(&mut self, ops: &[Op], locals: &[u128]) {
         let mut at = 0;

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::entry::{EntryKey, Match};
-use crate::info::MatchKind;
-use crate::phv::mask;
+use crate::program::entry::{EntryKey, Match};
+use crate::program::info::MatchKind;
+use crate::program::phv::{mask, prefix_mask};
+use crate::program::table::MAX_KEY_FIELDS;
 
 /// A quick hash for keys. Only the control plane adds entries, so packets cannot provoke long chains.
 #[derive(Debug, Clone, Copy, Default)]
@@ -214,14 +215,6 @@ impl Index {
             ByKind::Ordered(rules) => rules.retain(|rule| rule.row != row),
         }
     }
-}
-
-/// The most fields a key may have.
-pub(crate) const MAX_KEY_FIELDS: usize = 64;
-
-/// Ones in the highest `prefix` of `width` bits.
-pub(crate) fn prefix_mask(width: u8, prefix: u8) -> u128 {
-    mask(width) & !mask(width - prefix)
 }
 
 pub(crate) fn prefix_length(key: &EntryKey, position: usize) -> u8 {

@@ -1,0 +1,134 @@
+//! Congestion control: how the window opens with acknowledgements, and what a loss or a timeout leaves of it.
+
+use std::fmt::Debug;
+
+use groupflow_base::Nanos;
+
+use super::compound::Compound;
+use super::config::{Behaviour, SenderConfig, Variant};
+use super::cubic::Cubic;
+use super::vegas::Vegas;
+
+/// Congestion window and slow-start threshold, in packets.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub cwnd: f64,
+    pub ssthresh: f64,
+}
+
+impl Window {
+    pub fn is_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Opens to `cwnd`, as far as the receiver takes it. A window above the receiver's, which has shrunk, is
+    /// kept.
+    pub fn open(&mut self, cwnd: f64, ack: &Ack) {
+        let bound = if ack.heeds_window { ack.most.max(self.cwnd) } else { ack.most };
+        self.cwnd = cwnd.min(bound);
+    }
+
+    /// Closes to what a loss leaves.
+    pub fn close(&mut self, ssthresh: f64, cwnd: f64) {
+        self.ssthresh = ssthresh.max(2.0);
+        self.cwnd = cwnd.max(1.0);
+    }
+
+    /// Closes to the half that Reno keeps.
+    pub fn close_to_half(&mut self, half: f64, behaviour: Behaviour) {
+        match behaviour {
+            Behaviour::Ns2 => self.close(half.floor(), half),
+            Behaviour::Rfc => self.close(half.max(2.0), half.max(2.0)),
+        }
+    }
+}
+
+/// New data that was acknowledged.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ack {
+    pub now: Nanos,
+    /// Packets newly acknowledged.
+    pub acked: u64,
+    /// Lowest packet not acknowledged, the next to be sent, and one past the highest sent.
+    pub una: u64,
+    pub next: u64,
+    pub max: u64,
+    /// Last and smoothed round trip; 0 before the first measurement.
+    pub rtt: Nanos,
+    pub smooth_rtt: Nanos,
+    /// The most packets that may be in flight, and whether the receiver says so.
+    pub most: f64,
+    pub heeds_window: bool,
+    /// It acknowledges the SYN.
+    pub handshake: bool,
+    /// It ends more duplicates than mean a loss.
+    pub inflated: bool,
+    /// When the last packet acknowledged left, and how often it did, where the recovery keeps it.
+    pub departure: (Nanos, u8),
+}
+
+/// A loss that duplicate acknowledgements or an echo of congestion told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loss {
+    /// Packets in the window, of which the controller takes its part.
+    pub base: f64,
+    pub behaviour: Behaviour,
+    pub late: Option<Late>,
+}
+
+/// A packet that is lost, where the recovery keeps when packets left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Late {
+    pub now: Nanos,
+    /// When it left last, and how often it did.
+    pub departure: (Nanos, u8),
+    /// Packets that the window allows.
+    pub window: u64,
+    pub dupacks: u32,
+}
+
+/// What sets the congestion window. A controller sees nothing of its sender but what it is told here.
+pub(super) trait Controller: Debug + Send {
+    /// The sender begins, for the first time or after idling; the first round ends when `round_end` is
+    /// acknowledged.
+    fn begin(&mut self, _now: Nanos, _round_end: u64) {}
+
+    /// The window opens.
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack);
+
+    /// The window closes; to a half unless the controller knows better.
+    fn on_loss(&mut self, window: &mut Window, loss: &Loss) {
+        window.close_to_half(loss.base / 2.0, loss.behaviour);
+    }
+
+    /// The window that a timeout leaves, whatever a loss left.
+    fn on_timeout(&mut self, _now: Nanos) -> f64 {
+        1.0
+    }
+
+    /// The part of the window that delay sets, beside the congestion window: Compound's.
+    fn delay_window(&self) -> f64 {
+        0.0
+    }
+}
+
+/// The controller of a sender's variant.
+pub(super) fn of(config: &SenderConfig) -> Box<dyn Controller> {
+    match config.variant {
+        Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => Box::new(Reno),
+        Variant::Cubic => Box::<Cubic>::default(),
+        Variant::Compound => Box::<Compound>::default(),
+        Variant::Vegas => Box::new(Vegas::new(config.max_window)),
+    }
+}
+
+/// One packet more a round trip (RFC 5681).
+#[derive(Debug)]
+struct Reno;
+
+impl Controller for Reno {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        let more = if window.is_slow_start() { 1.0 } else { 1.0 / window.cwnd };
+        window.open(window.cwnd + more, ack);
+    }
+}

@@ -1,0 +1,57 @@
+//! Tables as the program declares them.
+
+use crate::program::entry::{ActionCall, Entry};
+use crate::program::info::{MatchKind, MeterUnit, TableInfo};
+use crate::program::phv::Field;
+
+/// The most fields a key may have.
+pub(crate) const MAX_KEY_FIELDS: usize = 64;
+
+/// A node of the control flow, or the end of the pipeline.
+pub(crate) type Next = Option<u32>;
+
+/// A field of a table's key as the data plane reads it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyField {
+    pub field: Field,
+    /// The slot of the header's validity: fields of invalid headers count as 0.
+    pub valid: u32,
+    /// P4's static mask.
+    pub mask: u128,
+}
+
+/// A table as the program declares it.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub key: Vec<KeyField>,
+    pub kinds: Vec<MatchKind>,
+    pub widths: Vec<u8>,
+    /// Next node by position in the table's list of actions.
+    pub next: Vec<Next>,
+    /// `__HIT__` and `__MISS__`, where the program asks for them.
+    pub next_hit: Option<Next>,
+    pub next_miss: Option<Next>,
+    /// Next node of a miss without default action.
+    pub next_default: Next,
+    pub default: Option<ActionCall>,
+    pub entries: Vec<Entry>,
+    pub counted: bool,
+    /// The unit of the direct meters, and where the colour goes.
+    pub metered: Option<(MeterUnit, Field)>,
+}
+
+impl Table {
+    /// Reads the key from a packet.
+    pub fn gather(&self, phv: &[u128], key: &mut Vec<u128>) {
+        key.clear();
+        key.extend(self.key.iter().map(|part| match phv[part.valid as usize] {
+            0 => 0,
+            _ => part.field.bits(phv) & part.mask,
+        }));
+    }
+}
+
+/// Whether the table's entries have priorities.
+pub(crate) fn with_priority(info: &TableInfo) -> bool {
+    info.key.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
+}

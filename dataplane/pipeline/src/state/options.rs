@@ -1,0 +1,52 @@
+//! What a target decides for a pipeline, and what the pipeline counts.
+
+use crate::port::Port;
+
+/// What runs the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The fastest one that this machine and this program allow.
+    #[default]
+    Auto,
+    /// Machine code where this machine and program allow it, even where much of it is left to the
+    /// interpreter.
+    Native,
+    /// The interpreter: slower, and the reference for what is right.
+    Interpreter,
+}
+
+/// What a target decides for a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Where `mark_to_drop` sends packets; BMv2's default is 511.
+    pub drop_port: Port,
+    /// Seeds the `random` extern.
+    pub seed: u64,
+    /// What runs the program; all engines do the same.
+    pub engine: Engine,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { drop_port: Port(511), seed: 1, engine: Engine::Auto }
+    }
+}
+
+/// What went wrong inside a program so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets whose parsing ended with an error.
+    pub parser_errors: u64,
+    /// Register accesses past the end: reads gave 0, writes nothing.
+    pub register_out_of_range: u64,
+    /// Counts past the end, ignored.
+    pub counter_out_of_range: u64,
+    /// Meters executed past the end, ignored.
+    pub meter_out_of_range: u64,
+    /// False `assert` and `assume` statements.
+    pub assertions_failed: u64,
+    /// Packets that ran into the step limit.
+    pub step_limit: u64,
+    /// `log_msg` lines discarded because nobody took the earlier ones.
+    pub log_lost: u64,
+}
