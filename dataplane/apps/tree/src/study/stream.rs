@@ -1,10 +1,10 @@
 //! One stream over a clustered tree in virtual time: the machines of [`crate::machine`], as `gfagent` and the
 //! dispatchers' service drive them, over [`Wires`].
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 
+use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 
 use super::wires::{End, Noticed, Place, Wires};
@@ -75,9 +75,7 @@ pub struct Stream {
     config: NodeConfig,
     /// What is closed when all is sent.
     closing: BTreeSet<End>,
-    steps: BinaryHeap<Reverse<(Nanos, u64)>>,
-    what: BTreeMap<u64, What>,
-    numbers: u64,
+    steps: EventQueue<What>,
 }
 
 fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
@@ -108,9 +106,7 @@ impl Stream {
             heard: BTreeMap::new(),
             config,
             closing: BTreeSet::new(),
-            steps: BinaryHeap::new(),
-            what: BTreeMap::new(),
-            numbers: 0,
+            steps: EventQueue::default(),
         };
         stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), place, capacity);
         stream.act(SOURCE);
@@ -152,7 +148,7 @@ impl Stream {
     /// Lets time pass.
     pub fn run_until(&mut self, end: Nanos) {
         loop {
-            let own = self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time);
+            let own = self.steps.next().unwrap_or(Nanos::MAX);
             let wires = self.wires.deadline();
             if own.min(wires) > end {
                 break;
@@ -161,9 +157,8 @@ impl Stream {
             if wires <= own {
                 let noticed = self.wires.step();
                 noticed.into_iter().for_each(|noticed| self.notice(noticed));
-            } else if let Some(Reverse((_, number))) = self.steps.pop() {
-                let what = self.what.remove(&number);
-                what.into_iter().for_each(|what| self.happen(what));
+            } else if let Some((_, what)) = self.steps.pop() {
+                self.happen(what);
             }
         }
         self.now = end;
@@ -191,9 +186,7 @@ impl Stream {
     }
 
     fn at(&mut self, when: Nanos, what: What) {
-        self.numbers += 1;
-        self.steps.push(Reverse((when, self.numbers)));
-        self.what.insert(self.numbers, what);
+        self.steps.schedule(when, what);
     }
 
     fn node(&mut self, host: HostId) -> Option<&mut Node> {

@@ -4,9 +4,9 @@
 //! turns (as with the fair queues of Linux); its link down is one queue. A connection has a bounded send buffer, and no more
 //! than a window on its way: so what waits for a slow host waits where it is sent, and little in the network.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
+use groupflow_base::events::EventQueue;
 use groupflow_base::{BitRate, Nanos};
 
 use super::routers::Routers;
@@ -123,8 +123,7 @@ pub struct Wires {
     links: BTreeMap<HostId, Link>,
     wires: BTreeMap<u64, Wire>,
     found: BTreeMap<End, Way>,
-    steps: BinaryHeap<Reverse<(Nanos, u64)>>,
-    what: BTreeMap<u64, Step>,
+    steps: EventQueue<Step>,
     numbers: u64,
 }
 
@@ -178,13 +177,13 @@ impl Wires {
 
     /// When [`Wires::step`] is to be called.
     pub fn deadline(&self) -> Nanos {
-        self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time)
+        self.steps.next().unwrap_or(Nanos::MAX)
     }
 
     /// One step, and what is noticed of it.
     pub fn step(&mut self) -> Option<Noticed> {
-        let Reverse((now, number)) = self.steps.pop()?;
-        match self.what.remove(&number)? {
+        let (now, step) = self.steps.pop()?;
+        match step {
             Step::Ask(wire) => Some(Noticed::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
             Step::Answer(wire, true) => Some(Noticed::Connected(self.end((wire, 0))?)),
             Step::Answer(wire, false) => self.close((wire, 0)),
@@ -282,9 +281,7 @@ impl Wires {
     }
 
     fn at(&mut self, when: Nanos, step: Step) {
-        self.numbers += 1;
-        self.steps.push(Reverse((when, self.numbers)));
-        self.what.insert(self.numbers, step);
+        self.steps.schedule(when, step);
     }
 
     fn end(&self, (wire, side): Way) -> Option<End> {

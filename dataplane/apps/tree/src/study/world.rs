@@ -1,9 +1,9 @@
 //! Hosts and dispatchers in virtual time: messages, and connections that take round trips.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 
@@ -88,9 +88,7 @@ pub struct World<'a> {
     /// Hosts that are there.
     pub hosts: BTreeMap<HostId, Host>,
     clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
-    events: BinaryHeap<Reverse<(Nanos, u64)>>,
-    what: BTreeMap<u64, (HostId, What)>,
-    sequence: u64,
+    events: EventQueue<(HostId, What)>,
     /// The last join that a dispatcher heard of a host.
     joined: BTreeMap<(ClusterId, HostId), u32>,
     next_host: u64,
@@ -119,9 +117,7 @@ impl<'a> World<'a> {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
             clusters: BTreeMap::new(),
-            events: BinaryHeap::new(),
-            what: BTreeMap::new(),
-            sequence: 0,
+            events: EventQueue::default(),
             joined: BTreeMap::new(),
             next_host: 0,
             counts: Counts::default(),
@@ -156,12 +152,9 @@ impl<'a> World<'a> {
 
     /// Lets time pass.
     pub fn run_until(&mut self, end: Nanos) {
-        while let Some(&Reverse((time, sequence))) = self.events.peek().filter(|next| next.0 .0 <= end) {
-            self.events.pop();
+        while let Some((time, (host, what))) = self.events.pop_due(end) {
             self.now = time;
-            if let Some((host, what)) = self.what.remove(&sequence) {
-                self.happen(host, what);
-            }
+            self.happen(host, what);
         }
         self.now = end;
     }
@@ -210,9 +203,7 @@ impl<'a> World<'a> {
     }
 
     fn at(&mut self, when: Nanos, host: HostId, what: What) {
-        self.sequence += 1;
-        self.events.push(Reverse((when, self.sequence)));
-        self.what.insert(self.sequence, (host, what));
+        self.events.schedule(when, (host, what));
     }
 
     /// A host tells its dispatcher something.
