@@ -5,6 +5,7 @@ pub mod codec;
 pub mod events;
 pub mod machine;
 pub mod min_tree;
+pub mod quantity;
 pub mod ranges;
 mod rate;
 pub mod reassembly;
