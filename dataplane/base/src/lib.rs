@@ -2,7 +2,10 @@
 //! them.
 
 pub mod codec;
+pub mod events;
 pub mod machine;
+pub mod min_tree;
+pub mod quantity;
 pub mod ranges;
 mod rate;
 pub mod reassembly;

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use clap::{Args, ValueEnum};
+use groupflow_base::quantity::{self, QuantityError};
 use groupflow_base::Nanos;
 use groupflow_session::control::StartAt;
 use groupflow_session::MemberConfig;
@@ -108,23 +109,17 @@ fn parse_token(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses a rate in bit/s.
-pub fn parse_rate(text: &str) -> Result<u64, String> {
-    parse_quantity(text, &[("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("bit", 1)])
-        .ok_or_else(|| "a rate is a number of bit/s, or like 500kbit, 10mbit, 1gbit".to_owned())
+/// A rate in bit/s; a number alone is one, too.
+pub fn parse_rate(text: &str) -> Result<u64, QuantityError> {
+    text.parse().or_else(|_| quantity::parse_rate(text))
 }
 
-/// Parses a size in bytes.
-pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    parse_quantity(text, &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)])
-        .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| "a size is a number of bytes, or like 64KiB, 256MiB, 1GiB".to_owned())
-}
-
-fn parse_quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let found = units.iter().find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)));
-    let (number, factor) = found.unwrap_or((text, 1));
-    number.parse::<u64>().ok()?.checked_mul(factor)
+/// A size in bytes, above zero; a number alone is one, too.
+pub fn parse_bytes(text: &str) -> Result<u64, QuantityError> {
+    match text.parse().or_else(|_| quantity::parse_size(text))? {
+        0 => Err(QuantityError::new(text, "a size above zero such as 64KiB or 1.5GiB")),
+        bytes => Ok(bytes),
+    }
 }
 
 #[cfg(test)]
@@ -133,12 +128,11 @@ mod tests {
 
     #[test]
     fn quantities() {
-        let rates =
-            [("0", Ok(0)), ("100mbit", Ok(100_000_000)), ("5bit", Ok(5)), ("1gbit", Ok(1_000_000_000))];
+        let rates = [("0", Ok(0)), ("100mbit", Ok(100_000_000)), ("5bit", Ok(5)), ("1.5mbit", Ok(1_500_000))];
         for (text, expected) in rates {
             assert_eq!(parse_rate(text), expected, "{text}");
         }
-        for text in ["", "mbit", "-1", "1.5mbit", "1mb", "99999999999gbit"] {
+        for text in ["", "mbit", "-1", "1.5bit", "1mb", "99999999999gbit"] {
             assert!(parse_rate(text).is_err(), "{text}");
         }
         assert_eq!(parse_bytes("256MiB"), Ok(256 << 20));

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{Rate, SwitchConfig};
@@ -20,7 +21,6 @@ use crate::host::Host;
 use crate::ids::{LinkId, NodeId};
 use crate::island::{Island, Leaf, Slot};
 use crate::loss::LossProcess;
-use crate::min_tree::MinTree;
 use crate::node::Node;
 use crate::outlet::{Destination, Outlet, OutletCounters};
 use crate::pausable::Pausable;

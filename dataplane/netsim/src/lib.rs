@@ -27,7 +27,6 @@ mod ids;
 mod island;
 mod loss;
 mod mail;
-mod min_tree;
 mod network;
 mod node;
 mod outlet;

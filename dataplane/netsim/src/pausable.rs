@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
@@ -14,7 +15,6 @@ use crate::ecn::Marker;
 use crate::fifo::{destination, QueueLimit};
 use crate::frame_queue::FrameQueue;
 use crate::ids::NodeId;
-use crate::min_tree::MinTree;
 use crate::pause::{self, Restraint, Thresholds};
 use crate::routes::Routes;
 use crate::transmitter::Transmitter;

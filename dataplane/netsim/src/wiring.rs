@@ -1,10 +1,10 @@
 //! The links at and within an island, and what is due next there.
 
+use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 
 use crate::frame_queue::{append, FrameQueue};
 use crate::ids::NodeId;
-use crate::min_tree::MinTree;
 use crate::outlet::{Destination, Outlet};
 use crate::trace::{TraceKind, Tracer};
 

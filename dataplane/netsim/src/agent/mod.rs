@@ -10,6 +10,7 @@
 
 mod stream;
 
+use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 use stream::Split;
@@ -17,7 +18,6 @@ use stream::Split;
 use crate::drops::DropList;
 use crate::host::{End, Host};
 use crate::ids::{FlowId, NodeId};
-use crate::min_tree::MinTree;
 use crate::relays::Relay;
 use crate::sample::{CacheSample, FlowSample};
 use crate::wiring::Exit;

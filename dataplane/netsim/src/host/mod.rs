@@ -13,6 +13,7 @@ pub mod udp;
 
 use std::net::SocketAddrV4;
 
+use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 use groupflow_switch::core::Rate;
 
@@ -24,7 +25,6 @@ use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
 use crate::ids::FlowId;
-use crate::min_tree::MinTree;
 use crate::pause;
 use crate::sample::FlowSample;
 use crate::transmitter::Transmitter;

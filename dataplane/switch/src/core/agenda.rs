@@ -1,5 +1,6 @@
 //! What happens next: the total order of events within a switch.
 
+use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 
 /// Something that can happen at a place. Each stage of a place is on the agenda at most once, so
@@ -18,15 +19,11 @@ pub enum Stage {
 
 const STAGES: [Stage; 4] = [Stage::Receive, Stage::Arrive, Stage::Transmit, Stage::Depart];
 
-/// The events to come. Places are numbered densely.
-///
-/// A tournament tree: places are its leaves, and each inner node has the earlier time of its two children.
-/// What is next is at the root, and a change costs one walk from leaf to root, of four steps in a switch
-/// with 16 places. There is nothing to allocate and nothing to clean up.
+/// The events to come. Places are numbered densely: they are the leaves of a tournament tree, so that a change costs one
+/// walk from leaf to root, of four steps in a switch with 16 places.
 #[derive(Debug)]
 pub struct Agenda {
-    /// The root is at 1; the children of node n are at 2n and 2n + 1.
-    tree: Vec<Nanos>,
+    first: MinTree,
     /// The time each stage is due.
     due: Vec<[Nanos; STAGES.len()]>,
 }
@@ -34,8 +31,7 @@ pub struct Agenda {
 impl Agenda {
     /// Nothing to do at `places` places.
     pub fn new(places: usize) -> Agenda {
-        let leaves = places.next_power_of_two();
-        Agenda { tree: vec![Nanos::MAX; 2 * leaves], due: vec![[Nanos::MAX; STAGES.len()]; leaves] }
+        Agenda { first: MinTree::new(places), due: vec![[Nanos::MAX; STAGES.len()]; places] }
     }
 
     /// Makes sure that a stage comes no later than `time`.
@@ -46,54 +42,36 @@ impl Agenda {
             return;
         }
         *due = time;
-        // An earlier time only ever moves up, as far as it is the earliest.
-        let mut node = self.due.len() + place;
-        while node > 0 && time < self.tree[node] {
-            self.tree[node] = time;
-            node /= 2;
+        if time < self.first.get(place) {
+            self.first.set(place, time);
         }
     }
 
     /// When the next event is due.
     pub fn next(&self) -> Option<Nanos> {
-        (self.tree[1] < Nanos::MAX).then_some(self.tree[1])
+        Some(self.first.time()).filter(|&time| time < Nanos::MAX)
     }
 
     /// Whether there is something to do by `now`.
     #[inline]
     pub fn is_due(&self, now: Nanos) -> bool {
-        self.tree[1] <= now && self.tree[1] < Nanos::MAX
+        self.first.time() <= now && self.first.time() < Nanos::MAX
     }
 
     /// Takes the next event if it is due by `now`.
     #[inline]
     pub fn pop(&mut self, now: Nanos) -> Option<(Nanos, u16, Stage)> {
-        if self.is_due(now) {
-            self.take(self.tree[1])
-        } else {
-            None
+        if !self.is_due(now) {
+            return None;
         }
-    }
-
-    /// Takes the first event, which is due at `time`.
-    fn take(&mut self, time: Nanos) -> Option<(Nanos, u16, Stage)> {
-        let leaves = self.due.len();
-        let mut node = 1;
-        while node < leaves {
-            // On a tie the left child, whose places have the lower numbers.
-            node = 2 * node + usize::from(self.tree[2 * node] != time);
-        }
-        let due = &mut self.due[node - leaves];
+        // On a tie the lowest place.
+        let (time, place) = (self.first.time(), self.first.first());
+        let due = &mut self.due[place];
         let stage = STAGES.into_iter().find(|stage| due[*stage as usize] == time)?;
         due[stage as usize] = Nanos::MAX;
         let [a, b, c, d] = *due;
-        let place = (node - leaves) as u16;
-        self.tree[node] = a.min(b).min(c).min(d);
-        while node > 1 {
-            node /= 2;
-            self.tree[node] = self.tree[2 * node].min(self.tree[2 * node + 1]);
-        }
-        Some((time, place, stage))
+        self.first.set(place, a.min(b).min(c).min(d));
+        Some((time, place as u16, stage))
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::quantity::{parse_scaled, QuantityError, Rate};
+use groupflow_base::quantity::{self, Unit};
+
+use super::quantity::{QuantityError, Rate};
 
 /// Packets per second in Q26.6: units of 1/64 packet/s in 32 bits, the form that P4 registers hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +56,9 @@ impl fmt::Display for PacketRate {
     }
 }
 
+/// Units of packet rates, in millionths, so that any fraction people write has a nearest 1/64 packet/s.
+const PACKET_RATE: [Unit; 3] = [("mpps", 1_000_000_000_000), ("kpps", 1_000_000_000), ("pps", 1_000_000)];
+
 /// What a queue's rate counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueRate {
@@ -75,8 +80,7 @@ impl FromStr for QueueRate {
     /// `1000pps`, `2.5kpps` (to the nearest 1/64 packet/s; `0pps` lets nothing leave), or a bit rate.
     fn from_str(text: &str) -> Result<QueueRate, QuantityError> {
         let error = || QuantityError::new(text, QueueRate::WANTED);
-        // In millionths, so that any fraction people write has a nearest unit.
-        if let Some(millionths) = parse_scaled(text, &[("mpps", 12), ("kpps", 9), ("pps", 6)]) {
+        if let Some(millionths) = quantity::parse(text, &PACKET_RATE) {
             let units = (u128::from(millionths) * u128::from(PacketRate::ONE) + 500_000) / 1_000_000;
             let units = u32::try_from(units).ok().filter(|units| *units < u32::MAX).ok_or_else(error)?;
             return Ok(QueueRate::Packets(PacketRate::from_units(units)));

@@ -1,10 +1,10 @@
 //! Hosts and dispatchers in virtual time, with messages, and connections that take round trips, but without a
 //! stream.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 
@@ -90,9 +90,7 @@ pub struct Overlay<'a> {
     /// The present hosts.
     pub hosts: BTreeMap<HostId, OverlayHost>,
     clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
-    events: BinaryHeap<Reverse<(Nanos, u64)>>,
-    what: BTreeMap<u64, (HostId, What)>,
-    sequence: u64,
+    events: EventQueue<(HostId, What)>,
     /// The last join of a host that a dispatcher heard of.
     joined: BTreeMap<(ClusterId, HostId), u32>,
     next_host: u64,
@@ -121,9 +119,7 @@ impl<'a> Overlay<'a> {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
             clusters: BTreeMap::new(),
-            events: BinaryHeap::new(),
-            what: BTreeMap::new(),
-            sequence: 0,
+            events: EventQueue::default(),
             joined: BTreeMap::new(),
             next_host: 0,
             counts: Counts::default(),
@@ -158,12 +154,9 @@ impl<'a> Overlay<'a> {
 
     /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
-        while let Some(&Reverse((time, sequence))) = self.events.peek().filter(|next| next.0 .0 <= end) {
-            self.events.pop();
+        while let Some((time, (host, what))) = self.events.pop_due(end) {
             self.now = time;
-            if let Some((host, what)) = self.what.remove(&sequence) {
-                self.happen(host, what);
-            }
+            self.happen(host, what);
         }
         self.now = end;
     }
@@ -212,9 +205,7 @@ impl<'a> Overlay<'a> {
     }
 
     fn at(&mut self, when: Nanos, host: HostId, what: What) {
-        self.sequence += 1;
-        self.events.push(Reverse((when, self.sequence)));
-        self.what.insert(self.sequence, (host, what));
+        self.events.schedule(when, (host, what));
     }
 
     /// Sends a host's message to its dispatcher.

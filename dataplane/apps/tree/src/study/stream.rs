@@ -1,10 +1,10 @@
 //! One stream over a clustered tree in virtual time. The machines of [`crate::machine`] are driven as
 //! `gfagent` and the dispatchers' service drive them, over [`Wires`].
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 
+use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 
 use super::overlay::{token, SOURCE};
@@ -76,9 +76,7 @@ pub struct Stream {
     config: NodeConfig,
     /// Connections to be closed when all bytes are sent.
     closing: BTreeSet<End>,
-    steps: BinaryHeap<Reverse<(Nanos, u64)>>,
-    what: BTreeMap<u64, What>,
-    numbers: u64,
+    steps: EventQueue<What>,
 }
 
 fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
@@ -109,9 +107,7 @@ impl Stream {
             heard: BTreeMap::new(),
             config,
             closing: BTreeSet::new(),
-            steps: BinaryHeap::new(),
-            what: BTreeMap::new(),
-            numbers: 0,
+            steps: EventQueue::default(),
         };
         stream.add(SOURCE, Node::source(NodeConfig { host: SOURCE, ..config }), attachment, capacity);
         stream.act(SOURCE);
@@ -153,7 +149,7 @@ impl Stream {
     /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         loop {
-            let own = self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time);
+            let own = self.steps.next().unwrap_or(Nanos::MAX);
             let wires = self.wires.deadline();
             if own.min(wires) > end {
                 break;
@@ -162,9 +158,8 @@ impl Stream {
             if wires <= own {
                 let noticed = self.wires.step();
                 noticed.into_iter().for_each(|noticed| self.notice(noticed));
-            } else if let Some(Reverse((_, number))) = self.steps.pop() {
-                let what = self.what.remove(&number);
-                what.into_iter().for_each(|what| self.happen(what));
+            } else if let Some((_, what)) = self.steps.pop() {
+                self.happen(what);
             }
         }
         self.now = end;
@@ -192,9 +187,7 @@ impl Stream {
     }
 
     fn at(&mut self, when: Nanos, what: What) {
-        self.numbers += 1;
-        self.steps.push(Reverse((when, self.numbers)));
-        self.what.insert(self.numbers, what);
+        self.steps.schedule(when, what);
     }
 
     fn node(&mut self, host: HostId) -> Option<&mut Node> {

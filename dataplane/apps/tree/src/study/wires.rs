@@ -6,9 +6,9 @@
 //! one queue. A connection has a bounded send buffer, and at most a window of bytes under way: so bytes for a
 //! slow host wait at their sender, and few in the network.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
+use groupflow_base::events::EventQueue;
 use groupflow_base::{BitRate, Nanos};
 
 use super::routers::Routers;
@@ -127,8 +127,7 @@ pub struct Wires {
     links: BTreeMap<HostId, Link>,
     wires: BTreeMap<u64, Wire>,
     found: BTreeMap<End, Way>,
-    steps: BinaryHeap<Reverse<(Nanos, u64)>>,
-    what: BTreeMap<u64, Step>,
+    steps: EventQueue<Step>,
     numbers: u64,
 }
 
@@ -182,13 +181,13 @@ impl Wires {
 
     /// When [`Wires::step`] is to be called.
     pub fn deadline(&self) -> Nanos {
-        self.steps.peek().map_or(Nanos::MAX, |&Reverse((time, _))| time)
+        self.steps.next().unwrap_or(Nanos::MAX)
     }
 
     /// Carries out one step; returns its event, if it has one.
     pub fn step(&mut self) -> Option<Noticed> {
-        let Reverse((now, number)) = self.steps.pop()?;
-        match self.what.remove(&number)? {
+        let (now, step) = self.steps.pop()?;
+        match step {
             Step::Ask(wire) => Some(Noticed::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
             Step::Answer(wire, true) => Some(Noticed::Connected(self.end((wire, 0))?)),
             Step::Answer(wire, false) => self.close((wire, 0)),
@@ -286,9 +285,7 @@ impl Wires {
     }
 
     fn at(&mut self, when: Nanos, step: Step) {
-        self.numbers += 1;
-        self.steps.push(Reverse((when, self.numbers)));
-        self.what.insert(self.numbers, step);
+        self.steps.schedule(when, step);
     }
 
     fn end(&self, (wire, side): Way) -> Option<End> {

@@ -1,6 +1,6 @@
 //! Which of a fixed set of things comes first: a tournament over their times.
 
-use groupflow_base::Nanos;
+use crate::Nanos;
 
 /// The time each of a fixed number of leaves is due, and the first of them. Of equal times the lowest
 /// leaf wins, so the order is total. An update costs the logarithm of the number of leaves.

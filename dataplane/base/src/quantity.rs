@@ -1,0 +1,117 @@
+//! Quantities as people write them: a decimal number, read exactly, and a unit. Names of units do not depend on case.
+
+use thiserror::Error;
+
+use crate::Nanos;
+
+/// Why a text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{text:?} is not {wanted}")]
+pub struct QuantityError {
+    text: String,
+    wanted: &'static str,
+}
+
+impl QuantityError {
+    /// `text` is not what is wanted.
+    pub fn new(text: &str, wanted: &'static str) -> QuantityError {
+        QuantityError { text: text.into(), wanted }
+    }
+}
+
+/// A unit: its name, and how many of the base unit it is.
+pub type Unit = (&'static str, u64);
+
+const RATE: [Unit; 4] = [("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000)];
+const SIZE: [Unit; 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+const SPAN: [Unit; 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// Bits per second: `1.5gbit`, `64kbit`, `9600bit`.
+pub fn parse_rate(text: &str) -> Result<u64, QuantityError> {
+    let wanted = "a rate such as 100mbit or 1.5gbit (bit, kbit, mbit or gbit)";
+    parse(text, &RATE).ok_or_else(|| QuantityError::new(text, wanted))
+}
+
+/// Bytes: `64KiB`, `1.5GiB`.
+pub fn parse_size(text: &str) -> Result<u64, QuantityError> {
+    let wanted = "a size such as 64KiB or 1.5GiB (B, KiB, MiB or GiB)";
+    parse(text, &SIZE).ok_or_else(|| QuantityError::new(text, wanted))
+}
+
+/// A span of time such as `10ms`; `0` needs no unit.
+pub fn parse_span(text: &str) -> Result<Nanos, QuantityError> {
+    let zero = (text == "0").then_some(0);
+    let nanos = zero.or_else(|| parse(text, &SPAN));
+    nanos.map(Nanos).ok_or_else(|| QuantityError::new(text, "a time such as 10ms (ns, us, ms or s)"))
+}
+
+/// A decimal number followed by one of `units`, as a whole number of the base unit; `None` where it is not one.
+pub fn parse(text: &str, units: &[Unit]) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let (_, factor) = units.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name))?;
+    parse_decimal(number, *factor)
+}
+
+/// `number` times `factor`; `None` where that is no whole number, or not a number at all.
+pub fn parse_decimal(number: &str, factor: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits_only = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !digits_only(whole) || !digits_only(fraction) {
+        return None;
+    }
+    let parse = |part: &str| if part.is_empty() { Some(0) } else { part.parse::<u64>().ok() };
+    let fraction = fraction.trim_end_matches('0');
+    let divisor = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let part = u128::from(parse(fraction)?) * u128::from(factor);
+    let rest = (part % divisor == 0).then_some(part / divisor)?;
+    parse(whole)?.checked_mul(factor)?.checked_add(u64::try_from(rest).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_are_read_as_written() {
+        let rates = [("100mbit", 100_000_000), ("1.5Gbit", 1_500_000_000), ("9600bit", 9600), ("0bit", 0)];
+        for (text, expected) in rates {
+            assert_eq!(parse_rate(text), Ok(expected), "{text}");
+        }
+        for (text, expected) in [("256MiB", 256 << 20), ("1.5KiB", 1536), ("0.0009765625kib", 1), ("7B", 7)] {
+            assert_eq!(parse_size(text), Ok(expected), "{text}");
+        }
+        for (text, expected) in [("10ms", 10_000_000), ("0.25us", 250), ("0", 0), (".5s", 500_000_000)] {
+            assert_eq!(parse_span(text), Ok(Nanos(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_text() {
+        for text in ["", "mbit", "-1mbit", "1e3mbit", "100", "0.5bit", "99999999999gbit", "1mbit/s", "1mb"] {
+            assert!(parse_rate(text).is_err(), "{text:?}");
+        }
+        for text in ["", "10", "ms", "-1ms", "1.ms.", "0.1ns", "10 ms", "99999999999999s"] {
+            assert!(parse_span(text).is_err(), "{text:?}");
+        }
+        for text in ["", "10", "0.3KiB", "1KB", "99999999999GiB", "."] {
+            assert!(parse_size(text).is_err(), "{text:?}");
+        }
+        let error = parse_size("1KB").expect_err("no such unit");
+        assert_eq!(error.to_string(), "\"1KB\" is not a size such as 64KiB or 1.5GiB (B, KiB, MiB or GiB)");
+    }
+
+    proptest! {
+        #[test]
+        fn decimals_are_exact(whole in 0..1_000_000_u64, fraction in 0..1_000_000_000_u64) {
+            let text = format!("{whole}.{fraction:09}gbit");
+            prop_assert_eq!(parse_rate(&text), Ok(whole * 1_000_000_000 + fraction));
+            prop_assert_eq!(parse_rate(&format!("{whole}bit")), Ok(whole));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9.]{0,30}[a-zA-Z ]{0,5}") {
+            let _ = (parse_rate(&text), parse_size(&text), parse_span(&text));
+        }
+    }
+}
