@@ -131,8 +131,8 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
 #endif
 
     apply {
-        if (meta.bridged.agent_port != 0 && standard_metadata.egress_port == meta.bridged.agent_port) {
-            mark_to_drop(standard_metadata);   // the agent's own repair: it has it
+        if (standard_metadata.egress_port == meta.bridged.agent_port) {
+            mark_to_drop(standard_metadata);   // the agent's own repair: it has it. No interface is port 0.
         } else {
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);
