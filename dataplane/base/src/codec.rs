@@ -259,9 +259,9 @@ pub struct Envelopes {
 }
 
 impl Envelopes {
-    /// Takes the next envelope off the front of `input`; `None`: all of it is taken. Of the body as many bytes are
-    /// collected as `wanted` says for a kind and a length; the caller takes the others from `input`. Nothing useful
-    /// comes after an error.
+    /// Takes the next envelope off the front of `input`; `None`: all of it is taken. Of the body as many
+    /// bytes are collected as `wanted` says for a kind and a length; the caller takes the others from
+    /// `input`. Nothing useful comes after an error.
     pub fn next<'s>(
         &'s mut self,
         input: &mut &[u8],

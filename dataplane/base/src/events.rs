@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use crate::Nanos;
 
-/// A queue of timed events. Events of one time come in the order of their keys, those of one key as they were scheduled;
-/// without keys (`K = ()`), in the order in which they were scheduled.
+/// A queue of timed events. Events of one time come in the order of their keys, those of one key as they were
+/// scheduled; without keys (`K = ()`), in the order in which they were scheduled.
 #[derive(Debug, Clone)]
 pub struct EventQueue<E, K = ()> {
     events: BinaryHeap<Scheduled<E, K>>,

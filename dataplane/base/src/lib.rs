@@ -1,5 +1,5 @@
-//! The floor of the workspace: what has no subject of its own. Every other crate may import it; it imports none of
-//! them.
+//! The floor of the workspace: what has no subject of its own. Every other crate may import it; it imports
+//! none of them.
 
 pub mod codec;
 pub mod events;

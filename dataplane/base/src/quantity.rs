@@ -1,4 +1,5 @@
-//! Quantities as people write them: a decimal number, read exactly, and a unit. Names of units do not depend on case.
+//! Quantities as people write them: a decimal number, read exactly, and a unit. Names of units do not depend
+//! on case.
 
 use thiserror::Error;
 
@@ -45,7 +46,8 @@ pub fn parse_span(text: &str) -> Result<Nanos, QuantityError> {
     nanos.map(Nanos).ok_or_else(|| QuantityError::new(text, "a time such as 10ms (ns, us, ms or s)"))
 }
 
-/// A decimal number followed by one of `units`, as a whole number of the base unit; `None` where it is not one.
+/// A decimal number followed by one of `units`, as a whole number of the base unit; `None` where it is not
+/// one.
 pub fn parse(text: &str, units: &[Unit]) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let (_, factor) = units.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name))?;

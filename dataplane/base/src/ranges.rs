@@ -1,7 +1,7 @@
 //! A set of numbers (bytes of a stream, packets), as disjoint ranges.
 //!
-//! Streams touch the ends: new numbers at the back, filled holes at the front. Both cost O(1) amortised; anything else a
-//! binary search, and a move of what is on the shorter side. The size is that of the holes.
+//! Streams touch the ends: new numbers at the back, filled holes at the front. Both cost O(1) amortised;
+//! anything else a binary search, and a move of what is on the shorter side. The size is that of the holes.
 
 use std::collections::VecDeque;
 use std::ops::Range;

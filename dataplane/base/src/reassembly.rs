@@ -1,5 +1,5 @@
-//! Bytes of a stream that come in any order and more than once, and go out once and in order: they are held until those
-//! before them are there.
+//! Bytes of a stream that come in any order and more than once, and go out once and in order: they are held
+//! until those before them are there.
 
 use crate::codec::CodecError;
 use crate::store::Store;
@@ -37,8 +37,8 @@ impl Reassembly {
         Reassembly { delivered, room, length: None, reach: delivered, keeps, kept_from: delivered, store }
     }
 
-    /// Bytes came. `sink` takes what is next in order and says how much of it it took; what it did not take is held.
-    /// The number of bytes that had not come before.
+    /// Bytes came. `sink` takes what is next in order and says how much of it it took; what it did not take
+    /// is held. The number of bytes that had not come before.
     ///
     /// # Errors
     /// Names the field of what is refused; the stream is left as it was.
@@ -67,8 +67,8 @@ impl Reassembly {
         Ok(fresh)
     }
 
-    /// Holds bytes that lie below the limit until [`Reassembly::drain`] is called; the number of those that had not
-    /// come before.
+    /// Holds bytes that lie below the limit until [`Reassembly::drain`] is called; the number of those that
+    /// had not come before.
     pub fn place(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let known = self.delivered.saturating_sub(offset).min(bytes.len() as u64);
         let at = offset + known;

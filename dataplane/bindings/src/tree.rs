@@ -76,7 +76,8 @@ impl TreeDispatchers {
         Ok(TreeDispatchers(Dispatchers::part(root, policy, token, seed)))
     }
 
-    /// One is run here from now on, from what `take_changed` gave to be stored. Raises ValueError if it is not that.
+    /// One is run here from now on, from what `take_changed` gave to be stored. Raises ValueError if it is
+    /// not that.
     fn adopt(&mut self, now: u64, stored: &str) -> PyResult<()> {
         self.0.adopt(Nanos(now), parse::<Dispatcher>("stored", stored)?);
         Ok(())
@@ -141,13 +142,15 @@ impl TreeDispatchers {
         messages(self.0.on_time(Nanos(now)))
     }
 
-    /// What is to be stored of each cluster that has changed (None: it is no more) before hosts are told anything.
+    /// What is to be stored of each cluster that has changed (None: it is no more) before hosts are told
+    /// anything.
     fn take_changed(&mut self) -> PyResult<BTreeMap<String, Option<String>>> {
         let changed = self.0.take_changed().into_iter();
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
     }
 
-    /// What dispatchers here tell others, as (from, to, message), to be stored together with what has changed.
+    /// What dispatchers here tell others, as (from, to, message), to be stored together with what has
+    /// changed.
     fn take_mail(&mut self) -> PyResult<Messages> {
         let mail = self.0.take_mail().into_iter();
         mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
@@ -193,15 +196,16 @@ impl TreeDispatchers {
     }
 }
 
-/// A study of a large tree (`groupflow_tree::study`), from JSON to JSON. Raises ValueError that names what makes no sense.
+/// A study of a large tree (`groupflow_tree::study`), from JSON to JSON. Raises ValueError that names what
+/// makes no sense.
 #[pyfunction]
 fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: study::Spec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::run(&spec)))
 }
 
-/// A study of a slow host in a tree (`groupflow_tree::study::slow`), from JSON to JSON. Raises ValueError that names what
-/// makes no sense.
+/// A study of a slow host in a tree (`groupflow_tree::study::slow`), from JSON to JSON. Raises ValueError
+/// that names what makes no sense.
 #[pyfunction]
 fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: study::slow::Spec = parse("spec", spec)?;

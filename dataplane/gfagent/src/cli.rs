@@ -42,7 +42,8 @@ pub enum Command {
   ip route add local 10.200.0.0/16 dev lo
   gfagent split --name sa1 --addr 10.0.0.1 --control /run/groupflow/sa1.sock")]
     Split(SplitArgs),
-    /// Gather the streams of many clients, each over several TCP connections whose windows and number are tuned
+    /// Gather the streams of many clients, each over several TCP connections whose windows and number are
+    /// tuned
     #[command(after_help = "Example:
   gfagent gather-serve --listen 0.0.0.0:26490 --clients clients.json --out gathered --json")]
     GatherServe(GatherServeArgs),

@@ -1,8 +1,8 @@
 //! A satellite, or its ground station: what is sent to a multicast address leaves by all other ports.
 //!
-//! Everything else is forwarded as a router does. Each port has a queue, and may damage what it sends: bit errors, so
-//! that a long frame is lost more often than a short one. The distance from one error to the next is exponentially
-//! distributed.
+//! Everything else is forwarded as a router does. Each port has a queue, and may damage what it sends: bit
+//! errors, so that a long frame is lost more often than a short one. The distance from one error to the next
+//! is exponentially distributed.
 
 use std::sync::Arc;
 

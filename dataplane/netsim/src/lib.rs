@@ -1,11 +1,11 @@
 //! Networks in virtual time: links, hosts, routers and P4 switches, the same run after run.
 //!
-//! A [`Network`] is built from a [`spec::NetworkSpec`]; its switches are told their entries; then it runs, and an
-//! [`Observer`] is told what is measured. Nothing here reads a clock or a socket.
+//! A [`Network`] is built from a [`spec::NetworkSpec`]; its switches are told their entries; then it runs,
+//! and an [`Observer`] is told what is measured. Nothing here reads a clock or a socket.
 //!
 //! The crate imports the machines that it drives: `groupflow-switch` without its shell, the endpoints of
-//! `groupflow-session`, and the machine of round multicast. TCP endpoints are its own ([`tcp`]), as no socket can be
-//! told the time.
+//! `groupflow-session`, and the machine of round multicast. TCP endpoints are its own ([`tcp`]), as no socket
+//! can be told the time.
 
 #![forbid(unsafe_code)]
 

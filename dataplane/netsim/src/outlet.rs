@@ -55,8 +55,8 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// Another delay, no shorter than before: frames would overtake each other, and islands run ahead by the shortest.
-    /// Gives whether it is.
+    /// Another delay, no shorter than before: frames would overtake each other, and islands run ahead by the
+    /// shortest. Gives whether it is.
     pub fn lengthen(&mut self, delay: Nanos) -> bool {
         if delay < self.delay {
             return false;

@@ -53,8 +53,8 @@ pub struct RelaySpec {
     pub branches: Vec<String>,
     /// When it acknowledges.
     pub mode: RelayMode,
-    /// Node-to-node: acknowledges what lies so far beyond what every branch has acknowledged, and no more. What upstream has in
-    /// flight then is cached, too. `None` has no bound.
+    /// Node-to-node: acknowledges what lies so far beyond what every branch has acknowledged, and no more.
+    /// What upstream has in flight then is cached, too. `None` has no bound.
     #[serde(default)]
     pub cache_bytes: Option<u64>,
 }
@@ -383,8 +383,8 @@ pub struct TcpSpec {
     /// The least retransmission timeout, if not the profile's.
     #[serde(default)]
     pub min_rto_ns: Option<u64>,
-    /// Bytes of the window that the receiver advertises at first, where it is set while the connection runs. The sender then heeds
-    /// it, and both use timestamps.
+    /// Bytes of the window that the receiver advertises at first, where it is set while the connection runs.
+    /// The sender then heeds it, and both use timestamps.
     #[serde(default)]
     pub receive_window: Option<u64>,
     /// Whether it sends when it is told only (`Network::resume_flow`). It is without end then.
@@ -394,8 +394,8 @@ pub struct TcpSpec {
 
 /// Messages that an application writes again and again (Emina et al., ICN 2011, section IV.A).
 ///
-/// Message i = 1, 2, ... is written at `period * (x + i)`, x uniform in -0.5 to 0.5. All flows of a host have the same x:
-/// what it has to say is the same to everyone.
+/// Message i = 1, 2, ... is written at `period * (x + i)`, x uniform in -0.5 to 0.5. All flows of a host have
+/// the same x: what it has to say is the same to everyone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSpec {

@@ -1,4 +1,5 @@
-//! What is set and read while the network runs: windows of TCP receivers, whether a sender has anything to send, delays of links.
+//! What is set and read while the network runs: windows of TCP receivers, whether a sender has anything to
+//! send, delays of links.
 
 use groupflow_base::Nanos;
 
@@ -16,8 +17,8 @@ impl Network {
         u32::try_from(found).ok().map(FlowId)
     }
 
-    /// The receiver of a flow with `receive_window` advertises so many bytes, from its next acknowledgement on. `None`: the flow
-    /// has no TCP receiver at a host.
+    /// The receiver of a flow with `receive_window` advertises so many bytes, from its next acknowledgement
+    /// on. `None`: the flow has no TCP receiver at a host.
     pub fn set_receive_window(&mut self, flow: FlowId, bytes: u64) -> Option<()> {
         self.with_receiver(flow, |end| end.set_window(bytes))
     }
@@ -37,8 +38,8 @@ impl Network {
         self.with_sender(flow, |end, _| end.pause())
     }
 
-    /// The link between two nodes has this delay from now on, in both directions; what is on it arrives as it would have. False:
-    /// it is shorter than before, and nothing changes. `None`: there is no such link.
+    /// The link between two nodes has this delay from now on, in both directions; what is on it arrives as it
+    /// would have. False: it is shorter than before, and nothing changes. `None`: there is no such link.
     pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
         let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
         let (a_name, b_name) = (name(a)?, name(b)?);

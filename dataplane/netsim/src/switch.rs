@@ -70,7 +70,8 @@ impl P4Switch {
         self.runtime.apply(&mut self.switch, update)
     }
 
-    /// The packets for the controller since the last call, with the time when each left: as P4Runtime has them.
+    /// The packets for the controller since the last call, with the time when each left: as P4Runtime has
+    /// them.
     pub fn take_packet_ins(&mut self) -> Vec<(Nanos, PacketIn)> {
         let Some(config) = self.runtime.config() else { return Vec::new() };
         let binding = &config.binding.packet_in;

@@ -63,7 +63,8 @@ impl Transit {
         self.bytes += bytes;
     }
 
-    /// Frames stay on the link for so much longer from now on. Samples within that time do not count what has come out in it.
+    /// Frames stay on the link for so much longer from now on. Samples within that time do not count what has
+    /// come out in it.
     pub fn lengthen(&mut self, by: Nanos) {
         self.left.next = Nanos(self.left.next.0.saturating_sub(by.0));
     }

@@ -28,7 +28,8 @@ fn tcp(variant: &str, profile: TcpProfile) -> TcpSpec {
     }
 }
 
-/// s - out - A - B, members 1 and 2 at A, 3 and 4 at B; `out` is the sender's output buffer. `first` is what s sends.
+/// s - out - A - B, members 1 and 2 at A, 3 and 4 at B; `out` is the sender's output buffer. `first` is what
+/// s sends.
 fn tree(mode: RelayMode, first: TcpSpec, seconds: u64) -> Lab {
     let mut lab = Lab::new(seconds * 1000 * MS, 10 * MS);
     lab.host("s");
@@ -97,7 +98,8 @@ fn a_transfer_reaches_all_members_as_a_whole_in_spite_of_losses() {
 fn each_link_carries_a_stream_once() {
     const BYTES: u64 = 4_000_000;
     for mode in [NodeToNode, EndToEnd] {
-        // 12.5 MB/s, of which messages need 4, and room for what waits at first: nothing is lost, nothing sent twice.
+        // 12.5 MB/s, of which messages need 4, and room for what waits at first: nothing is lost, nothing
+        // sent twice.
         let messages = Some(MessagesSpec { bytes: BYTES / 100, period_ns: 10 * MS });
         let mut lab = tree(mode, TcpSpec { messages, ..tcp("sack", TcpProfile::Ns2) }, 2);
         lab.spec.links[1].queue_packets = 1000;
@@ -175,7 +177,8 @@ fn a_connection_stands_end_to_end_when_all_its_branches_do() {
         let first = samples.iter().find(|sample| sample.flows[0].delivered_bytes > 0);
         first.map_or(0, |sample| sample.time.0 / MS)
     };
-    // Data is at A three ways after the SYN has left: 15 ms. End-to-end the answer comes after 40 ms instead of 10.
+    // Data is at A three ways after the SYN has left: 15 ms. End-to-end the answer comes after 40 ms instead
+    // of 10.
     assert_eq!((opened(NodeToNode), opened(EndToEnd)), (20, 50), "at the next sample");
 }
 

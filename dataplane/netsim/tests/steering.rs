@@ -1,4 +1,5 @@
-//! TCP flows that are steered while the network runs: windows of receivers, and senders that begin, pause and go on.
+//! TCP flows that are steered while the network runs: windows of receivers, and senders that begin, pause and
+//! go on.
 
 mod common;
 
@@ -31,7 +32,8 @@ fn tcp(variant: &str, profile: TcpProfile) -> SourceSpec {
     })
 }
 
-/// client - r1 - r2 - server at 10 Mb/s; the round trip of an empty network is 100 ms and the time of a packet.
+/// client - r1 - r2 - server at 10 Mb/s; the round trip of an empty network is 100 ms and the time of a
+/// packet.
 fn lab(variant: &str, profile: TcpProfile, stripes: usize) -> Lab {
     let mut lab = Lab::new(100 * SECOND, SECOND / 10);
     ["client", "server"].into_iter().for_each(|name| lab.host(name));

@@ -1,5 +1,5 @@
-//! Runs one scenario of `experiments/validate` on the line of `tcp_net` and writes samples in the form that its ns-2 script writes.
-//! Ignored in a plain `cargo test`: it takes its scenario from the environment.
+//! Runs one scenario of `experiments/validate` on the line of `tcp_net` and writes samples in the form that
+//! its ns-2 script writes. Ignored in a plain `cargo test`: it takes its scenario from the environment.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 

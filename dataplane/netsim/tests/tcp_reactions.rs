@@ -1,7 +1,9 @@
-//! What each variant does with acknowledgements, duplicates, blocks, echoes and timeouts: traces of window, threshold and packets sent.
+//! What each variant does with acknowledgements, duplicates, blocks, echoes and timeouts: traces of window,
+//! threshold and packets sent.
 //!
-//! A trace is a list of events, each with what it leads to: `window threshold | packets`. Packet 0 is the SYN. All traces begin with
-//! 8 packets of initial window and a threshold of 100; a round trip is 100 ms unless an event says `later`.
+//! A trace is a list of events, each with what it leads to: `window threshold | packets`. Packet 0 is the
+//! SYN. All traces begin with 8 packets of initial window and a threshold of 100; a round trip is 100 ms
+//! unless an event says `later`.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -56,7 +58,8 @@ impl Trace {
         self.sender.on_segment(self.now, &segment);
     }
 
-    /// `start`, `ack N`, `echo N` (an ACK with ECE), `dup`, `dup L-R` (a duplicate with a block, both ends in it), `timeout`, `later`.
+    /// `start`, `ack N`, `echo N` (an ACK with ECE), `dup`, `dup L-R` (a duplicate with a block, both ends in
+    /// it), `timeout`, `later`.
     fn apply(&mut self, event: &str) {
         let (word, argument) = event.split_once(' ').unwrap_or((event, ""));
         match word {

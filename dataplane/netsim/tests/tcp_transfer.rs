@@ -1,5 +1,5 @@
-//! TCP endpoints over a small network in virtual time: everything arrives, nothing is sent beyond the window, and the throughput
-//! under random loss is what theory says.
+//! TCP endpoints over a small network in virtual time: everything arrives, nothing is sent beyond the window,
+//! and the throughput under random loss is what theory says.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
@@ -120,8 +120,8 @@ fn two_runs_are_the_same() {
     assert_eq!(run(), run());
 }
 
-/// Mathis et al. 1997: with random loss p and an acknowledgement for each packet, the window is sqrt(3/2)/sqrt(p) packets on
-/// average: rate * RTT = 1.22 / sqrt(p).
+/// Mathis et al. 1997: with random loss p and an acknowledgement for each packet, the window is
+/// sqrt(3/2)/sqrt(p) packets on average: rate * RTT = 1.22 / sqrt(p).
 #[test]
 fn throughput_follows_the_square_root_law() {
     for variant in [Variant::Reno, Variant::NewReno, Variant::Sack] {

@@ -1,8 +1,8 @@
 //! A load for `gfagent gather-serve`: many clients in one process.
 //!
 //! `gather_load IP:PORT CLIENTS KBIT SECONDS [PIN]` sends as the clients c0, c1, ... with the token c0ffee.
-//! Each client sends KBIT kbit/s over as many connections as the server wants, encrypted if there is a PIN. At
-//! the end the program says how many streams were delivered as a whole.
+//! Each client sends KBIT kbit/s over as many connections as the server wants, encrypted if there is a PIN.
+//! At the end the program says how many streams were delivered as a whole.
 
 use std::io::{self, Write};
 use std::net::SocketAddrV4;

@@ -1,7 +1,7 @@
 //! Sends stdin to a server that gathers, through the library.
 //!
-//! `gather_send IP:PORT NAME TOKEN [PIN]`: PIN is the fingerprint that the server reports; without it, nothing
-//! is encrypted.
+//! `gather_send IP:PORT NAME TOKEN [PIN]`: PIN is the fingerprint that the server reports; without it,
+//! nothing is encrypted.
 
 use std::error::Error;
 use std::io;

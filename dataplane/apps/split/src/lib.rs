@@ -4,8 +4,8 @@
 //! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
 //! [`preamble`] which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners.
 //!
-//! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded; `groupflow_host`
-//! gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.
+//! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded;
+//! `groupflow_host` gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.
 //!
 //! | module | subject |
 //! |---|---|

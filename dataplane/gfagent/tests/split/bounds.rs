@@ -102,8 +102,8 @@ fn end_to_end_reaches_through_a_chain_of_agents() {
     assert!(slow.finish().bytes == bytes);
 }
 
-/// Where streams resume, the others go on without the slow one, and it gets the rest when it reads again; unless it falls
-/// behind the whole cache.
+/// Where streams resume, the others go on without the slow one, and it gets the rest when it reads again;
+/// unless it falls behind the whole cache.
 #[test]
 fn an_isolated_member_of_a_session_that_resumes_is_fed_later() {
     for (mode, length, fits) in

@@ -92,8 +92,8 @@ fn rest(mut stream: TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// As a server does that is told on one connection that what comes on another is not wanted any more. The session is
-/// set anew meanwhile, as it is when other members come.
+/// As a server does that is told on one connection that what comes on another is not wanted any more. The
+/// session is set anew meanwhile, as it is when other members come.
 #[test]
 fn a_member_that_resets_one_stream_goes_on_in_others() {
     for mode in ["n2n", "e2e"] {

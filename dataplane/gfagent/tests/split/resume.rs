@@ -54,7 +54,8 @@ struct Group {
 }
 
 impl Group {
-    /// sa1 - sa2 - sa3, two members at sa2 and one at sa3. Those in `slow` read nothing before their gate opens.
+    /// sa1 - sa2 - sa3, two members at sa2 and one at sa3. Those in `slow` read nothing before their gate
+    /// opens.
     fn new(mode: &str, slow: &[u32]) -> Group {
         let network = Network::new();
         let gates: Vec<Arc<AtomicBool>> =

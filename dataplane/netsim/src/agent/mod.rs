@@ -1,12 +1,13 @@
 //! A session agent (SA): a node at which TCP connections end and streams go on over others.
 //!
-//! Each port is an interface as a host's: a connection is asked for a packet when the link can take one, so that nothing that the
-//! agent sends waits in a queue, and none of it is lost before the link. That is the flow control of Emina et al., ICN 2011,
-//! section III.A ("session agents perform flow control to avoid the overflow of an output buffer"), in its strictest form: what
-//! waits, waits in the agent's cache. Connections, and the acknowledgements of others, take turns at the link, packet by packet.
+//! Each port is an interface as a host's: a connection is asked for a packet when the link can take one, so
+//! that nothing that the agent sends waits in a queue, and none of it is lost before the link. That is the
+//! flow control of Emina et al., ICN 2011, section III.A ("session agents perform flow control to avoid the
+//! overflow of an output buffer"), in its strictest form: what waits, waits in the agent's cache.
+//! Connections, and the acknowledgements of others, take turns at the link, packet by packet.
 //!
-//! An agent takes no time to pass a packet on, unless it is given a number of packets, in and out, that it can handle in a second.
-//! Packets that arrive are served first, and what it has to send waits for them.
+//! An agent takes no time to pass a packet on, unless it is given a number of packets, in and out, that it
+//! can handle in a second. Packets that arrive are served first, and what it has to send waits for them.
 
 mod stream;
 

@@ -79,7 +79,8 @@ impl Split {
         Ok(())
     }
 
-    /// Opens the branches when the stream has come, and answers upstream when they stand, where answers are held back.
+    /// Opens the branches when the stream has come, and answers upstream when they stand, where answers are
+    /// held back.
     fn connect(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
         if !with(interfaces, self.upstream, |tcp| tcp.connected()).unwrap_or(false) {
             return;
@@ -107,7 +108,8 @@ impl Split {
         touched.push(self.upstream.port);
     }
 
-    /// Takes what a branch's TCP has had acknowledged; upstream's may acknowledge what all have, where it is held back.
+    /// Takes what a branch's TCP has had acknowledged; upstream's may acknowledge what all have, where it is
+    /// held back.
     pub fn acknowledge(
         &mut self,
         now: Nanos,

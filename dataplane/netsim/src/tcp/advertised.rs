@@ -3,8 +3,9 @@
 /// Bits by which the window field is shifted (RFC 7323, section 2): windows of up to 8 MB.
 pub(super) const WINDOW_SHIFT: u32 = 7;
 
-/// A receive buffer's limit and the right edge it led to. Counts are packets: this TCP has packets of one size only. A packet is
-/// taken to be no smaller than the unit that the shift makes; smaller ones are let through up to that unit's worth early.
+/// A receive buffer's limit and the right edge it led to. Counts are packets: this TCP has packets of one
+/// size only. A packet is taken to be no smaller than the unit that the shift makes; smaller ones are let
+/// through up to that unit's worth early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Advertised {
     mss: u32,

@@ -148,7 +148,8 @@ impl Receiver {
         self.next > 0
     }
 
-    /// The first so many payload bytes may be acknowledged; nothing happens where the receiver is not held back.
+    /// The first so many payload bytes may be acknowledged; nothing happens where the receiver is not held
+    /// back.
     pub fn release(&mut self, bytes: u64) {
         let Some(held) = self.held.as_mut().filter(|held| bytes > held.released) else { return };
         held.released = bytes;
@@ -164,8 +165,8 @@ impl Receiver {
         self.stats.bytes_delivered
     }
 
-    /// Advertises so many bytes from the next acknowledgement on; what was promised stays promised. Nothing happens where the
-    /// configuration gave no window.
+    /// Advertises so many bytes from the next acknowledgement on; what was promised stays promised. Nothing
+    /// happens where the configuration gave no window.
     pub fn set_window(&mut self, bytes: u64) {
         if let Some((advertised, _)) = &mut self.tuned {
             advertised.set(bytes);

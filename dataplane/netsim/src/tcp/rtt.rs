@@ -1,4 +1,5 @@
-//! Round-trip estimation and the retransmission timeout (RFC 6298), in ticks of a clock as coarse as the one modelled.
+//! Round-trip estimation and the retransmission timeout (RFC 6298), in ticks of a clock as coarse as the one
+//! modelled.
 
 use groupflow_base::Nanos;
 

@@ -1,8 +1,10 @@
-//! What the receiver has said it holds above the cumulative acknowledgement, and what that says about the rest (RFC 6675).
+//! What the receiver has said it holds above the cumulative acknowledgement, and what that says about the
+//! rest (RFC 6675).
 //!
-//! With packets of one size RFC 6675's questions have closed answers. A packet is lost once `threshold` packets above it are
-//! acknowledged, so the lost ones are those below the `threshold`-highest acknowledged packet; retransmissions go upwards, so one
-//! number says which were repeated. The pipe is then two differences and two counts, and nothing scans the window.
+//! With packets of one size RFC 6675's questions have closed answers. A packet is lost once `threshold`
+//! packets above it are acknowledged, so the lost ones are those below the `threshold`-highest acknowledged
+//! packet; retransmissions go upwards, so one number says which were repeated. The pipe is then two
+//! differences and two counts, and nothing scans the window.
 
 use std::ops::Range;
 
@@ -87,8 +89,8 @@ impl Scoreboard {
         (hole < bound).then_some(hole)
     }
 
-    /// The lowest packet from `una` on that is not acknowledged: `una` itself, but where the receiver holds its
-    /// cumulative acknowledgement back.
+    /// The lowest packet from `una` on that is not acknowledged: `una` itself, but where the receiver holds
+    /// its cumulative acknowledgement back.
     pub fn first_missing(&self, una: u64) -> u64 {
         self.sacked.first_missing(una)
     }
@@ -103,8 +105,8 @@ impl Scoreboard {
         self.sacked.last().map_or(0, |range| range.end)
     }
 
-    /// `packet` is sent again: the one that `next_hole` named, or the first of all, which a receiver that breaks
-    /// the rules may have acknowledged selectively.
+    /// `packet` is sent again: the one that `next_hole` named, or the first of all, which a receiver that
+    /// breaks the rules may have acknowledged selectively.
     pub fn mark_repeated(&mut self, una: u64, packet: u64) {
         let from = self.repeated.max(una);
         // Between the two lie acknowledged packets only.

@@ -1,7 +1,7 @@
 //! Packet numbers and TCP's sequence numbers.
 //!
-//! Packet 0 is the SYN, where there is one: it takes one sequence number, as in TCP. Every other packet takes `mss` of them, but
-//! for the last one of a stream of given length.
+//! Packet 0 is the SYN, where there is one: it takes one sequence number, as in TCP. Every other packet takes
+//! `mss` of them, but for the last one of a stream of given length.
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbering {
@@ -34,8 +34,8 @@ impl Numbering {
         self.byte(packet) as u32
     }
 
-    /// The packet that starts at `wire` or holds it, where it is less than 2^31 bytes from the first byte of `near`, and the bytes
-    /// that `wire` is into it.
+    /// The packet that starts at `wire` or holds it, where it is less than 2^31 bytes from the first byte of
+    /// `near`, and the bytes that `wire` is into it.
     pub fn packet(self, near: u64, wire: u32) -> Option<(u64, u32)> {
         let base = self.byte(near);
         let distance = i64::from(wire.wrapping_sub(base as u32) as i32);

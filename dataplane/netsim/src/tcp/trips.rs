@@ -1,4 +1,5 @@
-//! What a receiver can measure of a connection, as a server does: round trips from the timestamps that come back, and gaps.
+//! What a receiver can measure of a connection, as a server does: round trips from the timestamps that come
+//! back, and gaps.
 
 use groupflow_base::Nanos;
 
@@ -16,7 +17,8 @@ pub struct Reading {
     pub missing: u64,
     /// The shortest round trip since the last reading, if there was one.
     pub round_trip: Option<Nanos>,
-    /// What the sender's retransmission timeout would be after these round trips (RFC 6298); none before the first.
+    /// What the sender's retransmission timeout would be after these round trips (RFC 6298); none before the
+    /// first.
     pub timeout: Option<Nanos>,
 }
 
@@ -48,7 +50,8 @@ impl Trips {
         self.above = self.above.max(packet + 1);
     }
 
-    /// A packet in sequence answers an acknowledgement that left at `echo` (microseconds; 0: it answers none).
+    /// A packet in sequence answers an acknowledgement that left at `echo` (microseconds; 0: it answers
+    /// none).
     ///
     /// A sender that waited before it answered makes the trip look longer, never shorter: hence the shortest.
     pub fn answered(&mut self, now: Nanos, echo: u32) {

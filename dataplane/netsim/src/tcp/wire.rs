@@ -36,8 +36,8 @@ pub enum DecodeError {
     },
 }
 
-/// Writes the header of `segment` and returns its length, [`Segment::header_len`]; 0, and nothing written, where `out` is too short
-/// or the options do not fit a header (four SACK blocks beside timestamps).
+/// Writes the header of `segment` and returns its length, [`Segment::header_len`]; 0, and nothing written,
+/// where `out` is too short or the options do not fit a header (four SACK blocks beside timestamps).
 pub fn encode(segment: &Segment, out: &mut [u8]) -> usize {
     let length = segment.header_len();
     if length > MAX_HEADER || out.len() < length {
@@ -67,8 +67,8 @@ pub fn encode(segment: &Segment, out: &mut [u8]) -> usize {
     writer.at
 }
 
-/// Reads a header; what follows it in `bytes` counts as payload. Options other than SACK and timestamps are skipped.
-/// A caller whose payload is virtual adds it: `segment.payload += tail`.
+/// Reads a header; what follows it in `bytes` counts as payload. Options other than SACK and timestamps are
+/// skipped. A caller whose payload is virtual adds it: `segment.payload += tail`.
 pub fn decode(bytes: &[u8]) -> Result<Segment, DecodeError> {
     let Some(fixed) = bytes.get(..20) else {
         return Err(DecodeError::Truncated { have: bytes.len(), need: 20 });

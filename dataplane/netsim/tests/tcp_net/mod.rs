@@ -1,5 +1,6 @@
-//! A line of nodes in virtual time, just enough to drive TCP endpoints: links with rate and delay, one drop-tail queue each way,
-//! random loss and jitter where a test wants them. Queues and packet sizes are as in ns-2, so that its figures can be compared.
+//! A line of nodes in virtual time, just enough to drive TCP endpoints: links with rate and delay, one
+//! drop-tail queue each way, random loss and jitter where a test wants them. Queues and packet sizes are as
+//! in ns-2, so that its figures can be compared.
 
 #![allow(dead_code)]
 
@@ -10,7 +11,8 @@ use groupflow_netsim::tcp::{Ecn, Receiver, ReceiverConfig, Segment, Sender, Send
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Time in units of which a nanosecond and a bit on each link are whole numbers: sums are exact, and what is simultaneous stays so.
+/// Time in units of which a nanosecond and a bit on each link are whole numbers: sums are exact, and what is
+/// simultaneous stays so.
 pub type Units = u64;
 const NEVER: Units = u64::MAX;
 
@@ -26,8 +28,8 @@ pub struct Link {
     pub loss: f64,
     /// Additional delay, uniform up to this: reorders.
     pub jitter: Nanos,
-    /// Of an arrival and a departure at the same instant, which goes first. ns-2 takes what was scheduled first, which is the
-    /// arrival, unless its floating-point time separates the two.
+    /// Of an arrival and a departure at the same instant, which goes first. ns-2 takes what was scheduled
+    /// first, which is the arrival, unless its floating-point time separates the two.
     pub arrivals_first: bool,
     pub drops: u64,
     pub sent: u64,
@@ -59,7 +61,8 @@ impl Link {
         }
     }
 
-    /// Packets that wait, without the one on the wire. What starts to be sent at `now` waits still where arrivals go first.
+    /// Packets that wait, without the one on the wire. What starts to be sent at `now` waits still where
+    /// arrivals go first.
     pub fn waiting(&mut self, now: Units) -> usize {
         while self.starts.front().is_some_and(|start| *start < now || *start == now && !self.arrivals_first) {
             self.starts.pop_front();

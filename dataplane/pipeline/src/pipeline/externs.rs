@@ -46,8 +46,8 @@ impl Pipeline {
 
     /// Notes the program's writes to this register from now on, for [`Pipeline::pop_written`].
     ///
-    /// [`Pipeline::register_write`] is noted, too, [`Pipeline::register_set`] is not. Does nothing for a register
-    /// of another program.
+    /// [`Pipeline::register_write`] is noted, too, [`Pipeline::register_set`] is not. Does nothing for a
+    /// register of another program.
     pub fn watch(&mut self, register: RegisterId) {
         if let Some(state) = self.externs.registers.get_mut(register.index()) {
             let cells = state.len();

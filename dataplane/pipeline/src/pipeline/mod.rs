@@ -78,8 +78,8 @@ impl Pipeline {
         self.arrive(now, &arrival, bytes).hold()
     }
 
-    /// Egress control, checksum update and deparser. The frame is written to `frame`, whose buffer is used again;
-    /// what `frame` holds is of use only if the fate is not a drop.
+    /// Egress control, checksum update and deparser. The frame is written to `frame`, whose buffer is used
+    /// again; what `frame` holds is of use only if the fate is not a drop.
     pub fn egress_into(
         &mut self,
         now: Nanos,

@@ -1,8 +1,9 @@
 //! The sender of the bench over veth (experiments/bench/veth.py), and what gfswitch is compared with.
 //!
-//! `veth send INTERFACE FRAME` sends a frame, given in hexadecimal, as fast as it can. `veth forward IN OUT...`
-//! is a forwarder without any P4: what comes in goes out of every OUT. It has the fastest mode that was found: a
-//! receive ring, and a batch of messages for each interface it sends to (docs/performance.md).
+//! `veth send INTERFACE FRAME` sends a frame, given in hexadecimal, as fast as it can.
+//! `veth forward IN OUT...` is a forwarder without any P4: what comes in goes out of every OUT. It has the
+//! fastest mode that was found: a receive ring, and a batch of messages for each interface it sends to
+//! (docs/performance.md).
 
 mod ring;
 mod socket;

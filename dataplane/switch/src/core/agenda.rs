@@ -19,8 +19,8 @@ pub enum Stage {
 
 const STAGES: [Stage; 4] = [Stage::Receive, Stage::Arrive, Stage::Transmit, Stage::Depart];
 
-/// The events to come. Places are numbered densely: they are the leaves of a tournament tree, so that a change costs one
-/// walk from leaf to root, of four steps in a switch with 16 places.
+/// The events to come. Places are numbered densely: they are the leaves of a tournament tree, so that a
+/// change costs one walk from leaf to root, of four steps in a switch with 16 places.
 #[derive(Debug)]
 pub struct Agenda {
     first: MinTree,

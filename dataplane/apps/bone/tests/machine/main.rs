@@ -189,7 +189,8 @@ proptest! {
         crowd in proptest::sample::select(&[0_usize, 16][..]),
         lost_down in 0..150_u32, lost_up in 0..150_u32, doubled in 0..100_u32, jitter_ms in 0..60_u64,
     ) {
-        // Silence is success where nobody joins: there a report that is lost is an end too early, as in the paper.
+        // Silence is success where nobody joins: there a report that is lost is an end too early, as in the
+        // paper.
         let lost_up = if method == Method::Unscheduled { 0 } else { lost_up };
         let medium = Medium { lost_down, lost_up, doubled, jitter_ms };
         let mut hub = config(method, repair, rims);

@@ -68,7 +68,8 @@ fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
     assert_eq!(told(&mut rim, now), NONE, "nothing new");
 }
 
-/// Asked about a round that it has not heard, it says what it needs of the block that this round was of, not of one it has.
+/// Asked about a round that it has not heard, it says what it needs of the block that this round was of, not
+/// of one it has.
 #[test]
 fn a_rim_that_heard_nothing_of_a_block_needs_all_of_it() {
     let (mut rim, now) = (rim(), Nanos::from_secs(1));
@@ -88,8 +89,8 @@ fn a_rim_that_heard_nothing_of_a_block_needs_all_of_it() {
     assert_eq!(needs(results(&mut rim, now)), [(2, 16)]);
 }
 
-/// The medium's delays let the control parameters come after the only round: the rim knows of it by being asked, since
-/// a crowd's silence is not taken for a loss.
+/// The medium's delays let the control parameters come after the only round: the rim knows of it by being
+/// asked, since a crowd's silence is not taken for a loss.
 #[test]
 fn a_rim_that_heard_nothing_of_a_round_can_say_what_it_lacks() {
     let medium = Medium { jitter_ms: 17, ..CLEAN };

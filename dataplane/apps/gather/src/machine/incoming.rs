@@ -6,8 +6,8 @@ use groupflow_base::CodecError;
 
 use super::repairs::{Parity, Repairs};
 
-/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is missing,
-/// and as much for parity.
+/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is
+/// missing, and as much for parity.
 const PART: u64 = 4;
 
 /// One stream at the server.

@@ -72,7 +72,8 @@ proptest! {
 }
 
 proptest! {
-    /// Of a coded stream, a stripe that carries nothing holds up nothing, whichever it is and whenever it begins.
+    /// Of a coded stream, a stripe that carries nothing holds up nothing, whichever it is and whenever it
+    /// begins.
     #[test]
     fn coded_a_silent_stripe_holds_up_nothing(
         parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16, silent in 0..3_usize,
