@@ -88,6 +88,11 @@ impl Trust {
         Trust { config: Arc::new(config), name }
     }
 
+    /// What TLS is told.
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
     /// For a connection.
     pub fn begin(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(self.config.clone(), self.name.clone())

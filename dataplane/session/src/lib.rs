@@ -10,7 +10,6 @@
 //! | [`receiver::Receiver`] | who receives one: order, NACKs, acknowledgements |
 //! | [`cache::CacheAgent`] | the agent beside a switch: caches, repairs, acknowledges |
 //! | [`listener::Listener`] | who takes a session's streams as TCP connections |
-//! | [`pipe::Outlet`], [`pipe::Inlet`] | a byte stream between two hosts over sender and receiver, without a session |
 //! | [`member::Member`] | the membership that each of them contains |
 //! | [`fanout::Stream`] | a TCP connection that is split at agents, as offsets |
 
@@ -28,7 +27,6 @@ pub mod listener;
 pub mod member;
 pub mod nack;
 pub mod outbox;
-pub mod pipe;
 mod polls;
 pub mod rate;
 pub mod receive_report;

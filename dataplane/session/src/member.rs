@@ -161,14 +161,6 @@ impl Member {
         }
     }
 
-    /// Is a member from now on, without a controller: nobody is asked, and nobody need answer.
-    pub(crate) fn attach(&mut self, now: Nanos, id: MemberId) {
-        self.outbox.clear();
-        self.id = id;
-        (self.keepalive, self.keepalive_due) = (Nanos::MAX, Nanos::MAX);
-        self.enter(now, State::Joined, RequestId(0));
-    }
-
     /// Tells where the stream is, for the next KEEPALIVE.
     pub fn set_position(&mut self, next: u32, repairs: u32) {
         self.position = (next, repairs);

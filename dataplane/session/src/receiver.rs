@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::assembly::Placed;
 use crate::control::{Joined, LeaveReason, Notice, NoticeKind, Reply, ReportKind, Role, StartAt};
-use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD};
+use crate::ids::{MemberId, Seq, SessionId};
 use crate::incoming::Incoming;
 use crate::member::{Member, MemberConfig, MemberEvent, State};
 use crate::nack::Nack;
@@ -75,8 +75,6 @@ pub struct Receiver {
     last_packet: Nanos,
     /// When to ask where the stream is, and after how long again.
     probe: (Nanos, Nanos),
-    /// Wire bytes that came, each packet's once, which acknowledgements tell; `None`: they do not.
-    came: Option<u64>,
     stats: ReceiverStats,
     events: VecDeque<ReceiverEvent>,
 }
@@ -110,31 +108,9 @@ impl Receiver {
             orphaned: None,
             last_packet: now,
             probe: (Nanos::MAX, PROBE_MIN),
-            came: None,
             stats: ReceiverStats::default(),
             events: VecDeque::new(),
         }
-    }
-
-    /// One without a controller: it takes the stream of `source` from its first packet on, of which `window` may be on their
-    /// way. `seed` is that of its random delays.
-    pub(crate) fn attached(now: Nanos, id: MemberId, source: MemberId, window: u32, seed: u64) -> Receiver {
-        let config = ReceiverConfig {
-            session: SessionId::default(),
-            source,
-            name: String::new(),
-            token: String::new(),
-            start: StartAt::Start,
-            datagrams: false,
-            join_patience: None,
-            seed,
-        };
-        let mut receiver = Receiver::new(now, config);
-        receiver.member.attach(now, id);
-        (receiver.window, receiver.probe) = (window.clamp(1, WINDOW_MAX), (now + PROBE_MIN, PROBE_MIN));
-        receiver.came = Some(0);
-        receiver.begin(Seq::FIRST);
-        receiver
     }
 
     /// Takes a datagram in. What is no group packet of this session is refused.
@@ -215,8 +191,6 @@ impl Receiver {
             Ok(Placed::Duplicate) => self.stats.duplicates += 1,
             Ok(Placed::NoRoom) => self.stats.no_room += 1,
             Ok(Placed::New) => {
-                let wire = packet.payload.len() as u64 + FRAME_OVERHEAD;
-                self.came.iter_mut().for_each(|came| *came += wire);
                 self.count(&packet.header);
                 if !self.started {
                     self.started = true;
@@ -372,8 +346,7 @@ impl Receiver {
     fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {
         let header = self.header(Kind::Ack);
         let header = self.stream.as_mut()?.acks.poll_transmit(now, header)?;
-        let came = self.came.map(u64::to_be_bytes);
-        Some(self.to_group(header, came.as_ref().map_or(&[], |came| came.as_slice())))
+        Some(self.to_group(header, &[]))
     }
 
     fn poll_nack(&mut self, now: Nanos) -> Option<Transmit> {

@@ -70,8 +70,6 @@ pub struct Sender {
     /// Packets by which the acknowledgement lags on purpose.
     lag: u32,
     receivers: u16,
-    /// There is one receiver, whose acknowledgements tell how much came.
-    alone: bool,
     watch: Watch,
 
     flight: Flight,
@@ -118,7 +116,6 @@ impl Sender {
             window: 1,
             lag: 0,
             receivers: 0,
-            alone: false,
             watch: Watch::new(now),
             flight: Flight::new(config.first),
             repeats: Repeats::new(),
@@ -135,26 +132,6 @@ impl Sender {
         }
     }
 
-    /// One without a controller: it begins at once, and its group is whoever gets its packets, of which `window` may be on
-    /// their way.
-    pub(crate) fn attached(now: Nanos, id: MemberId, window: u32, source: Source) -> Sender {
-        let config = SenderConfig {
-            session: SessionId::default(),
-            name: String::new(),
-            token: String::new(),
-            receivers: 1,
-            cap: BitRate(0),
-            first: Seq::FIRST,
-            join_patience: None,
-            seed: 0,
-        };
-        let mut sender = Sender::new(now, config, source);
-        sender.member.attach(now, id);
-        (sender.stream, sender.window, sender.alone) = (id, window.clamp(1, WINDOW_MAX), true);
-        sender.set_receivers(now, 1);
-        sender
-    }
-
     /// Takes a datagram in. What is no group packet of this session is refused.
     pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), WireError> {
         let packet = Packet::parse(datagram.bytes)?;
@@ -169,7 +146,7 @@ impl Sender {
                 self.member_events(now);
                 Ok(())
             }
-            Kind::Ack if header.source == self.stream => self.on_ack(now, header, packet.payload),
+            Kind::Ack if header.source == self.stream => self.on_ack(now, header),
             Kind::Nack if header.source == self.stream => {
                 self.on_nack(now, &Nack::parse(packet.payload)?);
                 Ok(())
@@ -178,7 +155,7 @@ impl Sender {
         }
     }
 
-    fn on_ack(&mut self, now: Nanos, header: Header, came: &[u8]) -> Result<(), WireError> {
+    fn on_ack(&mut self, now: Nanos, header: Header) -> Result<(), WireError> {
         if header.seq > self.flight.next() {
             return Err(WireError::Value { field: "seq", value: header.seq.0.into() });
         }
@@ -193,9 +170,7 @@ impl Sender {
             return Ok(());
         }
         self.source.acknowledged(header.seq);
-        // What came behind a hole counts, too: then a hole that is filled is no jump.
-        let came = <[u8; 8]>::try_from(came).ok().filter(|_| self.alone).map(u64::from_be_bytes);
-        let (wire, next) = (came.unwrap_or(self.flight.acked_wire()), self.flight.next());
+        let (wire, next) = (self.flight.acked_wire(), self.flight.next());
         self.model.on_ack(now, header.seq, wire, next);
         self.watch.progress(now);
         self.polls.restart(now, self.flight.outstanding() > 0, &self.rtt);

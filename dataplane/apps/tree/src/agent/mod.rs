@@ -13,23 +13,21 @@
 //! | [`host`] | the loop |
 //! | [`control`] | the connection to the dispatchers: lines of JSON |
 //! | [`known`] | where dispatchers are |
-//! | [`edge`] | a connection to the parent or a child |
-//! | [`dial`] | a connection that is being made |
-//! | [`datagrams`] | edges whose data are datagrams: the socket, seals |
-//! | [`pipes`] | edges over the group transport: a stream in datagrams |
+//! | [`edge`] | a connection to the parent or a child, over TCP |
+//! | [`dial`] | a connection over TCP that is being made |
+//! | [`quic`] | edges over QUIC: connections, and their socket |
 //! | [`probes`] | how far others are |
 //! | [`router`] | which router this host is behind |
 //! | [`shared`] | the tree's certificate, which all of its hosts have |
 
 pub mod args;
 pub mod control;
-pub mod datagrams;
 pub mod dial;
 pub mod edge;
 pub mod host;
 pub mod known;
-pub mod pipes;
 pub mod probes;
+pub mod quic;
 pub mod router;
 pub mod run;
 pub mod session;

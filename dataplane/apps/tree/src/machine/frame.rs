@@ -1,16 +1,15 @@
 //! What goes over the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in network
 //! order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
+use groupflow_base::Nanos;
 use groupflow_gather::machine::FrameError;
 
-use super::datagram::{Carries, Door};
 use super::names::{HostId, Ticket};
 
 /// The version of these frames.
 pub const VERSION: u8 = 1;
-/// Of a HELLO of a child that takes datagrams with DATA, or with a stream; a parent that does not know that refuses it.
-const WITH_DATA: u8 = 2;
-const WITH_STREAM: u8 = 3;
+/// The version of a HELLO whose child takes its DATA in datagrams; 2 and 3 were of edges that are no more.
+const WITH_DATAGRAMS: u8 = 4;
 /// Bytes before the body.
 pub const HEADER: usize = 4;
 /// Bytes of DATA besides the stream's.
@@ -76,8 +75,8 @@ pub enum Frame {
         needed: u64,
         /// Nothing may be sent that lies so many bytes or more beyond what it has.
         room: u64,
-        /// Its DATA, or all that the parent says from now on, are to go there in datagrams.
-        door: Option<Door>,
+        /// Its DATA are to come in datagrams, none of which waited for longer at the parent: whole milliseconds, at most a `u32`.
+        deadline: Option<Nanos>,
     },
     /// Child: all before `taken` is in its cache.
     Taken {
@@ -124,12 +123,8 @@ impl Frame {
         let start = out.len();
         out.extend([self.kind(), 0, 0, 0]);
         match self {
-            Frame::Hello { child, ticket, edge, begin, needed, room, door } => {
-                out.push(match door.map(|door| door.carries) {
-                    None => VERSION,
-                    Some(Carries::Data) => WITH_DATA,
-                    Some(Carries::Stream) => WITH_STREAM,
-                });
+            Frame::Hello { child, ticket, edge, begin, needed, room, deadline } => {
+                out.push(if deadline.is_some() { WITH_DATAGRAMS } else { VERSION });
                 out.extend(child.0.to_be_bytes());
                 out.extend(ticket.0);
                 out.extend(edge.to_be_bytes());
@@ -141,9 +136,9 @@ impl Frame {
                 out.extend(offset.to_be_bytes());
                 out.extend(needed.to_be_bytes());
                 out.extend(room.to_be_bytes());
-                if let Some(Door { port, tag, .. }) = door {
-                    out.extend(port.to_be_bytes());
-                    out.extend(tag.to_be_bytes());
+                if let Some(deadline) = deadline {
+                    let millis = u32::try_from(deadline.0 / Nanos::from_millis(1).0).unwrap_or(u32::MAX);
+                    out.extend(millis.to_be_bytes());
                 }
             }
             Frame::Taken { taken, needed } => {
@@ -196,15 +191,10 @@ impl Frame {
         let frame = match kind {
             1 => {
                 let [version] = fields.take("hello.version")?;
-                let carries = match version {
-                    VERSION => None,
-                    WITH_DATA => Some(Carries::Data),
-                    WITH_STREAM => Some(Carries::Stream),
-                    _ => {
-                        let text = format!("{version} is not {VERSION} to {WITH_STREAM}");
-                        return Err(FrameError::new("hello.version", text));
-                    }
-                };
+                if version != VERSION && version != WITH_DATAGRAMS {
+                    let text = format!("{version} is neither {VERSION} nor {WITH_DATAGRAMS}");
+                    return Err(FrameError::new("hello.version", text));
+                }
                 let child = HostId(fields.number("hello.child")?);
                 let ticket = Ticket(fields.take("hello.ticket")?);
                 let edge = u32::from_be_bytes(fields.take("hello.edge")?);
@@ -223,8 +213,14 @@ impl Frame {
                     let text = format!("{room} from {offset} on lies beyond the longest stream");
                     return Err(FrameError::new("hello.room", text));
                 }
-                let door = carries.map(|carries| fields.door(carries)).transpose()?;
-                Frame::Hello { child, ticket, edge, begin, needed, room, door }
+                let deadline = match version {
+                    WITH_DATAGRAMS => {
+                        let millis = u32::from_be_bytes(fields.take("hello.deadline")?);
+                        Some(Nanos::from_millis(millis.into()))
+                    }
+                    _ => None,
+                };
+                Frame::Hello { child, ticket, edge, begin, needed, room, deadline }
             }
             2 => {
                 let (taken, needed) = (fields.number("taken.taken")?, fields.number("taken.needed")?);
@@ -273,14 +269,6 @@ impl Fields<'_> {
         bytes.copy_from_slice(taken);
         self.0 = rest;
         Ok(bytes)
-    }
-
-    fn door(&mut self, carries: Carries) -> Result<Door, FrameError> {
-        let port = u16::from_be_bytes(self.take("hello.port")?);
-        if port == 0 {
-            return Err(FrameError::new("hello.port", "must not be 0"));
-        }
-        Ok(Door { carries, port, tag: self.number("hello.tag")? })
     }
 
     fn number(&mut self, field: &'static str) -> Result<u64, FrameError> {
@@ -334,16 +322,15 @@ mod tests {
     fn frame() -> impl Strategy<Value = Frame> {
         let begin = prop_oneof![Just(Begin::Now), (0..u64::MAX / 2).prop_map(Begin::At)];
         prop_oneof![
-            (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<(u8, u64)>())
-                .prop_map(|(child, ticket, edge, begin, room, (kind, tag))| Frame::Hello {
+            (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<Option<u32>>())
+                .prop_map(|(child, ticket, edge, begin, room, deadline)| Frame::Hello {
                     child: HostId(child),
                     ticket: Ticket(ticket),
                     edge,
                     begin,
                     needed: 0,
                     room,
-                    door: [None, Some(Carries::Data), Some(Carries::Stream)][usize::from(kind % 3)]
-                        .map(|carries| Door { carries, port: 1 + (tag % 65_535) as u16, tag })
+                    deadline: deadline.map(|millis| Nanos::from_millis(millis.into())),
                 }),
             (any::<u32>(), any::<u32>()).prop_map(|(more, needed)| Frame::Taken {
                 taken: u64::from(needed) + u64::from(more),
@@ -413,14 +400,11 @@ mod tests {
             body[46..54].copy_from_slice(&u64::MAX.to_be_bytes());
             body
         };
-        let cases: [(u8, Vec<u8>, &str); 19] = [
+        let cases: [(u8, Vec<u8>, &str); 16] = [
             (9, vec![], "frame.kind 9 is unknown"),
             (1, vec![], "hello.version is cut off"),
-            (1, hello(7, 0), "hello.version 7 is not 1 to 3"),
-            (1, hello(2, 0), "hello.port is cut off"),
-            (1, hello(3, 0), "hello.port is cut off"),
-            (1, [hello(2, 0), vec![0; 10]].concat(), "hello.port must not be 0"),
-            (1, [hello(2, 0), vec![1; 9]].concat(), "hello.tag is cut off"),
+            (1, hello(2, 0), "hello.version 2 is neither 1 nor 4"),
+            (1, hello(4, 0), "hello.deadline is cut off"),
             (1, [hello(1, 0), vec![1; 10]].concat(), "frame.length is 10 bytes too long for kind 1"),
             (1, hello(1, 2), "hello.begin 2 is unknown"),
             (2, [[0; 7], [0; 7]].concat(), "taken.needed is cut off"),

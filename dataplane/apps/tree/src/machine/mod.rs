@@ -9,7 +9,7 @@
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
 //! | [`message`] | what hosts and dispatchers tell each other |
 //! | [`frame`] | what goes over the connections of an edge, and its parser |
-//! | [`datagram`] | an edge's datagrams, and which of them are taken |
+//! | [`datagram`] | the body of an edge's datagrams |
 //! | [`names`] | who is who |
 //!
 //! # What the paper leaves open
@@ -50,7 +50,6 @@ pub mod node;
 pub mod policy;
 
 pub use cluster::{Cluster, Member, Up};
-pub use datagram::{Carries, Door};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Mail, Told};
 pub use frame::{Begin, Frame, Reason};

@@ -10,8 +10,8 @@ use groupflow_base::Nanos;
 use super::wires::{End, Noticed, Place, Wires};
 use super::world::{token, SOURCE};
 use crate::machine::{
-    Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
-    Policy, Read, RefusalCode, RouterId, ToHost, Told,
+    Action, Begin, ClusterId, Dispatchers, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
+    RefusalCode, RouterId, ToHost, Told,
 };
 
 /// Between a host and the dispatchers, one way, beyond the host's link and the way to the source's router, where they are; messages
@@ -368,8 +368,8 @@ impl Stream {
     fn carry_out(&mut self, host: HostId, action: Action) {
         match action {
             Action::Connect { conn, to } => {
-                let door = Door { carries: Carries::Data, port: 1, tag: conn.0 };
-                self.node(host).into_iter().for_each(|node| node.offer(conn, door));
+                let deadline = Nanos::from_millis(200);
+                self.node(host).into_iter().for_each(|node| node.offer(conn, deadline));
                 self.wires.connect(self.now, (host, conn), to.host);
             }
             Action::Close(conn) => drop(self.closing.insert((host, conn))),
@@ -383,7 +383,7 @@ impl Stream {
                 self.at(self.now + longest + longest, What::Measured(host, joins, measured));
             }
             Action::Join(cluster) => self.ask(host, cluster),
-            Action::Refused { .. } | Action::Open { .. } => {}
+            Action::Refused { .. } | Action::Datagrams { .. } => {}
         }
     }
 
