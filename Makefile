@@ -18,7 +18,7 @@ demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POL
 
 # What `make soak` may vary.
 SEEDS ?= 1 2
-soaks = "tree --edges stream" "tree --edges group" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
+soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 
 .PHONY: help setup demo test test-rust test-unit test-network lint sanitize soak p4 p4-check bench placement validate clean
