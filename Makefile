@@ -18,7 +18,7 @@ demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POL
 
 # What `make soak` may vary.
 SEEDS ?= 1 2
-soaks = "tree --edges stream" "tree --edges group" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
+soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 
 p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \

@@ -1,4 +1,4 @@
-"""What edges of a clustered tree cost: a stream that a host passes on, plain, with TLS, and in UDP.
+"""What edges of a clustered tree cost: a stream that a host passes on, plain, with TLS, and over QUIC.
 
 `make bench` runs it; `python -m experiments.bench.tree` runs it alone. All on loopback, on both processors.
 """
@@ -55,18 +55,16 @@ class _Kind:
 
 _PLAIN = _Kind("plain", True, "stream", 1 << 30)
 _TLS = _Kind("TLS 1.3", False, "stream", 1 << 30)
-_GROUP_PLAIN = _Kind("group transport, plain", True, "group", 1 << 28)
-_GROUP = _Kind("group transport, sealed", False, "group", 1 << 28)
-_DATAGRAMS_PLAIN = _Kind("datagrams, plain", True, "datagrams", 1 << 27, 250_000_000)
-_DATAGRAMS = _Kind("datagrams, sealed", False, "datagrams", 1 << 27, 250_000_000)
-_KINDS = (_PLAIN, _TLS, _GROUP_PLAIN, _GROUP, _DATAGRAMS_PLAIN, _DATAGRAMS)
-_RATIOS = ((_TLS, _PLAIN), (_GROUP, _GROUP_PLAIN), (_DATAGRAMS, _DATAGRAMS_PLAIN), (_GROUP, _TLS))
+_QUIC = _Kind("QUIC", False, "quic", 1 << 30)
+_DATAGRAMS = _Kind("QUIC datagrams", False, "datagrams", 1 << 27, 250_000_000)
+_KINDS = (_PLAIN, _TLS, _QUIC, _DATAGRAMS)
+_RATIOS = ((_TLS, _PLAIN), (_QUIC, _TLS), (_DATAGRAMS, _TLS))
 _RECORD = 1128
 """bytes of a datagram: of a record that is skipped whole"""
 
 
 def figures() -> list[Figure]:
-    """Goodput and processor time, and what TLS and the group transport make of them."""
+    """Goodput and processor time, and what TLS and QUIC make of them."""
     return asyncio.run(_figures())
 
 

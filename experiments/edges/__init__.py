@@ -1,1 +1,1 @@
-"""`groupflow experiment edges`: an edge of a tree over TCP, the group transport and datagrams."""
+"""`groupflow experiment edges`: an edge of a tree over TCP, QUIC and datagrams."""

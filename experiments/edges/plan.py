@@ -32,8 +32,8 @@ class Kind:
 
 TCP = tuple(Kind(f"TCP, {control}", "stream", control) for control in ("reno", "bbr"))
 SEVERAL = Kind("8 x TCP, reno", "stream", parallel=8)
-GROUP = Kind("group transport", "group")
-DATAGRAMS = Kind("datagrams", "datagrams")
+QUIC = Kind("QUIC", "quic")
+DATAGRAMS = Kind("QUIC datagrams", "datagrams")
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ OFFERED_BPS = (5_000_000, 10_000_000, 15_000_000, 18_000_000)
 
 def cases(quick: bool) -> list[Case]:
     """One after the other, each kind in turn."""
-    kinds = (*TCP, SEVERAL, GROUP)
+    kinds = (*TCP, SEVERAL, QUIC)
     if quick:
-        alone = [Case(kind, 10_000_000) for kind in (TCP[0], GROUP)]
+        alone = [Case(kind, 10_000_000) for kind in (TCP[0], QUIC)]
         return [*alone, Case(DATAGRAMS, offered_bps=OFFERED_BPS[0])]
     lossy = [Case(kind, loss) for loss, kind in product(LOSSES, kinds)]
     shared = [Case(kind, beside=beside) for beside, kind in product(("reno", "cubic", "bbr"), kinds)]

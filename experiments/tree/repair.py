@@ -90,9 +90,9 @@ async def measure(
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))
         repairs = await _kill(source, subscribers, kills, service, death, encrypted=not plain)
-        over_tcp = [each.options.name for each in subscribers if each.datagrams == 0]
-        if edges == "group" and over_tcp:
-            raise RunError(f"{', '.join(over_tcp)}: nothing came over the group transport")
+        over_tcp = [each.options.name for each in subscribers if each.packets == 0]
+        if edges == "quic" and over_tcp:
+            raise RunError(f"{', '.join(over_tcp)}: nothing came over QUIC")
         return repairs
 
 

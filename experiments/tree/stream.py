@@ -69,11 +69,11 @@ class Subscriber(AgentProcess):
         return list(progress.texts("children")) if progress else []
 
     @property
-    def datagrams(self) -> int:
-        """Of the group transport, that came, as it said last."""
+    def packets(self) -> int:
+        """Of QUIC, that came, as it said last."""
         progress = self.latest.get("progress")
-        group = cast("dict[str, int]", progress.fields.get("group") or {}) if progress else {}
-        return group.get("came", 0)
+        quic = cast("dict[str, int]", progress.fields.get("quic") or {}) if progress else {}
+        return quic.get("came", 0)
 
     @property
     def host(self) -> str:

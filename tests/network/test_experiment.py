@@ -156,15 +156,15 @@ def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
     assert min(silent) > 0.5 and min(killed) < 0.5 and max(silent + killed) < 1
 
 
-def test_losses_do_not_slow_down_an_edge_over_the_group_transport(tmp_path: Path) -> None:
+def test_losses_do_not_slow_down_an_edge_over_quic(tmp_path: Path) -> None:
     done = undisturbed_experiment("edges", tmp_path)
     outcomes = json.loads(done.stdout)
     assert outcomes == json.loads((tmp_path / "outcomes.json").read_text())
-    tcp, group, datagrams = outcomes
+    tcp, quic, datagrams = outcomes
     assert [each["case"]["loss"] for each in outcomes] == [10_000_000, 10_000_000, 0]
     # Every byte is checked as it comes. The link has 20 Mbit/s, and some more than 18 of them for the stream.
-    assert group["goodput_bps"] > 12e6 > 2 * tcp["goodput_bps"], outcomes
-    assert (tcp["missing"], group["missing"]) == (0, 0)
+    assert quic["goodput_bps"] > 12e6 > 2 * tcp["goodput_bps"], outcomes
+    assert (tcp["missing"], quic["missing"]) == (0, 0)
     assert abs(datagrams["goodput_bps"] - datagrams["case"]["offered_bps"]) < 0.1e6
     assert datagrams["missing"] < 0.01
 

@@ -1,4 +1,4 @@
-"""Edges over the group transport where UDP does not come through."""
+"""Edges over QUIC where UDP does not come through."""
 
 import asyncio
 import json
@@ -12,10 +12,11 @@ ip link set lo up
 ip rule add pref 1 ipproto udp blackhole
 ip rule add pref 2 lookup local
 ip rule del pref 0
-common="--to {TO} --plain --token c0ffee --listen 127.0.0.1:0"
-"$@" tree serve --plain --token c0ffee --listen {TO} --json >serve.log 2>&1 &
+"$@" tree serve --token c0ffee --listen {TO} --json >serve.log 2>&1 &
+until pin=$(grep -o -m1 -E '[0-9a-f]{{64}}' serve.log); do sleep 0.1; done
+common="--to {TO} --tls-pin $pin --token c0ffee --listen 127.0.0.1:0"
 "$@" tree send $common --file sent --json >send.log 2>&1 &
-"$@" tree recv $common --edges group --output came --json
+"$@" tree recv $common --edges quic --output came --json
 """
 """in a network where UDP has no route; who has its number 1 takes the others with it"""
 APART = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
@@ -43,4 +44,4 @@ async def test_where_udp_is_blocked_the_stream_comes_over_tcp_and_that_is_said(t
     notices = [event for event in events if event["event"] == "notice"]
     assert [(notice["what"], "UDP" in notice["text"]) for notice in notices] == [("over_tcp", True)]
     complete = next(event for event in events if event["event"] == "complete")
-    assert complete["group"]["came"] == 0
+    assert complete["quic"]["came"] == 0

@@ -19,7 +19,7 @@ FAR = variants.with_link(
 )
 
 
-@pytest.mark.parametrize("edges", ["stream", "group"])
+@pytest.mark.parametrize("edges", ["stream", "quic"])
 async def test_a_file_comes_over_800_ms(make_lab: MakeLab, tmp_path: Path, edges: str) -> None:
     file, copy = tmp_path / "data.bin", tmp_path / "copy.bin"
     file.write_bytes(bytes(range(256)) * 4096)
@@ -33,8 +33,8 @@ async def test_a_file_comes_over_800_ms(make_lab: MakeLab, tmp_path: Path, edges
     assert (sent.returncode, received.returncode) == (0, 0), received.stderr
     assert copy.read_bytes() == file.read_bytes()
     events = [json.loads(line) for line in received.stdout.splitlines()]
-    # It keeps the parent that it has first, and its pipe.
+    # It keeps the parent that it has first, and QUIC.
     assert [event["event"] for event in events].count("joined") == 1
     assert not [event for event in events if event["event"] == "notice"]
-    if edges == "group":
-        assert next(e for e in events if e["event"] == "complete")["group"]["came"] > 500
+    if edges == "quic":
+        assert next(e for e in events if e["event"] == "complete")["quic"]["came"] > 500

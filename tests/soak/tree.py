@@ -289,7 +289,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60.0, help="of the stream")
     parser.add_argument("--hosts", type=int, default=30, help="at most")
-    parser.add_argument("--edges", choices=("stream", "group"), default="stream")
+    parser.add_argument("--edges", choices=("stream", "quic"), default="stream")
     return parser.parse_args()
 
 

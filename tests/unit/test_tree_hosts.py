@@ -191,12 +191,12 @@ async def test_records_are_skipped_whole() -> None:
         assert records == [number.to_bytes(4, "big") * (size // 4) for number in numbers]
 
 
-async def test_sessions_over_the_group_transport_get_all() -> None:
+async def test_sessions_over_quic_get_all() -> None:
     data = os.urandom(500_000)
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        common |= {"over": "tree", "edges": "group", "children": 1}
+        common |= {"over": "tree", "edges": "quic", "children": 1}
         async with groupflow.Session(role="sender", members=2, **common) as sender:
             receivers = [
                 await stack.enter_async_context(groupflow.Session(role="receiver", start="start", **common))
@@ -212,8 +212,8 @@ async def test_sessions_over_the_group_transport_get_all() -> None:
             for session, task in zip(receivers, reading, strict=True):
                 assert await asyncio.wait_for(task, 30) == data
                 assert session.result is not None
-                told = session.result.fields["group"]
-                assert isinstance(told, dict) and told["came"] >= 400, told
+                told = session.result.fields["quic"]
+                assert isinstance(told, dict) and told["came"] >= 50, told
 
 
 async def test_sessions_over_datagrams_get_whole_records() -> None:
@@ -292,7 +292,7 @@ async def run_command(*words: str) -> tuple[int, str]:
     return process.returncode or 0, said.decode()
 
 
-@pytest.mark.parametrize("edges", [(), ("--edges", "group")], ids=["stream", "group"])
+@pytest.mark.parametrize("edges", [(), ("--edges", "quic")], ids=["stream", "quic"])
 async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
@@ -339,6 +339,11 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
             ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--parallel", "2", *DATAGRAMS),
             "--edges datagrams has one connection",
         ),
+        (
+            ("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "quic"),
+            "--edges quic and datagrams are always encrypted",
+        ),
+        (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--plain", "--edges", "group"), "write quic"),
         (("serve", "--token", "xyz"), "--token: it must be 1 to 255 hexadecimal digits"),
         (("serve", "--token", "ab", "--max-children", "0"), "--max-children 0: write a number from 1"),
         (("serve", "--token", "ab", "--threshold-ms", "-1"), "--threshold-ms -1: write 0 or more"),
@@ -365,6 +370,8 @@ def test_what_does_not_go_together_is_said() -> None:
         groupflow.Session(role="sender", over="tree", to="127.0.0.1:1", kind="datagrams")
     with pytest.raises(ClientError, match="needs slow='skip'"):
         groupflow.Session(role="sender", over="tree", to="127.0.0.1:1", edges="datagrams")
+    with pytest.raises(ClientError, match="always encrypted"):
+        groupflow.Session(role="sender", over="tree", to="127.0.0.1:1", edges="quic")
     with pytest.raises(ClientError, match="there is none"):
         groupflow.Session(role="sender")
 

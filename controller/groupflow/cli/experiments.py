@@ -23,7 +23,7 @@ PAPERS = {
 EXPERIMENTS = {
     "bone": "files to three caches in rounds, over a satellite link between P4 switches",
     "diffusion": "diffusion-type flow control and kernel TCP on six switches in a line",
-    "edges": "an edge of a clustered tree over TCP, the group transport and datagrams, under losses",
+    "edges": "an edge of a clustered tree over TCP, QUIC and datagrams, under losses",
     "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
     "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
     "nats": "one publisher and twenty subscribers, by a clustered tree and by nats-server",

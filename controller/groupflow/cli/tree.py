@@ -162,10 +162,13 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     add("--align", type=int, metavar="BYTES", help="of a record that is skipped whole (default: 1)")
     add("--cache", type=size, metavar="SIZE", help="of the stream that this host holds (default: 16MiB)")
     add(
-        "--edges", choices=("stream", "group", "datagrams"), default="stream",
-        help="how data come from the parent: over TCP; over the group transport in UDP, which sends again"
-        " what is lost; or in datagrams that are not: they need --slow skip, and a sender that keeps to a"
-        " rate (default: %(default)s)",
+        "--edges", default="stream", metavar="stream|quic|datagrams",
+        help="how data come from the parent: over TCP; over QUIC, or TCP where UDP is blocked; or in QUIC's"
+        " datagrams: what is lost or late is skipped, with --slow skip (default: %(default)s)",
+    )  # fmt: skip
+    add(
+        "--deadline-ms", type=int, metavar="MS",
+        help="that a datagram waits at the parent before it is dropped (default: 200)",
     )  # fmt: skip
     add(
         "--reorder-ms", type=int, metavar="MS",
@@ -219,7 +222,12 @@ def check_access(args: argparse.Namespace) -> None:
 
 def host_options(args: argparse.Namespace) -> dict[str, Any]:
     """What both have. Raises CommandError."""
+    from groupflow.tree.members import EDGES
+
     check_access(args)
+    if args.edges not in EDGES:
+        cure = "the group transport is none any more; write quic" if args.edges == "group" else "see --help"
+        raise CommandError(f"--edges {args.edges}: {cure}", USAGE)
     if args.edges == "datagrams" and args.slow != "skip":
         raise CommandError(
             "--edges datagrams needs --slow skip, and --align for whole records:"
@@ -227,7 +235,7 @@ def host_options(args: argparse.Namespace) -> dict[str, Any]:
             USAGE,
         )
     shared = ("to", "token", "name", "listen", "children", "parallel", "slow", "align", "cache")
-    names = (*shared, "edges", "reorder_ms")
+    names = (*shared, "edges", "deadline_ms", "reorder_ms")
     given = {name: getattr(args, name) for name in names}
     return given | {"tls_pin": None if args.plain else args.tls_pin}
 

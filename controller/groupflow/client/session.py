@@ -13,7 +13,7 @@ from groupflow.client.agent_process import AgentProcess, RoleOptions
 from groupflow.client.errors import ClientError
 from groupflow.client.events import Event
 from groupflow.client.options import RecvOptions, SendOptions, Start
-from groupflow.tree.members import Edges, Parallel, Slow, tree_member
+from groupflow.tree.members import EDGES, Edges, Parallel, Slow, tree_member
 
 Kind: TypeAlias = Literal["stream", "datagrams"]
 
@@ -66,9 +66,9 @@ class Session:
         are at `to` (IP:PORT) and known by `tls_pin` (without it nothing is encrypted); `slow`, `align`: what
         becomes of who is slow; `parallel`: connections to the parent, "auto": as many as are measured to be
         needed (event `parallel`); `children`: that this host serves at most; `cache`: bytes of the stream
-        that it holds; `edges`: how data come from the parent: "stream" (TCP), "group" (the group transport in
-        UDP), or "datagrams": what is lost is skipped (it needs slow="skip"). It carries streams. Raises
-        ClientError for what does not go together.
+        that it holds; `edges`: how data come from the parent: "stream" (TCP), "quic" (TCP where UDP is
+        blocked), or "datagrams": what is lost or late is skipped (it needs slow="skip"). It carries streams.
+        Raises ClientError for what does not go together.
         """
         self.role = role
         self.kind: Kind = kind
@@ -85,6 +85,10 @@ class Session:
                 raise ClientError("over='tree' carries streams only; frame your data")
             if edges == "datagrams" and slow != "skip":
                 raise ClientError("edges='datagrams' needs slow='skip': what is lost is not sent again")
+            if edges not in EDGES:
+                raise ClientError(f"edges={edges!r}: write one of {', '.join(EDGES)}")
+            if edges != "stream" and tls_pin is None:
+                raise ClientError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
             options = tree_member(
                 role,
                 start,

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
 Parallel: TypeAlias = int | Literal["auto"]
-Edges: TypeAlias = Literal["stream", "group", "datagrams"]
+Edges: TypeAlias = Literal["stream", "quic", "datagrams"]
+EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,10 @@ class _Host:
     align: int | None = None
     """bytes of a record that is skipped whole"""
     edges: Edges = "stream"
-    """how data come from the parent: over TCP, over the group transport in UDP, or in datagrams, which need
-    slow="skip" and a sender that keeps to a rate"""
+    """how data come from the parent: over TCP, over QUIC, or in QUIC's datagrams, which need slow="skip";
+    over TCP where UDP is blocked"""
+    deadline_ms: int | None = None
+    """that a datagram waits at the parent before it is dropped"""
     reorder_ms: int | None = None
     """that a datagram is waited for when later ones are there"""
     patience: int | None = None
@@ -63,6 +66,7 @@ class _Host:
             ("--parallel", self.parallel),
             ("--cache", self.cache),
             ("--align", self.align),
+            ("--deadline-ms", self.deadline_ms),
             ("--reorder-ms", self.reorder_ms),
             ("--patience", self.patience),
         ):

@@ -90,6 +90,11 @@ impl Trust {
         Trust { config: Arc::new(config), name }
     }
 
+    /// The TLS configuration.
+    pub fn config(&self) -> &ClientConfig {
+        &self.config
+    }
+
     /// Begins a connection's TLS session.
     pub fn begin(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(self.config.clone(), self.name.clone())

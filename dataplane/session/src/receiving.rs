@@ -144,7 +144,6 @@ impl Receiving {
             window: joined.window,
             start,
             datagrams: self.datagrams,
-            alone: false,
         };
         seat.transport = Some(Receiver::new(now, config, self.rng.clone()));
     }

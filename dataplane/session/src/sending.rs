@@ -148,7 +148,6 @@ impl Sending {
             lags: holds_back,
             rate: joined.rate,
             cap: self.config.cap,
-            alone: false,
         };
         seat.transport = Some(Sender::new(now, config, source));
     }

@@ -23,7 +23,6 @@
 //! | [`nack`], `requests`, [`intervals`] | which packets are missing, and when they are asked for |
 //! | `acks` | when a receiver or a cache acknowledges |
 //! | `rtt` | the round-trip time, and pauses that grow |
-//! | [`pipe`] | a byte stream between two hosts |
 
 mod acks;
 pub mod assembly;
@@ -32,7 +31,6 @@ pub mod fanout;
 pub mod ids;
 pub mod intervals;
 pub mod nack;
-pub mod pipe;
 pub mod receiver;
 mod requests;
 mod rtt;

@@ -77,13 +77,6 @@ impl Source {
         Source::Written(WrittenSource::new(limit, first, false))
     }
 
-    /// A byte stream in packets of at most `payload` bytes, 1 to [`MAX_PAYLOAD`]. Its owner bounds what is
-    /// kept.
-    pub(crate) fn cut(payload: usize, first: Seq) -> Source {
-        let written = WrittenSource::new(usize::MAX, first, false);
-        Source::Written(WrittenSource { payload, ..written })
-    }
-
     /// Datagrams, of which at most `limit` bytes, or one datagram, are kept.
     pub fn datagrams(limit: usize, first: Seq) -> Source {
         Source::Written(WrittenSource::new(limit, first, true))
@@ -182,8 +175,6 @@ impl FileSource {
 pub struct WrittenSource {
     datagrams: bool,
     limit: usize,
-    /// Of a packet, at most.
-    payload: usize,
     used: usize,
     /// The number of `pieces`' first packet.
     base: Seq,
@@ -200,7 +191,6 @@ impl WrittenSource {
         WrittenSource {
             datagrams,
             limit,
-            payload: MAX_PAYLOAD,
             used: 0,
             base: first,
             pieces: VecDeque::new(),
@@ -223,25 +213,14 @@ impl WrittenSource {
         let mut rest = &bytes[..bytes.len().min(self.room())];
         let accepted = rest.len();
         while !rest.is_empty() {
-            let (head, tail) = rest.split_at(rest.len().min(self.payload - self.open.len()));
+            let (head, tail) = rest.split_at(rest.len().min(MAX_PAYLOAD - self.open.len()));
             self.open.extend_from_slice(head);
             rest = tail;
-            if self.open.len() == self.payload {
+            if self.open.len() == MAX_PAYLOAD {
                 self.close();
             }
         }
         accepted
-    }
-
-    /// Bytes that were written and never sent.
-    pub(crate) fn unsent(&self) -> usize {
-        let pieces = self.pieces.iter().skip(self.sent).map(|piece| piece.payload.len());
-        pieces.sum::<usize>() + self.open.len()
-    }
-
-    /// Whether all that was written was sent and acknowledged.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty() && self.open.is_empty()
     }
 
     /// Whether a datagram of `length` bytes has room now. One always has when nothing else waits.

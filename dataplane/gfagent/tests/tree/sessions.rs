@@ -20,7 +20,7 @@ pub fn data(count: usize) -> Vec<u8> {
 }
 
 /// Events of a host.
-type Events = Arc<Mutex<Vec<(String, Value)>>>;
+pub type Events = Arc<Mutex<Vec<(String, Value)>>>;
 
 pub fn watched(options: Options) -> (Options, Events) {
     let events = Events::default();
@@ -83,14 +83,14 @@ fn a_source_and_two_receivers_in_one_program() {
 /// What is not read is not taken: a writer that has nobody who reads waits, after the caches of both hosts and some sockets.
 #[test]
 fn a_reader_that_does_not_read_holds_the_writer_up() {
-    [EdgesArg::Stream, EdgesArg::Group].into_iter().for_each(a_writer_waits);
+    [EdgesArg::Stream, EdgesArg::Quic].into_iter().for_each(a_writer_waits);
 }
 
 fn a_writer_waits(edges: EdgesArg) {
     const CACHE: usize = 256 << 10;
     // Sockets between, and of, the two hosts: each below a few MiB.
     const MOST: usize = 2 * CACHE + (16 << 20);
-    let tree = Dispatch::start(false);
+    let tree = Dispatch::start(edges == EdgesArg::Quic);
     let mut options = tree.options();
     options.host.cache = CACHE as u64;
     let mut source = TreeWriter::start(options).expect("started");

@@ -11,7 +11,7 @@ mod report;
 use incoming::Incoming;
 
 use crate::assembly::Placed;
-use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, WINDOW_MAX};
+use crate::ids::{MemberId, Seq, SessionId, WINDOW_MAX};
 use crate::nack::Nack;
 use crate::wire::{Flags, Header, Kind, Packet};
 
@@ -36,10 +36,6 @@ pub struct ReceiverConfig {
     pub start: Option<Seq>,
     /// Whether datagrams are expected.
     pub datagrams: bool,
-    /// There is no other receiver: acknowledgements carry eight bytes that tell how many bytes came, those of
-    /// each packet once and with [`FRAME_OVERHEAD`], those behind a hole included. From them the sender knows
-    /// how fast they come; a group's acknowledgement, which switches take together, cannot tell.
-    pub alone: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +57,6 @@ pub struct Receiver {
     last_packet: Option<Nanos>,
     /// When to ask where the stream is, and after how long again.
     probe: (Nanos, Nanos),
-    /// Wire bytes that came, each packet's once.
-    came: u64,
     stats: ReceiverStats,
     events: VecDeque<ReceiverEvent>,
 }
@@ -78,7 +72,6 @@ impl Receiver {
             started: false,
             last_packet: None,
             probe: (now + PROBE_MIN, PROBE_MIN),
-            came: 0,
             stats: ReceiverStats::default(),
             events: VecDeque::new(),
         };
@@ -155,8 +148,6 @@ impl Receiver {
             Ok(Placed::Duplicate) => self.stats.duplicates += 1,
             Ok(Placed::NoRoom) => {}
             Ok(Placed::New) => {
-                let wire = packet.payload.len() as u64 + FRAME_OVERHEAD;
-                self.came += wire;
                 self.count(&packet.header);
                 if !self.started {
                     self.started = true;
@@ -227,8 +218,7 @@ impl Receiver {
     fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {
         let header = self.header(Kind::Ack);
         let header = self.stream.as_mut()?.acks.poll_transmit(now, header)?;
-        let came = self.came.to_be_bytes();
-        Some(self.to_group(header, if self.config.alone { &came } else { &[] }))
+        Some(self.to_group(header, &[]))
     }
 
     fn poll_nack(&mut self, now: Nanos) -> Option<Transmit> {

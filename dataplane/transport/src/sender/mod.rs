@@ -56,10 +56,6 @@ pub struct SenderConfig {
     pub rate: BitRate,
     /// The pacing rate never exceeds this; 0: no bound.
     pub cap: BitRate,
-    /// There is one receiver, whose acknowledgements tell how many bytes came ([`ReceiverConfig::alone`]).
-    ///
-    /// [`ReceiverConfig::alone`]: crate::receiver::ReceiverConfig::alone
-    pub alone: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +156,7 @@ impl Sender {
         self.phase = Phase::Over;
     }
 
-    fn on_ack(&mut self, now: Nanos, header: Header, came: &[u8]) -> Result<(), CodecError> {
+    fn on_ack(&mut self, now: Nanos, header: Header) -> Result<(), CodecError> {
         if header.seq > self.flight.next() {
             return Err(CodecError::value("seq", header.seq.0));
         }
@@ -175,10 +171,7 @@ impl Sender {
             return Ok(());
         }
         self.source.acknowledged(header.seq);
-        // What came behind a hole counts, too: then a hole that is filled is no jump.
-        let came = <[u8; 8]>::try_from(came).ok().filter(|_| self.config.alone).map(u64::from_be_bytes);
-        let (wire, next) = (came.unwrap_or(self.flight.acked_wire()), self.flight.next());
-        self.model.on_ack(now, header.seq, wire, next);
+        self.model.on_ack(now, header.seq, self.flight.acked_wire(), self.flight.next());
         self.watch.progress(now);
         self.polls.restart(now, self.flight.outstanding() > 0, &self.rtt);
         if self.flight.complete() {
@@ -339,7 +332,7 @@ impl Machine for Sender {
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let Packet { header, payload } = Packet::of_session(datagram.bytes, self.config.session)?;
         match header.kind {
-            Kind::Ack if header.source == self.config.stream => self.on_ack(now, header, payload)?,
+            Kind::Ack if header.source == self.config.stream => self.on_ack(now, header)?,
             Kind::Nack if header.source == self.config.stream => self.on_nack(now, &Nack::parse(payload)?),
             _ => {}
         }

@@ -33,10 +33,24 @@ pub enum SlowArg {
 pub enum EdgesArg {
     /// Over TCP connections
     Stream,
-    /// Over the group transport in UDP: paced, and what is lost is sent again
-    Group,
-    /// In bare UDP datagrams: what is lost is not sent again
+    /// Over QUIC connections; where UDP does not come through, over TCP
+    Quic,
+    /// In datagrams over QUIC: what is lost is not sent again, and what is late is not sent
     Datagrams,
+}
+
+impl EdgesArg {
+    /// Whether parents are to be reached over UDP.
+    pub fn is_over_udp(self) -> bool {
+        self != EdgesArg::Stream
+    }
+}
+
+fn parse_edges(text: &str) -> Result<EdgesArg, String> {
+    if text == "group" {
+        return Err("the group transport is no edge any more: write quic".to_owned());
+    }
+    EdgesArg::from_str(text, false).map_err(|_| "it must be stream, quic or datagrams".to_owned())
 }
 
 /// Options of both.
@@ -72,9 +86,13 @@ pub struct TreeArgs {
     /// Bytes of a record that is skipped whole
     #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub align: u64,
-    /// How data come from the parent; datagrams need --slow skip, and a sender that keeps to a rate
-    #[arg(long, value_enum, default_value = "stream")]
+    /// How data come from the parent: stream (over TCP), quic (over UDP; where that is blocked, over TCP), or datagrams (as quic, but
+    /// what is lost or late is skipped: with --slow skip)
+    #[arg(long, value_name = "stream|quic|datagrams", value_parser = parse_edges, default_value = "stream")]
     pub edges: EdgesArg,
+    /// Milliseconds that a datagram may wait at the parent before it is dropped
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub deadline_ms: u64,
     /// Milliseconds that a datagram is waited for when later ones are there
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub reorder_ms: u64,
@@ -108,9 +126,18 @@ impl TreeArgs {
     /// What does not go together is said in one line.
     pub fn check(&self) -> Result<(), AgentError> {
         self.first()?;
-        if self.edges != EdgesArg::Datagrams {
-            return Ok(());
+        if self.edges == EdgesArg::Datagrams {
+            self.check_datagrams()?;
         }
+        if self.edges.is_over_udp() && self.secure.plain {
+            let cause = "--edges quic and datagrams are always encrypted, and --plain is not";
+            let cure = "leave out --edges, or name the dispatchers' certificate with --tls-pin";
+            return Err(AgentError::usage(cause, cure));
+        }
+        Ok(())
+    }
+
+    fn check_datagrams(&self) -> Result<(), AgentError> {
         if self.slow != SlowArg::Skip {
             let cause = "--edges datagrams needs --slow skip: what is lost is not sent again";
             return Err(AgentError::usage(cause, "add --slow skip, and --align for whole records"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -15,27 +15,25 @@ use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 use nix::errno::Errno;
 
-use super::args::{EdgesArg, TreeArgs};
+use super::args::TreeArgs;
 use super::control::Control;
-use super::datagrams::Datagrams;
 use super::edge::{self, Edge, BATCH};
-use super::pipes::Pipes;
 use super::probes::Probes;
+use super::quic::Quic;
 use super::shared::Shared;
 use super::stop::Stop;
-use crate::machine::{Action, Carries, ClusterId, ConnId, FromHost, HostId, Node};
+use crate::machine::{Action, ClusterId, ConnId, FromHost, HostId, Node};
 
 /// An edge on which nothing that was sent is acknowledged.
 const SILENCE: Duration = Duration::from_secs(3);
+/// Ports that are tried, where any will do: of each number one is needed of TCP and one of UDP.
+const PORTS: usize = 16;
 /// Reads of one connection before the others have their turn.
 const TURNS: usize = 4;
-/// What a child is told last is waited for so long.
-const LAST_WORD: Nanos = Nanos::from_millis(1000);
 
 mod dialling;
 mod dialogue;
-mod piping;
-mod relay;
+mod over_quic;
 use dialling::Dialling;
 
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +43,7 @@ enum Target {
     Control,
     Edge(ConnId),
     Probe(HostId),
-    Datagrams,
-    Pipes,
+    Quic,
     Data,
 }
 
@@ -78,15 +75,17 @@ pub struct Host<'a> {
     stop: Stop,
     edges: BTreeMap<ConnId, Edge>,
     dials: BTreeMap<ConnId, Dialling>,
-    /// Once they are wanted, by this host or a child.
-    pub datagrams: Option<Datagrams>,
-    /// As those.
-    pub pipes: Option<Pipes>,
+    /// Edges over QUIC; `None`: nothing is encrypted, or another has the port.
+    pub quic: Option<Quic>,
+    /// Parents that UDP did not reach, until when they are not tried with it again.
+    blocked: BTreeMap<SocketAddrV4, Instant>,
     probes: Probes,
     poller: Poller<Target>,
     began: Instant,
     now: Instant,
     scratch: Box<[u8]>,
+    /// Of an edge over QUIC.
+    came: Vec<u8>,
 }
 
 impl<'a> Host<'a> {
@@ -98,7 +97,7 @@ impl<'a> Host<'a> {
         source: bool,
         stop: Stop,
     ) -> Result<Host<'a>, AgentError> {
-        let listener = tcp::listen(args.listen, &edge::options()).map_err(|e| {
+        let (listener, quic) = listen(args).map_err(|e| {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
             AgentError::new("listen", cause, "choose another --listen")
         })?;
@@ -106,12 +105,9 @@ impl<'a> Host<'a> {
         for (fd, target) in [(stop.as_fd(), Target::Stop), (listener.as_fd(), Target::Listener)] {
             poller.add(fd, target).map_err(|e| system(&e.into()))?;
         }
-        let datagrams = (args.edges == EdgesArg::Datagrams && !source)
-            .then(|| open_socket(args, &mut poller, Target::Datagrams, Datagrams::open))
-            .transpose()?;
-        let pipes = (args.edges == EdgesArg::Group && !source)
-            .then(|| open_socket(args, &mut poller, Target::Pipes, Pipes::open))
-            .transpose()?;
+        if let Some(quic) = &quic {
+            poller.add(quic, Target::Quic).map_err(|e| system(&e.into()))?;
+        }
         let now = Instant::now();
         let trust = args.secure.trust(args.first()?)?;
         let control = Control::new(&args.to, trust, Duration::from_secs(args.patience), now);
@@ -137,13 +133,14 @@ impl<'a> Host<'a> {
             stop,
             edges: BTreeMap::new(),
             dials: BTreeMap::new(),
-            datagrams,
-            pipes,
+            quic,
+            blocked: BTreeMap::new(),
             probes: Probes::default(),
             poller,
             began: now,
             now,
             scratch: vec![0; BATCH].into_boxed_slice(),
+            came: Vec::with_capacity(BATCH),
         })
     }
 
@@ -187,16 +184,14 @@ impl<'a> Host<'a> {
             self.control.keep(self.now, &mut self.poller, Target::Control)?;
             self.hear()?;
         }
-        self.take_datagrams();
-        self.take_pipes();
+        self.take_quic()?;
         self.keep_dials();
         self.each_edge(Host::take_in);
         // Where what is said is to go is known before it is said.
         self.act()?;
         self.each_edge(Host::give_out);
         self.act()?;
-        self.send_datagrams();
-        self.send_pipes();
+        self.send_quic();
         self.probes.keep(self.now, &mut self.poller, Target::Probe);
         if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
             self.node.on_measured(&measured);
@@ -212,14 +207,12 @@ impl<'a> Host<'a> {
     /// Waits until something happens, at most until `until`.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<(), AgentError> {
         let due = self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4));
-        let pipes = self.pipes.as_ref().and_then(Pipes::deadline);
-        let pipes = pipes.map(|due| self.began + Duration::from_nanos(due.0.min(u64::MAX / 4)));
+        let quic = self.quic.as_mut().and_then(Quic::deadline);
         let control = self.control.deadline().filter(|_| !self.ended);
-        let others = [until, control, self.probes.deadline(), self.again, pipes, self.dials_deadline()];
+        let others = [until, control, self.probes.deadline(), self.again, quic, self.dials_deadline()];
         let next = others.into_iter().flatten().fold(due, Instant::min);
         let busy = self.edges.values().any(|edge| edge.readable)
-            || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.readable)
-            || self.pipes.as_ref().is_some_and(|pipes| pipes.readable);
+            || self.quic.as_ref().is_some_and(|quic| quic.readable);
         let timeout = if busy { Duration::ZERO } else { next.saturating_duration_since(Instant::now()) };
         let mut happened = Vec::new();
         self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;
@@ -232,10 +225,7 @@ impl<'a> Host<'a> {
                 Target::Probe(host) => self.probes.on_ready(self.now, host, &mut self.poller),
                 // Input or output is tried after every wait.
                 Target::Data => {}
-                Target::Datagrams => {
-                    self.datagrams.iter_mut().for_each(|datagrams| datagrams.readable |= ready.readable);
-                }
-                Target::Pipes => self.pipes.iter_mut().for_each(|pipes| pipes.readable |= ready.readable),
+                Target::Quic => self.quic.iter_mut().for_each(|quic| quic.readable |= ready.readable),
                 Target::Edge(conn) => {
                     if let Some(edge) = self.edges.get_mut(&conn) {
                         edge.readable |= ready.readable;
@@ -249,6 +239,9 @@ impl<'a> Host<'a> {
         if self.node.deadline() <= self.nanos() {
             for (&conn, edge) in &self.edges {
                 self.node.on_round_trip(conn, edge::round_trip(edge.socket()));
+            }
+            for (conn, least) in self.quic.iter().flat_map(|quic| quic.links.round_trips()) {
+                self.node.on_round_trip(conn, nanos_of(least));
             }
             self.node.on_time(self.nanos());
         }
@@ -302,8 +295,6 @@ impl<'a> Host<'a> {
                 break;
             };
             match edge.read(&mut self.scratch)? {
-                // A sign of life that was under way when the parent began to speak elsewhere.
-                ReadOutcome::Bytes(_) if self.pipes.as_ref().is_some_and(|pipes| pipes.hears(conn)) => {}
                 ReadOutcome::Bytes(count) => self.node.on_bytes(now, conn, &self.scratch[..count]),
                 ReadOutcome::Nothing => break,
                 ReadOutcome::End => return Err(io::ErrorKind::ConnectionAborted.into()),
@@ -314,9 +305,6 @@ impl<'a> Host<'a> {
 
     /// Writes what a connection takes now.
     fn give_out(&mut self, conn: ConnId) -> io::Result<()> {
-        if self.pipes.as_ref().is_some_and(|pipes| pipes.carries(conn)) {
-            return self.fill_pipe(conn);
-        }
         let now = self.nanos();
         while let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.takes()) {
             self.node.fill(now, conn, edge.batch(), BATCH);
@@ -333,10 +321,11 @@ impl<'a> Host<'a> {
     }
 
     fn close(&mut self, conn: ConnId) {
-        self.forget_doors(conn);
         let edge = self.edges.remove(&conn);
         let dial = self.dials.remove(&conn);
-        if edge.is_some() || dial.is_some() {
+        let now = self.now;
+        let link = self.quic.as_mut().is_some_and(|quic| quic.links.drop(now, conn));
+        if edge.is_some() || dial.is_some() || link {
             edge.into_iter().for_each(|edge| self.poller.remove(edge.socket(), edge.token));
             dial.into_iter().for_each(|mut dial| dial.end(&mut self.poller));
             self.node.on_closed(self.nanos(), conn);
@@ -345,16 +334,15 @@ impl<'a> Host<'a> {
 
     /// Closes it when what is to be said is said.
     fn end(&mut self, conn: ConnId) {
-        let by = self.nanos() + LAST_WORD;
         match self.edges.get_mut(&conn) {
             Some(edge) => {
                 edge.closing = true;
-                self.pipes.iter_mut().for_each(|pipes| pipes.end(conn, by));
                 if self.give_out(conn).is_err() {
                     self.close(conn);
                 }
             }
-            _ => self.close(conn),
+            _ if self.dials.contains_key(&conn) => self.close(conn),
+            _ => self.end_link(conn),
         }
     }
 
@@ -363,10 +351,7 @@ impl<'a> Host<'a> {
         while let Some(action) = self.node.poll() {
             match action {
                 Action::Connect { conn, to } => self.connect(conn, to)?,
-                Action::Open { conn, door } => match door.carries {
-                    Carries::Data => self.serve_datagrams(conn, door)?,
-                    Carries::Stream => self.serve_pipe(conn, door),
-                },
+                Action::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
                 Action::Close(conn) => self.end(conn),
                 Action::Tell(message) => self.tell(&message),
                 Action::Measure(peers) => {
@@ -381,22 +366,29 @@ impl<'a> Host<'a> {
 }
 
 fn nanos(began: Instant, now: Instant) -> Nanos {
-    Nanos(u64::try_from(now.saturating_duration_since(began).as_nanos()).unwrap_or(u64::MAX))
+    nanos_of(now.saturating_duration_since(began))
 }
 
-/// A socket for datagrams, of an edge that is carried by them.
-fn open_socket<S: AsFd>(
-    args: &TreeArgs,
-    poller: &mut Poller<Target>,
-    target: Target,
-    open: impl FnOnce(Ipv4Addr) -> io::Result<S>,
-) -> Result<S, AgentError> {
-    let opened = open(*args.listen.ip()).and_then(|socket| {
-        poller.add(&socket, target)?;
-        Ok(socket)
-    });
-    opened.map_err(|error| {
-        let cause = format!("cannot take datagrams at {}: {}", args.listen.ip(), plain(&error));
-        AgentError::new("listen", cause, "choose another --listen")
-    })
+fn nanos_of(time: Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// For connections over TCP, and for those over QUIC at the UDP port of the same number; an edge that is not encrypted is none over QUIC.
+fn listen(args: &TreeArgs) -> io::Result<(TcpListener, Option<Quic>)> {
+    let mut tries = if args.listen.port() == 0 { PORTS } else { 1 };
+    loop {
+        let listener = tcp::listen(args.listen, &edge::options())?;
+        let SocketAddr::V4(at) = listener.local_addr()? else { return Ok((listener, None)) };
+        if args.secure.plain {
+            return Ok((listener, None));
+        }
+        tries -= 1;
+        match Quic::open(at) {
+            Ok(quic) => return Ok((listener, Some(quic))),
+            // Children come over TCP then.
+            Err(_) if tries == 0 && !args.edges.is_over_udp() => return Ok((listener, None)),
+            Err(error) if tries == 0 => return Err(error),
+            Err(_) => {}
+        }
+    }
 }

@@ -14,23 +14,21 @@
 //! | [`host`] | the loop |
 //! | [`control`] | the connection to the dispatchers: lines of JSON |
 //! | [`known`] | the known addresses of dispatchers |
-//! | [`edge`] | a connection to the parent or a child |
-//! | [`dial`] | a connection that is being made |
-//! | [`datagrams`] | edges that carry the stream in datagrams: the socket, seals |
-//! | [`pipes`] | edges over the group transport: a stream in datagrams |
+//! | [`edge`] | a connection to the parent or a child, over TCP |
+//! | [`dial`] | a connection over TCP that is being made |
+//! | [`quic`] | edges over QUIC: connections, and their socket |
 //! | [`probes`] | measurements of the latency to other hosts |
 //! | [`router`] | the router that this host is behind |
 //! | [`shared`] | the tree's certificate, which all of its hosts have |
 
 pub mod args;
 pub mod control;
-pub mod datagrams;
 pub mod dial;
 pub mod edge;
 pub mod host;
 pub mod known;
-pub mod pipes;
 pub mod probes;
+pub mod quic;
 pub mod router;
 pub mod run;
 pub mod session;

@@ -12,9 +12,9 @@ use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
 use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
-use super::datagrams::Counts;
 use super::edge::BATCH;
 use super::host::Host;
+use super::quic::Counts;
 use super::stop::Stop;
 use crate::machine::{HostId, Node, Read};
 
@@ -25,8 +25,8 @@ const TURNS: usize = 16;
 /// Who leaves waits so long for its children to have other parents.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What a host is told that asked for the group transport, and does not get it.
-const NO_PIPE: &str = "the parent's datagrams do not come through, or the answers do not; UDP may be blocked";
+/// What is said of a host whose edge was to be over QUIC, and is over TCP.
+const OVER_TCP: &str = "the parent does not answer over UDP, which may be blocked";
 
 /// What became of a stream, at one host.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -267,6 +267,14 @@ fn leave(host: &mut Host<'_>) -> Result<(), AgentError> {
     loop {
         host.pump()?;
         if host.ended || host.node.is_over() || Instant::now() >= until {
+            break;
+        }
+        host.wait(Some(until))?;
+    }
+    host.hang_up();
+    loop {
+        host.pump()?;
+        if host.is_silent() || Instant::now() >= until {
             return Ok(());
         }
         host.wait(Some(until))?;
@@ -278,22 +286,16 @@ fn broken(at: u64) -> AgentError {
     AgentError::new("gone", cause, "join earlier, read faster, or give hosts more --cache")
 }
 
-/// Figures of a host's edges that are not connections alone.
-fn add_datagrams(fields: &mut Value, host: &Host<'_>) {
-    if let Some(datagrams) = &host.datagrams {
-        let Counts { sent, dropped, came, refused } = datagrams.counts;
-        let (dropped, missing) = (dropped + host.node.dropped(), host.node.missing());
-        fields["datagrams"] = json!({
-            "port": datagrams.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
-            "missing_bytes": missing,
-        });
+/// Figures of a host's edges over QUIC.
+fn add_quic(fields: &mut Value, host: &Host<'_>) {
+    let Some(quic) = &host.quic else { return };
+    let Counts { sent, lost, came, datagrams, late } = quic.links.counts();
+    if sent > 0 {
+        fields["quic"] = json!({"sent": sent, "lost": lost, "came": came});
     }
-    if let Some(pipes) = &host.pipes {
-        let Counts { sent, dropped, came, refused } = pipes.counts;
-        fields["group"] = json!({
-            "port": pipes.port(), "sent": sent, "dropped": dropped, "came": came, "refused": refused,
-            "repeated": pipes.repeated(),
-        });
+    if datagrams > 0 || late > 0 || host.takes_datagrams() {
+        let (late, missing) = (late + host.node.dropped(), host.node.missing());
+        fields["datagrams"] = json!({"came": datagrams, "late": late, "missing_bytes": missing});
     }
 }
 
@@ -303,7 +305,7 @@ struct Run {
     opened: Instant,
     told: Instant,
     joined: bool,
-    without_pipe: bool,
+    over_tcp: bool,
     bytes: u64,
     name: String,
 }
@@ -316,7 +318,7 @@ impl Run {
             opened: now,
             told: now,
             joined: false,
-            without_pipe: false,
+            over_tcp: false,
             bytes: 0,
             name: args.name.clone(),
         }
@@ -338,17 +340,17 @@ impl Run {
             reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
         }
         if host.is_in() {
-            let before = std::mem::replace(&mut self.without_pipe, host.is_without_pipe());
-            if self.without_pipe && !before {
-                let fields = json!({"what": "over_tcp", "text": NO_PIPE});
-                reporter.event("notice", Weight::Lasting, fields, Some(format!("over TCP: {NO_PIPE}")));
+            let before = std::mem::replace(&mut self.over_tcp, host.is_over_tcp());
+            if self.over_tcp && !before {
+                let fields = json!({"what": "over_tcp", "text": OVER_TCP});
+                reporter.event("notice", Weight::Lasting, fields, Some(format!("over TCP: {OVER_TCP}")));
             }
         }
         if now >= self.next() {
             self.told = now;
             let children: Vec<HostId> = host.node.children().collect();
             let mut fields = json!({"bytes": self.bytes, "parent": host.node.parent(), "children": children, "hosts": host.hosts});
-            add_datagrams(&mut fields, host);
+            add_quic(&mut fields, host);
             reporter.event("progress", Weight::Passing, fields, None);
         }
     }
@@ -357,7 +359,7 @@ impl Run {
         let seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
         let goodput = if seconds > 0.0 { 8.0 * self.bytes as f64 / seconds } else { 0.0 };
         let mut fields = json!({"bytes": self.bytes, "seconds": seconds, "goodput_bps": goodput});
-        add_datagrams(&mut fields, host);
+        add_quic(&mut fields, host);
         let human = format!("{} bytes {what} in {seconds:.2} s", self.bytes);
         reporter.event("complete", Weight::Lasting, fields, Some(human));
         Summary { bytes: self.bytes, seconds }

@@ -7,11 +7,17 @@ use std::sync::Arc;
 use groupflow_host::error::AgentError;
 use groupflow_host::identity::fingerprint;
 use groupflow_host::trust::{Pin, Trust};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use serde_json::Value;
+
+use super::quic::links::transport;
+
+/// The protocol of an edge over QUIC (ALPN), which RFC 9001, 8.1, asks for.
+const EDGE: &[u8] = b"groupflow-tree";
 
 /// The TLS configurations of connections to and from other hosts.
 #[derive(Debug, Clone)]
@@ -51,8 +57,29 @@ impl Shared {
         let trust = Trust::pinned(self.pin.clone(), to)?;
         trust.begin().map(Connection::Client).map_err(|error| unusable(&error))
     }
+
+    /// To children that connect over QUIC.
+    pub fn accept_quic(&self) -> Result<Arc<quinn_proto::ServerConfig>, AgentError> {
+        let mut tls = (*self.config).clone();
+        tls.alpn_protocols = vec![EDGE.to_vec()];
+        let tls = QuicServerConfig::try_from(tls).map_err(|error| unusable(&error))?;
+        let mut config = quinn_proto::ServerConfig::with_crypto(Arc::new(tls));
+        config.transport_config(transport());
+        Ok(Arc::new(config))
+    }
+
+    /// To a parent, over QUIC.
+    pub fn connect_quic(&self, to: SocketAddrV4) -> Result<quinn_proto::ClientConfig, AgentError> {
+        let trust = Trust::pinned(self.pin.clone(), to)?;
+        let mut tls = trust.config().clone();
+        tls.alpn_protocols = vec![EDGE.to_vec()];
+        let tls = QuicClientConfig::try_from(tls).map_err(|error| unusable(&error))?;
+        let mut config = quinn_proto::ClientConfig::new(Arc::new(tls));
+        config.transport_config(transport());
+        Ok(config)
+    }
 }
 
-fn unusable(error: &rustls::Error) -> AgentError {
+fn unusable(error: &dyn std::fmt::Display) -> AgentError {
     AgentError::new("tls", format!("TLS cannot begin: {error}"), "check the tree's certificate")
 }

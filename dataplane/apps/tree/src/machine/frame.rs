@@ -2,15 +2,14 @@
 //! order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
+use groupflow_base::Nanos;
 
-use super::datagram::{Carries, Door};
 use super::names::{HostId, Ticket};
 
 /// The version of these frames.
 pub const VERSION: u8 = 1;
-/// Of a HELLO of a child that takes datagrams with DATA, or with a stream; a parent that does not know that refuses it.
-const WITH_DATA: u8 = 2;
-const WITH_STREAM: u8 = 3;
+/// The version of a HELLO whose child takes its DATA in datagrams; 2 and 3 were of edges that are no more.
+const WITH_DATAGRAMS: u8 = 4;
 /// Bytes before the body.
 pub const HEADER: usize = Envelope::HEADER;
 /// Bytes of DATA besides the stream's.
@@ -76,8 +75,8 @@ pub enum Frame {
         needed: u64,
         /// Nothing may be sent that lies so many bytes or more beyond what it has.
         room: u64,
-        /// Its DATA, or all that the parent says from now on, are to go there in datagrams.
-        door: Option<Door>,
+        /// Its DATA are to come in datagrams, none of which waited for longer at the parent: whole milliseconds, at most a `u32`.
+        deadline: Option<Nanos>,
     },
     /// Child: all before `taken` is in its cache.
     Taken {
@@ -123,20 +122,16 @@ impl Frame {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut w = Writer::default();
         let body = match self {
-            Frame::Hello { child, ticket, edge, begin, needed, room, door } => {
-                let version = match door.map(|door| door.carries) {
-                    None => VERSION,
-                    Some(Carries::Data) => WITH_DATA,
-                    Some(Carries::Stream) => WITH_STREAM,
-                };
+            Frame::Hello { child, ticket, edge, begin, needed, room, deadline } => {
+                let version = if deadline.is_some() { WITH_DATAGRAMS } else { VERSION };
                 w.u8(version).u64(child.0).bytes(&ticket.0).u32(*edge);
                 match begin {
                     Begin::Now => w.u8(0).u64(0),
                     Begin::At(offset) => w.u8(1).u64(*offset),
                 };
                 w.u64(*needed).u64(*room);
-                match door {
-                    Some(door) => w.u16(door.port).u64(door.tag),
+                match deadline.map(|deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)) {
+                    Some(millis) => w.u32(millis),
                     None => &mut w,
                 }
             }
@@ -213,12 +208,10 @@ impl Frame {
 }
 
 fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
-    let carries = match r.u8("hello.version")? {
-        VERSION => None,
-        WITH_DATA => Some(Carries::Data),
-        WITH_STREAM => Some(Carries::Stream),
-        other => return Err(CodecError::value("hello.version", other)),
-    };
+    let version = r.u8("hello.version")?;
+    if version != VERSION && version != WITH_DATAGRAMS {
+        return Err(CodecError::value("hello.version", version));
+    }
     let child = HostId(r.u64("hello.child")?);
     let ticket = Ticket(r.array("hello.ticket")?);
     let edge = r.u32("hello.edge")?;
@@ -237,15 +230,11 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
         let text = format!("{room} from {offset} on lies beyond the longest stream");
         return Err(CodecError::new("hello.room", text));
     }
-    let door = carries.map(|carries| door(carries, r)).transpose()?;
-    Ok(Frame::Hello { child, ticket, edge, begin, needed, room, door })
-}
-
-fn door(carries: Carries, r: &mut Reader<'_>) -> Result<Door, CodecError> {
-    match r.u16("hello.port")? {
-        0 => Err(CodecError::value("hello.port", 0_u8)),
-        port => Ok(Door { carries, port, tag: r.u64("hello.tag")? }),
-    }
+    let deadline = match version {
+        WITH_DATAGRAMS => Some(Nanos::from_millis(r.u32("hello.deadline")?.into())),
+        _ => None,
+    };
+    Ok(Frame::Hello { child, ticket, edge, begin, needed, room, deadline })
 }
 
 /// Cuts what comes over a connection into frames; holds at most one that is not complete.
@@ -269,16 +258,15 @@ mod tests {
     fn frame() -> impl Strategy<Value = Frame> {
         let begin = prop_oneof![Just(Begin::Now), (0..u64::MAX / 2).prop_map(Begin::At)];
         prop_oneof![
-            (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<(u8, u64)>())
-                .prop_map(|(child, ticket, edge, begin, room, (kind, tag))| Frame::Hello {
+            (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<Option<u32>>())
+                .prop_map(|(child, ticket, edge, begin, room, deadline)| Frame::Hello {
                     child: HostId(child),
                     ticket: Ticket(ticket),
                     edge,
                     begin,
                     needed: 0,
                     room,
-                    door: [None, Some(Carries::Data), Some(Carries::Stream)][usize::from(kind % 3)]
-                        .map(|carries| Door { carries, port: 1 + (tag % 65_535) as u16, tag })
+                    deadline: deadline.map(|millis| Nanos::from_millis(millis.into())),
                 }),
             (any::<u32>(), any::<u32>()).prop_map(|(more, needed)| Frame::Taken {
                 taken: u64::from(needed) + u64::from(more),
@@ -348,14 +336,12 @@ mod tests {
             body[46..54].copy_from_slice(&u64::MAX.to_be_bytes());
             body
         };
-        let cases: [(u8, Vec<u8>, &str); 19] = [
+        let cases: [(u8, Vec<u8>, &str); 17] = [
             (9, vec![], "frame.kind: 9 is not a legal value"),
             (1, vec![], "hello.version: 0 bytes where 1 are needed"),
             (1, hello(7, 0), "hello.version: 7 is not a legal value"),
-            (1, hello(2, 0), "hello.port: 0 bytes where 2 are needed"),
-            (1, hello(3, 0), "hello.port: 0 bytes where 2 are needed"),
-            (1, [hello(2, 0), vec![0; 10]].concat(), "hello.port: 0 is not a legal value"),
-            (1, [hello(2, 0), vec![1; 9]].concat(), "hello.tag: 7 bytes where 8 are needed"),
+            (1, hello(2, 0), "hello.version: 2 is not a legal value"),
+            (1, hello(4, 0), "hello.deadline: 0 bytes where 4 are needed"),
             (1, [hello(1, 0), vec![1; 10]].concat(), "frame: 10 bytes too many"),
             (1, hello(1, 2), "hello.begin: 2 is not a legal value"),
             (2, [[0; 7], [0; 7]].concat(), "taken.needed: 6 bytes where 8 are needed"),
@@ -389,7 +375,7 @@ mod tests {
             begin,
             needed: 6,
             room: 7,
-            door: None,
+            deadline: None,
         };
         let cases = [
             (

@@ -9,7 +9,7 @@
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
 //! | [`message`] | the messages between hosts and dispatchers |
 //! | [`frame`] | the frames on the connections of an edge, and their parser |
-//! | [`datagram`] | an edge's datagrams, and which of them are accepted |
+//! | [`datagram`] | the body of an edge's datagrams |
 //! | [`names`] | names of hosts, clusters and routers, and tickets |
 //!
 //! # What the paper leaves open
@@ -51,7 +51,6 @@ pub mod node;
 pub mod policy;
 
 pub use cluster::{Cluster, ClusterHost, Up};
-pub use datagram::{Carries, Door};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Mail, Told};
 pub use frame::{Begin, Frame, Reason};

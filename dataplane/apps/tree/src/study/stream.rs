@@ -10,8 +10,8 @@ use groupflow_base::Nanos;
 use super::overlay::{token, SOURCE};
 use super::wires::{Attachment, End, Noticed, Wires};
 use crate::machine::{
-    Action, Begin, Carries, ClusterId, Dispatchers, Door, FromHost, HostId, Join, Node, NodeConfig, Peer,
-    Policy, Read, RefusalCode, RouterId, ToHost, Told,
+    Action, Begin, ClusterId, Dispatchers, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
+    RefusalCode, RouterId, ToHost, Told,
 };
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
@@ -363,8 +363,8 @@ impl Stream {
     fn carry_out(&mut self, host: HostId, action: Action) {
         match action {
             Action::Connect { conn, to } => {
-                let door = Door { carries: Carries::Data, port: 1, tag: conn.0 };
-                self.node(host).into_iter().for_each(|node| node.offer(conn, door));
+                let deadline = Nanos::from_millis(200);
+                self.node(host).into_iter().for_each(|node| node.offer(conn, deadline));
                 self.wires.connect(self.now, (host, conn), to.host);
             }
             Action::Close(conn) => drop(self.closing.insert((host, conn))),
@@ -378,7 +378,7 @@ impl Stream {
                 self.at(self.now + longest + longest, What::Measured(host, joins, measured));
             }
             Action::Join(cluster) => self.ask(host, cluster),
-            Action::Refused { .. } | Action::Open { .. } => {}
+            Action::Refused { .. } | Action::Datagrams { .. } => {}
         }
     }
 

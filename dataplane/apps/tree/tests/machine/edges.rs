@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use groupflow_base::Nanos;
 use groupflow_tree::machine::frame::Decoder;
 use groupflow_tree::machine::{
-    Action, Begin, Carries, ConnId, Door, Frame, FromHost, HostId, Node, NodeConfig, Peer, Read, Reason,
-    Slow, Ticket, ToHost,
+    Action, Begin, ConnId, Frame, FromHost, HostId, Node, NodeConfig, Peer, Read, Reason, Slow, Ticket,
+    ToHost,
 };
 
 pub const TICKET: Ticket = Ticket([7; Ticket::BYTES]);
@@ -27,7 +27,7 @@ pub fn config() -> NodeConfig {
 
 pub fn hello(child: HostId, edge: u32, begin: Begin) -> Frame {
     let needed = if let Begin::At(offset) = begin { offset } else { 0 };
-    Frame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, door: None }
+    Frame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None }
 }
 
 pub fn expect(node: &mut Node, child: HostId) {
@@ -80,7 +80,7 @@ fn who_says_something_wrong_is_refused_and_told_why() {
         begin: Begin::Now,
         needed: 0,
         room: 1,
-        door: None,
+        deadline: None,
     };
     let taken = Frame::Taken { taken: 5, needed: 5 };
     let data = Frame::Data { offset: 0, bytes: vec![1] };
@@ -550,57 +550,4 @@ fn a_child_that_catches_up_is_not_reported() {
         }
         assert_eq!(reports, expected, "{takes}");
     }
-}
-
-/// To the node its connections are like any others: their owner is told of each where what it says is to go.
-#[test]
-fn a_child_that_takes_a_stream_in_datagrams_is_served_like_others() {
-    let door = |tag| Door { carries: Carries::Stream, port: 4000, tag };
-    let hello = |edge, tag| Frame::Hello {
-        child: GOOD,
-        ticket: TICKET,
-        edge,
-        begin: Begin::At(0),
-        needed: 0,
-        room: 8_000,
-        door: Some(door(tag)),
-    };
-    let now = Nanos::ZERO;
-    let mut node = source(Slow::Wait, 0);
-    let data = Frame::Data { offset: 0, bytes: vec![1; 1000] };
-    let first = connect(&mut node, now, &hello(1, 5));
-    assert_eq!(actions(&mut node), [Action::Open { conn: first, door: door(5) }]);
-    node.write(now, &[1; 1000]);
-    assert_eq!(hear(&mut node, now, first), [Frame::Welcome { begin: 0 }, data.clone()]);
-    assert_eq!(node.poll_datagram(), None, "it is no bare datagram");
-    // Another of the same edge, and one after all were lost.
-    let second = connect(&mut node, now, &hello(1, 6));
-    assert_eq!(actions(&mut node), [Action::Open { conn: second, door: door(6) }]);
-    [first, second].into_iter().for_each(|conn| node.on_closed(now, conn));
-    actions(&mut node);
-    let third = connect(&mut node, now, &hello(1, 7));
-    assert_eq!(actions(&mut node), [Action::Open { conn: third, door: door(7) }]);
-    assert_eq!(hear(&mut node, now, third), [Frame::Welcome { begin: 0 }, data]);
-}
-
-/// What was begun over the connection says nothing of what comes in a pipe.
-#[test]
-fn what_comes_another_way_begins_with_a_frame() {
-    let now = Nanos::ZERO;
-    let mut node = Node::new(config(), Begin::At(0));
-    let peer = Peer { host: GOOD, address: SocketAddr::from(([127, 0, 0, 1], 9)) };
-    node.on_order(now, ToHost::Place { order: 1, parent: peer, ticket: TICKET });
-    let conn = actions(&mut node)
-        .into_iter()
-        .find_map(|action| match action {
-            Action::Connect { conn, .. } => Some(conn),
-            _ => None,
-        })
-        .expect("it connects");
-    node.on_connected(now, conn);
-    node.on_bytes(now, conn, &[32, 0]);
-    node.on_other_way(conn);
-    say(&mut node, now, conn, &Frame::Welcome { begin: 0 });
-    say(&mut node, now, conn, &Frame::Data { offset: 0, bytes: vec![7; 10] });
-    assert_eq!(node.received(), 10);
 }

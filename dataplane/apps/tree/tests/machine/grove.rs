@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Action, Begin, Carries, ClusterId, ConnId, Door, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy,
-    Read, RefusalCode, ToHost, Told,
+    Action, Begin, ClusterId, ConnId, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
+    RefusalCode, ToHost, Told,
 };
 
 use super::forest::{token, SOURCE};
@@ -16,6 +16,8 @@ use super::parts::Parts;
 const SOCKET: usize = 3000;
 /// Where the source is. Two hosts are as many milliseconds from each other as their places are apart.
 pub const MIDDLE: u64 = 500;
+/// How long a datagram may wait at its parent; here none waits.
+const DEADLINE: Nanos = Nanos::from_millis(200);
 /// Who is refused begins again after so long.
 const AGAIN: Nanos = Nanos::from_millis(100);
 
@@ -78,6 +80,8 @@ pub struct Grove {
     pub now: Nanos,
     pub nodes: BTreeMap<HostId, Reader>,
     pub written: u64,
+    /// Every other connection carries no datagrams, as where UDP is blocked.
+    pub blocks_datagrams: bool,
     pub dispatchers: Parts,
     /// Hosts that were sent from one cluster to another.
     pub redirected: usize,
@@ -140,6 +144,7 @@ impl Grove {
             now: Nanos::ZERO,
             nodes: BTreeMap::from([(SOURCE, source)]),
             written: 0,
+            blocks_datagrams: false,
             dispatchers,
             redirected: 0,
             replaced: 0,
@@ -346,7 +351,7 @@ impl Grove {
                     self.tell(host, FromHost::Measured(measured));
                 }
                 Action::Join(cluster) => self.ask(host, cluster),
-                Action::Refused { .. } | Action::Open { .. } => {}
+                Action::Refused { .. } | Action::Datagrams { .. } => {}
             }
         }
         while let Some(datagram) = self.nodes.get_mut(&host).and_then(|found| found.node.poll_datagram()) {
@@ -399,7 +404,9 @@ impl Grove {
         let now = self.now;
         let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.on_accepted(now));
         let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
-        node.offer(conn, Door { carries: Carries::Data, port: 1, tag: conn.0 });
+        if !self.blocks_datagrams || conn.0 % 2 == 0 {
+            node.offer(conn, DEADLINE);
+        }
         match accepted {
             Some(accepted) => {
                 node.on_connected(now, conn);

@@ -6,7 +6,7 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
-    Action, Begin, Carries, Door, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, ToHost,
+    Action, Begin, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, ToHost,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -27,8 +27,8 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![
         (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
             let needed = if let Begin::At(offset) = begin { offset / 2 } else { 0 };
-            let door = datagrams.then_some(Door { carries: Carries::Data, port: 1, tag: 2 });
-            Frame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, door }
+            let deadline = datagrams.then_some(Nanos::from_millis(200));
+            Frame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline }
         }),
         (offset(), offset()).prop_map(|(x, y)| Frame::Taken { taken: x.max(y), needed: x.min(y) }),
         Just(Frame::Complete),

@@ -147,6 +147,7 @@ impl Host<'_> {
         let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| version())?;
         if !self.args.secure.plain {
             self.shared = Some(Shared::parse(&welcome["identity"])?);
+            self.serve_quic()?;
         }
         self.control.know(self.now, &addresses(&welcome["dispatchers"]));
         self.control.is_welcome();

@@ -21,7 +21,7 @@ pub(super) struct Child {
     leaves: bool,
     conns: Vec<ConnId>,
     /// It takes its DATA in datagrams, of which nothing is kept for it, as this connection told.
-    pub(super) door: Option<ConnId>,
+    pub(super) datagrams: Option<ConnId>,
     /// Where it is to go on, and did not say yet that it does. It is told so over its first connection; what it gets
     /// before, over another, it would drop.
     skip: Option<u64>,
@@ -54,7 +54,7 @@ impl Node {
         conn: ConnId,
         frame: Frame,
     ) -> Result<(), Reason> {
-        let Frame::Hello { child, ticket, edge, begin, needed, room, door } = frame else {
+        let Frame::Hello { child, ticket, edge, begin, needed, room, deadline } = frame else {
             return Err(Reason::BadFrame);
         };
         if !self.expected.iter().any(|&(expected, known)| expected == child && known == ticket) {
@@ -64,12 +64,10 @@ impl Node {
             return Err(Reason::Leaving);
         }
         let full = self.children.len() >= self.config.max_children;
-        // A stream in datagrams is a stream to the node: only its owner carries it another way.
-        let bare = door.filter(|door| door.carries == Carries::Data);
         let taken = match self.children.get_mut(&child) {
             Some(known) if known.edge == edge => {
-                if known.door.is_some()
-                    || bare.is_some()
+                if known.datagrams.is_some()
+                    || deadline.is_some()
                     || known.conns.len() >= usize::from(self.config.max_sockets)
                 {
                     return Err(Reason::TooMany);
@@ -85,10 +83,10 @@ impl Node {
                 Ok(())
             }
             // An edge before this one is no more.
-            _ => self.serve(now, conn, (child, edge), (begin, needed), room, bare),
+            _ => self.serve(now, conn, (child, edge), (begin, needed), room, deadline.is_some()),
         };
-        if let (Ok(()), Some(door)) = (taken, door) {
-            self.actions.push_back(Action::Open { conn, door });
+        if let (Ok(()), Some(deadline)) = (taken, deadline) {
+            self.actions.push_back(Action::Datagrams { conn, deadline });
         }
         taken
     }
@@ -119,7 +117,7 @@ impl Node {
         (child, edge): (HostId, u32),
         (begin, needed): (Begin, u64),
         room: u64,
-        door: Option<Door>,
+        datagrams: bool,
     ) -> Result<(), Reason> {
         // For who is not in the tree yet nobody keeps anything; and it may not know yet where its own stream begins.
         if !self.source && (self.incoming.is_none() || !self.kept) {
@@ -128,8 +126,8 @@ impl Node {
         let (base, received) = (self.stream.base(), self.stream.received());
         let (needed, has, late) = match begin {
             // It gets what comes, and nothing that came.
-            Begin::Now if door.is_some() => (received, self.frontier(), false),
-            Begin::At(offset) if door.is_some() => (received, offset, false),
+            Begin::Now if datagrams => (received, self.frontier(), false),
+            Begin::At(offset) if datagrams => (received, offset, false),
             // Else it would be the fastest, and the others late.
             Begin::Now if self.source && self.config.slow == Slow::Isolate => {
                 let begin = self.fastest().max(base);
@@ -142,7 +140,7 @@ impl Node {
         // alone; elsewhere it serves what it has: the child may come from a slow host, and nobody else would take it.
         let promised = self.config.mode == Mode::EndToEnd && !self.source && needed < self.promised;
         let refused = match self.config.slow {
-            Slow::Wait => late || promised && door.is_none(),
+            Slow::Wait => late || promised && !datagrams,
             Slow::Isolate => late,
             Slow::Skip { .. } => false,
         };
@@ -162,7 +160,7 @@ impl Node {
             room,
             leaves: false,
             conns: vec![conn],
-            door: door.map(|_| conn),
+            datagrams: datagrams.then_some(conn),
             skip: None,
             skip_told: true,
             end_told: false,
@@ -238,11 +236,11 @@ impl Node {
         for child in self.children.keys().copied().collect::<Vec<_>>() {
             self.advance(child);
             if let Some(known) = self.children.get_mut(&child) {
-                if known.has >= known.mark.0 || known.door.is_some() {
+                if known.has >= known.mark.0 || known.datagrams.is_some() {
                     known.mark = (received, now);
                 }
                 known.stuck =
-                    (known.has < received && known.door.is_none()).then(|| known.stuck.unwrap_or(now));
+                    (known.has < received && known.datagrams.is_none()).then(|| known.stuck.unwrap_or(now));
             }
         }
     }
@@ -251,7 +249,7 @@ impl Node {
         let Some(known) = self.children.get(&child) else {
             return;
         };
-        let (branch, has, needed) = match known.door {
+        let (branch, has, needed) = match known.datagrams {
             None => (known.branch, known.has, known.needed),
             Some(_) => (known.branch, u64::MAX, u64::MAX),
         };
@@ -309,7 +307,7 @@ impl Node {
     /// A child that takes a stream goes on behind what is missing here.
     fn skip_gap(&mut self, child: HostId) {
         let Some(known) =
-            self.children.get(&child).filter(|known| known.skip.is_none() && known.door.is_none())
+            self.children.get(&child).filter(|known| known.skip.is_none() && known.datagrams.is_none())
         else {
             return;
         };
@@ -342,7 +340,7 @@ impl Node {
         // The dispatcher, which may hear of it from the child, is to know soon that this host is there.
         self.sign = self.sign.map(|_| now);
         self.release(child);
-        let done = lost.door.is_some()
+        let done = lost.datagrams.is_some()
             || lost.leaves
             || self.stream.complete(lost.branch)
             || self.stream.is_isolated(lost.branch);
@@ -408,7 +406,7 @@ impl Node {
         let Ok(branch) = self.stream.add_branch(From::Offset(to.min(received))) else {
             return self.refuse_child(child, Reason::Gone);
         };
-        let skip = Some(to).filter(|_| known.door.is_none());
+        let skip = Some(to).filter(|_| known.datagrams.is_none());
         (known.branch, known.skip, known.skip_told, known.end_told) = (branch, skip, false, false);
         (known.has, known.needed) = (to, to);
     }

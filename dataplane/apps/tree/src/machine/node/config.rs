@@ -64,8 +64,8 @@ pub struct NodeConfig {
     pub stall: Nanos,
     /// Whether the host itself reads the stream, or only passes it on.
     pub reads: bool,
-    /// The parent's DATA are to come in datagrams, and what is missing is waited for so long ([`Slow::Skip`], and one connection
-    /// only); `None`: as a stream.
+    /// The parent's DATA are to come in datagrams where the connection carries them, and what is missing is waited for so long
+    /// ([`Slow::Skip`], and one connection only); `None`: as a stream.
     pub datagrams: Option<Nanos>,
 }
 

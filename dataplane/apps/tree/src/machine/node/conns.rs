@@ -31,11 +31,11 @@ pub(super) struct Conn {
     pub(super) role: Role,
     connected: bool,
     decoder: Decoder,
-    /// To a parent: where its datagrams are taken.
-    pub(super) door: Option<Door>,
+    /// To a parent, over a connection that carries datagrams: how long one may wait there.
+    pub(super) deadline: Option<Nanos>,
     /// Frames but DATA.
     out: Vec<u8>,
-    heard: Nanos,
+    pub(super) heard: Nanos,
     said: Nanos,
     /// There and back, as far as it is known.
     round_trip: Nanos,
@@ -75,9 +75,14 @@ impl Node {
         self.far.1 = Nanos(farthest.0.saturating_mul(2)).min(LONGEST_WAY);
     }
 
+    /// How long it takes to the dispatchers, or to the farthest host that was measured, and back, as far as it is known.
+    pub fn far(&self) -> Nanos {
+        self.far.0.max(self.far.1)
+    }
+
     /// Who says nothing for so long is gone.
     fn silence(&self, conn: &Conn) -> Nanos {
-        let way = if conn.connected { conn.round_trip } else { self.far.0.max(self.far.1) };
+        let way = if conn.connected { conn.round_trip } else { self.far() };
         self.config.silence + Nanos(2 * way.0)
     }
 
@@ -118,13 +123,6 @@ impl Node {
             }
         }
         self.tend(now);
-    }
-
-    /// What comes over a connection comes another way from now on: what was begun there goes no further.
-    pub fn on_other_way(&mut self, conn: ConnId) {
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.decoder = Decoder::default();
-        }
     }
 
     /// Appends what is to go over a connection now, until there are some `most` bytes.
@@ -204,7 +202,7 @@ impl Node {
             role,
             connected,
             decoder: Decoder::default(),
-            door: None,
+            deadline: None,
             out: Vec::new(),
             heard: now,
             said: now,

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::super::datagram::{Carries, Door, MAX_PAYLOAD};
+use super::super::datagram::MAX_PAYLOAD;
 use super::reorder::{Piece, Reorder};
 use super::*;
 
@@ -14,7 +14,7 @@ const OUTBOX: usize = 512 << 10;
 /// DATA for children that take datagrams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// The children's connections, of which [`Action::Open`] told.
+    /// The children's connections, of which [`Action::Datagrams`] told.
     pub to: Vec<ConnId>,
     /// Where the bytes belong.
     pub offset: u64,
@@ -63,20 +63,22 @@ fn reorder(config: &NodeConfig, at: u64, wait: Nanos) -> Reorder {
 }
 
 impl Node {
-    /// A connection to a parent that is asked for: the child takes datagrams there, bare ones only if it is to
-    /// (`NodeConfig::datagrams`). Before [`Node::on_connected`].
-    pub fn offer(&mut self, conn: ConnId, door: Door) {
-        let fits = (door.carries == Carries::Data) == self.config.datagrams.is_some();
-        if let (Some(found), true) = (self.conns.get_mut(&conn), fits) {
-            found.door = Some(door);
+    /// A connection to a parent that is asked for carries datagrams: if the node is to take them (`NodeConfig::datagrams`), it takes
+    /// DATA there, none of which waited for longer at the parent. Before [`Node::on_connected`].
+    pub fn offer(&mut self, conn: ConnId, deadline: Nanos) {
+        if let (Some(found), true) = (self.conns.get_mut(&conn), self.config.datagrams.is_some()) {
+            found.deadline = Some(deadline);
         }
     }
 
     /// A datagram came from the parent that this connection is to; whether any of it is new. What makes no sense is dropped.
     pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
-        if !matches!(self.conns.get(&conn).map(|found| found.role), Some(Role::Parent { .. })) {
+        let Some(found) = self.conns.get_mut(&conn) else { return false };
+        if !matches!(found.role, Role::Parent { .. }) {
             return false;
         }
+        // It is a sign of life.
+        found.heard = now;
         let new = self.arrive(now, offset, bytes);
         self.tend(now);
         new
@@ -99,6 +101,16 @@ impl Node {
         self.datagrams.dropped
     }
 
+    /// From now on what comes from the parent comes in datagrams, or as a stream, which needs no reordering: what was out of order
+    /// comes again.
+    pub(super) fn take_by(&mut self, datagrams: bool) {
+        if datagrams != self.datagrams.arrived.is_some() {
+            let begun = Datagrams::at(&self.config, self.source, Some(self.stream.received()));
+            self.datagrams.arrived = begun.arrived.filter(|_| datagrams);
+            self.datagrams.due = None;
+        }
+    }
+
     pub(super) fn arrive(&mut self, now: Nanos, offset: u64, bytes: &[u8]) -> bool {
         let new = self.datagrams.arrived.as_mut().is_some_and(|arrived| arrived.insert(now, offset, bytes));
         if new {
@@ -108,7 +120,7 @@ impl Node {
     }
 
     fn relay(&mut self, offset: u64, bytes: &[u8]) {
-        let to: Vec<ConnId> = self.children.values().filter_map(|child| child.door).collect();
+        let to: Vec<ConnId> = self.children.values().filter_map(|child| child.datagrams).collect();
         if to.is_empty() {
             return;
         }
@@ -126,7 +138,7 @@ impl Node {
     pub(super) fn relay_taken(&mut self) {
         let received = self.stream.received();
         let mut at = std::mem::replace(&mut self.datagrams.relayed, received);
-        let nobody = self.children.values().all(|child| child.door.is_none());
+        let nobody = self.children.values().all(|child| child.datagrams.is_none());
         if nobody || self.datagrams.arrived.is_some() {
             return;
         }

@@ -26,9 +26,8 @@
 //! | somebody connects | [`Node::on_accepted`]: the connection's number, or `None`: close it |
 //! | a connection that was asked for is there | [`Node::on_connected`] |
 //! | bytes come | [`Node::on_bytes`] |
-//! | they come in a pipe from now on ([`groupflow_transport::pipe`]), and no more over the connection | [`Node::on_other_way`] |
 //! | a connection can be written to | [`Node::fill`]: appends what is to go now, headers and all; nothing: wait until something happened |
-//! | datagrams: a connection was asked for; one comes; anything happened | [`Node::offer`]; [`Node::on_datagram`]; [`Node::poll_datagram`] until there is none: all are sent, or dropped |
+//! | datagrams: a connection that was asked for carries them; one comes; anything happened | [`Node::offer`]; [`Node::on_datagram`]; [`Node::poll_datagram`] until there is none: all are sent, or dropped |
 //! | a connection ends, fails, or cannot be made | [`Node::on_closed`] |
 //! | [`Node::deadline`] has come | [`Node::on_time`] |
 //! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
@@ -74,7 +73,6 @@ use groupflow_base::reassembly::Reassembly;
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{BranchId, From, Mode, Stream};
 
-use super::datagram::{Carries, Door};
 use super::frame::{Begin, Decoder, Frame, Reason, DATA_HEADER, MAX_BLOCK};
 use super::message::{FromHost, RefusalCode, ToHost};
 use super::names::{ClusterId, HostId, Peer, Ticket};
@@ -99,13 +97,12 @@ pub enum Action {
         /// To whom.
         to: Peer,
     },
-    /// The child at this connection takes its DATA, or all that [`Node::fill`] has for it from now on, in datagrams there, until
-    /// the connection is closed.
-    Open {
+    /// The child at this connection takes its DATA in datagrams ([`Node::poll_datagram`]), over the same connection.
+    Datagrams {
         /// The child's connection.
         conn: ConnId,
-        /// Where.
-        door: Door,
+        /// A datagram that waits for longer at its parent is of no use to the child.
+        deadline: Nanos,
     },
     /// Close, after what [`Node::fill`] still has for it; then [`Node::on_closed`].
     Close(ConnId),

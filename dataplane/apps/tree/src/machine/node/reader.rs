@@ -124,10 +124,10 @@ impl Node {
     }
 
     /// What one of the children is known to have, and those below it; those that are gone only if there are no others. All, where there
-    /// is nobody. For who takes bare datagrams nothing is kept.
+    /// is nobody. For who takes datagrams nothing is kept.
     pub(super) fn fastest(&self) -> u64 {
         let acked = |child: &Child| self.stream.acked(child.branch);
-        let streams = self.children.values().filter(|child| child.door.is_none());
+        let streams = self.children.values().filter(|child| child.datagrams.is_none());
         let here = streams.filter_map(acked).max();
         let gone = || self.gone.values().filter_map(|gone| acked(&gone.child)).max();
         here.or_else(gone).unwrap_or(self.stream.received())

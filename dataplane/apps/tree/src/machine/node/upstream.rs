@@ -73,12 +73,12 @@ impl Node {
         let begin = self.incoming.as_ref().map_or(Begin::Now, |incoming| Begin::At(incoming.delivered()));
         let needed = if begin == Begin::Now { 0 } else { self.needed() };
         let said = (self.stream.received(), needed);
-        let door = self.conns.get(&conn).and_then(|found| found.door);
+        let deadline = self.conns.get(&conn).and_then(|found| found.deadline);
         if let Some(found) = self.edge_mut(edge) {
             found.said = said;
             let ticket = found.ticket;
             self.promised = self.promised.max(needed);
-            self.say(conn, &Frame::Hello { child, ticket, edge, begin, needed, room, door });
+            self.say(conn, &Frame::Hello { child, ticket, edge, begin, needed, room, deadline });
         }
     }
 
@@ -139,6 +139,8 @@ impl Node {
             (true, false) => self.begin_at(begin),
             (false, _) => {}
         }
+        let by_datagrams = self.conns.get(&conn).is_some_and(|found| found.deadline.is_some());
+        self.take_by(by_datagrams);
         if self.upstream.as_ref().is_some_and(|upstream| upstream.edge == edge) {
             return Ok(());
         }
@@ -189,7 +191,9 @@ impl Node {
         self.incoming = Some(Reassembly::new(begin, self.config.window));
         (self.told, self.promised) = ((begin, begin), begin);
         let datagrams = Datagrams::at(&self.config, self.source, Some(begin));
-        (self.datagrams.arrived, self.datagrams.relayed) = (datagrams.arrived, begin);
+        let by_datagrams = self.datagrams.arrived.is_some();
+        (self.datagrams.arrived, self.datagrams.relayed) =
+            (datagrams.arrived.filter(|_| by_datagrams), begin);
         self.datagrams.gaps.clear();
     }
 
@@ -285,6 +289,12 @@ impl Node {
             (false, false) if found.again.is_some() => {}
             (false, _) => self.lose_edge(edge, false),
         }
+    }
+
+    /// Connections to the parent that took them.
+    pub fn parents_conns(&self) -> impl Iterator<Item = ConnId> + '_ {
+        let of_it = |conn: &Conn| matches!(conn.role, Role::Parent { welcome: true, .. });
+        self.conns.iter().filter(move |(_, conn)| of_it(conn)).map(|(&id, _)| id)
     }
 
     fn has_conns(&self, edge: u32) -> bool {

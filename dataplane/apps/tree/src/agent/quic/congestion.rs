@@ -1,0 +1,95 @@
+//! Congestion control: `quinn-proto`'s BBR, which does not take a loss for congestion, with a bound.
+//!
+//! BBR alone keeps twice on its way what a path holds: eight connections before a queue of a quarter of a round trip
+//! lost 61 % of what they sent. So after a round trip in which more than a [`MOST_LOST`]th was lost, no more is on its
+//! way than came through in that round trip, and an eighth more after each in which less was lost (as BBRv2 bounds
+//! what is in flight: draft-ietf-ccwg-bbr, 5.5.10).
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use quinn_proto::congestion::{BbrConfig, Controller, ControllerFactory};
+use quinn_proto::RttEstimator;
+
+/// One part in so many may be lost in a round trip; that much is lost on bad paths without congestion.
+const MOST_LOST: u64 = 16;
+/// After each other round trip it may be an eighth more.
+const GROWTH: u64 = 8;
+/// Packets that are always allowed.
+const LEAST: u64 = 16;
+
+/// Makes one for each connection.
+#[derive(Debug, Default)]
+pub(super) struct Bounded;
+
+impl ControllerFactory for Bounded {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let model = Arc::new(BbrConfig::default()).build(now, mtu);
+        Box::new(Bound { model, mtu, most: u64::MAX, sent: 0, round: 0, came: 0, lost: 0 })
+    }
+}
+
+struct Bound {
+    model: Box<dyn Controller>,
+    mtu: u16,
+    /// Bytes on the way.
+    most: u64,
+    /// The last packet.
+    sent: u64,
+    /// The round trip ends when this one, or a later one, is acknowledged.
+    round: u64,
+    /// Bytes of this round trip.
+    came: u64,
+    lost: u64,
+}
+
+impl Controller for Bound {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        self.sent = last_packet_number;
+        self.model.on_sent(now, bytes, last_packet_number);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.came += bytes;
+        self.model.on_ack(now, sent, bytes, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.model.on_end_acks(now, in_flight, app_limited, largest);
+        if largest.is_some_and(|largest| largest >= self.round) {
+            self.most = if self.lost > (self.came + self.lost) / MOST_LOST {
+                self.came.max(LEAST * u64::from(self.mtu))
+            } else {
+                self.most.saturating_add(self.most / GROWTH)
+            };
+            (self.round, self.came, self.lost) = (self.sent, 0, 0);
+        }
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
+        self.lost += lost_bytes;
+        self.model.on_congestion_event(now, sent, is_persistent, lost_bytes);
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = new_mtu;
+        self.model.on_mtu_update(new_mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.model.window().min(self.most)
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Bound { model: self.model.clone_box(), ..*self })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.model.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

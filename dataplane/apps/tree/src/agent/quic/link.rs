@@ -1,0 +1,255 @@
+//! One connection.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use quinn_proto::{
+    Connection, ConnectionEvent, Dir, Event, ReadError, Side, StreamEvent, StreamId, Transmit, VarInt,
+    WriteError,
+};
+
+use super::links::{Counts, WRITE};
+use crate::machine::ConnId;
+
+/// Bytes that wait besides those on the way: what waits here cannot go over another.
+const UNSENT: u64 = 128 << 10;
+/// Bytes of datagrams that wait, whatever their deadline.
+const WAITING: usize = 1 << 20;
+
+/// What an event says to the owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    Nothing,
+    Connected,
+    Closed,
+}
+
+/// A connection, its stream and its datagrams.
+pub(super) struct Link {
+    connection: Connection,
+    /// `None`: a stranger's.
+    pub(super) conn: Option<ConnId>,
+    /// Datagrams that have waited for longer are dropped.
+    pub(super) patience: Duration,
+    /// The least, once it is known.
+    pub(super) round_trip: Option<Duration>,
+    stream: Option<StreamId>,
+    /// Written, and not given to the connection yet.
+    pending: Bytes,
+    datagrams: VecDeque<(Instant, Bytes)>,
+    waiting: usize,
+    late: u64,
+    /// Nothing more is written, and what was is waited for until then.
+    ends: Option<Instant>,
+    /// Something happened to it.
+    touched: bool,
+    /// There may be something to send.
+    speaks: bool,
+    /// Frames that came: those of a forged packet are none.
+    frames: u64,
+}
+
+impl Link {
+    pub(super) fn new(connection: Connection, conn: Option<ConnId>) -> Link {
+        Link {
+            connection,
+            conn,
+            patience: Duration::MAX,
+            round_trip: None,
+            stream: None,
+            pending: Bytes::new(),
+            datagrams: VecDeque::new(),
+            waiting: 0,
+            late: 0,
+            ends: None,
+            touched: true,
+            speaks: true,
+            frames: 0,
+        }
+    }
+
+    /// For its endpoint's events.
+    pub(super) fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    pub(super) fn handle(&mut self, event: ConnectionEvent) {
+        self.connection.handle_event(event);
+        (self.touched, self.speaks) = (true, true);
+    }
+
+    /// Whether something happened to it, the time included, since it was asked last.
+    pub(super) fn is_touched(&mut self, now: Instant) -> bool {
+        if self.connection.poll_timeout().is_some_and(|due| due <= now) {
+            self.connection.handle_timeout(now);
+            (self.touched, self.speaks) = (true, true);
+        }
+        std::mem::take(&mut self.touched) || self.ends.is_some_and(|ends| ends <= now)
+    }
+
+    pub(super) fn deadline(&mut self) -> Option<Instant> {
+        self.ends.into_iter().chain(self.connection.poll_timeout()).min()
+    }
+
+    pub(super) fn on_event(&mut self, now: Instant, event: &Event) -> Says {
+        match event {
+            Event::Connected => {
+                if self.connection.side() == Side::Client {
+                    self.stream = self.connection.streams().open(Dir::Bi);
+                }
+                Says::Connected
+            }
+            Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                self.stream = self.stream.or_else(|| self.connection.streams().accept(Dir::Bi));
+                Says::Nothing
+            }
+            // All that was to be said was heard, or nobody listens.
+            Event::Stream(StreamEvent::Finished { .. } | StreamEvent::Stopped { .. }) => {
+                self.close(now);
+                Says::Closed
+            }
+            Event::ConnectionLost { .. } => Says::Closed,
+            _ => Says::Nothing,
+        }
+    }
+
+    /// Whether the other end said something, were it only that it is there, since this was asked last.
+    pub(super) fn was_heard(&mut self) -> bool {
+        let came = self.connection.stats().frame_rx;
+        let frames = came.acks + came.stream + came.datagram + came.ping;
+        std::mem::replace(&mut self.frames, frames) != frames
+    }
+
+    /// Gives what was written to the connection, as it has room for it.
+    pub(super) fn give(&mut self, now: Instant) {
+        if self.ends.is_some_and(|ends| ends <= now) {
+            return self.close(now);
+        }
+        if !self.connection.is_handshaking() {
+            let now = self.connection.rtt();
+            self.round_trip = Some(self.round_trip.map_or(now, |least| least.min(now)));
+        }
+        let (Some(stream), false) = (self.stream, self.pending.is_empty()) else { return };
+        let window = self.connection.congestion_state().window();
+        self.connection.set_send_window(window + UNSENT);
+        let mut chunks = [std::mem::take(&mut self.pending)];
+        match self.connection.send_stream(stream).write_chunks(&mut chunks) {
+            Ok(written) if written.chunks == chunks.len() => {}
+            Ok(_) | Err(WriteError::Blocked) => [self.pending] = chunks,
+            // Whoever does not listen will be gone.
+            Err(_) => {}
+        }
+        self.speaks = true;
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.speaks {
+            return None;
+        }
+        self.give_datagrams(now);
+        let most = most.min(WRITE / usize::from(self.connection.current_mtu())).max(1);
+        let transmit = self.connection.poll_transmit(now, most, out);
+        self.speaks = transmit.is_some();
+        transmit
+    }
+
+    fn give_datagrams(&mut self, now: Instant) {
+        while let Some((since, bytes)) = self.datagrams.front() {
+            let is_late = now.saturating_duration_since(*since) > self.patience;
+            if !is_late && self.connection.datagrams().send_buffer_space() < bytes.len() {
+                return;
+            }
+            let Some((_, bytes)) = self.datagrams.pop_front() else { return };
+            self.waiting -= bytes.len();
+            if is_late || self.connection.datagrams().send(bytes, false).is_err() {
+                self.late += 1;
+            }
+        }
+    }
+
+    pub(super) fn read(&mut self, most: usize, into: &mut Vec<u8>) -> Option<()> {
+        let Some(stream) = self.stream else { return Some(()) };
+        let mut receiving = self.connection.recv_stream(stream);
+        let mut chunks = receiving.read(true).ok()?;
+        let more = loop {
+            match chunks.next(most.saturating_sub(into.len())) {
+                Ok(Some(chunk)) => into.extend_from_slice(&chunk.bytes),
+                Err(ReadError::Blocked) => break Some(()),
+                // What came before the end is taken first.
+                Ok(None) => break (!into.is_empty()).then_some(()),
+                Err(ReadError::Reset(_)) => break None,
+            }
+            if into.len() >= most {
+                break Some(());
+            }
+        };
+        self.speaks |= chunks.finalize().should_transmit();
+        more
+    }
+
+    pub(super) fn read_datagram(&mut self) -> Option<Bytes> {
+        self.connection.datagrams().recv()
+    }
+
+    /// What is said over the stream follows the datagrams that were sent before: they would come too late.
+    pub(super) fn takes(&self) -> bool {
+        self.stream.is_some() && self.pending.is_empty() && self.datagrams.is_empty()
+    }
+
+    pub(super) fn write(&mut self, now: Instant, bytes: Bytes) {
+        self.pending = bytes;
+        self.give(now);
+    }
+
+    pub(super) fn write_datagram(&mut self, now: Instant, bytes: Bytes) {
+        self.waiting += bytes.len();
+        self.datagrams.push_back((now, bytes));
+        while self.waiting > WAITING {
+            let Some((_, oldest)) = self.datagrams.pop_front() else { break };
+            self.waiting -= oldest.len();
+            self.late += 1;
+        }
+        self.speaks = true;
+    }
+
+    pub(super) fn end(&mut self, by: Instant) {
+        self.ends.get_or_insert(by);
+    }
+
+    /// All that was to be said before it ends was written.
+    pub(super) fn finish(&mut self, now: Instant) {
+        match self.stream {
+            _ if self.ends.is_none() => {}
+            Some(stream) => {
+                // It may be finished already.
+                let _ = self.connection.send_stream(stream).finish();
+                self.speaks = true;
+            }
+            None => self.close(now),
+        }
+    }
+
+    /// It is no more.
+    pub(super) fn close(&mut self, now: Instant) {
+        self.connection.close(now, VarInt::from_u32(0), Bytes::new());
+        self.datagrams.clear();
+        (self.waiting, self.pending, self.ends) = (0, Bytes::new(), None);
+        (self.touched, self.speaks) = (true, true);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let stats = self.connection.stats();
+        Counts {
+            sent: stats.path.sent_packets,
+            lost: stats.path.lost_packets,
+            came: stats.udp_rx.datagrams,
+            datagrams: stats.frame_rx.datagram,
+            late: self.late,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! QUIC connections to parents and children, without sockets and clock: each carries one stream both ways,
+//! and datagrams.
+//!
+//! The protocol is `quinn-proto`'s. Here is what an edge needs besides: a connection has a name ([`ConnId`]);
+//! what waits to be sent is bounded, as what waits cannot go another way; a datagram that waited for too long
+//! is dropped; a connection that is to end says first what is left to be said.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    ClientConfig, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Incoming,
+    MtuDiscoveryConfig, ServerConfig, Transmit, TransportConfig, VarInt,
+};
+
+use super::congestion::Bounded;
+use super::link::{Link, Says};
+use crate::machine::ConnId;
+
+/// Handshakes of strangers at once; more are refused, so that who makes up addresses costs no more.
+const STRANGERS: usize = 64;
+/// What nothing was heard of for so long is no more, as for an edge over TCP.
+const SILENCE: VarInt = VarInt::from_u32(3_000);
+/// Before anything is known of a path: what is lost of a handshake is said again after three times as long.
+const FIRST_ROUND_TRIP: Duration = Duration::from_millis(50);
+/// Bytes of a stream on the way, of which an edge's window is a part.
+const WINDOW: VarInt = VarInt::from_u32(4 << 20);
+/// Bytes of datagrams that came and were not taken yet.
+const DATAGRAMS: usize = 1 << 20;
+/// Bytes of datagrams that are given to a connection; what waits for longer waits in [`Link`], where its
+/// deadline is kept.
+const GIVEN: usize = 16 << 10;
+/// The longest UDP payload that a path is tried with: an Ethernet jumbo frame without the headers of IP and
+/// UDP.
+pub const LONGEST: u16 = 8972;
+/// Bytes of one write: IPv4's longest datagram, without the headers of IP and UDP.
+pub const WRITE: usize = 65_507;
+
+/// What happened to a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// A stranger connected: it is named ([`Links::name`]), or dropped.
+    Came(ConnectionHandle),
+    /// A connection that was asked for is there.
+    Connected(ConnId),
+    /// It may have something to read.
+    Readable(ConnId),
+    /// It is no more, or could not be made.
+    Closed(ConnId),
+}
+
+/// What became of packets and datagrams, of all connections since the beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that were sent.
+    pub sent: u64,
+    /// Packets of these that were lost on the way.
+    pub lost: u64,
+    /// Packets that came.
+    pub came: u64,
+    /// Datagrams that came.
+    pub datagrams: u64,
+    /// Datagrams that waited for too long, or that there was no room for, and were not sent.
+    pub late: u64,
+}
+
+impl Counts {
+    /// Those of both.
+    pub fn and(self, other: Counts) -> Counts {
+        Counts {
+            sent: self.sent + other.sent,
+            lost: self.lost + other.lost,
+            came: self.came + other.came,
+            datagrams: self.datagrams + other.datagrams,
+            late: self.late + other.late,
+        }
+    }
+}
+
+/// How connections behave, at both ends.
+pub fn transport() -> Arc<TransportConfig> {
+    let mut config = TransportConfig::default();
+    let mut mtu = MtuDiscoveryConfig::default();
+    mtu.upper_bound(LONGEST);
+    config
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .max_idle_timeout(Some(SILENCE.into()))
+        .initial_rtt(FIRST_ROUND_TRIP)
+        .stream_receive_window(WINDOW)
+        .receive_window(WINDOW)
+        .datagram_receive_buffer_size(Some(DATAGRAMS))
+        .datagram_send_buffer_size(GIVEN)
+        .mtu_discovery_config(Some(mtu))
+        .congestion_controller_factory(Arc::new(Bounded));
+    Arc::new(config)
+}
+
+/// The connections of a host.
+pub struct Links {
+    endpoint: Endpoint,
+    links: BTreeMap<usize, Link>,
+    names: HashMap<ConnId, usize>,
+    happened: VecDeque<Happened>,
+    answers: VecDeque<(Transmit, Vec<u8>)>,
+    scratch: Vec<u8>,
+    before: Counts,
+}
+
+impl Links {
+    /// Takes nobody before [`Links::serve`].
+    pub fn new() -> Links {
+        let mut config = EndpointConfig::default();
+        // In bounds.
+        let _ = config.max_udp_payload_size(LONGEST);
+        Links {
+            endpoint: Endpoint::new(Arc::new(config), None, true, None),
+            links: BTreeMap::new(),
+            names: HashMap::new(),
+            happened: VecDeque::new(),
+            answers: VecDeque::new(),
+            scratch: Vec::new(),
+            before: Counts::default(),
+        }
+    }
+
+    /// From now on it is known by this.
+    pub fn serve(&mut self, config: Arc<ServerConfig>) {
+        self.endpoint.set_server_config(Some(config));
+    }
+
+    /// Begins a connection; false: there can be none.
+    pub fn connect(&mut self, now: Instant, conn: ConnId, to: SocketAddr, config: ClientConfig) -> bool {
+        let name = to.ip().to_string();
+        match self.endpoint.connect(now, config, to, &name) {
+            Ok((handle, connection)) => {
+                self.links.insert(handle.0, Link::new(connection, Some(conn)));
+                self.names.insert(conn, handle.0);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// A stranger that came is called so.
+    pub fn name(&mut self, handle: ConnectionHandle, conn: ConnId) {
+        if let Some(link) = self.links.get_mut(&handle.0) {
+            link.conn = Some(conn);
+            self.names.insert(conn, handle.0);
+            // It may have said something before.
+            self.happened.push_back(Happened::Readable(conn));
+        }
+    }
+
+    /// A stranger that came is not wanted.
+    pub fn refuse(&mut self, now: Instant, handle: ConnectionHandle) {
+        if let Some(link) = self.links.get_mut(&handle.0) {
+            link.close(now);
+        }
+    }
+
+    /// A UDP datagram came.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        (from, at): (SocketAddr, Option<IpAddr>),
+        ecn: Option<EcnCodepoint>,
+        bytes: BytesMut,
+    ) {
+        self.scratch.clear();
+        match self.endpoint.handle(now, from, at, ecn, bytes, &mut self.scratch) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(link) = self.links.get_mut(&handle.0) {
+                    link.handle(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
+            Some(DatagramEvent::Response(to)) => self.answer(to),
+            None => {}
+        }
+    }
+
+    fn accept(&mut self, now: Instant, incoming: Incoming) {
+        let strangers = self.links.values().filter(|link| link.conn.is_none()).count();
+        if strangers >= STRANGERS {
+            let to = self.endpoint.refuse(incoming, &mut self.scratch);
+            return self.answer(to);
+        }
+        match self.endpoint.accept(incoming, now, &mut self.scratch, None) {
+            Ok((handle, connection)) => drop(self.links.insert(handle.0, Link::new(connection, None))),
+            Err(failed) => failed.response.into_iter().for_each(|to| self.answer(to)),
+        }
+    }
+
+    fn answer(&mut self, to: Transmit) {
+        let bytes = self.scratch[..to.size].to_vec();
+        // An answer to somebody who may not even exist is not waited for.
+        if self.answers.len() < STRANGERS {
+            self.answers.push_back((to, bytes));
+        }
+    }
+
+    /// What follows from what came and from the time.
+    pub fn advance(&mut self, now: Instant) {
+        let mut drained = Vec::new();
+        for (&number, link) in &mut self.links {
+            if !link.is_touched(now) {
+                continue;
+            }
+            let handle = ConnectionHandle(number);
+            while let Some(event) = link.connection().poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(handle, event) {
+                    link.handle(event);
+                }
+            }
+            let heard = link.was_heard();
+            let mut closed = false;
+            while let Some(event) = link.connection().poll() {
+                match (link.on_event(now, &event), link.conn) {
+                    (Says::Connected, Some(conn)) => self.happened.push_back(Happened::Connected(conn)),
+                    (Says::Connected, None) => self.happened.push_back(Happened::Came(handle)),
+                    (Says::Closed, _) => closed = true,
+                    (Says::Nothing, _) => {}
+                }
+            }
+            link.give(now);
+            if let Some(conn) = link.conn.filter(|conn| self.names.contains_key(conn)) {
+                self.happened.extend(heard.then_some(Happened::Readable(conn)));
+                self.happened.extend((closed || link.is_closed()).then_some(Happened::Closed(conn)));
+            }
+            if link.connection().is_drained() {
+                drained.push(number);
+            }
+        }
+        for number in drained {
+            let Some(link) = self.links.remove(&number) else { continue };
+            self.before = self.before.and(link.counts());
+        }
+    }
+
+    /// What happened; after [`Links::advance`].
+    pub fn poll(&mut self) -> Option<Happened> {
+        self.happened.pop_front()
+    }
+
+    /// The next to send, of at most so many datagrams of one size, into `out`, which is empty.
+    pub fn poll_transmit(&mut self, now: Instant, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some((to, bytes)) = self.answers.pop_front() {
+            out.extend(bytes);
+            return Some(to);
+        }
+        self.links.values_mut().find_map(|link| link.poll_transmit(now, most, out))
+    }
+
+    /// When [`Links::advance`] has something to do next.
+    pub fn deadline(&mut self) -> Option<Instant> {
+        self.links.values_mut().filter_map(Link::deadline).min()
+    }
+
+    fn link(&mut self, conn: ConnId) -> Option<&mut Link> {
+        self.links.get_mut(self.names.get(&conn)?)
+    }
+
+    /// Whether it is one of these.
+    pub fn has(&self, conn: ConnId) -> bool {
+        self.names.contains_key(&conn)
+    }
+
+    /// Appends what came, at most `most` bytes; `None`: nothing follows.
+    pub fn read(&mut self, conn: ConnId, most: usize, into: &mut Vec<u8>) -> Option<()> {
+        self.link(conn)?.read(most, into)
+    }
+
+    /// The next datagram that came.
+    pub fn read_datagram(&mut self, conn: ConnId) -> Option<Bytes> {
+        self.link(conn)?.read_datagram()
+    }
+
+    /// Whether there is room for some more: however much is written then, it is taken.
+    pub fn takes(&mut self, conn: ConnId) -> bool {
+        self.link(conn).is_some_and(|link| link.takes())
+    }
+
+    /// Says it, when [`Links::takes`].
+    pub fn write(&mut self, now: Instant, conn: ConnId, bytes: Vec<u8>) {
+        if let Some(link) = self.link(conn) {
+            link.write(now, bytes.into());
+        }
+    }
+
+    /// Datagrams to it are of no use when they have waited for longer.
+    pub fn limit(&mut self, conn: ConnId, deadline: Duration) {
+        if let Some(link) = self.link(conn) {
+            link.patience = deadline;
+        }
+    }
+
+    /// Sends a datagram, or drops it.
+    pub fn write_datagram(&mut self, now: Instant, conn: ConnId, bytes: Bytes) {
+        if let Some(link) = self.link(conn) {
+            link.write_datagram(now, bytes);
+        }
+    }
+
+    /// It ends when [`Links::finish`] was said and the other end has all, at the latest then.
+    pub fn end(&mut self, conn: ConnId, by: Instant) {
+        if let Some(link) = self.link(conn) {
+            link.end(by);
+        }
+    }
+
+    /// All was written that is to be said before the end, if it is to end.
+    pub fn finish(&mut self, now: Instant, conn: ConnId) {
+        if let Some(link) = self.link(conn) {
+            link.finish(now);
+        }
+    }
+
+    /// It is no more; the other end is told so, if it listens.
+    pub fn drop(&mut self, now: Instant, conn: ConnId) -> bool {
+        let number = self.names.remove(&conn);
+        let link = number.and_then(|number| self.links.get_mut(&number));
+        link.into_iter().for_each(|link| link.close(now));
+        number.is_some()
+    }
+
+    /// How long it takes there and back at least.
+    pub fn round_trips(&self) -> impl Iterator<Item = (ConnId, Duration)> + '_ {
+        self.links.values().filter_map(|link| Some((link.conn?, link.round_trip?)))
+    }
+
+    /// All that have a name.
+    pub fn names(&self) -> Vec<ConnId> {
+        self.names.keys().copied().collect()
+    }
+
+    /// Since the beginning.
+    pub fn counts(&self) -> Counts {
+        self.links.values().map(Link::counts).fold(self.before, Counts::and)
+    }
+}
+
+impl Default for Links {
+    fn default() -> Links {
+        Links::new()
+    }
+}

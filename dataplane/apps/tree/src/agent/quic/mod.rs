@@ -1,0 +1,135 @@
+//! Edges over QUIC: one UDP socket, at the host's address and port, for all connections to its parents and
+//! children.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`links`] | the connections: no socket, no clock |
+//! | `link` | one of them |
+//! | `congestion` | how much of one is on its way |
+//!
+//! Here is the socket: many datagrams in one system call (UDP_SEGMENT, UDP_GRO), by `quinn-udp`.
+
+mod congestion;
+mod link;
+pub mod links;
+
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use bytes::BytesMut;
+use groupflow_host::tcp::is_later;
+use links::WRITE;
+use quinn_proto::Transmit;
+use quinn_udp::{RecvMeta, UdpSocketState};
+use socket2::SockRef;
+
+pub use links::{Counts, Happened, Links};
+
+/// Room for what comes, or goes, while the process does not run; the kernel may grant less.
+const BUFFER: usize = 4 << 20;
+/// Reads in one system call: before others have their turn no more is taken.
+const READS: usize = 8;
+/// Bytes of one read, which may be several datagrams.
+const READ: usize = 64 << 10;
+
+/// A host's connections and their socket.
+pub struct Quic {
+    /// The connections.
+    pub links: Links,
+    socket: UdpSocket,
+    state: UdpSocketState,
+    room: Box<[u8]>,
+    /// What the socket had no room for.
+    blocked: Option<Transmit>,
+    out: Vec<u8>,
+    /// There may be something to read.
+    pub readable: bool,
+}
+
+impl Quic {
+    /// At this address.
+    pub fn open(at: SocketAddrV4) -> io::Result<Quic> {
+        let socket = UdpSocket::bind(at)?;
+        let options = SockRef::from(&socket);
+        options.set_recv_buffer_size(BUFFER)?;
+        options.set_send_buffer_size(BUFFER)?;
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Quic {
+            links: Links::new(),
+            socket,
+            state,
+            room: vec![0; READS * READ].into_boxed_slice(),
+            blocked: None,
+            out: Vec::with_capacity(WRITE),
+            readable: true,
+        })
+    }
+
+    /// Takes what came.
+    pub fn receive(&mut self, now: Instant) {
+        if self.readable {
+            let mut slices = self.room.chunks_exact_mut(READ).map(IoSliceMut::new).collect::<Vec<_>>();
+            let mut metas = [RecvMeta::default(); READS];
+            let came = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
+                Ok(came) => came,
+                Err(error) => {
+                    // Another error is of something that was sent, or a signal: there may be more.
+                    self.readable = !is_later(&error);
+                    0
+                }
+            };
+            for (meta, room) in metas[..came].iter().zip(self.room.chunks_exact(READ)) {
+                let mut bytes = BytesMut::from(&room[..meta.len]);
+                let ecn = meta.ecn.and_then(|ecn| quinn_proto::EcnCodepoint::from_bits(ecn as u8));
+                while !bytes.is_empty() {
+                    let one = bytes.split_to(meta.stride.clamp(1, bytes.len()));
+                    self.links.handle(now, (meta.addr, meta.dst_ip), ecn, one);
+                }
+            }
+        }
+        self.links.advance(now);
+    }
+
+    /// Sends what is to be sent now, as the socket has room for it.
+    pub fn send(&mut self, now: Instant) {
+        let segments = self.state.max_gso_segments();
+        loop {
+            let transmit = self.blocked.take().or_else(|| {
+                self.out.clear();
+                self.links.poll_transmit(now, segments, &mut self.out)
+            });
+            let Some(transmit) = transmit else { return };
+            let sent = self.state.send(
+                (&self.socket).into(),
+                &quinn_udp::Transmit {
+                    destination: transmit.destination,
+                    ecn: transmit.ecn.and_then(|ecn| quinn_udp::EcnCodepoint::from_bits(ecn as u8)),
+                    contents: &self.out[..transmit.size],
+                    segment_size: transmit.segment_size,
+                    src_ip: transmit.src_ip,
+                },
+            );
+            match sent {
+                Err(error) if is_later(&error) => {
+                    self.blocked = Some(transmit);
+                    return;
+                }
+                // What cannot be sent is lost.
+                _ => {}
+            }
+        }
+    }
+
+    /// When there is something to do next.
+    pub fn deadline(&mut self) -> Option<Instant> {
+        self.links.deadline()
+    }
+}
+
+impl AsFd for Quic {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
