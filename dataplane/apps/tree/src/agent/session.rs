@@ -3,7 +3,7 @@
 //! ```no_run
 //! use std::io::{self, Write};
 //! use groupflow_host::secure::SecureSend;
-//! use crate::agent::session::{Options, Receiver, Sender};
+//! use groupflow_tree::agent::session::{Options, Receiver, Sender};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let options = || {
