@@ -6,8 +6,8 @@
 //! | `agent` | `gfagent tree-send` and `tree-recv`, which run a node on sockets (feature `agent`) |
 //! | `study` | studies of large trees in virtual time |
 //!
-//! The machines take time, readers of frames, reassembly and tokens from `groupflow_base`, and a stream's branches
-//! from `groupflow_transport`; the agents also use the sockets, TLS and options of `groupflow_host`.
+//! The machines take time, readers of frames, reassembly and tokens from `groupflow_base`, and a stream's
+//! branches from `groupflow_transport`; the agents also use the sockets, TLS and options of `groupflow_host`.
 
 pub mod machine;
 pub mod study;

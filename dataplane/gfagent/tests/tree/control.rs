@@ -13,7 +13,8 @@ use serde_json::{json, Value};
 use super::dispatch::options;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longer than a host waits for the first word of who accepted its connection, and shorter than for the first dispatchers.
+/// Longer than a host waits for the first word of who accepted its connection, and shorter than for the first
+/// dispatchers.
 const SILENT: Duration = Duration::from_secs(6);
 
 /// Somebody who accepts connections, and its address.
@@ -184,7 +185,8 @@ fn who_is_sent_where_nobody_is_says_so_in_the_end() {
     assert!(error.cause.contains(&there.to_string()), "{}", error.cause);
 }
 
-/// What has come is heard, though the connection has ended behind it; and where there is no address is known from before.
+/// What has come is heard, though the connection has ended behind it; and where there is no address is known
+/// from before.
 #[test]
 fn what_comes_with_the_end_of_a_connection_is_heard() {
     let (here, at) = listener();

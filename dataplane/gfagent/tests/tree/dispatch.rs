@@ -1,4 +1,5 @@
-//! The dispatchers of one tree, with the lines of `groupflow tree serve`: a thread a connection, nothing stored.
+//! The dispatchers of one tree, with the lines of `groupflow tree serve`: a thread a connection, nothing
+//! stored.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};

@@ -80,7 +80,8 @@ fn a_source_and_two_receivers_in_one_program() {
     }
 }
 
-/// What is not read is not taken: a writer that has nobody who reads waits, after the caches of both hosts and some sockets.
+/// What is not read is not taken: a writer that has nobody who reads waits, after the caches of both hosts
+/// and some sockets.
 #[test]
 fn a_reader_that_does_not_read_holds_the_writer_up() {
     [EdgesArg::Stream, EdgesArg::Quic].into_iter().for_each(a_writer_waits);

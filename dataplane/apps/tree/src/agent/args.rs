@@ -24,7 +24,8 @@ pub enum SlowArg {
     Wait,
     /// It is cut off when the cache has no more what it needs
     Isolate,
-    /// It goes on later in the stream, at a multiple of --align bytes: for streams whose late data are of no use
+    /// It goes on later in the stream, at a multiple of --align bytes: for streams whose late data are of no
+    /// use
     Skip,
 }
 
@@ -59,7 +60,8 @@ pub struct TreeArgs {
     /// This host's name, in events
     #[arg(long, default_value = "host")]
     pub name: String,
-    /// Where the tree's dispatchers are (groupflow tree serve); of several processes one is enough, or some with commas between
+    /// Where the tree's dispatchers are (groupflow tree serve); of several processes one is enough, or some
+    /// with commas between
     #[arg(long, value_name = "IP:PORT", value_delimiter = ',', required = true)]
     pub to: Vec<SocketAddrV4>,
     /// How they are known
@@ -68,7 +70,8 @@ pub struct TreeArgs {
     /// The tree's token
     #[arg(long, value_name = "HEX", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
     pub token: Token,
-    /// Where children connect to; port 0 takes any, 0.0.0.0 is the address that the dispatchers are reached from
+    /// Where children connect to; port 0 takes any, 0.0.0.0 is the address that the dispatchers are reached
+    /// from
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:0")]
     pub listen: SocketAddrV4,
     /// Children that this host offers to serve; when nobody else can, it gets more
@@ -86,8 +89,8 @@ pub struct TreeArgs {
     /// Bytes of a record that is skipped whole
     #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub align: u64,
-    /// How data come from the parent: stream (over TCP), quic (over UDP; where that is blocked, over TCP), or datagrams (as quic, but
-    /// what is lost or late is skipped: with --slow skip)
+    /// How data come from the parent: stream (over TCP), quic (over UDP; where that is blocked, over TCP), or
+    /// datagrams (as quic, but what is lost or late is skipped: with --slow skip)
     #[arg(long, value_name = "stream|quic|datagrams", value_parser = parse_edges, default_value = "stream")]
     pub edges: EdgesArg,
     /// Milliseconds that a datagram may wait at the parent before it is dropped
@@ -112,7 +115,8 @@ struct Line {
 }
 
 impl TreeArgs {
-    /// What the command line would have made of these, with its defaults for all the rest. A token that is none is refused.
+    /// What the command line would have made of these, with its defaults for all the rest. A token that is
+    /// none is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<TreeArgs, AgentError> {
         let to = to.to_string();
         let line = ["", "--to", &to, "--token", token, "--plain"];

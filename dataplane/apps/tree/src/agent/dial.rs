@@ -1,6 +1,7 @@
-//! A connection that is being made. TCP says a SYN again that was lost, or whose answer was, after a second (RFC 6298, 2.1): for
-//! longer than that a host that has lost its parent may not be without. So another connection is begun before, and the first that
-//! is there is taken, as RFC 8305 does it with several addresses.
+//! A connection that is being made. TCP says a SYN again that was lost, or whose answer was, after a second
+//! (RFC 6298, 2.1): for longer than that a host that has lost its parent may not be without. So another
+//! connection is begun before, and the first that is there is taken, as RFC 8305 does it with several
+//! addresses.
 
 use std::io;
 use std::net::{SocketAddrV4, TcpStream};

@@ -12,7 +12,8 @@ use groupflow_host::tcp_info::TcpInfo;
 
 /// Given to a connection at once; what waits in the kernel besides is bounded, too.
 pub const BATCH: usize = 64 << 10;
-/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over another.
+/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over
+/// another.
 const UNSENT: libc::c_int = 128 << 10;
 
 /// A connection.
@@ -94,7 +95,8 @@ impl Edge {
     }
 }
 
-/// How long it takes there and back at least, without what waits on the way; zero: the kernel does not know it yet.
+/// How long it takes there and back at least, without what waits on the way; zero: the kernel does not know
+/// it yet.
 pub fn round_trip(socket: &TcpStream) -> Nanos {
     TcpInfo::of(socket).map_or(Nanos::ZERO, |info| Nanos(1000 * u64::from(info.least_rtt_us)))
 }

@@ -373,7 +373,8 @@ fn nanos_of(time: Duration) -> Nanos {
     Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// For connections over TCP, and for those over QUIC at the UDP port of the same number; an edge that is not encrypted is none over QUIC.
+/// For connections over TCP, and for those over QUIC at the UDP port of the same number; an edge that is not
+/// encrypted is none over QUIC.
 fn listen(args: &TreeArgs) -> io::Result<(TcpListener, Option<Quic>)> {
     let mut tries = if args.listen.port() == 0 { PORTS } else { 1 };
     loop {

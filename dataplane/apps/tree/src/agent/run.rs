@@ -189,8 +189,8 @@ pub fn receiver(
     }
 }
 
-/// What the node gave and is not handed on yet: no more than a batch or two, and without a gap. Where the stream may be skipped,
-/// that is whole records: of one that is cut by a skip nothing is handed on.
+/// What the node gave and is not handed on yet: no more than a batch or two, and without a gap. Where the
+/// stream may be skipped, that is whole records: of one that is cut by a skip nothing is handed on.
 struct Taken {
     align: u64,
     bytes: Vec<u8>,
@@ -230,7 +230,8 @@ impl Taken {
         Ok(())
     }
 
-    /// Whether what comes there may be taken now; where it leaves a gap, a record that is not whole never will be.
+    /// Whether what comes there may be taken now; where it leaves a gap, a record that is not whole never
+    /// will be.
     fn goes_on_at(&mut self, position: u64) -> bool {
         let next = self.at + (self.bytes.len() + self.begun.len()) as u64;
         if position != next {

@@ -1,5 +1,5 @@
-//! What goes over the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in network
-//! order. A child connects to its parent, once or several times, and says HELLO on each connection.
+//! What goes over the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in
+//! network order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::Nanos;
@@ -71,11 +71,13 @@ pub enum Frame {
         edge: u32,
         /// Where to begin.
         begin: Begin,
-        /// Neither it nor any host below it needs what is before. The rest is kept for those below it, though it has it.
+        /// Neither it nor any host below it needs what is before. The rest is kept for those below it, though
+        /// it has it.
         needed: u64,
         /// Nothing may be sent that lies so many bytes or more beyond what it has.
         room: u64,
-        /// Its DATA are to come in datagrams, none of which waited for longer at the parent: whole milliseconds, at most a `u32`.
+        /// Its DATA are to come in datagrams, none of which waited for longer at the parent: whole
+        /// milliseconds, at most a `u32`.
         deadline: Option<Nanos>,
     },
     /// Child: all before `taken` is in its cache.
@@ -242,8 +244,8 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
 pub struct Decoder(Envelopes);
 
 impl Decoder {
-    /// Takes the next frame off the front of `input`; `None`: all of it is taken. Nothing useful comes after an
-    /// error.
+    /// Takes the next frame off the front of `input`; `None`: all of it is taken. Nothing useful comes after
+    /// an error.
     pub fn next_frame(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, CodecError> {
         let envelope = self.0.next_whole(input, |kind| if kind == DATA { 8 + MAX_BLOCK } else { 64 })?;
         envelope.map(|envelope| Frame::parse(envelope.kind, envelope.body)).transpose()

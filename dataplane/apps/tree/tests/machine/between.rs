@@ -1,5 +1,5 @@
-//! What dispatchers tell each other about what is kept for hosts of another's cluster, and about who needs what is not there
-//! any more.
+//! What dispatchers tell each other about what is kept for hosts of another's cluster, and about who needs
+//! what is not there any more.
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
@@ -203,8 +203,8 @@ fn who_is_given_up_for_its_silence_is_told_and_the_last_word_is_that_the_cluster
     assert!(ended(&told) && told.contains(&Output::Host(FOUNDER, ToHost::Released)), "{told:?}");
 }
 
-/// A head that was relieved, and is the head again, is still connected to what it was: a place that was meant for the other does not stand
-/// for its own, which would be let go of.
+/// A head that was relieved, and is the head again, is still connected to what it was: a place that was meant
+/// for the other does not stand for its own, which would be let go of.
 #[test]
 fn a_place_for_a_head_that_is_gone_is_given_back() {
     let mut cluster = of_two(4);
@@ -216,7 +216,8 @@ fn a_place_for_a_head_that_is_gone_is_given_back() {
     assert_eq!(across(&mut cluster), [(PARENT, Between::Free(AGAIN))]);
 }
 
-/// A cluster that has ended when it is told where its head belongs does not say later that it needs nothing of it.
+/// A cluster that has ended when it is told where its head belongs does not say later that it needs nothing
+/// of it.
 #[test]
 fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
     let mut root = root(2);

@@ -1,5 +1,5 @@
-//! Edges whose DATA are datagrams, which are lost, come twice and in any order: who reads gets whole records, each as it was
-//! written and in order, and is told of what is missing.
+//! Edges whose DATA are datagrams, which are lost, come twice and in any order: who reads gets whole records,
+//! each as it was written and in order, and is told of what is missing.
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
@@ -96,7 +96,8 @@ fn run(grove: &mut Grove, step: Step) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever becomes of datagrams and hosts; some hosts take streams, and to some no datagrams come through. `Grove::read` compares every byte.
+    /// Whatever becomes of datagrams and hosts; some hosts take streams, and to some no datagrams come
+    /// through. `Grove::read` compares every byte.
     #[test]
     fn readers_get_whole_records_and_are_told_of_holes(
         align in proptest::sample::select(vec![1_u64, 100, 1500]), blocked in proptest::bool::weighted(0.3),
@@ -165,7 +166,8 @@ proptest! {
     }
 }
 
-/// A hole near the source costs those below no more time than those above: what is behind it is relayed at once.
+/// A hole near the source costs those below no more time than those above: what is behind it is relayed at
+/// once.
 #[test]
 fn a_hole_does_not_hold_up_those_below() {
     let mut grove = Grove::new(config(100), Policy { max_children: 1, ..policy() }, 1);
@@ -198,7 +200,8 @@ fn a_hole_does_not_hold_up_those_below() {
     assert_eq!(found.node.missing(), 100);
 }
 
-/// A parent tells its owner that a child takes datagrams, and sends it nothing else than the end; nothing waits for that child.
+/// A parent tells its owner that a child takes datagrams, and sends it nothing else than the end; nothing
+/// waits for that child.
 #[test]
 fn a_child_that_takes_datagrams_holds_nothing_up() {
     let deadline = Nanos::from_millis(50);

@@ -1,4 +1,5 @@
-//! One node and peers that say what they like: who is served, who is refused and why, and that the others are unharmed.
+//! One node and peers that say what they like: who is served, who is refused and why, and that the others are
+//! unharmed.
 
 use std::net::SocketAddr;
 
@@ -141,7 +142,8 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
 }
 
-/// The first word of who is far away takes two round trips, and one that is lost is sent again after more than one.
+/// The first word of who is far away takes two round trips, and one that is lost is sent again after more
+/// than one.
 #[test]
 fn who_is_far_away_may_be_silent_longer() {
     let silence = config().silence;
@@ -164,7 +166,8 @@ fn who_is_far_away_may_be_silent_longer() {
         node.on_time(given_up);
         assert_eq!(node.children().count(), 0);
     }
-    // How far a parent is that is not connected yet: as far as the dispatchers, or as hosts that were measured.
+    // How far a parent is that is not connected yet: as far as the dispatchers, or as hosts that were
+    // measured.
     for (far, given_up) in
         [(Nanos::ZERO, silence), (round_trip, long), (Nanos(u64::MAX), Nanos::from_millis(4600))]
     {
@@ -187,7 +190,8 @@ fn who_is_far_away_may_be_silent_longer() {
     }
 }
 
-/// It says that it is there, and takes nothing: its sibling gets what the cache holds, and goes on when it is cut off.
+/// It says that it is there, and takes nothing: its sibling gets what the cache holds, and goes on when it is
+/// cut off.
 #[test]
 fn a_child_that_reads_nothing_is_cut_off_after_a_while() {
     let mut node = source(Slow::Wait, 0);
@@ -254,7 +258,8 @@ pub fn served_with(config: NodeConfig) -> (Node, ConnId) {
 #[test]
 fn a_parent_that_says_something_wrong_is_left() {
     let data = |offset, count| Frame::Data { offset, bytes: vec![1; count] };
-    // Whether it is served already; what the parent says; whether the dispatcher is told that what comes next is gone.
+    // Whether it is served already; what the parent says; whether the dispatcher is told that what comes next
+    // is gone.
     let cases: [(&str, bool, Frame, bool); 8] = [
         ("DATA before WELCOME", false, data(0, 10), false),
         ("gone", false, Frame::Refused(Reason::Gone), true),
@@ -275,7 +280,8 @@ fn a_parent_that_says_something_wrong_is_left() {
     }
 }
 
-/// One of several connections is refused: the others serve the host. When it is the last one nobody does any more.
+/// One of several connections is refused: the others serve the host. When it is the last one nobody does any
+/// more.
 #[test]
 fn who_has_no_connection_left_is_put_elsewhere() {
     let now = Nanos::ZERO;
@@ -347,7 +353,8 @@ fn a_reader_that_takes_nothing_is_cut_off_and_those_below_go_on() {
     assert!(node.is_complete());
 }
 
-/// What one needs is told at once when it is much, and otherwise soon; and a child that moved is not waited for.
+/// What one needs is told at once when it is much, and otherwise soon; and a child that moved is not waited
+/// for.
 #[test]
 fn a_parent_hears_what_is_still_needed() {
     let (mut node, conn) = served();
@@ -377,8 +384,8 @@ fn a_parent_hears_what_is_still_needed() {
     assert_eq!(node.children().count() + node.keeps_for().count(), 0);
 }
 
-/// A host that told its parent to need nothing before serves a child that does, from its history: but not where all are waited for, as
-/// nobody above would have it any more if this host died.
+/// A host that told its parent to need nothing before serves a child that does, from its history: but not
+/// where all are waited for, as nobody above would have it any more if this host died.
 #[test]
 fn a_child_that_is_behind_is_served_from_the_history_unless_all_are_waited_for() {
     let now = Nanos::ZERO;
@@ -395,7 +402,8 @@ fn a_child_that_is_behind_is_served_from_the_history_unless_all_are_waited_for()
     }
 }
 
-/// A child without connections is kept for until it is forgotten, and one that comes again goes on where it was.
+/// A child without connections is kept for until it is forgotten, and one that comes again goes on where it
+/// was.
 #[test]
 fn what_a_child_that_is_gone_did_not_say_to_have_is_kept() {
     let now = Nanos::ZERO;
@@ -440,7 +448,8 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
     for step in 1..=60_u64 {
         now = Nanos::from_millis(100 * step);
         node.write(now, &[1; 10]);
-        // The sockets of both take it; only one of them says to have it, the other does from the fourth second on.
+        // The sockets of both take it; only one of them says to have it, the other does from the fourth
+        // second on.
         hear(&mut node, now, good);
         hear(&mut node, now, bad);
         let all = Frame::Taken { taken: 10 * step, needed: 10 * step };

@@ -150,7 +150,8 @@ impl Forest {
         }
     }
 
-    /// A dispatcher dies and is made again from what was stored of it; what it and its hosts said to each other is lost.
+    /// A dispatcher dies and is made again from what was stored of it; what it and its hosts said to each
+    /// other is lost.
     pub fn replace(&mut self, choice: usize) {
         let id = *self.clusters.keys().nth(choice % self.clusters.len()).expect("a cluster");
         let stored = serde_json::to_string(&self.clusters[&id]).expect("JSON");
@@ -218,8 +219,8 @@ impl Forest {
         }
     }
 
-    /// In an order in which no queue waits for ever (Fibonacci hashing): who is sent to a cluster that has ended begins again
-    /// until that is known.
+    /// In an order in which no queue waits for ever (Fibonacci hashing): who is sent to a cluster that has
+    /// ended begins again until that is known.
     fn carry_all(&mut self) {
         let mut carried = 0_usize;
         while self.carry(carried.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) {

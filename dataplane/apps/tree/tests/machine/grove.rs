@@ -271,7 +271,8 @@ impl Grove {
         self.act(host);
     }
 
-    /// The dispatchers die, and are made again from what was stored of them: what they and the hosts said to each other is lost.
+    /// The dispatchers die, and are made again from what was stored of them: what they and the hosts said to
+    /// each other is lost.
     pub fn replace(&mut self) {
         self.replaced += 1;
         // Else there would be two of each name.
@@ -635,7 +636,8 @@ impl Grove {
         self.settle();
     }
 
-    /// Nobody holds more than it may, dispatchers have no more of anything than they may, and connections have no cycle.
+    /// Nobody holds more than it may, dispatchers have no more of anything than they may, and connections
+    /// have no cycle.
     pub fn check(&self) {
         for (&host, found) in &self.nodes {
             let held = found.node.held();

@@ -1,4 +1,5 @@
-//! Peers that say whatever they like: nothing panics, nothing is held beyond its bound, and others are unharmed.
+//! Peers that say whatever they like: nothing panics, nothing is held beyond its bound, and others are
+//! unharmed.
 
 use std::net::SocketAddr;
 

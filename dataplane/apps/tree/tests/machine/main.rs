@@ -1,5 +1,5 @@
-//! Clustered trees: dispatchers with hosts that carry out what they are told, late and in any order; and hosts that pass a
-//! stream on.
+//! Clustered trees: dispatchers with hosts that carry out what they are told, late and in any order; and
+//! hosts that pass a stream on.
 
 mod between;
 mod datagrams;

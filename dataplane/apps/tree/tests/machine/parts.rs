@@ -1,5 +1,5 @@
-//! The dispatchers of a tree in several processes, of which one may run all: mail between them is under way for a while, and
-//! outlives them.
+//! The dispatchers of a tree in several processes, of which one may run all: mail between them is under way
+//! for a while, and outlives them.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -72,8 +72,9 @@ fn run(forest: &mut Forest, step: Step) {
 }
 
 proptest! {
-    /// Whoever comes, goes, dies and is demoted, whichever dispatcher is replaced, in whatever order the news come: no connections in a cycle, no more of
-    /// anything than may be; and when nothing happens any more, everyone who was not refused receives.
+    /// Whoever comes, goes, dies and is demoted, whichever dispatcher is replaced, in whatever order the news
+    /// come: no connections in a cycle, no more of anything than may be; and when nothing happens any more,
+    /// everyone who was not refused receives.
     #[test]
     fn there_is_never_a_cycle_and_all_receive(
         steps in vec(step(), 0..600), max_members in 3..12_usize, slowest in any::<bool>(),
@@ -108,7 +109,8 @@ fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
     assert_eq!(cluster(on_its_router), cluster(far), "200 ms away, on the same router");
 }
 
-/// Who has measured before another has founded a cluster does not know of it, and who is sent there may come before its founder.
+/// Who has measured before another has founded a cluster does not know of it, and who is sent there may come
+/// before its founder.
 #[test]
 fn hosts_that_join_at_once_do_not_each_found_a_cluster() {
     for router in [None, Some(1)] {
@@ -196,8 +198,8 @@ fn the_farthest_or_the_slowest_child_is_moved_down() {
     }
 }
 
-/// Neither one that joins nor one whose parent died is put below a host that was reported as slow, though it is the nearest and has
-/// room; in the end it is forgiven.
+/// Neither one that joins nor one whose parent died is put below a host that was reported as slow, though it
+/// is the nearest and has room; in the end it is forgiven.
 #[test]
 fn nobody_is_put_below_a_slow_host() {
     let slow_for = Nanos::from_millis(60_000);
@@ -273,7 +275,8 @@ fn no_cluster_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
     assert_eq!(forest.hosts[&far].parent, Some(other), "the head is nearer over who is behind the slow one");
 }
 
-/// A slow host whose children take all the room there is below stays where it is, instead of making another host slow.
+/// A slow host whose children take all the room there is below stays where it is, instead of making another
+/// host slow.
 #[test]
 fn who_is_moved_down_takes_no_place_that_is_taken() {
     let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);

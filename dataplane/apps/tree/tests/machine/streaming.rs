@@ -135,8 +135,8 @@ fn session(
     }
     // What does not fit now fits when what was before is read.
     grove.settle();
-    // Until then something may be kept for who was sent elsewhere, and a founder waited for; what dispatchers said last may be
-    // lost with them, and a question be on its way to one that ends.
+    // Until then something may be kept for who was sent elsewhere, and a founder waited for; what dispatchers
+    // said last may be lost with them, and a question be on its way to one that ends.
     if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() || parts > 1 {
         grove.outlast_patience();
     }
@@ -198,8 +198,8 @@ fn of_several(max_members: usize, max_clusters: usize) -> Policy {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// End-to-end: whoever dies or leaves, in whatever order, however slow: those that live read every byte, once and in
-    /// order.
+    /// End-to-end: whoever dies or leaves, in whatever order, however slow: those that live read every byte,
+    /// once and in order.
     #[test]
     fn no_byte_is_lost_or_doubled(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
@@ -209,8 +209,9 @@ proptest! {
         all_is_forgotten(&grove);
     }
 
-    /// And of several clusters, whose heads die or leave, with all of their hosts or alone; hosts found clusters, which are put below
-    /// others; and the dispatchers, which are run by one process or several, are replaced.
+    /// And of several clusters, whose heads die or leave, with all of their hosts or alone; hosts found
+    /// clusters, which are put below others; and the dispatchers, which are run by one process or several,
+    /// are replaced.
     #[test]
     fn no_byte_is_lost_or_doubled_between_clusters(
         hosts in vec(host(), 3..16), steps in vec(step_of_several(), 0..600),
@@ -222,7 +223,8 @@ proptest! {
         all_is_forgotten(&grove);
     }
 
-    /// Where half of the hosts serve nobody some find no room when those that served them die. The others read every byte.
+    /// Where half of the hosts serve nobody some find no room when those that served them die. The others
+    /// read every byte.
     #[test]
     fn no_byte_is_lost_or_doubled_of_who_finds_room(
         hosts in vec(host_of_few(), 3..16), steps in vec(step_of_several(), 0..600),
@@ -251,8 +253,8 @@ proptest! {
         all_is_forgotten(&grove);
     }
 
-    /// Where slow ones are not waited for: whoever is not cut off comes to the end, and what any reads is the stream, in order
-    /// and without a gap that it is not told of.
+    /// Where slow ones are not waited for: whoever is not cut off comes to the end, and what any reads is the
+    /// stream, in order and without a gap that it is not told of.
     #[test]
     fn what_is_not_waited_for_is_cut_off_or_skips(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
@@ -265,7 +267,8 @@ proptest! {
     }
 }
 
-/// A child that takes nothing: its sibling gets all, at once with `Isolate`; with `Wait` as much as the caches hold.
+/// A child that takes nothing: its sibling gets all, at once with `Isolate`; with `Wait` as much as the
+/// caches hold.
 #[test]
 fn a_child_that_takes_nothing_holds_its_sibling_back_by_no_more_than_the_cache() {
     for (mode, slow) in [
@@ -298,7 +301,8 @@ fn a_child_that_takes_nothing_holds_its_sibling_back_by_no_more_than_the_cache()
     }
 }
 
-/// A child at a tenth of its sibling's pace: with `Isolate` the sibling does not notice, and the slow one is cut off.
+/// A child at a tenth of its sibling's pace: with `Isolate` the sibling does not notice, and the slow one is
+/// cut off.
 #[test]
 fn a_slow_child_does_not_slow_its_sibling() {
     let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Isolate), never_demoted(), 2);
@@ -391,8 +395,8 @@ fn parallel_connections_share_the_stream_and_are_replaced() {
     assert!(found.ended && found.count as u64 == grove.written && grove.written > 100_000);
 }
 
-/// With deadlines a slow child goes on later in the stream, at a whole record, and its reader is told; so is a reader that
-/// is slow itself, and those below are not held up by it.
+/// With deadlines a slow child goes on later in the stream, at a whole record, and its reader is told; so is
+/// a reader that is slow itself, and those below are not held up by it.
 #[test]
 fn what_is_too_late_is_skipped_by_whole_records() {
     for slow_reader in [false, true] {
@@ -457,8 +461,8 @@ fn a_host_that_leaves_is_not_missed() {
     assert!(grove.nodes[&child].ended && grove.nodes[&child].count == 15_000);
 }
 
-/// The head of a cluster dies, and the new one has passed on what a sibling did not get: that becomes the head, and nothing is
-/// kept for the dead one in the end.
+/// The head of a cluster dies, and the new one has passed on what a sibling did not get: that becomes the
+/// head, and nothing is kept for the dead one in the end.
 #[test]
 fn a_slower_child_of_a_dead_head_goes_on_where_it_was() {
     for capacity in [0, 2] {

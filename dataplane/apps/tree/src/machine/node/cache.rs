@@ -1,4 +1,5 @@
-//! The bytes that a node holds: from the first that is still needed, or kept for who comes again, to the last that came.
+//! The bytes that a node holds: from the first that is still needed, or kept for who comes again, to the last
+//! that came.
 
 use std::collections::VecDeque;
 

@@ -5,8 +5,8 @@ use super::*;
 /// Children that are gone and that something is kept for. They were expected once; more are never kept.
 const MAX_GONE: usize = 256;
 
-/// One child. What its connections carry is not remembered one by one: when one of them dies, all that the child is
-/// not known to have goes again over the others, and it drops what it has.
+/// One child. What its connections carry is not remembered one by one: when one of them dies, all that the
+/// child is not known to have goes again over the others, and it drops what it has.
 #[derive(Debug, Clone)]
 pub(super) struct Child {
     pub(super) branch: BranchId,
@@ -22,8 +22,8 @@ pub(super) struct Child {
     conns: Vec<ConnId>,
     /// It takes its DATA in datagrams, of which nothing is kept for it, as this connection told.
     pub(super) datagrams: Option<ConnId>,
-    /// Where it is to go on, and did not say yet that it does. It is told so over its first connection; what it gets
-    /// before, over another, it would drop.
+    /// Where it is to go on, and did not say yet that it does. It is told so over its first connection; what
+    /// it gets before, over another, it would drop.
     skip: Option<u64>,
     skip_told: bool,
     end_told: bool,
@@ -33,8 +33,8 @@ pub(super) struct Child {
     pub(super) reported: Option<Nanos>,
     /// What it did not have, and when: it has had all since that there was before.
     pub(super) mark: (u64, Nanos),
-    /// How many bytes it did not have at two times, the later one at most [`NodeConfig::late_after`] ago and the earlier one longer,
-    /// unless it has come since.
+    /// How many bytes it did not have at two times, the later one at most [`NodeConfig::late_after`] ago and
+    /// the earlier one longer, unless it has come since.
     pub(super) missed: [(Nanos, u64); 2],
     /// Since when something waits and it takes nothing.
     pub(super) stuck: Option<Nanos>,
@@ -91,8 +91,8 @@ impl Node {
         taken
     }
 
-    /// Another connection of an edge that had none left. It may have been asked for long ago: what was said over
-    /// others counts.
+    /// Another connection of an edge that had none left. It may have been asked for long ago: what was said
+    /// over others counts.
     fn take_back_child(&mut self, conn: ConnId, child: HostId) {
         if let Some(Gone { child: mut known, .. }) = self.gone.remove(&child) {
             (known.conns, known.skip_told, known.end_told) = (vec![conn], false, false);
@@ -119,7 +119,8 @@ impl Node {
         room: u64,
         datagrams: bool,
     ) -> Result<(), Reason> {
-        // For who is not in the tree yet nobody keeps anything; and it may not know yet where its own stream begins.
+        // For who is not in the tree yet nobody keeps anything; and it may not know yet where its own stream
+        // begins.
         if !self.source && (self.incoming.is_none() || !self.kept) {
             return Err(Reason::Unexpected);
         }
@@ -136,8 +137,9 @@ impl Node {
             Begin::Now => (received, self.next_record(received), false),
             Begin::At(offset) => (needed, offset, offset < base),
         };
-        // Those above may not have any more what was not needed here. Where all are waited for nobody is to depend on this host
-        // alone; elsewhere it serves what it has: the child may come from a slow host, and nobody else would take it.
+        // Those above may not have any more what was not needed here. Where all are waited for nobody is to
+        // depend on this host alone; elsewhere it serves what it has: the child may come from a slow host,
+        // and nobody else would take it.
         let promised = self.config.mode == Mode::EndToEnd && !self.source && needed < self.promised;
         let refused = match self.config.slow {
             Slow::Wait => late || promised && !datagrams,
@@ -147,7 +149,8 @@ impl Node {
         if refused {
             return Err(Reason::Gone);
         }
-        // What hosts below it need, as far as it is there. Before others are let go of: the child may be one of them.
+        // What hosts below it need, as far as it is there. Before others are let go of: the child may be one
+        // of them.
         let from = needed.max(base).min(received);
         let branch = self.stream.add_branch(From::Offset(from)).map_err(|_| Reason::Gone)?;
         self.drop_child(child);

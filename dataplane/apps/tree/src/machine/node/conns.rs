@@ -56,15 +56,16 @@ impl Node {
         self.say_hello(conn);
     }
 
-    /// How long it takes there and back over a connection that is there. Who is far away begins to speak so much later, and what
-    /// is lost on the way comes so much later: that is no silence.
+    /// How long it takes there and back over a connection that is there. Who is far away begins to speak so
+    /// much later, and what is lost on the way comes so much later: that is no silence.
     pub fn on_round_trip(&mut self, conn: ConnId, round_trip: Nanos) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.round_trip = round_trip.min(LONGEST_WAY);
         }
     }
 
-    /// How long it takes to the dispatchers and back: so far are others at least, as long as it is not known better.
+    /// How long it takes to the dispatchers and back: so far are others at least, as long as it is not known
+    /// better.
     pub fn on_dispatchers(&mut self, round_trip: Nanos) {
         self.far.0 = round_trip.min(LONGEST_WAY);
     }
@@ -75,7 +76,8 @@ impl Node {
         self.far.1 = Nanos(farthest.0.saturating_mul(2)).min(LONGEST_WAY);
     }
 
-    /// How long it takes to the dispatchers, or to the farthest host that was measured, and back, as far as it is known.
+    /// How long it takes to the dispatchers, or to the farthest host that was measured, and back, as far as
+    /// it is known.
     pub fn far(&self) -> Nanos {
         self.far.0.max(self.far.1)
     }

@@ -1,6 +1,6 @@
-//! Edges whose DATA are datagrams. What comes from the parent goes to all children that take datagrams at once, in whatever
-//! order it comes, so that nobody below waits for what is missing here. The host's own reader, and children that take a
-//! stream, get it in order, with holes.
+//! Edges whose DATA are datagrams. What comes from the parent goes to all children that take datagrams at
+//! once, in whatever order it comes, so that nobody below waits for what is missing here. The host's own
+//! reader, and children that take a stream, get it in order, with holes.
 
 use std::ops::Range;
 
@@ -63,15 +63,17 @@ fn reorder(config: &NodeConfig, at: u64, wait: Nanos) -> Reorder {
 }
 
 impl Node {
-    /// A connection to a parent that is asked for carries datagrams: if the node is to take them (`NodeConfig::datagrams`), it takes
-    /// DATA there, none of which waited for longer at the parent. Before [`Node::on_connected`].
+    /// A connection to a parent that is asked for carries datagrams: if the node is to take them
+    /// (`NodeConfig::datagrams`), it takes DATA there, none of which waited for longer at the parent. Before
+    /// [`Node::on_connected`].
     pub fn offer(&mut self, conn: ConnId, deadline: Nanos) {
         if let (Some(found), true) = (self.conns.get_mut(&conn), self.config.datagrams.is_some()) {
             found.deadline = Some(deadline);
         }
     }
 
-    /// A datagram came from the parent that this connection is to; whether any of it is new. What makes no sense is dropped.
+    /// A datagram came from the parent that this connection is to; whether any of it is new. What makes no
+    /// sense is dropped.
     pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
         let Some(found) = self.conns.get_mut(&conn) else { return false };
         if !matches!(found.role, Role::Parent { .. }) {
@@ -101,8 +103,8 @@ impl Node {
         self.datagrams.dropped
     }
 
-    /// From now on what comes from the parent comes in datagrams, or as a stream, which needs no reordering: what was out of order
-    /// comes again.
+    /// From now on what comes from the parent comes in datagrams, or as a stream, which needs no reordering:
+    /// what was out of order comes again.
     pub(super) fn take_by(&mut self, datagrams: bool) {
         if datagrams != self.datagrams.arrived.is_some() {
             let begun = Datagrams::at(&self.config, self.source, Some(self.stream.received()));
@@ -134,7 +136,8 @@ impl Node {
         }
     }
 
-    /// What came as a stream, or was written, goes on as datagrams, which carry whole records where they have room for that.
+    /// What came as a stream, or was written, goes on as datagrams, which carry whole records where they have
+    /// room for that.
     pub(super) fn relay_taken(&mut self) {
         let received = self.stream.received();
         let mut at = std::mem::replace(&mut self.datagrams.relayed, received);

@@ -1,5 +1,5 @@
-//! A host in the tree: takes a stream from its parent over one or more connections, holds it in a bounded cache, hands
-//! it to its own reader and to all of its children at the same time.
+//! A host in the tree: takes a stream from its parent over one or more connections, holds it in a bounded
+//! cache, hands it to its own reader and to all of its children at the same time.
 //!
 //! | here | is |
 //! |---|---|
@@ -12,12 +12,13 @@
 //! | `slow` | children and readers that hold others up |
 //! | `reader` | the host's own reader, and the source's writer |
 //!
-//! Offsets, branches, the history and who is isolated are [`groupflow_transport::fanout::Stream`]'s; what comes over several
-//! connections is put in order by [`groupflow_base::reassembly::Reassembly`].
+//! Offsets, branches, the history and who is isolated are [`groupflow_transport::fanout::Stream`]'s; what
+//! comes over several connections is put in order by [`groupflow_base::reassembly::Reassembly`].
 //!
 //! # How it is driven
 //!
-//! A value without sockets and clock. Its owner, with a listening socket, a connection to a dispatcher and `now` in hand:
+//! A value without sockets and clock. Its owner, with a listening socket, a connection to a dispatcher and
+//! `now` in hand:
 //!
 //! | when | it calls |
 //! |---|---|
@@ -33,25 +34,26 @@
 //! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
 //! | the host is to go | [`Node::leave`]; it may when [`Node::is_over`] |
 //!
-//! After each of these it takes [`Action`]s from [`Node::poll`] until there is none, and carries them out; any connection may
-//! have something to send then, the reader something to read ([`Node::read`] says `None` if not), and a source room for
-//! more. It hands a connection no more than its socket takes: what was given to a connection that stands still cannot go over
-//! another.
+//! After each of these it takes [`Action`]s from [`Node::poll`] until there is none, and carries them out;
+//! any connection may have something to send then, the reader something to read ([`Node::read`] says `None`
+//! if not), and a source room for more. It hands a connection no more than its socket takes: what was given
+//! to a connection that stands still cannot go over another.
 //!
 //! # Nothing is lost
 //!
-//! What a host *needs* is the lowest offset that it or any host below it may still ask for; with `Mode::EndToEnd` it tells
-//! its parent. Always, of every host but those that are cut off or skip:
+//! What a host *needs* is the lowest offset that it or any host below it may still ask for; with
+//! `Mode::EndToEnd` it tells its parent. Always, of every host but those that are cut off or skip:
 //!
-//! 1. A node keeps all from the least need that its children told it, those included that are gone until the dispatcher
-//!    says that all below them have other parents.
-//! 2. What a node told its parent it needs never goes back, and with [`Slow::Wait`] it takes no child that needs something before.
-//!    With [`Slow::Isolate`] it takes one if it has it itself: those below a slow host are better served by it than by nobody.
+//! 1. A node keeps all from the least need that its children told it, those included that are gone until the
+//!    dispatcher says that all below them have other parents.
+//! 2. What a node told its parent it needs never goes back, and with [`Slow::Wait`] it takes no child that
+//!    needs something before. With [`Slow::Isolate`] it takes one if it has it itself: those below a slow
+//!    host are better served by it than by nobody.
 //!
-//! So all hosts above one keep what it and those below it need. When hosts die, what is below them goes to one above, which has
-//! it, or to another; that serves them if it keeps by 2 what they need, and with it all above it. Otherwise it says
-//! so, and the dispatchers send them to the head, which is above all hosts of the cluster, and on to heads of clusters above, in
-//! the end to the source. The room for what is kept is bounded
+//! So all hosts above one keep what it and those below it need. When hosts die, what is below them goes to
+//! one above, which has it, or to another; that serves them if it keeps by 2 what they need, and with it all
+//! above it. Otherwise it says so, and the dispatchers send them to the head, which is above all hosts of the
+//! cluster, and on to heads of clusters above, in the end to the source. The room for what is kept is bounded
 //! by the cache; when it is full, `NodeConfig::slow` says who waits, or who is not waited for.
 
 mod cache;
@@ -97,7 +99,8 @@ pub enum Action {
         /// To whom.
         to: Peer,
     },
-    /// The child at this connection takes its DATA in datagrams ([`Node::poll_datagram`]), over the same connection.
+    /// The child at this connection takes its DATA in datagrams ([`Node::poll_datagram`]), over the same
+    /// connection.
     Datagrams {
         /// The child's connection.
         conn: ConnId,
@@ -278,7 +281,8 @@ impl Node {
         self.upstream.as_ref().map(|upstream| upstream.peer.host)
     }
 
-    /// The offset from which on nobody could serve it, or its reader took nothing: the stream is broken off here.
+    /// The offset from which on nobody could serve it, or its reader took nothing: the stream is broken off
+    /// here.
     pub fn failed(&self) -> Option<u64> {
         self.failed
     }

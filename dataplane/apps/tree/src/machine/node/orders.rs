@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Hosts that may be expected beyond as many children as there may be: those that come before others have gone.
+/// Hosts that may be expected beyond as many children as there may be: those that come before others have
+/// gone.
 const EXPECTED: usize = 16;
 
 /// How far a host that leaves has come.
@@ -73,7 +74,8 @@ impl Node {
         self.tend(now);
     }
 
-    /// It is to go: the dispatcher finds other parents for its children, and it serves them until they have them.
+    /// It is to go: the dispatcher finds other parents for its children, and it serves them until they have
+    /// them.
     pub fn leave(&mut self, now: Nanos) {
         if self.leaves == Leaves::No {
             self.leaves = Leaves::Asked;
@@ -83,7 +85,8 @@ impl Node {
         }
     }
 
-    /// Whether it leaves: it joins no cluster any more, and dispatchers that were replaced may not have heard of it.
+    /// Whether it leaves: it joins no cluster any more, and dispatchers that were replaced may not have heard
+    /// of it.
     pub fn is_leaving(&self) -> bool {
         self.leaves != Leaves::No
     }
@@ -98,14 +101,16 @@ impl Node {
         if self.leaves != Leaves::Released || !self.children.is_empty() {
             return;
         }
-        // What is kept for those below a child that is gone, its parent keeps as well: unless it is told otherwise.
+        // What is kept for those below a child that is gone, its parent keeps as well: unless it is told
+        // otherwise.
         let moved = self.gone.is_empty();
         for edge in [self.upstream.take(), self.next.take()].into_iter().flatten() {
             self.close_edge(edge.edge, moved);
         }
     }
 
-    /// Nobody has what comes next. A stream that may be skipped goes on with what comes now; another is broken off.
+    /// Nobody has what comes next. A stream that may be skipped goes on with what comes now; another is
+    /// broken off.
     fn give_up_what_is_gone(&mut self, now: Nanos) {
         match self.config.slow {
             Slow::Skip { .. } => {

@@ -59,7 +59,8 @@ impl Node {
         read.max(self.reader.from)
     }
 
-    /// The next of the stream, at most so many bytes; with datagrams whole records, and one at least. `None`: nothing yet.
+    /// The next of the stream, at most so many bytes; with datagrams whole records, and one at least. `None`:
+    /// nothing yet.
     pub fn read(&mut self, now: Nanos, most: usize) -> Option<Read> {
         if self.source || self.reader.over {
             return None;
@@ -108,8 +109,9 @@ impl Node {
         Some(Read::Bytes(bytes))
     }
 
-    /// A host that only passes on has read all that came; one that skips what is before. A source that would cut off who is slow has read
-    /// what its fastest child has: it writes faster than any of them, and would be left by all.
+    /// A host that only passes on has read all that came; one that skips what is before. A source that would
+    /// cut off who is slow has read what its fastest child has: it writes faster than any of them, and would
+    /// be left by all.
     pub(super) fn read_nothing(&mut self) {
         if self.reader.reads && !self.source {
             return self.count_as_read(self.reader.from);
@@ -123,8 +125,8 @@ impl Node {
         }
     }
 
-    /// What one of the children is known to have, and those below it; those that are gone only if there are no others. All, where there
-    /// is nobody. For who takes datagrams nothing is kept.
+    /// What one of the children is known to have, and those below it; those that are gone only if there are
+    /// no others. All, where there is nobody. For who takes datagrams nothing is kept.
     pub(super) fn fastest(&self) -> u64 {
         let acked = |child: &Child| self.stream.acked(child.branch);
         let streams = self.children.values().filter(|child| child.datagrams.is_none());

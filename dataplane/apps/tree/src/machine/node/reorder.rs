@@ -1,5 +1,6 @@
-//! What comes in datagrams is put in order for as long as it is worth waiting. Then what is missing is a hole: the stream goes
-//! on behind it, with a whole record. What comes out are whole records, but for the last.
+//! What comes in datagrams is put in order for as long as it is worth waiting. Then what is missing is a
+//! hole: the stream goes on behind it, with a whole record. What comes out are whole records, but for the
+//! last.
 
 use std::collections::BTreeMap;
 
@@ -43,8 +44,8 @@ pub(super) struct Reorder {
 }
 
 impl Reorder {
-    /// From there on, which is where a record begins. What is missing is waited for so long; `most`: bytes that are held, of which
-    /// four records are a part.
+    /// From there on, which is where a record begins. What is missing is waited for so long; `most`: bytes
+    /// that are held, of which four records are a part.
     pub(super) fn new(at: u64, align: u64, wait: Nanos, most: u64) -> Reorder {
         Reorder {
             align,
@@ -286,8 +287,8 @@ mod tests {
     }
 
     proptest! {
-        /// Pieces are lost, come late, twice, and cut otherwise than before; the reader gets whole records, in order, and is told
-        /// of each hole. No more is held than is allowed.
+        /// Pieces are lost, come late, twice, and cut otherwise than before; the reader gets whole records,
+        /// in order, and is told of each hole. No more is held than is allowed.
         #[test]
         fn whole_records_come_out_in_order(
             align in proptest::sample::select(vec![1_u64, 7, 100, 250]),
@@ -336,7 +337,8 @@ mod tests {
             prop_assert_eq!(reorder.held(), 0);
         }
 
-        /// Nothing is lost: all comes out, and no hole, however it was mixed within the time that is waited for.
+        /// Nothing is lost: all comes out, and no hole, however it was mixed within the time that is waited
+        /// for.
         #[test]
         fn what_is_only_out_of_order_is_all_there(
             cuts in proptest::collection::vec(1..90_u64, 1..60), seed in any::<u64>(),
@@ -364,7 +366,8 @@ mod tests {
         }
     }
 
-    /// A hole is waited for as long as was said, from when it is known; then the rest of its record is left out.
+    /// A hole is waited for as long as was said, from when it is known; then the rest of its record is left
+    /// out.
     #[test]
     fn a_hole_is_given_up_in_time() {
         let mut reorder = Reorder::new(0, 100, WAIT, 10_000);

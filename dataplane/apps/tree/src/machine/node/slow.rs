@@ -84,8 +84,9 @@ impl Node {
         children.chain(self.reader.stuck.map(|since| since + stall)).filter(|_| waits).min()
     }
 
-    /// A child for which much waits, or for long, and more than for others, is reported, again and again until it is not so. One that
-    /// is about to catch up is not slow: it may have come from a parent that was.
+    /// A child for which much waits, or for long, and more than for others, is reported, again and again
+    /// until it is not so. One that is about to catch up is not slow: it may have come from a parent that
+    /// was.
     fn report(&mut self, now: Nanos) {
         let received = self.stream.received();
         let (after, late) = (self.config.slow_after, self.config.late_after);

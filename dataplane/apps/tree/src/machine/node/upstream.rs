@@ -1,10 +1,11 @@
-//! The edge to the parent. A node that is told another parent connects to it first, and leaves the one before when the
-//! new one serves it: the stream goes on meanwhile, and what comes twice is dropped.
+//! The edge to the parent. A node that is told another parent connects to it first, and leaves the one before
+//! when the new one serves it: the stream goes on meanwhile, and what comes twice is dropped.
 
 use super::reader::take;
 use super::*;
 
-/// A parent that does not expect its child yet is asked again after so long, then after twice as long, and so on.
+/// A parent that does not expect its child yet is asked again after so long, then after twice as long, and so
+/// on.
 const FIRST_AGAIN: Nanos = Nanos::from_millis(20);
 /// But never after longer.
 const LAST_AGAIN: Nanos = Nanos::from_millis(160);
