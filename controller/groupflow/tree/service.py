@@ -8,8 +8,8 @@ are the addresses of all processes of the service. Every `alive_ms` it is told `
 does not wait for a process that has stopped; when processes have come or gone
 `{"dispatchers": [IP:PORT, …]}`. Then both say
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
-(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: what it is told
-after another number counts no more. Who is to speak to another process is told
+(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: what it is
+told after another number counts no more. Who is to speak to another process is told
 `{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is told how many hosts are in the tree:
 `{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Who is no host begins with
 `{"ask": …}` instead (groupflow.tree.answers).

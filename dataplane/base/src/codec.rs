@@ -339,7 +339,9 @@ mod tests {
         for (bytes, expected) in cases {
             let mut r = Reader::new(bytes);
             let mut read = || {
-                (r.u16("number")?, r.flag("flag")?, r.text("text")?);
+                r.u16("number")?;
+                r.flag("flag")?;
+                r.text("text")?;
                 r.end("message")
             };
             assert_eq!(read().map_err(|e| e.to_string()), Err(expected.to_owned()));
