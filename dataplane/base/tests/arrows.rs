@@ -13,19 +13,29 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("session", &["base", "transport"]),
     ("host", &["base", "transport", "session"]),
     ("apps/group", &["base", "transport", "session", "host"]),
-    ("apps/split", &["base", "transport", "session", "host"]),
+    ("apps/split", &["base", "transport", "host"]),
     ("apps/gather", &["base", "host"]),
     ("apps/bone", &["base", "transport", "session", "host"]),
-    ("apps/tree", &["base", "transport", "session", "host"]),
-    ("gfagent", &["base", "transport", "session", "host", "group", "split", "gather", "bone", "tree"]),
+    ("apps/tree", &["base", "transport", "host"]),
+    ("gfagent", &["host", "group", "split", "gather", "bone", "tree"]),
     ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone"]),
     ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "tree", "netsim"]),
 ];
 
 /// Crates without I/O: what they import of the outside computes, and neither waits nor asks the system.
-const PURE: &[&str] =
-    &["base", "pipeline", "transport", "session", "apps/gather", "apps/bone", "apps/tree", "netsim"];
-const IO: &[&str] = &["hyper", "nix", "rustls", "socket2", "tokio", "tonic"];
+const PURE: &[&str] = &[
+    "base",
+    "pipeline",
+    "switch",
+    "transport",
+    "session",
+    "apps/gather",
+    "apps/bone",
+    "apps/tree",
+    "netsim",
+];
+const IO: &[&str] =
+    &["hyper", "hyper-util", "nix", "quinn-udp", "rustls", "socket2", "tokio", "tokio-stream", "tonic"];
 
 /// A dependency in a manifest.
 #[derive(Debug)]

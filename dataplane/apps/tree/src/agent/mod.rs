@@ -3,7 +3,7 @@
 //!
 //! The host is one thread with one epoll. [`crate::machine::Node`] decides what it does, and the dispatchers
 //! (`groupflow tree serve`) decide which hosts are its parent and its children. `groupflow_host` gives
-//! sockets, polling, TLS, options and reports, and `groupflow_session` the group transport of edges over UDP.
+//! sockets, polling, TLS, options and reports, and `quinn-proto` the protocol of edges over QUIC.
 //!
 //! | module | subject |
 //! |---|---|

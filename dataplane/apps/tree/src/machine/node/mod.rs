@@ -263,14 +263,6 @@ impl Node {
         self.children.keys().copied()
     }
 
-    /// The child at the other end of this connection.
-    pub fn child_at(&self, conn: ConnId) -> Option<HostId> {
-        match self.conns.get(&conn)?.role {
-            conns::Role::Child(child) => Some(child),
-            _ => None,
-        }
-    }
-
     /// Children that are gone, and that something is kept for.
     pub fn keeps_for(&self) -> impl Iterator<Item = HostId> + '_ {
         self.gone.keys().copied()
