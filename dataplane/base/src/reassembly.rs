@@ -8,6 +8,8 @@ use crate::store::Store;
 pub const MIN_BLOCK: u64 = 1024;
 /// Gaps that are granted besides.
 const FEW: usize = 64;
+/// The most pieces, however large the room: a piece in the middle moves half of the others.
+const MOST: usize = 1 << 16;
 
 /// The receiving side of a stream. Always `delivered <= limit`, and [`Reassembly::held`] is at most
 /// `limit - delivered`.
@@ -154,7 +156,7 @@ impl Reassembly {
 
     fn check(&self, offset: u64, bytes: u64) -> Result<u64, CodecError> {
         let end = self.check_end(offset, bytes)?;
-        let most = usize::try_from(self.room / MIN_BLOCK * 2).unwrap_or(usize::MAX).saturating_add(FEW);
+        let most = usize::try_from(self.room / MIN_BLOCK * 2).unwrap_or(MOST).saturating_add(FEW).min(MOST);
         if self.store.pieces() >= most && offset > self.delivered {
             let text = format!("{offset} makes more than {most} separate pieces");
             return Err(CodecError::new("data.offset", text));

@@ -3,8 +3,9 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::{mem, ptr};
 
-use nix::sys::socket::{recvmmsg, sendmmsg, MsgFlags, MultiHeaders, SockaddrIn};
+use nix::sys::socket::{recvmmsg, MsgFlags, MultiHeaders, SockaddrIn, SockaddrLike};
 
 /// The most datagrams moved by one call.
 pub const BATCH: usize = 64;
@@ -54,14 +55,31 @@ pub struct Outgoing {
     pub bytes: Vec<u8>,
 }
 
-/// Sends the first [`BATCH`] datagrams, without blocking; returns how many the kernel took.
+/// Sends the first [`BATCH`] datagrams, without waiting; returns how many were taken. (nix's sendmmsg gives the count
+/// only by way of addresses that it never wrote.)
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize> {
     let datagrams = &datagrams[..datagrams.len().min(BATCH)];
-    let addresses: Vec<_> = datagrams.iter().map(|datagram| Some(SockaddrIn::from(datagram.to))).collect();
-    let payloads: Vec<_> = datagrams.iter().map(|datagram| [IoSlice::new(&datagram.bytes)]).collect();
-    let mut headers = MultiHeaders::preallocate(datagrams.len(), None);
-    let sent = sendmmsg(socket.as_raw_fd(), &mut headers, &payloads, &addresses, [], MsgFlags::MSG_DONTWAIT)?;
-    Ok(sent.count())
+    let mut addresses: Vec<SockaddrIn> = datagrams.iter().map(|datagram| datagram.to.into()).collect();
+    let mut payloads: Vec<IoSlice<'_>> =
+        datagrams.iter().map(|datagram| IoSlice::new(&datagram.bytes)).collect();
+    let mut messages: Vec<libc::mmsghdr> = addresses
+        .iter_mut()
+        .zip(&mut payloads)
+        .map(|(address, payload)| {
+            // SAFETY: mmsghdr is plain data for which all zeros is a valid value.
+            let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
+            message.msg_hdr.msg_name = ptr::from_mut(address).cast();
+            message.msg_hdr.msg_namelen = address.len();
+            // An IoSlice has the layout of an iovec; the kernel only reads through it.
+            message.msg_hdr.msg_iov = ptr::from_mut(payload).cast();
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        })
+        .collect();
+    let (fd, count) = (socket.as_raw_fd(), messages.len() as libc::c_uint);
+    // SAFETY: there are `count` messages; each points to an address and a payload of vectors that outlive the call.
+    let sent = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 #[cfg(test)]

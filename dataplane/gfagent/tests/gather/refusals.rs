@@ -159,7 +159,7 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
         let mut raw = Raw::new(server.connect());
         raw.hello("a", TOKEN, 1, 0);
         raw.hello("a", TOKEN, 1, 0);
-        assert_eq!(raw.refusal(), (1, "hello comes twice".to_owned()));
+        assert_eq!(raw.refusal(), (1, "hello: comes twice".to_owned()));
         // Another stream: the first one has no connection any more.
         let mut raw = Raw::new(server.connect());
         raw.hello("a", TOKEN, 2, 0);

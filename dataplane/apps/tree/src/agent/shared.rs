@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
 use serde_json::Value;
 
-use super::quic::links::transport;
+use super::quic::links::{of_child, of_parent};
 
 /// The protocol of an edge over QUIC (ALPN), which RFC 9001, 8.1, asks for.
 const EDGE: &[u8] = b"groupflow-tree";
@@ -64,7 +64,7 @@ impl Shared {
         tls.alpn_protocols = vec![EDGE.to_vec()];
         let tls = QuicServerConfig::try_from(tls).map_err(|error| unusable(&error))?;
         let mut config = quinn_proto::ServerConfig::with_crypto(Arc::new(tls));
-        config.transport_config(transport());
+        config.transport_config(of_parent());
         Ok(Arc::new(config))
     }
 
@@ -75,7 +75,7 @@ impl Shared {
         tls.alpn_protocols = vec![EDGE.to_vec()];
         let tls = QuicClientConfig::try_from(tls).map_err(|error| unusable(&error))?;
         let mut config = quinn_proto::ClientConfig::new(Arc::new(tls));
-        config.transport_config(transport());
+        config.transport_config(of_child());
         Ok(config)
     }
 }

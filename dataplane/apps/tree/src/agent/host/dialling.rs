@@ -28,7 +28,7 @@ pub(super) struct Dialling {
 enum Way {
     /// Over QUIC, which is waited for until then.
     Quic(Instant),
-    /// Over TCP, because QUIC was not wanted, or (true) did not get through.
+    /// Over TCP, because QUIC was not wanted or was refused, or (true) nothing answered over UDP.
     Tcp(Dial, bool),
 }
 
@@ -68,14 +68,15 @@ impl Host<'_> {
         }
     }
 
-    /// Over QUIC it cannot be made.
-    pub(super) fn dial_instead(&mut self, conn: ConnId) {
+    /// Dials over TCP, because there is no connection over QUIC; `blocked`: nothing answered over UDP.
+    pub(super) fn dial_instead(&mut self, conn: ConnId, blocked: bool) {
         let now = self.now;
         if let Some(quic) = &mut self.quic {
             quic.links.drop(now, conn);
         }
         if let Some(Dialling { to, tls, .. }) = self.dials.remove(&conn) {
-            self.dial(conn, to, tls, true);
+            self.node.on_redialled(self.nanos(), conn);
+            self.dial(conn, to, tls, blocked);
         }
     }
 
@@ -91,7 +92,7 @@ impl Host<'_> {
                 Way::Tcp(dial, _) => dial.keep(self.now, &mut self.poller, Target::Edge(conn)),
             }
         }
-        late.into_iter().for_each(|conn| self.dial_instead(conn));
+        late.into_iter().for_each(|conn| self.dial_instead(conn, true));
     }
 
     /// It is there, or failed.

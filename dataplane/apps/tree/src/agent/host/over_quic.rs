@@ -80,7 +80,7 @@ impl Host<'_> {
                 }
                 Happened::Readable(conn) => self.read_quic(conn),
                 // One that was not there yet is tried over TCP.
-                Happened::Closed(conn) if self.dials.contains_key(&conn) => self.dial_instead(conn),
+                Happened::Closed(conn) if self.dials.contains_key(&conn) => self.dial_instead(conn, false),
                 Happened::Closed(conn) => self.close(conn),
             }
         }

@@ -58,8 +58,10 @@ impl Controller for Bound {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         self.model.on_end_acks(now, in_flight, app_limited, largest);
         if largest.is_some_and(|largest| largest >= self.round) {
-            self.most = if self.lost > (self.came + self.lost) / MOST_LOST {
-                self.came.max(LEAST * u64::from(self.mtu))
+            let (all, least) = (self.came + self.lost, LEAST * u64::from(self.mtu));
+            // A round trip of a few packets says nothing of the path: one lost packet is a large part of it.
+            self.most = if self.lost > all / MOST_LOST && all >= least {
+                self.came.max(least)
             } else {
                 self.most.saturating_add(self.most / GROWTH)
             };

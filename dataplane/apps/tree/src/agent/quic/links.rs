@@ -21,13 +21,17 @@ use super::link::{Link, Says};
 use crate::machine::ConnId;
 
 /// Handshakes of strangers at once; more are refused, so that who makes up addresses costs no more.
-const STRANGERS: usize = 64;
+const STRANGERS: usize = 256;
+/// Handshakes of strangers at once from which on an address has to be proved first (RFC 9000, 8.1.2).
+const UNPROVED: usize = 16;
 /// What nothing was heard of for so long is no more, as for an edge over TCP.
 const SILENCE: VarInt = VarInt::from_u32(3_000);
 /// Before anything is known of a path: what is lost of a handshake is said again after three times as long.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(50);
-/// Bytes of a stream on the way, of which an edge's window is a part.
+/// Bytes of a stream on the way to a child, of which an edge's window is a part.
 const WINDOW: VarInt = VarInt::from_u32(4 << 20);
+/// Bytes on the way to a parent, which hears short frames only, and perhaps from strangers.
+const FRAMES: VarInt = VarInt::from_u32(16 << 10);
 /// Bytes of datagrams that came and were not taken yet.
 const DATAGRAMS: usize = 1 << 20;
 /// Bytes of datagrams that are given to a connection; what waits for longer waits in [`Link`], where its
@@ -80,8 +84,17 @@ impl Counts {
     }
 }
 
-/// How connections behave, at both ends.
-pub fn transport() -> Arc<TransportConfig> {
+/// The transport of connections to a parent, over which the stream comes.
+pub fn of_child() -> Arc<TransportConfig> {
+    transport(WINDOW, DATAGRAMS)
+}
+
+/// The transport of connections from children, over which no datagram comes.
+pub fn of_parent() -> Arc<TransportConfig> {
+    transport(FRAMES, 1)
+}
+
+fn transport(window: VarInt, datagrams: usize) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     let mut mtu = MtuDiscoveryConfig::default();
     mtu.upper_bound(LONGEST);
@@ -90,9 +103,9 @@ pub fn transport() -> Arc<TransportConfig> {
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .max_idle_timeout(Some(SILENCE.into()))
         .initial_rtt(FIRST_ROUND_TRIP)
-        .stream_receive_window(WINDOW)
-        .receive_window(WINDOW)
-        .datagram_receive_buffer_size(Some(DATAGRAMS))
+        .stream_receive_window(window)
+        .receive_window(window)
+        .datagram_receive_buffer_size(Some(datagrams))
         .datagram_send_buffer_size(GIVEN)
         .mtu_discovery_config(Some(mtu))
         .congestion_controller_factory(Arc::new(Bounded));
@@ -188,6 +201,10 @@ impl Links {
         if strangers >= STRANGERS {
             let to = self.endpoint.refuse(incoming, &mut self.scratch);
             return self.answer(to);
+        }
+        if strangers >= UNPROVED && !incoming.remote_address_validated() {
+            let to = self.endpoint.retry(incoming, &mut self.scratch);
+            return to.map_or((), |to| self.answer(to));
         }
         match self.endpoint.accept(incoming, now, &mut self.scratch, None) {
             Ok((handle, connection)) => drop(self.links.insert(handle.0, Link::new(connection, None))),

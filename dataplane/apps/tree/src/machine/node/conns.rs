@@ -56,6 +56,13 @@ impl Node {
         self.say_hello(conn);
     }
 
+    /// A connection that was asked for is begun anew in another way: its silence begins now.
+    pub fn on_redialled(&mut self, now: Nanos, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.heard = now;
+        }
+    }
+
     /// How long it takes there and back over a connection that is there. Who is far away begins to speak so
     /// much later, and what is lost on the way comes so much later: that is no silence.
     pub fn on_round_trip(&mut self, conn: ConnId, round_trip: Nanos) {
