@@ -1,5 +1,5 @@
-//! Connections to parents that are being made: over QUIC where that is wanted, and over TCP where it does not
-//! get through.
+//! Connections to parents that are being made: over QUIC where that is wanted, and over TCP where QUIC does
+//! not get through.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Instant;
@@ -19,16 +19,16 @@ use crate::machine::{ConnId, Peer};
 #[derive(Debug)]
 pub(super) struct Dialling {
     to: SocketAddrV4,
-    /// What is said over TCP in the end.
+    /// The TLS connection, for an attempt over TCP.
     tls: Option<Connection>,
     way: Way,
 }
 
 #[derive(Debug)]
 enum Way {
-    /// Over QUIC, which is waited for until then.
+    /// An attempt over QUIC, until this time.
     Quic(Instant),
-    /// Over TCP, because QUIC was not wanted, or (true) did not get through.
+    /// An attempt over TCP, because QUIC was not wanted, or (true) did not get through.
     Tcp(Dial, bool),
 }
 
@@ -68,7 +68,7 @@ impl Host<'_> {
         }
     }
 
-    /// Over QUIC it cannot be made.
+    /// Tries over TCP, as the connection cannot be made over QUIC.
     pub(super) fn dial_instead(&mut self, conn: ConnId) {
         let now = self.now;
         if let Some(quic) = &mut self.quic {
@@ -94,7 +94,7 @@ impl Host<'_> {
         late.into_iter().for_each(|conn| self.dial_instead(conn));
     }
 
-    /// It is there, or failed.
+    /// The attempt over TCP succeeded or failed.
     pub(super) fn on_dial(&mut self, conn: ConnId) {
         let Some(mut dialling) = self.dials.remove(&conn) else { return };
         let Way::Tcp(dial, instead) = &mut dialling.way else { return };
