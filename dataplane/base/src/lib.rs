@@ -1,5 +1,16 @@
-//! The floor of the workspace: what has no subject of its own. Every other crate may import it; it imports
+//! The floor of the workspace: subjects that other crates share. Every other crate may import it; it imports
 //! none of them.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
+//! | `time` | [`Nanos`] |
+//! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
+//! | [`codec`] | readers and writers of fields, and the envelope of frames over a byte stream |
+//! | `token` | [`Token`], a secret that two sides share |
+//! | [`ranges`] | a set of numbers, as disjoint ranges |
+//! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
+//! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
 
 pub mod codec;
 pub mod events;

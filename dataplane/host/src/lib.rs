@@ -4,8 +4,8 @@
 //! wakes once a millisecond and moves all packets that have gathered costs less than a task that wakes for
 //! every packet, and is simpler to follow.
 //!
-//! `groupflow_base` gives time, quantities and `trait Machine`; `groupflow_session` gives the types of a
-//! session that options, errors and reports mention.
+//! `groupflow_base` gives time, quantities and `trait Machine`; `groupflow_transport` gives ids, sources and
+//! terms; `groupflow_session` gives the types of a session that options, errors and reports mention.
 //!
 //! | module | subject |
 //! |---|---|

@@ -28,7 +28,7 @@ pub(crate) struct Flow {
     pub(crate) from: NodeId,
     pub(crate) to: NodeId,
     addresses: Addresses,
-    /// Those of what the receiver sends.
+    /// The addresses of the receiver's packets.
     back: Addresses,
     /// The links from sender to receiver.
     pub(crate) path: Vec<LinkId>,

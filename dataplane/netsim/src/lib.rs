@@ -3,9 +3,27 @@
 //! A [`Network`] is built from a [`spec::NetworkSpec`]; its switches are told their entries; then it runs,
 //! and an [`Observer`] is told what is measured. Nothing here reads a clock or a socket.
 //!
-//! The crate imports the machines that it drives: `groupflow-switch` without its shell, the endpoints of
-//! `groupflow-session`, and the machine of round multicast. TCP endpoints are its own ([`tcp`]), as no socket
-//! can be told the time.
+//! The crate imports the machines that it drives: `groupflow-switch` without its shell, `groupflow-pipeline`
+//! for the switches' programs, the endpoints of `groupflow-session` and `groupflow-transport`, and the
+//! machine of round multicast. TCP endpoints are its own ([`tcp`]), as no socket can be told the time.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`spec`], `build`, `error` | the description of a network; from there to one that can run; errors |
+//! | `network`, `steering` | a network that runs; settings and readings meanwhile |
+//! | `engine`, `barrier`, `mail` | islands on threads; how threads wait; frames between islands |
+//! | `island`, `wiring`, `node`, `ids` | a part that runs by itself; its links; their ends; names |
+//! | `outlet`, `transmitter`, `loss`, `frame_queue` | a link's near end; rates; losses; frames on the way |
+//! | `fifo`, `ecn`, `pausable`, `pause` | routers; congestion marks; routers that pause; pause frames |
+//! | `switch`, `broadcast` | P4 switches; satellites and their ground stations |
+//! | `host`, `flows`, `wire` | hosts; the flows between them; the bytes of their frames |
+//! | [`tcp`] | TCP endpoints |
+//! | `agent`, `relays` | session agents; the streams that they relay |
+//! | `bones` | hubs and rims of round multicast |
+//! | `routes`, `address_table` | the way to every host; lookup by address |
+//! | `sample`, `record`, `transit` | measurements; their CSV files; a flow's bytes on a link |
+//! | `trace`, `drops` | events in total order; dropped frames and why |
+//! | `random` | random numbers that are the same on every machine |
 
 #![forbid(unsafe_code)]
 

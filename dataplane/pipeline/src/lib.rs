@@ -13,6 +13,7 @@
 //! state              tables' entries, registers, counters, meters
 //! packet     load    a packet between the controls; from p4c's JSON to a program
 //! program            the representation: knows neither its loader nor what runs it
+//! error      port    errors of loading and of the control plane; a port's number
 //! ```
 //!
 //! The crate imports `groupflow-base` for the time, `serde_json` for p4c's file, Cranelift to make machine

@@ -42,7 +42,7 @@ wire_enum!(
 wire_enum!(
     /// Why a member leaves.
     LeaveReason, "reason", {
-        /// It has, or the group has, everything.
+        /// The receiver, or the sender's whole group, has everything.
         Done = 0,
         /// It gives up.
         Aborted = 1,
@@ -53,7 +53,7 @@ wire_enum!(
     ReportKind, "report kind", {
         /// A requester lags far behind the stream.
         SlowBranch = 1,
-        /// It no longer does.
+        /// A requester that lagged has caught up.
         CaughtUp = 2,
         /// A receiver has the whole stream.
         Complete = 3,
@@ -93,11 +93,11 @@ wire_enum!(
         SessionDeleted = 4,
         /// A switch no longer answers.
         SwitchLost = 5,
-        /// It does again.
+        /// A switch answers again.
         SwitchBack = 6,
         /// A cache agent no longer answers.
         AgentLost = 7,
-        /// It does again.
+        /// A cache agent answers again.
         AgentBack = 8,
         /// A receiver has the whole stream.
         MemberComplete = 9,

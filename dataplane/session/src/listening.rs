@@ -9,7 +9,7 @@ use crate::control::{Notice, NoticeKind, Role, StartAt};
 use crate::endpoint::{Endpoint, Part};
 use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
 
-/// Listens, elsewhere.
+/// The part of a member whose program takes TCP connections; the split agent delivers.
 #[derive(Debug)]
 pub struct Listening;
 

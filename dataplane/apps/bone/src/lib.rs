@@ -5,8 +5,8 @@
 //! | [`machine`] | the state machines of hub and rim, and their messages: no I/O, no clock |
 //! | `agent` | `gfagent bone-hub` and `bone-rim`, which run the machines on sockets (feature `agent`) |
 //!
-//! The machines take readers of frames, time and range sets from `groupflow_base`, and from
-//! `groupflow_session` the types of a datagram. The agents also use the sockets, options and reports of
+//! The machines take readers of frames, time, datagrams and sets of ranges from `groupflow_base`, and the
+//! source of a file's bytes from `groupflow_transport`; the agents also use `groupflow_session` and
 //! `groupflow_host`.
 
 pub mod machine;

@@ -5,8 +5,8 @@
 //! | [`machine`] | the state machines of a stream's two ends, and their frames: no I/O, no clock |
 //! | `agent` | `gfagent gather-serve` and `gather-send`: the machines on sockets (feature `agent`) |
 //!
-//! The machines use the range sets of `groupflow_base`; the agents also use the sockets, TLS and options of
-//! `groupflow_host`.
+//! The crate `groupflow_base` gives the machines readers and writers of frames, sets of ranges, reassembly
+//! and tokens; the agents also use the sockets, TLS and options of `groupflow_host`.
 
 pub mod machine;
 

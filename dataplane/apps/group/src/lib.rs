@@ -2,8 +2,8 @@
 //!
 //! Each command runs one machine of [`groupflow_session`] in the loop of [`groupflow_host::shell`], in one
 //! thread: the loop receives a batch, lets the machine act, sends a batch, and sleeps. `groupflow_session`
-//! gives the protocol, `groupflow_host` sockets, options and reports, and `groupflow_base` time and
-//! quantities.
+//! gives the protocol, `groupflow_transport` ids, sources and terms, `groupflow_host` sockets, options and
+//! reports, and `groupflow_base` time and quantities. The tests run the binary: `gfagent/tests/loopback`.
 //!
 //! | module | subject |
 //! |---|---|

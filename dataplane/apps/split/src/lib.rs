@@ -6,6 +6,7 @@
 //!
 //! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded;
 //! `groupflow_host` gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.
+//! The tests run the binary: `gfagent/tests/split`.
 //!
 //! | module | subject |
 //! |---|---|

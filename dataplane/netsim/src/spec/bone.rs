@@ -73,7 +73,7 @@ pub struct HubSpec {
     pub crowd: u32,
     /// The time that an answer is given then.
     pub per_answer_ns: u64,
-    /// So often is somebody asked who does not answer.
+    /// How often in a row the hub asks a rim that does not answer.
     pub patience: u8,
     /// The most rims.
     pub max_rims: u32,

@@ -14,6 +14,18 @@
 //!
 //! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers
 //! measured; [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `config` | settings of an endpoint, with the defaults of the RFCs and of ns-2 |
+//! | `sender`, `output`, `rtt` | the sender; the segments that it sends; round-trip time and timeout |
+//! | `receiver`, `advertised` | the receiver; a window that is set while the connection runs |
+//! | `allowance` | bounds beyond the congestion window |
+//! | `controller`, `reduction` | congestion control; how the window closes |
+//! | `classic`, `sack`, `scoreboard`, `departures` | recovery from losses: by variant; its state; Vegas's |
+//! | `cubic`, `compound`, `vegas` | windows of CUBIC, Compound TCP and Vegas |
+//! | `segment`, `sequence`, `wire` | a segment; packet and sequence numbers; header bytes |
+//! | `stats`, `trips` | reports of endpoints; a receiver's measurements |
 
 mod advertised;
 mod allowance;

@@ -2,6 +2,22 @@
 //!
 //! `traffic_manager` and what it uses (`queue`, `shaper`, `scheduler`) know no paper; `diffusion` is the one
 //! module that does, and `port` joins them.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `switch`, `events`, `agenda` | the switch as a value; events inside it; their total order |
+//! | `config` | ports, links and priorities of a switch |
+//! | `port` | a port: the link to the switch, the queues, the link from it |
+//! | `link`, `link_spec` | one direction of an emulated link; how users describe it |
+//! | `traffic_manager`, `queue` | the queues of one port; one queue |
+//! | `shaper`, `scheduler` | when a queue's head may leave; which queue is served next |
+//! | `queue_settings`, `queue_registers` | queues as users describe them; queues as programs see them |
+//! | `queue_control` | how users and programs change queues, ports and generators |
+//! | `diffusion` | each flow's available bandwidth under diffusion-type flow control |
+//! | `replication` | multicast groups and clone sessions |
+//! | `generator` | frames that the switch itself makes |
+//! | `packet_rate`, `quantity` | rates of queues; bit rates and loss proportions |
+//! | `stats` | counters as they are shown to users |
 
 mod agenda;
 mod config;

@@ -22,7 +22,7 @@ impl Amount {
 /// Packets that a queue did not deliver, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct QueueDrops {
-    /// As many packets as may wait did.
+    /// The queue held as many packets as it may.
     pub full_packets: Amount,
     /// They would have been more bytes than may wait.
     pub full_bytes: Amount,

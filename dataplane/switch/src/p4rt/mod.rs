@@ -1,4 +1,17 @@
 //! P4Runtime without sockets: who may do what, and what it does to a switch.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `runtime`, `arbitration`, `status` | the service of one device; the primary client; errors |
+//! | `config`, `p4info_file`, `annotations` | a pipeline configuration; P4Info files; queues' registers |
+//! | `bind`, `binding` | P4Info compared with a program; the pairs of their ids |
+//! | `update`, `state` | entities of any kind; values that are read back as they were written |
+//! | `table`, `table_read`, `matching` | table entries; how they are read; match keys |
+//! | `arrays`, `direct` | registers, counters and meters with an index; those of table entries |
+//! | `pre` | multicast groups and clone sessions |
+//! | `digest`, `packet_io` | messages of the data plane; packets from and to the controller |
+//! | `externs`, `fields` | queues, ports and generators as ExternEntry; the fields of their Struct |
+//! | `bytestring` | P4Runtime's byte strings |
 
 mod annotations;
 mod arbitration;

@@ -1,4 +1,14 @@
 //! The shell: sockets, clock and command line for the switch and its P4Runtime service.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `cli`, `run`, `error` | the command line; a switch until a signal; errors that end it |
+//! | `datapath`, `clock`, `lateness` | the thread that moves packets; its clock; how late it serves them |
+//! | `rx`, `ring`, `tx`, `socket` | reception; a ring in shared memory; sending; packet sockets |
+//! | `frame`, `pcap` | repairs of received frames; files of packets |
+//! | `shared` | state that the data path's thread and the control plane share |
+//! | `server`, `streams` | P4Runtime over gRPC; the clients' open streams |
+//! | `control`, `report` | the control socket; the output of `gfswitch stats` |
 
 mod cli;
 mod clock;

@@ -1,4 +1,5 @@
-//! A TCP connection that is split at agents: one stream at one agent, as offsets only.
+//! One stream handed to several branches, as offsets only: a split TCP connection at an agent, or the stream
+//! of a clustered tree at a host.
 //!
 //! A *stream* is one TCP connection of a sender into a session, seen whole: its bytes are counted
 //! from 0. An agent takes them from *upstream* (the sender, or the agent before it), caches them

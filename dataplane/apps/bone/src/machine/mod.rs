@@ -1,8 +1,8 @@
 //! Round multicast between caches: one hub sends files to many rims over a poor link (*Adaptive Multicasting
 //! Cache Bone*).
 //!
-//! The machines do no I/O. They import time, readers of frames and sets of ranges from `groupflow_base`, and
-//! from `groupflow_session` the types of a datagram and the source of a file's bytes.
+//! The machines do no I/O. They import readers of frames, time, datagrams and sets of ranges from
+//! `groupflow_base`, and the source of a file's bytes from `groupflow_transport`.
 //!
 //! | module | subject |
 //! |---|---|
@@ -20,7 +20,6 @@
 //! A hub has a [`Method`] and a [`Repair`]. The paper's are *scheduled* (adaptive), *unscheduled*
 //! (non-adaptive) and *unicast*, all with Go-Back-N; selective repeat and erasure coding can be combined with
 //! each of them.
-//!
 //!
 //! # What the paper leaves open
 //!

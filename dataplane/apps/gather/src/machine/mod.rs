@@ -10,7 +10,7 @@
 //! *Delivered* bytes are at their destination (a file or a pipe), so that a restarted server goes on behind
 //! them; the client drops bytes only once they are delivered.
 //!
-//! The crate `groupflow_base` gives byte readers, sets of ranges and the clock's types.
+//! The crate `groupflow_base` gives readers and writers of frames, sets of ranges, reassembly and tokens.
 //!
 //! | module | subject |
 //! |---|---|

@@ -14,15 +14,15 @@ use groupflow_host::subcommand::{check_name, Subcommand};
 
 use crate::machine::{Begin, HostId, NodeConfig, Slow};
 
-/// Children beyond what was offered, whom nobody else can serve.
+/// Children beyond those offered, which no other host can serve.
 const IN_NEED: usize = 16;
 
-/// What becomes of a child, or of the own reader, that is slow.
+/// The treatment of a slow child, or of this host's slow reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SlowArg {
     /// All wait for it when the caches are full: nothing is lost
     Wait,
-    /// It is cut off when the cache has no more what it needs
+    /// It is cut off when the cache no longer has the bytes that it needs
     Isolate,
     /// It goes on later in the stream, at a multiple of --align bytes: for streams whose late data are of no
     /// use
@@ -34,9 +34,9 @@ pub enum SlowArg {
 pub enum EdgesArg {
     /// Over TCP connections
     Stream,
-    /// Over QUIC connections; where UDP does not come through, over TCP
+    /// Over QUIC connections; where UDP does not get through, over TCP
     Quic,
-    /// In datagrams over QUIC: what is lost is not sent again, and what is late is not sent
+    /// In datagrams over QUIC: lost data are not sent again, and late data are not sent
     Datagrams,
 }
 
@@ -54,49 +54,49 @@ fn parse_edges(text: &str) -> Result<EdgesArg, String> {
     EdgesArg::from_str(text, false).map_err(|_| "it must be stream, quic or datagrams".to_owned())
 }
 
-/// Options of both.
+/// Options of both commands.
 #[derive(Debug, Args)]
 pub struct TreeArgs {
     /// This host's name, in events
     #[arg(long, default_value = "host")]
     pub name: String,
-    /// Where the tree's dispatchers are (groupflow tree serve); of several processes one is enough, or some
-    /// with commas between
+    /// Addresses of the tree's dispatchers (groupflow tree serve); of several processes one is enough, or
+    /// some, separated by commas
     #[arg(long, value_name = "IP:PORT", value_delimiter = ',', required = true)]
     pub to: Vec<SocketAddrV4>,
-    /// How they are known
+    /// How the dispatchers are recognized
     #[command(flatten)]
     pub secure: SecureSend,
     /// The tree's token
     #[arg(long, value_name = "HEX", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
     pub token: Token,
-    /// Where children connect to; port 0 takes any, 0.0.0.0 is the address that the dispatchers are reached
-    /// from
+    /// Address for children to connect to; port 0 takes any, 0.0.0.0 is the address from which this host
+    /// reaches the dispatchers
     #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:0")]
     pub listen: SocketAddrV4,
-    /// Children that this host offers to serve; when nobody else can, it gets more
+    /// Children that this host offers to serve; it gets more when no other host can serve them
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub children: u16,
     /// Connections to the parent
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub parallel: u16,
-    /// Bytes of the stream that are held; half of it for hosts whose parent dies
+    /// Bytes of the stream that are held; half of them for hosts whose parent dies
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "16MiB")]
     pub cache: u64,
-    /// What becomes of who is slow
+    /// Treatment of a slow child, or of this host's slow reader
     #[arg(long, value_enum, default_value = "wait")]
     pub slow: SlowArg,
-    /// Bytes of a record that is skipped whole
+    /// Bytes of a record, which is skipped whole
     #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub align: u64,
     /// How data come from the parent: stream (over TCP), quic (over UDP; where that is blocked, over TCP), or
-    /// datagrams (as quic, but what is lost or late is skipped: with --slow skip)
+    /// datagrams (as quic, but lost or late data are skipped: with --slow skip)
     #[arg(long, value_name = "stream|quic|datagrams", value_parser = parse_edges, default_value = "stream")]
     pub edges: EdgesArg,
     /// Milliseconds that a datagram may wait at the parent before it is dropped
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub deadline_ms: u64,
-    /// Milliseconds that a datagram is waited for when later ones are there
+    /// Milliseconds to wait for a missing datagram when later ones have come
     #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub reorder_ms: u64,
     /// Seconds to look for dispatchers that are gone
@@ -107,7 +107,7 @@ pub struct TreeArgs {
     pub json: bool,
 }
 
-/// A line of nothing but the options of both.
+/// A command line of nothing but the options of both commands.
 #[derive(Debug, Parser)]
 struct Line {
     #[command(flatten)]
@@ -115,8 +115,8 @@ struct Line {
 }
 
 impl TreeArgs {
-    /// What the command line would have made of these, with its defaults for all the rest. A token that is
-    /// none is refused.
+    /// The options that the command line would give for these values, with its defaults for all others. A
+    /// malformed token is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<TreeArgs, AgentError> {
         let to = to.to_string();
         let line = ["", "--to", &to, "--token", token, "--plain"];
@@ -127,7 +127,7 @@ impl TreeArgs {
         Ok(TreeArgs { secure, ..tree })
     }
 
-    /// What does not go together is said in one line.
+    /// Refuses options that do not go together, in one line.
     pub fn check(&self) -> Result<(), AgentError> {
         self.first()?;
         if self.edges == EdgesArg::Datagrams {
@@ -160,13 +160,13 @@ impl TreeArgs {
         Ok(())
     }
 
-    /// Where dispatchers are looked for first.
+    /// The address at which dispatchers are looked for first.
     pub fn first(&self) -> Result<SocketAddrV4, AgentError> {
         let none = || AgentError::usage("--to names no dispatchers", "write IP:PORT");
         self.to.first().copied().ok_or_else(none)
     }
 
-    /// The node's part of it.
+    /// The node's part of the options.
     pub fn config(&self, host: HostId) -> NodeConfig {
         let slow = match self.slow {
             SlowArg::Wait => Slow::Wait,
@@ -194,10 +194,10 @@ pub struct TreeSendArgs {
     /// Send this file [default: stdin]
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// Begin when so many hosts are in the tree
+    /// Begin when this many hosts are in the tree
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub members: usize,
-    /// Options of both.
+    /// Options of both commands.
     #[command(flatten)]
     pub tree: TreeArgs,
 }
@@ -211,12 +211,12 @@ pub struct TreeRecvArgs {
     /// Where to begin
     #[arg(long, value_enum, default_value = "now")]
     pub from: From,
-    /// Options of both.
+    /// Options of both commands.
     #[command(flatten)]
     pub tree: TreeArgs,
 }
 
-/// Where to begin.
+/// The node's beginning.
 pub fn begin(from: From) -> Begin {
     match from {
         From::Now => Begin::Now,

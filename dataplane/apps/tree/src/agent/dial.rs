@@ -1,7 +1,6 @@
-//! A connection that is being made. TCP says a SYN again that was lost, or whose answer was, after a second
-//! (RFC 6298, 2.1): for longer than that a host that has lost its parent may not be without. So another
-//! connection is begun before, and the first that is there is taken, as RFC 8305 does it with several
-//! addresses.
+//! A connection that is being made. TCP repeats a SYN that was lost, or whose answer was, after a second (RFC
+//! 6298, 2.1); a host that has lost its parent cannot be without one for longer than that. So another attempt
+//! starts earlier, and the first that succeeds is taken, as RFC 8305 does it with several addresses.
 
 use std::io;
 use std::net::{SocketAddrV4, TcpStream};
@@ -12,7 +11,7 @@ use groupflow_host::tcp;
 
 use super::edge;
 
-/// After so long another connection is begun (RFC 8305, 5, has 100 to 2000 ms), and the last.
+/// Times from the beginning at which the second and the third attempt start (RFC 8305, 5: 100 to 2000 ms).
 const AGAIN: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
 
 /// A connection that is being made.
@@ -32,19 +31,19 @@ struct Attempt {
     began: Instant,
 }
 
-/// A connection that is there.
+/// A connection that is established.
 #[derive(Debug)]
 pub struct Dialled {
-    /// It.
+    /// The connected socket.
     pub socket: TcpStream,
-    /// Its registration. What happened to it before is not told again.
+    /// The socket's registration. Events from before it are not told again.
     pub token: Token,
-    /// How long it took to connect it.
+    /// How long the connection took.
     pub took: Duration,
 }
 
 impl Dial {
-    /// Begins; who is not there after `silence` is not reached. Events of it are called `target`.
+    /// Begins to connect, and gives up after `silence`; events of the attempts are called `target`.
     pub fn begin<T: Copy>(
         now: Instant,
         to: SocketAddrV4,
@@ -65,20 +64,21 @@ impl Dial {
         Ok(())
     }
 
-    /// When [`Dial::keep`] has something to do.
+    /// When [`Dial::keep`] has work to do.
     pub fn deadline(&self) -> Option<Instant> {
         AGAIN.get(self.begun - 1).map(|&after| self.began + after)
     }
 
-    /// Begins another, if it is time.
+    /// Starts another attempt, if it is time.
     pub fn keep<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) {
         if self.deadline().is_some_and(|due| due <= now) {
-            // Without it, what is under way goes on.
+            // If this attempt cannot start, the earlier ones go on.
             let _ = self.attempt(now, poller, target);
         }
     }
 
-    /// After something happened: the connection, once there is one, or why there is none; it is over then.
+    /// Looks at the attempts after an event: returns the connection once an attempt succeeds, or the error
+    /// once one fails; the dial is over then.
     pub fn answered<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Option<io::Result<Dialled>> {
         let (at, failure) = self.attempts.iter().enumerate().find_map(|(at, attempt)| {
             let failure = tcp::failure(&attempt.socket);
@@ -93,7 +93,7 @@ impl Dial {
         Some(Ok(Dialled { socket, token, took: now.saturating_duration_since(began) }))
     }
 
-    /// Gives it up.
+    /// Gives all attempts up.
     pub fn end<T: Copy>(&mut self, poller: &mut Poller<T>) {
         for attempt in self.attempts.drain(..) {
             poller.remove(&attempt.socket, attempt.token);
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// The kernel answers no SYN to this one as long as a connection waits to be accepted.
+    /// A listener to which the kernel answers no SYN as long as a connection waits to be accepted.
     fn narrow() -> (TcpListener, TcpStream) {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a port");
@@ -148,7 +148,7 @@ mod tests {
         dial.keep(now + AGAIN[0], &mut poller, ());
         let made = wait(&mut dial, now + AGAIN[0] + AGAIN[0], &mut poller).expect("it is there");
         assert_ne!(made.socket.local_addr().expect("bound"), first);
-        // Of the connection that is there, not of the one that was lost.
+        // The time is that of the attempt that succeeded, not of the one that was lost.
         assert_eq!((made.took, dial.attempts.len()), (AGAIN[0], 0));
     }
 

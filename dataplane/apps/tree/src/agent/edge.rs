@@ -10,41 +10,41 @@ use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp::{is_later, TcpOptions};
 use groupflow_host::tcp_info::TcpInfo;
 
-/// Given to a connection at once; what waits in the kernel besides is bounded, too.
+/// Bytes that a connection is given at once; those that wait in the kernel besides are bounded, too.
 pub const BATCH: usize = 64 << 10;
-/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): what waits there cannot go over
-/// another.
+/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait there cannot go
+/// over another connection.
 const UNSENT: libc::c_int = 128 << 10;
 
 /// A connection.
 #[derive(Debug)]
 pub struct Edge {
     channel: Channel,
-    /// Its registration.
+    /// The registration with the poller.
     pub token: Token,
-    /// There may be something to read.
+    /// There may be bytes to read.
     pub readable: bool,
-    /// It may take something.
+    /// The socket may take bytes.
     pub writable: bool,
-    /// It ends when what is to go has gone.
+    /// The connection ends when its waiting bytes are sent.
     pub closing: bool,
     out: Vec<u8>,
     sent: usize,
 }
 
 impl Edge {
-    /// A connection that is there; what happened to it before may not be told again.
+    /// An established connection; events from before the registration may not be told again.
     pub fn new(channel: Channel, token: Token) -> Edge {
         let (out, sent) = (Vec::new(), 0);
         Edge { channel, token, readable: true, writable: true, closing: false, out, sent }
     }
 
-    /// What its bytes go through.
+    /// The channel that the connection's bytes go through.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    /// Its socket.
+    /// The connection's socket.
     pub fn socket(&self) -> &TcpStream {
         self.channel.socket()
     }
@@ -54,24 +54,24 @@ impl Edge {
         ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
-    /// Whether it takes another batch.
+    /// Whether the connection takes another batch.
     pub fn takes(&self) -> bool {
         self.writable && self.sent == self.out.len()
     }
 
-    /// Where the next batch goes, when [`Edge::takes`].
+    /// The buffer for the next batch, when [`Edge::takes`].
     pub fn batch(&mut self) -> &mut Vec<u8> {
         self.out.clear();
         self.sent = 0;
         &mut self.out
     }
 
-    /// Whether nothing waits.
+    /// Whether no byte waits to be sent.
     pub fn is_empty(&self) -> bool {
         self.sent == self.out.len()
     }
 
-    /// Writes what goes.
+    /// Writes as many bytes as the socket takes.
     pub fn flush(&mut self) -> io::Result<()> {
         while self.writable && self.sent < self.out.len() {
             match self.channel.write(&self.out[self.sent..]) {
@@ -88,20 +88,19 @@ impl Edge {
         Ok(())
     }
 
-    /// Its last word was said.
+    /// Ends the channel after the last bytes.
     pub fn end(&mut self) {
-        // Who is gone need not be told.
+        // A peer that is gone need not be told.
         let _ = self.channel.end();
     }
 }
 
-/// How long it takes there and back at least, without what waits on the way; zero: the kernel does not know
-/// it yet.
+/// The least round trip, without queues on the way; zero: the kernel does not know it yet.
 pub fn round_trip(socket: &TcpStream) -> Nanos {
     TcpInfo::of(socket).map_or(Nanos::ZERO, |info| Nanos(1000 * u64::from(info.least_rtt_us)))
 }
 
-/// The options of an edge's connections, which those that are accepted inherit.
+/// The options of an edge's connections, which accepted ones inherit.
 pub fn options() -> TcpOptions {
     TcpOptions { unsent: Some(UNSENT), ..TcpOptions::default() }
 }

@@ -24,9 +24,10 @@ use super::shared::Shared;
 use super::stop::Stop;
 use crate::machine::{Action, ClusterId, ConnId, FromHost, HostId, Node};
 
-/// An edge on which nothing that was sent is acknowledged.
+/// How long an edge lasts on which no sent byte is acknowledged.
 const SILENCE: Duration = Duration::from_secs(3);
-/// Ports that are tried, where any will do: of each number one is needed of TCP and one of UDP.
+/// Numbers of ports that are tried where any will do: a host needs the TCP port and the UDP port of one
+/// number.
 const PORTS: usize = 16;
 /// Reads of one connection before the others have their turn.
 const TURNS: usize = 4;
@@ -50,9 +51,9 @@ enum Target {
 /// A host, until it has no more to do.
 pub struct Host<'a> {
     args: &'a TreeArgs,
-    /// What it does.
+    /// The host's node, which decides.
     pub node: Node,
-    /// Its name in the tree.
+    /// The host's name in the tree.
     pub id: HostId,
     key: u128,
     source: bool,
@@ -66,25 +67,25 @@ pub struct Host<'a> {
     attempts: u32,
     order: u32,
     attached: bool,
-    /// Hosts that are in the tree, as the dispatchers tell the source.
+    /// The number of hosts in the tree, as the dispatchers tell the source.
     pub hosts: usize,
-    /// The source has left: there are no dispatchers any more.
+    /// Whether the source has left: there are no dispatchers any more.
     pub ended: bool,
-    /// It is to end early.
+    /// Whether the host is to end early.
     pub stopped: bool,
     stop: Stop,
     edges: BTreeMap<ConnId, Edge>,
     dials: BTreeMap<ConnId, Dialling>,
-    /// Edges over QUIC; `None`: nothing is encrypted, or another has the port.
+    /// Edges over QUIC; `None`: nothing is encrypted, or another process has the port.
     pub quic: Option<Quic>,
-    /// Parents that UDP did not reach, until when they are not tried with it again.
+    /// Parents that UDP did not reach, and when they may be tried over UDP again.
     blocked: BTreeMap<SocketAddrV4, Instant>,
     probes: Probes,
     poller: Poller<Target>,
     began: Instant,
     now: Instant,
     scratch: Box<[u8]>,
-    /// Of an edge over QUIC.
+    /// Bytes that came over an edge over QUIC.
     came: Vec<u8>,
 }
 
@@ -144,7 +145,7 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// Input or output that is watched; false: it is always ready.
+    /// Watches the input or output; false: it is always ready.
     pub fn watch(&mut self, data: BorrowedFd<'_>) -> Result<bool, AgentError> {
         match self.poller.add(data, Target::Data) {
             Ok(_) => Ok(true),
@@ -153,12 +154,12 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// As the node counts time.
+    /// The time as the node counts it.
     pub fn nanos(&self) -> Nanos {
         nanos(self.began, self.now)
     }
 
-    /// Whether it has a parent, or is the source and was let in.
+    /// Whether the host has a parent, or is the source and was let in.
     pub fn is_in(&self) -> bool {
         if self.source {
             self.root.is_some()
@@ -167,18 +168,18 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Whether it is to end early, by now.
+    /// Whether the host is to end early, by now.
     pub fn is_to_stop(&mut self) -> bool {
         self.stopped = self.stopped || self.stop.came();
         self.stopped
     }
 
-    /// What is said of a host that ended early.
+    /// The error of a host that ended early.
     pub fn interrupted(&self) -> AgentError {
         self.stop.error()
     }
 
-    /// Does what can be done without waiting.
+    /// Does all work that needs no waiting.
     pub fn pump(&mut self) -> Result<(), AgentError> {
         if !self.ended {
             self.control.keep(self.now, &mut self.poller, Target::Control)?;
@@ -187,7 +188,7 @@ impl<'a> Host<'a> {
         self.take_quic()?;
         self.keep_dials();
         self.each_edge(Host::take_in);
-        // Where what is said is to go is known before it is said.
+        // Actions come first: they say where the node's bytes go.
         self.act()?;
         self.each_edge(Host::give_out);
         self.act()?;
@@ -253,7 +254,7 @@ impl<'a> Host<'a> {
             match self.listener.accept() {
                 Ok((socket, _)) => self.take(socket)?,
                 Err(error) if tcp::is_later(&error) => return Ok(()),
-                // One that has gone again; or no descriptor is left, and another will come.
+                // The peer has gone again; or no descriptor is left, and another peer will come.
                 Err(_) => return Ok(()),
             }
         }
@@ -262,7 +263,8 @@ impl<'a> Host<'a> {
     fn take(&mut self, socket: TcpStream) -> Result<(), AgentError> {
         let tls = match &self.shared {
             Some(shared) => Some(shared.accept()?),
-            // Who does not know yet by what it is known takes nobody; it is expected by none.
+            // Before the dispatchers have sent the tree's certificate, this host cannot prove itself: it
+            // accepts no child, and none expects it.
             None if !self.args.secure.plain => return Ok(()),
             None => None,
         };
@@ -285,7 +287,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Reads what a connection has now.
+    /// Reads the bytes that a connection has now.
     fn take_in(&mut self, conn: ConnId) -> io::Result<()> {
         let now = self.nanos();
         let Some(edge) = self.edges.get_mut(&conn) else { return Ok(()) };
@@ -303,7 +305,7 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// Writes what a connection takes now.
+    /// Writes as many bytes as a connection takes now.
     fn give_out(&mut self, conn: ConnId) -> io::Result<()> {
         let now = self.nanos();
         while let Some(edge) = self.edges.get_mut(&conn).filter(|edge| edge.takes()) {
@@ -332,7 +334,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Closes it when what is to be said is said.
+    /// Closes a connection when its last bytes are sent.
     fn end(&mut self, conn: ConnId) {
         match self.edges.get_mut(&conn) {
             Some(edge) => {
@@ -346,7 +348,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Carries out what the node wants.
+    /// Carries out the node's actions.
     fn act(&mut self) -> Result<(), AgentError> {
         while let Some(action) = self.node.poll() {
             match action {
@@ -373,8 +375,8 @@ fn nanos_of(time: Duration) -> Nanos {
     Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// For connections over TCP, and for those over QUIC at the UDP port of the same number; an edge that is not
-/// encrypted is none over QUIC.
+/// Opens the socket for connections over TCP, and the one for connections over QUIC at the UDP port of the
+/// same number; an edge that is not encrypted is never over QUIC.
 fn listen(args: &TreeArgs) -> io::Result<(TcpListener, Option<Quic>)> {
     let mut tries = if args.listen.port() == 0 { PORTS } else { 1 };
     loop {

@@ -1,4 +1,4 @@
-//! The commands, and what they and [`super::session`] run: what goes in, what comes out, and how it ends.
+//! The commands, and the loops that they and [`super::session`] run: the input, the output, and the end.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -18,31 +18,31 @@ use super::quic::Counts;
 use super::stop::Stop;
 use crate::machine::{HostId, Node, Read};
 
-/// Between lines of progress.
+/// The time between lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
-/// Batches of input before the rest has its turn: who is not waited for could write for ever.
+/// Batches of input before other work has its turn: a source that never waits could write for ever.
 const TURNS: usize = 16;
-/// Who leaves waits so long for its children to have other parents.
+/// How long a leaving host waits for its children to find parents.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What is said of a host whose edge was to be over QUIC, and is over TCP.
+/// The warning of a host whose edge was to be over QUIC, and is over TCP.
 const OVER_TCP: &str = "the parent does not answer over UDP, which may be blocked";
 
-/// What became of a stream, at one host.
+/// The result of a stream, at one host.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// Bytes that were written or read here.
     pub bytes: u64,
-    /// Seconds from the first to the last of them; at the source until all hosts had them.
+    /// Seconds from the first to the last of these bytes; at the source until all hosts had them.
     pub seconds: f64,
 }
 
-/// Where what comes goes, without waiting; it is watched for room.
+/// The destination of a received stream. It takes bytes without waiting, and is watched for room.
 pub trait Sink: AsFd {
-    /// Takes from the front of `bytes`, which belong there in the stream, what there is room for.
+    /// Takes from the front of `bytes`, whose offset in the stream is `at`, as many as there is room for.
     fn write(&mut self, at: u64, bytes: &mut Vec<u8>) -> Result<(), AgentError>;
 
-    /// That was all; false: there is no room for saying so yet.
+    /// Ends the output; false: there is no room for its end yet.
     fn finish(&mut self, at: u64) -> Result<bool, AgentError>;
 }
 
@@ -56,21 +56,21 @@ impl Sink for Output {
     }
 }
 
-/// `tree-send`; the exit code.
+/// Runs `tree-send`; returns the exit code.
 pub fn send(args: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let input = Input::open(args.file.as_deref())?;
     source(&args.tree, args.members, &input, Stop::signals()?, reporter).map(|_| 0)
 }
 
-/// `tree-recv`; the exit code.
+/// Runs `tree-recv`; returns the exit code.
 pub fn recv(args: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let mut output = Output::open(&args.output)?;
     receiver(&args.tree, args.from, &mut output, Stop::signals()?, reporter).map(|_| 0)
 }
 
-/// Sends all of the input once so many hosts are in the tree, and waits until they have it.
+/// Sends all of the input once `members` hosts are in the tree, and waits until they have it.
 pub fn source(
     args: &TreeArgs,
     members: usize,
@@ -93,7 +93,8 @@ pub fn source(
             turns += 1;
             if pending.is_empty() {
                 match input.read(&mut chunk)? {
-                    // Who lets go of it may not have meant that to be the end.
+                    // An interrupt may have ended the program that writes the input, too: this is not the
+                    // stream's end.
                     Some(0) if host.is_to_stop() => break,
                     Some(0) => {
                         finished = true;
@@ -131,7 +132,7 @@ pub fn source(
     Ok(summary)
 }
 
-/// Receives it all, and serves its children until they have it all.
+/// Receives the whole stream, and serves the host's children until they have it.
 pub fn receiver(
     args: &TreeArgs,
     from: From,
@@ -172,7 +173,7 @@ pub fn receiver(
             leave(&mut host)?;
             return Err(host.interrupted());
         }
-        // Its reader was cut off; until now it passed the stream on.
+        // The host's reader was cut off; until now the host passed the stream on.
         if let Some(at) = host.node.failed().filter(|_| host.node.is_complete()) {
             leave(&mut host)?;
             return Err(broken(at));
@@ -189,14 +190,14 @@ pub fn receiver(
     }
 }
 
-/// What the node gave and is not handed on yet: no more than a batch or two, and without a gap. Where the
-/// stream may be skipped, that is whole records: of one that is cut by a skip nothing is handed on.
+/// Bytes that the node gave and the sink did not take yet: no more than a batch or two, and without a gap.
+/// Where the stream may be skipped, they are whole records: of a record that a skip cuts, no byte goes on.
 struct Taken {
     align: u64,
     bytes: Vec<u8>,
-    /// Where they belong.
+    /// The offset of `bytes` in the stream.
     at: u64,
-    /// Of a record that is not whole yet; behind the bytes.
+    /// The bytes of a record that is not whole yet; they follow `bytes`.
     begun: Vec<u8>,
     ended: bool,
 }
@@ -230,7 +231,7 @@ impl Taken {
         Ok(())
     }
 
-    /// Whether what comes there may be taken now; where it leaves a gap, a record that is not whole never
+    /// Whether bytes at `position` may be taken now; if they leave a gap, a record that is not whole never
     /// will be.
     fn goes_on_at(&mut self, position: u64) -> bool {
         let next = self.at + (self.bytes.len() + self.begun.len()) as u64;
@@ -254,14 +255,14 @@ impl Taken {
         self.begun.extend_from_slice(rest);
     }
 
-    /// The stream may end within a record.
+    /// Ends the bytes: the stream may end within a record.
     fn end(&mut self) {
         self.bytes.append(&mut self.begun);
         self.ended = true;
     }
 }
 
-/// Others take over those that it serves.
+/// Leaves the tree, after other hosts have taken over this one's children.
 fn leave(host: &mut Host<'_>) -> Result<(), AgentError> {
     let until = Instant::now() + FAREWELL;
     host.node.leave(host.nanos());
@@ -287,7 +288,7 @@ fn broken(at: u64) -> AgentError {
     AgentError::new("gone", cause, "join earlier, read faster, or give hosts more --cache")
 }
 
-/// Figures of a host's edges over QUIC.
+/// Adds the figures of a host's edges over QUIC.
 fn add_quic(fields: &mut Value, host: &Host<'_>) {
     let Some(quic) = &host.quic else { return };
     let Counts { sent, lost, came, datagrams, late } = quic.links.counts();
@@ -300,7 +301,7 @@ fn add_quic(fields: &mut Value, host: &Host<'_>) {
     }
 }
 
-/// What is told of a transfer.
+/// The events that are told of a transfer.
 struct Run {
     began: Option<Instant>,
     opened: Instant,

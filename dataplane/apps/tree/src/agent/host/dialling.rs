@@ -1,5 +1,5 @@
-//! Connections to parents that are being made: over QUIC where that is wanted, and over TCP where it does not
-//! get through.
+//! Connections to parents that are being made: over QUIC where that is wanted, and over TCP where QUIC does
+//! not get through.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Instant;
@@ -19,14 +19,14 @@ use crate::machine::{ConnId, Peer};
 #[derive(Debug)]
 pub(super) struct Dialling {
     to: SocketAddrV4,
-    /// What is said over TCP in the end.
+    /// The TLS connection, for an attempt over TCP.
     tls: Option<Connection>,
     way: Way,
 }
 
 #[derive(Debug)]
 enum Way {
-    /// Over QUIC, which is waited for until then.
+    /// An attempt over QUIC, until this time.
     Quic(Instant),
     /// Over TCP, because QUIC was not wanted or was refused, or (true) nothing answered over UDP.
     Tcp(Dial, bool),
@@ -95,7 +95,7 @@ impl Host<'_> {
         late.into_iter().for_each(|conn| self.dial_instead(conn, true));
     }
 
-    /// It is there, or failed.
+    /// The attempt over TCP succeeded or failed.
     pub(super) fn on_dial(&mut self, conn: ConnId) {
         let Some(mut dialling) = self.dials.remove(&conn) else { return };
         let Way::Tcp(dial, instead) = &mut dialling.way else { return };

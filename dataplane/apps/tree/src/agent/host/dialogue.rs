@@ -1,4 +1,4 @@
-//! What a host and the dispatchers say to each other.
+//! The messages between a host and the dispatchers.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::agent::router;
 use crate::agent::shared::Shared;
 use crate::machine::{ClusterId, FromHost, Join, Peer, RefusalCode, ToHost};
 
-/// Who was refused tries again after so long, so often.
+/// Pause before a refused host tries again, and its number of attempts.
 const AGAIN: Duration = Duration::from_millis(300);
 const ATTEMPTS: u32 = 40;
-/// Dispatchers that say nothing for so many of their signs of life are not there.
+/// Dispatchers that are silent for this many of their signs of life are gone.
 const SIGNS_MISSED: u32 = 4;
 
 impl Host<'_> {
@@ -55,7 +55,7 @@ impl Host<'_> {
         }
     }
 
-    /// Who it is.
+    /// The host's introduction to a cluster.
     fn card(&self) -> Join {
         let port = self.listener.local_addr().map_or(0, |address| address.port());
         let own = *self.args.listen.ip();
@@ -64,7 +64,7 @@ impl Host<'_> {
         Join { peer, router: router::own(), capacity: self.args.children, token: self.args.token.clone() }
     }
 
-    /// What the dispatchers say.
+    /// Takes the dispatchers' messages.
     pub(super) fn hear(&mut self) -> Result<(), AgentError> {
         for said in self.control.work(self.now, &mut self.poller)? {
             match said {
@@ -79,7 +79,7 @@ impl Host<'_> {
                 Said::Lost => {}
                 Said::Line(line) => {
                     if !self.on_line(line)? {
-                        // What they said besides is not for who goes elsewhere.
+                        // Further messages are not for a host that goes elsewhere.
                         break;
                     }
                 }
@@ -88,7 +88,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// False: it goes elsewhere.
+    /// Takes one message; false: the host goes elsewhere.
     fn on_line(&mut self, mut line: Value) -> Result<bool, AgentError> {
         if let Some(welcome) = line.get_mut("welcome") {
             return self.on_welcome(welcome.take()).map(|()| true);
@@ -107,15 +107,15 @@ impl Host<'_> {
                     self.ended = true;
                     self.control.lose(&mut self.poller);
                 }
-                // Others may have room, or they when some have gone.
                 Some("no_tree") => return Err(another_tree()),
+                // Another tree's dispatchers may have room, or these when hosts have left.
                 Some("full") => self.control.leave(self.now, &mut self.poller, &text),
                 _ => return Err(refused(&text)),
             }
             return Ok(false);
         }
         if let Some(dispatchers) = line.get("dispatchers") {
-            // Processes have come or gone: all that it knew may be replaced before this one is.
+            // Processes have come or gone: all that this host knew may be replaced before this one is.
             self.control.know(self.now, &addresses(dispatchers));
             return Ok(true);
         }
@@ -124,7 +124,7 @@ impl Host<'_> {
             return Ok(true);
         }
         let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
-        // What is not known is of a later version, and not for this host.
+        // An order that this version does not know comes from a later one, and is not for this host.
         if let (true, Ok(order)) = (now_here, serde_json::from_value::<ToHost>(line)) {
             self.control.is_served();
             if let ToHost::Place { order, .. } = &order {
@@ -167,7 +167,7 @@ impl Host<'_> {
         } else if self.node.is_leaving() {
             self.tell(&FromHost::Leave);
         } else if self.order == 0 {
-            // It may have been sent to a cluster, and then here, where that cluster's dispatcher is.
+            // This host may have been sent to a cluster, and then here, where that cluster's dispatcher is.
             self.again = None;
             self.join(self.cluster.or(self.root));
         } else {

@@ -1,4 +1,4 @@
-//! A host's edges over QUIC: what comes over them and what goes, and those that are made.
+//! A host's edges over QUIC: how they are made, and the bytes that come and go over them.
 
 use std::net::SocketAddrV4;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::agent::quic::{Happened, Quic};
 use crate::machine::datagram::{body, parse_body};
 use crate::machine::ConnId;
 
-/// A parent that does not answer over UDP after so long and a round trip is tried over TCP.
+/// How long a parent is tried over UDP, beyond a round trip, before it is tried over TCP.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// One that answered over TCP then is not tried over UDP again for so long; it may have been busy.
+/// How long UDP is not tried again with a parent that only TCP reached; it may have been busy.
 const BLOCKED_FOR: Duration = Duration::from_secs(600);
-/// So many are remembered.
+/// The most such parents that are remembered.
 const MAX_BLOCKED: usize = 256;
-/// What is said last is waited for so long.
+/// How long a last word may take to be acknowledged.
 const LAST_WORD: Duration = Duration::from_millis(1000);
 
 impl Host<'_> {
-    /// Begins a connection over QUIC; until when it is waited for. `None`: there is none, or it is known not
-    /// to get through.
+    /// Begins a connection over QUIC; returns when it is given up. `None`: there is no QUIC, or UDP is known
+    /// not to get through.
     pub(super) fn connect_quic(
         &mut self,
         conn: ConnId,
@@ -42,14 +42,14 @@ impl Host<'_> {
         Ok(begun.then_some(now + PATIENCE + far))
     }
 
-    /// A parent that UDP did not reach was reached over TCP.
+    /// Remembers that TCP reached a parent that UDP did not.
     pub(super) fn is_blocked(&mut self, to: SocketAddrV4) {
         if self.blocked.len() < MAX_BLOCKED {
             self.blocked.insert(to, self.now + BLOCKED_FOR);
         }
     }
 
-    /// Whether its parent is one that was to be reached over UDP, and is reached over TCP.
+    /// Whether the edge to the parent was to be over UDP, and is over TCP.
     pub fn is_over_tcp(&self) -> bool {
         let over_quic = |conn| self.quic.as_ref().is_some_and(|quic| quic.links.has(conn));
         let mut conns = self.node.parents_conns().peekable();
@@ -79,7 +79,7 @@ impl Host<'_> {
                     }
                 }
                 Happened::Readable(conn) => self.read_quic(conn),
-                // One that was not there yet is tried over TCP.
+                // A connection that was not established yet is tried over TCP.
                 Happened::Closed(conn) if self.dials.contains_key(&conn) => self.dial_instead(conn, false),
                 Happened::Closed(conn) => self.close(conn),
             }
@@ -95,7 +95,7 @@ impl Host<'_> {
             let Some(quic) = self.quic.as_mut().filter(|quic| quic.links.has(conn)) else { break };
             let open = quic.links.read(conn, BATCH, &mut came).is_some();
             if open || !came.is_empty() {
-                // None: a sign of life that says nothing.
+                // No bytes are a sign of life.
                 self.node.on_bytes(now, conn, &came);
             }
             if !open {
@@ -113,7 +113,7 @@ impl Host<'_> {
         }
     }
 
-    /// Sends what there is to be sent.
+    /// Sends the packets that are due.
     pub(super) fn send_quic(&mut self) {
         self.send_datagrams();
         let (now, nanos) = (self.now, self.nanos());
@@ -142,14 +142,14 @@ impl Host<'_> {
         }
     }
 
-    /// The source takes what there is room for; how many bytes.
+    /// The source takes as many bytes as there is room for; returns how many.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let taken = self.node.write(self.nanos(), bytes);
         self.send_datagrams();
         taken
     }
 
-    /// A child takes datagrams; one that came over TCP makes no sense.
+    /// Lets a child take datagrams; a child that asks for them over TCP is closed.
     pub(super) fn serve_datagrams(&mut self, conn: ConnId, deadline: Nanos) {
         match self.quic.as_mut().filter(|quic| quic.links.has(conn)) {
             Some(quic) => quic.links.limit(conn, Duration::from_nanos(deadline.0)),
@@ -157,24 +157,24 @@ impl Host<'_> {
         }
     }
 
-    /// Closes it when what is to be said is said.
+    /// Closes a connection when its last bytes are acknowledged.
     pub(super) fn end_link(&mut self, conn: ConnId) {
         let by = self.now + LAST_WORD;
         self.quic.iter_mut().for_each(|quic| quic.links.end(conn, by));
     }
 
-    /// Whether nobody is waited for any more who is to hear what was said last.
+    /// Whether no peer is still to hear a last word.
     pub fn is_silent(&mut self) -> bool {
         self.quic.as_ref().map_or(true, |quic| quic.links.names().is_empty())
     }
 
-    /// All edges over QUIC end: what was said waits in this process until it is acknowledged.
+    /// Ends all edges over QUIC: last words wait in this process until they are acknowledged.
     pub fn hang_up(&mut self) {
         let names = self.quic.as_ref().map(|quic| quic.links.names()).unwrap_or_default();
         names.into_iter().for_each(|conn| self.end_link(conn));
     }
 
-    /// How it is known to children.
+    /// Gives the endpoint the certificate by which children know this host.
     pub(super) fn serve_quic(&mut self) -> Result<(), AgentError> {
         if let (Some(Quic { links, .. }), Some(shared)) = (&mut self.quic, &self.shared) {
             links.serve(shared.accept_quic()?);
@@ -182,7 +182,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Whether it asked for datagrams.
+    /// Whether this host asked for datagrams.
     pub fn takes_datagrams(&self) -> bool {
         self.args.edges == EdgesArg::Datagrams
     }

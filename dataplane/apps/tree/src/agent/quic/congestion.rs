@@ -12,14 +12,14 @@ use std::time::Instant;
 use quinn_proto::congestion::{BbrConfig, Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
-/// One part in so many may be lost in a round trip; that much is lost on bad paths without congestion.
+/// One part in this many may be lost in a round trip; that much is lost on bad paths without congestion.
 const MOST_LOST: u64 = 16;
-/// After each other round trip it may be an eighth more.
+/// After a round trip with fewer losses the bound grows by one part in this many.
 const GROWTH: u64 = 8;
-/// Packets that are always allowed.
+/// The number of packets that may always be on the way.
 const LEAST: u64 = 16;
 
-/// Makes one for each connection.
+/// Makes a controller for each connection.
 #[derive(Debug, Default)]
 pub(super) struct Bounded;
 
@@ -33,13 +33,13 @@ impl ControllerFactory for Bounded {
 struct Bound {
     model: Box<dyn Controller>,
     mtu: u16,
-    /// Bytes on the way.
+    /// The most bytes on the way.
     most: u64,
-    /// The last packet.
+    /// The number of the last packet that was sent.
     sent: u64,
-    /// The round trip ends when this one, or a later one, is acknowledged.
+    /// The round trip ends when this packet, or a later one, is acknowledged.
     round: u64,
-    /// Bytes of this round trip.
+    /// Bytes that were acknowledged in this round trip.
     came: u64,
     lost: u64,
 }

@@ -1,4 +1,4 @@
-//! One connection.
+//! One QUIC connection.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use quinn_proto::{
 use super::links::{Counts, WRITE};
 use crate::machine::ConnId;
 
-/// Bytes that wait besides those on the way: what waits here cannot go over another.
+/// Bytes that wait besides those on the way: bytes that wait here cannot go over another connection.
 const UNSENT: u64 = 128 << 10;
-/// Bytes of datagrams that wait, whatever their deadline.
+/// Bytes of datagrams that may wait, whatever their deadline.
 const WAITING: usize = 1 << 20;
 
-/// What an event says to the owner.
+/// The news of an event, for the connection's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Says {
     Nothing,
@@ -28,25 +28,25 @@ pub(super) enum Says {
 /// A connection, its stream and its datagrams.
 pub(super) struct Link {
     connection: Connection,
-    /// `None`: a stranger's.
+    /// The connection's name; `None`: it is a stranger's.
     pub(super) conn: Option<ConnId>,
     /// Datagrams that have waited for longer are dropped.
     pub(super) patience: Duration,
-    /// The least, once it is known.
+    /// The least round trip, once it is known.
     pub(super) round_trip: Option<Duration>,
     stream: Option<StreamId>,
-    /// Written, and not given to the connection yet.
+    /// Bytes that were written, and not given to the connection yet.
     pending: Bytes,
     datagrams: VecDeque<(Instant, Bytes)>,
     waiting: usize,
     late: u64,
-    /// Nothing more is written, and what was is waited for until then.
+    /// When the connection ends at the latest; written bytes are waited for until then.
     ends: Option<Instant>,
-    /// Something happened to it.
+    /// Whether an event came that was not looked at yet.
     touched: bool,
-    /// There may be something to send.
+    /// Whether there may be packets to send.
     speaks: bool,
-    /// Frames that came: those of a forged packet are none.
+    /// Frames that came; a forged packet has none.
     frames: u64,
 }
 
@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// For its endpoint's events.
+    /// The connection, for its endpoint's events.
     pub(super) fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
@@ -79,7 +79,7 @@ impl Link {
         (self.touched, self.speaks) = (true, true);
     }
 
-    /// Whether something happened to it, the time included, since it was asked last.
+    /// Whether an event came, the time included, since the last call.
     pub(super) fn is_touched(&mut self, now: Instant) -> bool {
         if self.connection.poll_timeout().is_some_and(|due| due <= now) {
             self.connection.handle_timeout(now);
@@ -104,7 +104,7 @@ impl Link {
                 self.stream = self.stream.or_else(|| self.connection.streams().accept(Dir::Bi));
                 Says::Nothing
             }
-            // All that was to be said was heard, or nobody listens.
+            // The other end has heard all of the stream, or does not listen.
             Event::Stream(StreamEvent::Finished { .. } | StreamEvent::Stopped { .. }) => {
                 self.close(now);
                 Says::Closed
@@ -114,14 +114,14 @@ impl Link {
         }
     }
 
-    /// Whether the other end said something, were it only that it is there, since this was asked last.
+    /// Whether any frame came, even a bare PING, since the last call.
     pub(super) fn was_heard(&mut self) -> bool {
         let came = self.connection.stats().frame_rx;
         let frames = came.acks + came.stream + came.datagram + came.ping;
         std::mem::replace(&mut self.frames, frames) != frames
     }
 
-    /// Gives what was written to the connection, as it has room for it.
+    /// Gives written bytes to the connection, as it has room for them.
     pub(super) fn give(&mut self, now: Instant) {
         if self.ends.is_some_and(|ends| ends <= now) {
             return self.close(now);
@@ -137,7 +137,7 @@ impl Link {
         match self.connection.send_stream(stream).write_chunks(&mut chunks) {
             Ok(written) if written.chunks == chunks.len() => {}
             Ok(_) | Err(WriteError::Blocked) => [self.pending] = chunks,
-            // Whoever does not listen will be gone.
+            // A peer that does not listen will be gone.
             Err(_) => {}
         }
         self.speaks = true;
@@ -176,7 +176,7 @@ impl Link {
             match chunks.next(most.saturating_sub(into.len())) {
                 Ok(Some(chunk)) => into.extend_from_slice(&chunk.bytes),
                 Err(ReadError::Blocked) => break Some(()),
-                // What came before the end is taken first.
+                // Bytes that came before the end are taken first.
                 Ok(None) => break (!into.is_empty()).then_some(()),
                 Err(ReadError::Reset(_)) => break None,
             }
@@ -192,7 +192,7 @@ impl Link {
         self.connection.datagrams().recv()
     }
 
-    /// What is said over the stream follows the datagrams that were sent before: they would come too late.
+    /// Whether the stream takes more: not while datagrams wait, which it would delay until they are late.
     pub(super) fn takes(&self) -> bool {
         self.stream.is_some() && self.pending.is_empty() && self.datagrams.is_empty()
     }
@@ -217,12 +217,12 @@ impl Link {
         self.ends.get_or_insert(by);
     }
 
-    /// All that was to be said before it ends was written.
+    /// Ends the stream if the connection is to end: the last bytes were written.
     pub(super) fn finish(&mut self, now: Instant) {
         match self.stream {
             _ if self.ends.is_none() => {}
             Some(stream) => {
-                // It may be finished already.
+                // The stream may be finished already.
                 let _ = self.connection.send_stream(stream).finish();
                 self.speaks = true;
             }
@@ -230,7 +230,7 @@ impl Link {
         }
     }
 
-    /// It is no more.
+    /// Closes the connection at once.
     pub(super) fn close(&mut self, now: Instant) {
         self.connection.close(now, VarInt::from_u32(0), Bytes::new());
         self.datagrams.clear();

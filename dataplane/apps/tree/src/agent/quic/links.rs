@@ -1,9 +1,9 @@
-//! QUIC connections to parents and children, without sockets and clock: each carries one stream both ways,
-//! and datagrams.
+//! QUIC connections to parents and children, without sockets and clock: each carries one stream in both
+//! directions, and datagrams.
 //!
-//! The protocol is `quinn-proto`'s. Here is what an edge needs besides: a connection has a name ([`ConnId`]);
-//! what waits to be sent is bounded, as what waits cannot go another way; a datagram that waited for too long
-//! is dropped; a connection that is to end says first what is left to be said.
+//! The protocol is `quinn-proto`'s. This module adds what an edge needs besides: a connection has a name
+//! ([`ConnId`]); the bytes that wait to be sent are bounded, as they cannot go another way; a datagram that
+//! waited for too long is dropped; a connection that is to end sends its last bytes first.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -20,13 +20,14 @@ use super::congestion::Bounded;
 use super::link::{Link, Says};
 use crate::machine::ConnId;
 
-/// Handshakes of strangers at once; more are refused, so that who makes up addresses costs no more.
+/// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more.
 const STRANGERS: usize = 256;
-/// Handshakes of strangers at once from which on an address has to be proved first (RFC 9000, 8.1.2).
+/// Handshakes of unknown peers at one time from which on a peer has to prove its address first (RFC 9000, 8.1.2).
 const UNPROVED: usize = 16;
-/// What nothing was heard of for so long is no more, as for an edge over TCP.
+/// Milliseconds without a packet after which a connection is closed, as over TCP.
 const SILENCE: VarInt = VarInt::from_u32(3_000);
-/// Before anything is known of a path: what is lost of a handshake is said again after three times as long.
+/// The round trip that is assumed for an unmeasured path: a lost packet of the handshake is sent again after
+/// three times as long.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(50);
 /// Bytes of a stream on the way to a child, of which an edge's window is a part.
 const WINDOW: VarInt = VarInt::from_u32(4 << 20);
@@ -34,29 +35,28 @@ const WINDOW: VarInt = VarInt::from_u32(4 << 20);
 const FRAMES: VarInt = VarInt::from_u32(16 << 10);
 /// Bytes of datagrams that came and were not taken yet.
 const DATAGRAMS: usize = 1 << 20;
-/// Bytes of datagrams that are given to a connection; what waits for longer waits in [`Link`], where its
-/// deadline is kept.
+/// Bytes of datagrams that are given to a connection; others wait in [`Link`], where their deadline is kept.
 const GIVEN: usize = 16 << 10;
-/// The longest UDP payload that a path is tried with: an Ethernet jumbo frame without the headers of IP and
+/// The longest UDP payload that a path is probed with: an Ethernet jumbo frame without the headers of IP and
 /// UDP.
 pub const LONGEST: u16 = 8972;
 /// Bytes of one write: IPv4's longest datagram, without the headers of IP and UDP.
 pub const WRITE: usize = 65_507;
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
-    /// A stranger connected: it is named ([`Links::name`]), or dropped.
+    /// A stranger connected: it is named ([`Links::name`]) or refused ([`Links::refuse`]).
     Came(ConnectionHandle),
-    /// A connection that was asked for is there.
+    /// A connection that the host asked for is established.
     Connected(ConnId),
-    /// It may have something to read.
+    /// A connection may have bytes to read.
     Readable(ConnId),
-    /// It is no more, or could not be made.
+    /// A connection ended, or could not be made.
     Closed(ConnId),
 }
 
-/// What became of packets and datagrams, of all connections since the beginning.
+/// Counts of packets and datagrams, of all connections since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets that were sent.
@@ -72,7 +72,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of both.
+    /// The sums of both.
     pub fn and(self, other: Counts) -> Counts {
         Counts {
             sent: self.sent + other.sent,
@@ -124,10 +124,10 @@ pub struct Links {
 }
 
 impl Links {
-    /// Takes nobody before [`Links::serve`].
+    /// No connections; peers are accepted after [`Links::serve`].
     pub fn new() -> Links {
         let mut config = EndpointConfig::default();
-        // In bounds.
+        // The length is within the bounds of `quinn-proto`.
         let _ = config.max_udp_payload_size(LONGEST);
         Links {
             endpoint: Endpoint::new(Arc::new(config), None, true, None),
@@ -140,12 +140,12 @@ impl Links {
         }
     }
 
-    /// From now on it is known by this.
+    /// Accepts connections from now on, with this configuration.
     pub fn serve(&mut self, config: Arc<ServerConfig>) {
         self.endpoint.set_server_config(Some(config));
     }
 
-    /// Begins a connection; false: there can be none.
+    /// Begins a connection; false: it cannot be made.
     pub fn connect(&mut self, now: Instant, conn: ConnId, to: SocketAddr, config: ClientConfig) -> bool {
         let name = to.ip().to_string();
         match self.endpoint.connect(now, config, to, &name) {
@@ -158,24 +158,24 @@ impl Links {
         }
     }
 
-    /// A stranger that came is called so.
+    /// Names a stranger's connection.
     pub fn name(&mut self, handle: ConnectionHandle, conn: ConnId) {
         if let Some(link) = self.links.get_mut(&handle.0) {
             link.conn = Some(conn);
             self.names.insert(conn, handle.0);
-            // It may have said something before.
+            // The stranger may have sent bytes before.
             self.happened.push_back(Happened::Readable(conn));
         }
     }
 
-    /// A stranger that came is not wanted.
+    /// Closes a stranger's connection.
     pub fn refuse(&mut self, now: Instant, handle: ConnectionHandle) {
         if let Some(link) = self.links.get_mut(&handle.0) {
             link.close(now);
         }
     }
 
-    /// A UDP datagram came.
+    /// Takes a UDP datagram that came.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -214,13 +214,13 @@ impl Links {
 
     fn answer(&mut self, to: Transmit) {
         let bytes = self.scratch[..to.size].to_vec();
-        // An answer to somebody who may not even exist is not waited for.
+        // An answer to a peer that may not even exist is dropped if too many wait.
         if self.answers.len() < STRANGERS {
             self.answers.push_back((to, bytes));
         }
     }
 
-    /// What follows from what came and from the time.
+    /// Lets the connections act on received packets and on the time.
     pub fn advance(&mut self, now: Instant) {
         let mut drained = Vec::new();
         for (&number, link) in &mut self.links {
@@ -258,12 +258,12 @@ impl Links {
         }
     }
 
-    /// What happened; after [`Links::advance`].
+    /// The next event; to be called after [`Links::advance`].
     pub fn poll(&mut self) -> Option<Happened> {
         self.happened.pop_front()
     }
 
-    /// The next to send, of at most so many datagrams of one size, into `out`, which is empty.
+    /// The next packets to send, at most `most` datagrams of one size, into `out`, which is empty.
     pub fn poll_transmit(&mut self, now: Instant, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
         if let Some((to, bytes)) = self.answers.pop_front() {
             out.extend(bytes);
@@ -272,7 +272,7 @@ impl Links {
         self.links.values_mut().find_map(|link| link.poll_transmit(now, most, out))
     }
 
-    /// When [`Links::advance`] has something to do next.
+    /// When [`Links::advance`] has work to do next.
     pub fn deadline(&mut self) -> Option<Instant> {
         self.links.values_mut().filter_map(Link::deadline).min()
     }
@@ -281,12 +281,12 @@ impl Links {
         self.links.get_mut(self.names.get(&conn)?)
     }
 
-    /// Whether it is one of these.
+    /// Whether this connection is over QUIC.
     pub fn has(&self, conn: ConnId) -> bool {
         self.names.contains_key(&conn)
     }
 
-    /// Appends what came, at most `most` bytes; `None`: nothing follows.
+    /// Appends bytes that came, at most `most`; `None`: the stream has ended, or the connection has.
     pub fn read(&mut self, conn: ConnId, most: usize, into: &mut Vec<u8>) -> Option<()> {
         self.link(conn)?.read(most, into)
     }
@@ -296,19 +296,19 @@ impl Links {
         self.link(conn)?.read_datagram()
     }
 
-    /// Whether there is room for some more: however much is written then, it is taken.
+    /// Whether the stream has room: then it takes a write of any length.
     pub fn takes(&mut self, conn: ConnId) -> bool {
         self.link(conn).is_some_and(|link| link.takes())
     }
 
-    /// Says it, when [`Links::takes`].
+    /// Writes to the stream; only while [`Links::takes`].
     pub fn write(&mut self, now: Instant, conn: ConnId, bytes: Vec<u8>) {
         if let Some(link) = self.link(conn) {
             link.write(now, bytes.into());
         }
     }
 
-    /// Datagrams to it are of no use when they have waited for longer.
+    /// Datagrams to this peer are of no use when they have waited for longer than `deadline`.
     pub fn limit(&mut self, conn: ConnId, deadline: Duration) {
         if let Some(link) = self.link(conn) {
             link.patience = deadline;
@@ -322,21 +322,22 @@ impl Links {
         }
     }
 
-    /// It ends when [`Links::finish`] was said and the other end has all, at the latest then.
+    /// Closes the connection when [`Links::finish`] was called and the other end has everything, at the
+    /// latest at `by`.
     pub fn end(&mut self, conn: ConnId, by: Instant) {
         if let Some(link) = self.link(conn) {
             link.end(by);
         }
     }
 
-    /// All was written that is to be said before the end, if it is to end.
+    /// Ends the stream if the connection is to end: the last bytes were written.
     pub fn finish(&mut self, now: Instant, conn: ConnId) {
         if let Some(link) = self.link(conn) {
             link.finish(now);
         }
     }
 
-    /// It is no more; the other end is told so, if it listens.
+    /// Closes the connection at once; the other end is told, if it listens.
     pub fn drop(&mut self, now: Instant, conn: ConnId) -> bool {
         let number = self.names.remove(&conn);
         let link = number.and_then(|number| self.links.get_mut(&number));
@@ -344,17 +345,17 @@ impl Links {
         number.is_some()
     }
 
-    /// How long it takes there and back at least.
+    /// The connections' least round trips.
     pub fn round_trips(&self) -> impl Iterator<Item = (ConnId, Duration)> + '_ {
         self.links.values().filter_map(|link| Some((link.conn?, link.round_trip?)))
     }
 
-    /// All that have a name.
+    /// The names of all named connections.
     pub fn names(&self) -> Vec<ConnId> {
         self.names.keys().copied().collect()
     }
 
-    /// Since the beginning.
+    /// The counts since the beginning.
     pub fn counts(&self) -> Counts {
         self.links.values().map(Link::counts).fold(self.before, Counts::and)
     }

@@ -4,10 +4,10 @@
 //! | module | is |
 //! |---|---|
 //! | [`links`] | the connections: no socket, no clock |
-//! | `link` | one of them |
-//! | `congestion` | how much of one is on its way |
+//! | `link` | one connection |
+//! | `congestion` | how many bytes of a connection are on the way |
 //!
-//! Here is the socket: many datagrams in one system call (UDP_SEGMENT, UDP_GRO), by `quinn-udp`.
+//! This module is the socket: many datagrams in one system call (UDP_SEGMENT, UDP_GRO), by `quinn-udp`.
 
 mod congestion;
 mod link;
@@ -27,9 +27,9 @@ use socket2::SockRef;
 
 pub use links::{Counts, Happened, Links};
 
-/// Room for what comes, or goes, while the process does not run; the kernel may grant less.
+/// Bytes that the socket holds while the process does not run; the kernel may grant less.
 const BUFFER: usize = 4 << 20;
-/// Reads in one system call: before others have their turn no more is taken.
+/// Reads in one system call; other work has its turn after them.
 const READS: usize = 8;
 /// Bytes of one read, which may be several datagrams.
 const READ: usize = 64 << 10;
@@ -41,15 +41,15 @@ pub struct Quic {
     socket: UdpSocket,
     state: UdpSocketState,
     room: Box<[u8]>,
-    /// What the socket had no room for.
+    /// Packets that the socket had no room for.
     blocked: Option<Transmit>,
     out: Vec<u8>,
-    /// There may be something to read.
+    /// There may be datagrams to read.
     pub readable: bool,
 }
 
 impl Quic {
-    /// At this address.
+    /// Opens the UDP socket at this address.
     pub fn open(at: SocketAddrV4) -> io::Result<Quic> {
         let socket = UdpSocket::bind(at)?;
         let options = SockRef::from(&socket);
@@ -67,7 +67,7 @@ impl Quic {
         })
     }
 
-    /// Takes what came.
+    /// Takes the datagrams that came.
     pub fn receive(&mut self, now: Instant) {
         if self.readable {
             let mut slices = self.room.chunks_exact_mut(READ).map(IoSliceMut::new).collect::<Vec<_>>();
@@ -75,7 +75,7 @@ impl Quic {
             let came = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
                 Ok(came) => came,
                 Err(error) => {
-                    // Another error is of something that was sent, or a signal: there may be more.
+                    // Any other error is a signal, or of an earlier send: there may be more to read.
                     self.readable = !is_later(&error);
                     0
                 }
@@ -92,7 +92,7 @@ impl Quic {
         self.links.advance(now);
     }
 
-    /// Sends what is to be sent now, as the socket has room for it.
+    /// Sends packets that are due, as the socket has room for them.
     pub fn send(&mut self, now: Instant) {
         let segments = self.state.max_gso_segments();
         loop {
@@ -116,13 +116,13 @@ impl Quic {
                     self.blocked = Some(transmit);
                     return;
                 }
-                // What cannot be sent is lost.
+                // Packets that cannot be sent are lost.
                 _ => {}
             }
         }
     }
 
-    /// When there is something to do next.
+    /// When the connections have work to do next.
     pub fn deadline(&mut self) -> Option<Instant> {
         self.links.deadline()
     }

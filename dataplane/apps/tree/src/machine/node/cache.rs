@@ -1,5 +1,5 @@
-//! The bytes that a node holds: from the first that is still needed, or kept for who comes again, to the last
-//! that came.
+//! The bytes that a node holds: from the first that is still needed, or kept for hosts whose parent dies, to
+//! the last that came.
 
 use std::collections::VecDeque;
 
@@ -19,9 +19,9 @@ impl Cache {
         self.bytes.extend(bytes);
     }
 
-    /// Bytes that are not there.
+    /// Stands in for bytes that did not come.
     pub(super) fn push_missing(&mut self, count: u64) {
-        // It was granted, so it fits the memory.
+        // The stream granted this many, so they fit the memory.
         self.bytes.resize(self.bytes.len() + count as usize, 0);
     }
 
@@ -32,7 +32,8 @@ impl Cache {
         self.base += gone as u64;
     }
 
-    /// At most so many bytes from there on, as two pieces that follow each other; empty where there are none.
+    /// At most `most` bytes from the offset `from` on, as two pieces that follow each other; empty where the
+    /// cache has none.
     pub(super) fn read(&self, from: u64, most: usize) -> (&[u8], &[u8]) {
         let Some(start) = from.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) else {
             return (&[], &[]);
@@ -57,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Beside a plain vector that forgets nothing.
+        /// The cache reads as a plain vector does that forgets nothing.
         #[test]
         fn what_is_read_is_what_was_pushed(
             steps in proptest::collection::vec((0..40_usize, 0..40_u64, 0..60_u64, 0..60_usize), 1..60),

@@ -2,45 +2,47 @@
 
 use super::*;
 
-/// Children that are gone and that something is kept for. They were expected once; more are never kept.
+/// Departed children that bytes are kept for. All of them were expected once; bytes for more are never kept.
 const MAX_GONE: usize = 256;
 
-/// One child. What its connections carry is not remembered one by one: when one of them dies, all that the
-/// child is not known to have goes again over the others, and it drops what it has.
+/// One child. The node does not remember which connection carries which bytes: when a connection dies, all
+/// bytes that the child is not known to have go again over the others, and the child drops those that it has.
 #[derive(Debug, Clone)]
 pub(super) struct Child {
     pub(super) branch: BranchId,
     edge: u32,
-    /// It has all before already, which this node may not even have itself.
+    /// The child has all before this offset, which this node may not even have itself.
     pub(super) has: u64,
-    /// It and those below it need nothing before.
+    /// The child and the hosts below it need nothing before this offset.
     needed: u64,
-    /// It takes so much beyond what it has.
+    /// Bytes that the child takes beyond those it has.
     room: u64,
-    /// It has another parent, or soon will.
+    /// The child has another parent, or soon will.
     leaves: bool,
     conns: Vec<ConnId>,
-    /// It takes its DATA in datagrams, of which nothing is kept for it, as this connection told.
+    /// The connection over which the child takes its DATA in datagrams, as the connection's HELLO asked;
+    /// nothing is kept for such a child.
     pub(super) datagrams: Option<ConnId>,
-    /// Where it is to go on, and did not say yet that it does. It is told so over its first connection; what
-    /// it gets before, over another, it would drop.
+    /// The offset at which the child is to go on, until it says that it does. Its first connection carries
+    /// SKIP; the child would drop bytes that came over another one earlier.
     skip: Option<u64>,
     skip_told: bool,
     end_told: bool,
-    /// It was told the end, over whichever connection.
+    /// The child was told the end, over whichever connection.
     knows_end: bool,
-    /// When it was last reported as slow.
+    /// The time of the last report that the child is slow.
     pub(super) reported: Option<Nanos>,
-    /// What it did not have, and when: it has had all since that there was before.
+    /// The stream's end at some moment, and that moment: the child does not have all of it yet, and has all
+    /// of earlier marks.
     pub(super) mark: (u64, Nanos),
-    /// How many bytes it did not have at two times, the later one at most [`NodeConfig::late_after`] ago and
-    /// the earlier one longer, unless it has come since.
+    /// The numbers of bytes that the child lacked at two times: the later at most [`NodeConfig::late_after`]
+    /// ago, the earlier longer ago, unless the child connected since.
     pub(super) missed: [(Nanos, u64); 2],
-    /// Since when something waits and it takes nothing.
+    /// Since when bytes wait and the child takes none.
     pub(super) stuck: Option<Nanos>,
 }
 
-/// A child without connections. What it did not say to have is kept for it and for those below it.
+/// A child without connections. Bytes that it did not say to have are kept for it and for the hosts below it.
 #[derive(Debug, Clone)]
 pub(super) struct Gone {
     pub(super) child: Child,
@@ -82,7 +84,7 @@ impl Node {
                 self.take_back_child(conn, child);
                 Ok(())
             }
-            // An edge before this one is no more.
+            // An earlier edge of this child is over.
             _ => self.serve(now, conn, (child, edge), (begin, needed), room, deadline.is_some()),
         };
         if let (Ok(()), Some(deadline)) = (taken, deadline) {
@@ -91,8 +93,8 @@ impl Node {
         taken
     }
 
-    /// Another connection of an edge that had none left. It may have been asked for long ago: what was said
-    /// over others counts.
+    /// Takes another connection of an edge that had none left. The child may have asked for it long ago; what
+    /// it said over other connections counts.
     fn take_back_child(&mut self, conn: ConnId, child: HostId) {
         if let Some(Gone { child: mut known, .. }) = self.gone.remove(&child) {
             (known.conns, known.skip_told, known.end_told) = (vec![conn], false, false);
@@ -103,9 +105,9 @@ impl Node {
         }
     }
 
-    /// What the child of this branch is not known to have is sent again.
+    /// Sends again the bytes that the child of this branch is not known to have.
     fn send_again(&mut self, branch: BranchId) {
-        // There is such a branch as long as there is the child.
+        // The branch exists as long as the child does.
         let again = self.stream.on_lost(branch);
         debug_assert!(again.is_ok(), "{again:?}");
     }
@@ -119,17 +121,17 @@ impl Node {
         room: u64,
         datagrams: bool,
     ) -> Result<(), Reason> {
-        // For who is not in the tree yet nobody keeps anything; and it may not know yet where its own stream
-        // begins.
+        // A node without a place in the tree accepts no child: nobody above keeps bytes for its subtree, and
+        // it may not know where its own stream begins.
         if !self.source && (self.incoming.is_none() || !self.kept) {
             return Err(Reason::Unexpected);
         }
         let (base, received) = (self.stream.base(), self.stream.received());
         let (needed, has, late) = match begin {
-            // It gets what comes, and nothing that came.
+            // The child gets bytes that come from now on, and none that came before.
             Begin::Now if datagrams => (received, self.frontier(), false),
             Begin::At(offset) if datagrams => (received, offset, false),
-            // Else it would be the fastest, and the others late.
+            // A child that began at the newest byte would be the fastest, and the others late.
             Begin::Now if self.source && self.config.slow == Slow::Isolate => {
                 let begin = self.fastest().max(base);
                 (begin, begin, false)
@@ -137,9 +139,9 @@ impl Node {
             Begin::Now => (received, self.next_record(received), false),
             Begin::At(offset) => (needed, offset, offset < base),
         };
-        // Those above may not have any more what was not needed here. Where all are waited for nobody is to
-        // depend on this host alone; elsewhere it serves what it has: the child may come from a slow host,
-        // and nobody else would take it.
+        // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
+        // is refused, so that nobody depends on this host alone. Otherwise this node serves what it has: the
+        // child may come from a slow parent, and no other host would take it.
         let promised = self.config.mode == Mode::EndToEnd && !self.source && needed < self.promised;
         let refused = match self.config.slow {
             Slow::Wait => late || promised && !datagrams,
@@ -149,8 +151,8 @@ impl Node {
         if refused {
             return Err(Reason::Gone);
         }
-        // What hosts below it need, as far as it is there. Before others are let go of: the child may be one
-        // of them.
+        // The new branch keeps what hosts below the child need, as far as it is cached. It is added before
+        // old branches go, because one of these may be the child's.
         let from = needed.max(base).min(received);
         let branch = self.stream.add_branch(From::Offset(from)).map_err(|_| Reason::Gone)?;
         self.drop_child(child);
@@ -198,7 +200,7 @@ impl Node {
             return Err(Reason::BadFrame);
         };
         match frame {
-            // It may have more than it was sent here: of an earlier parent's.
+            // The child may have more than this node sent it: bytes from an earlier parent.
             Frame::Taken { taken, needed } => {
                 if taken > known.has {
                     (known.has, known.stuck) = (taken, None);
@@ -218,7 +220,7 @@ impl Node {
         }
     }
 
-    /// A child and all below it have all.
+    /// A child and all hosts below it have the whole stream.
     fn complete_child(&mut self, child: HostId) -> Result<(), Reason> {
         let received = self.stream.received();
         if let Some(known) = self.children.get_mut(&child) {
@@ -233,7 +235,8 @@ impl Node {
         Ok(())
     }
 
-    /// What came may be what children have already, and do not need any more.
+    /// Moves the children's branches on: bytes that came may be bytes that a child has already and needs no
+    /// more.
     pub(super) fn advance_children(&mut self, now: Nanos) {
         let received = self.stream.received();
         for child in self.children.keys().copied().collect::<Vec<_>>() {
@@ -266,7 +269,7 @@ impl Node {
         debug_assert!(taken.is_ok(), "{taken:?}");
     }
 
-    /// Appends what a connection of a child carries next; false: nothing.
+    /// Appends the bytes that a connection of a child carries next; false: there are none.
     pub(super) fn give(&mut self, child: HostId, conn: ConnId, most: usize, out: &mut Vec<u8>) -> bool {
         self.advance(child);
         self.skip_gap(child);
@@ -287,7 +290,7 @@ impl Node {
         let gap = self.datagrams.gap(range.start).map_or(u64::MAX, |gap| gap.start);
         let end = range.end.min(limit).min(gap).min(range.start.saturating_add(most as u64));
         if range.start >= known.has && range.start < end {
-            // At most a block.
+            // At most a block, which fits a `usize`.
             let pieces = self.cache.read(range.start, (end - range.start) as usize);
             let count = (pieces.0.len() + pieces.1.len()) as u64;
             if count == 0 || self.stream.on_sent(branch, count).is_err() {
@@ -307,7 +310,7 @@ impl Node {
         false
     }
 
-    /// A child that takes a stream goes on behind what is missing here.
+    /// Lets a child that takes a stream go on behind bytes that are missing here.
     fn skip_gap(&mut self, child: HostId) {
         let Some(known) =
             self.children.get(&child).filter(|known| known.skip.is_none() && known.datagrams.is_none())
@@ -335,12 +338,14 @@ impl Node {
         }
     }
 
-    /// A child's last connection is lost. Where it died, those below it may need what it had not passed on.
+    /// A child lost its last connection. If the child died, hosts below it may need bytes that it had not
+    /// passed on.
     fn lose_child(&mut self, now: Nanos, child: HostId) {
         let Some(lost) = self.children.remove(&child) else {
             return;
         };
-        // The dispatcher, which may hear of it from the child, is to know soon that this host is there.
+        // The dispatcher may hear of the lost edge from the child, and is to know soon that this host is
+        // alive.
         self.sign = self.sign.map(|_| now);
         self.release(child);
         let done = lost.datagrams.is_some()
@@ -354,7 +359,7 @@ impl Node {
         }
     }
 
-    /// Nothing need be kept for a child that is gone, or will be.
+    /// Nothing need be kept any more for a child that is gone, or soon will be.
     pub(super) fn release(&mut self, child: HostId) {
         if let Some(gone) = self.gone.remove(&child) {
             self.stream.remove_branch(gone.child.branch);
@@ -364,7 +369,7 @@ impl Node {
         }
     }
 
-    /// A child is no more here, whatever connections it has.
+    /// Forgets a child, whatever connections it has.
     fn drop_child(&mut self, child: HostId) {
         if let Some(gone) = self.children.remove(&child) {
             self.stream.remove_branch(gone.branch);
@@ -384,7 +389,7 @@ impl Node {
         }
     }
 
-    /// A child goes on later in the stream.
+    /// Lets a child go on at a later offset of the stream.
     pub(super) fn skip_child(&mut self, child: HostId, to: u64) {
         if let Some(known) = self.children.get(&child) {
             self.stream.remove_branch(known.branch);
@@ -392,7 +397,7 @@ impl Node {
         self.begin_child_at(child, to);
     }
 
-    /// All children go on there; the stream is a new one, without their branches.
+    /// Lets all children go on at one offset; the stream is a new one, without their branches.
     pub(super) fn skip_all(&mut self, to: u64) {
         self.gone.clear();
         let children: Vec<HostId> = self.children.keys().copied().collect();

@@ -1,21 +1,21 @@
-//! What a node is told when it begins.
+//! The values that a node is given when it begins.
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 
 use super::super::names::HostId;
 
-/// What becomes of a child, or of the host's own reader, that is so slow that what it needs is about to leave
-/// the cache. Until then the others do not notice it, in any case.
+/// The treatment of a child, or of the host's own reader, that is so slow that bytes it needs are about to
+/// leave the cache. Until then the others do not notice it, in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slow {
-    /// All wait for it: nothing is lost, and the slowest sets the pace once the caches are full. Who takes
-    /// nothing at all is waited for as long as `NodeConfig::stall` says.
+    /// All wait for the slow one: nothing is lost, and the slowest sets the pace once the caches are full.
+    /// One that takes nothing at all is waited for as long as `NodeConfig::stall` says.
     Wait,
-    /// It is sent from the cache for as long as that has what it needs, and then cut off: a child looks for a
-    /// parent that still has it, a reader is told.
+    /// The slow one is sent bytes from the cache for as long as the cache has those that it needs, and is
+    /// then cut off: a child looks for a parent that still has them, a reader is told.
     Isolate,
-    /// It goes on later in the stream, at a multiple of `align`: what is between is skipped, and said to be.
+    /// The slow one goes on later in the stream, at a multiple of `align`; it is told which bytes it skips.
     Skip {
         /// Bytes; a skip never cuts a record of this size.
         align: u64,
@@ -25,54 +25,57 @@ pub enum Slow {
 /// A node's part of the policy, and its bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeConfig {
-    /// Who it is.
+    /// The host's name in the tree.
     pub host: HostId,
-    /// N2N: those above may forget what the host has in its cache, but for the history; E2E: what all below
-    /// it have, so that the stream goes on without a gap whoever dies.
+    /// N2N: nodes above may forget what this host has cached, but for the history. E2E: they may forget only
+    /// what all hosts below have, so that the stream has no gap whichever host dies.
     pub mode: Mode,
-    /// What becomes of who is slow.
+    /// The treatment of a slow child or reader.
     pub slow: Slow,
     /// Bytes that the cache holds.
     pub capacity: u64,
-    /// Of them, bytes that all children have and that are kept for those that come from a parent that died.
+    /// Bytes of the cache that all children have, and that are kept for hosts whose parent died.
     pub history: u64,
     /// Bytes that may be on the way from the parent.
     pub window: u64,
-    /// A child for which so many bytes wait, and more than half of them longer than for the fastest, is
-    /// reported.
+    /// A child for which this many bytes wait, and more than half of them longer than for the fastest child,
+    /// is reported.
     pub slow_after: u64,
-    /// So is one that does not have after so long what there was then, and lags by more than half of it
-    /// behind the fastest: a stream of a low rate takes long to fill `slow_after`. It is reported again after
-    /// as long. None is reported that has come less than so long ago, or lacks less than so long ago.
+    /// A child is also reported if it still lacks, after this time, bytes that existed when the time began,
+    /// and lags by more than half of it behind the fastest: at a low rate `slow_after` bytes take long to
+    /// gather. The report is repeated after the same time. A child that connected within this time, or lacks
+    /// less than it did then, is not reported.
     pub late_after: Nanos,
-    /// Connections to the parent.
+    /// The number of connections to the parent.
     pub sockets: u16,
-    /// Connections of a child.
+    /// The most connections of one child.
     pub max_sockets: u16,
-    /// Children.
+    /// The most children.
     pub max_children: usize,
-    /// Who says nothing for so long and two round trips is gone; a third of it is between two signs of life.
+    /// A peer from which nothing came for this long and two round trips is gone; signs of life are sent three
+    /// times as often.
     pub silence: Nanos,
-    /// Between two signs of life to the dispatcher: a host that a child could not reach gets no other before
-    /// the next one.
+    /// The time between two signs of life to the dispatcher: if a child could not reach a host, that host
+    /// gets no other child before its next sign.
     pub alive: Nanos,
-    /// A parent that does not know its child yet is asked again for so long.
+    /// How long a parent that does not know its child yet is asked again.
     pub patience: Nanos,
-    /// What a child that is gone did not say to have is kept for those below it for so long, if the
-    /// dispatcher does not say before that they have another parent.
+    /// How long bytes that a departed child did not say to have are kept for the hosts below it, unless the
+    /// dispatcher says earlier that these have another parent.
     pub keep: Nanos,
-    /// A reader that takes nothing for so long ([`Slow::Wait`]), while something waits, is cut off; a child
-    /// ([`Slow::Isolate`], too) after twice as long, so that the host itself which is at fault is first.
+    /// With [`Slow::Wait`] a reader that takes nothing for this long while bytes wait for it is cut off; a
+    /// child (also with [`Slow::Isolate`]) after twice as long, so that a host whose reader is stuck cuts
+    /// that off before its parent cuts off the host.
     pub stall: Nanos,
     /// Whether the host itself reads the stream, or only passes it on.
     pub reads: bool,
-    /// The parent's DATA are to come in datagrams where the connection carries them, and what is missing is
-    /// waited for so long ([`Slow::Skip`], and one connection only); `None`: as a stream.
+    /// How long missing bytes are waited for when the parent's DATA come in datagrams, which they do where
+    /// the connection carries them ([`Slow::Skip`], and one connection only); `None`: DATA come as a stream.
     pub datagrams: Option<Nanos>,
 }
 
 impl NodeConfig {
-    /// Of a host, with defaults for a stream of some 100 Mbit/s.
+    /// The values for a host, with defaults for a stream of some 100 Mbit/s.
     pub fn new(host: HostId) -> NodeConfig {
         NodeConfig {
             host,

@@ -1,27 +1,27 @@
-//! Connections: who is at the other end, bytes that come and go, signs of life.
+//! Connections: the peers at their other ends, bytes that come and go, signs of life.
 
 use super::*;
 
-/// Connections that did not say who they are: so many more than children may have.
+/// Connections whose peers did not say yet who they are: this many beyond the most that children may have.
 const STRANGERS: usize = 16;
 
-/// A round trip counts so much at most: more is a queue, or something that was sent again.
+/// The most that a round trip counts: a longer one is due to a queue, or to a packet that was sent again.
 const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
 
-/// Who is at the other end.
+/// The peer at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Who came, and did not say who it is.
+    /// A peer that connected and did not say yet who it is.
     Stranger,
-    /// What is still to be said goes out; what comes is of no interest.
+    /// A peer to which the last bytes still go out; bytes from it are ignored.
     Closing,
     /// A child.
     Child(HostId),
-    /// The parent, or the next one.
+    /// The parent, or the next parent.
     Parent {
-        /// The edge.
+        /// The edge's number.
         edge: u32,
-        /// Whether it took the connection.
+        /// Whether the parent accepted the connection.
         welcome: bool,
     },
 }
@@ -31,24 +31,24 @@ pub(super) struct Conn {
     pub(super) role: Role,
     connected: bool,
     decoder: Decoder,
-    /// To a parent, over a connection that carries datagrams: how long one may wait there.
+    /// Of a connection to a parent that carries datagrams: the longest that a datagram may wait there.
     pub(super) deadline: Option<Nanos>,
-    /// Frames but DATA.
+    /// Frames other than DATA that wait to be sent.
     out: Vec<u8>,
     pub(super) heard: Nanos,
     said: Nanos,
-    /// There and back, as far as it is known.
+    /// The round trip, as far as it is known.
     round_trip: Nanos,
 }
 
 impl Node {
-    /// Somebody connected; its number, or `None` where there are too many.
+    /// A peer connected; returns the connection's number, or `None` where there are too many.
     pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
         let most = self.config.max_children * usize::from(self.config.max_sockets) + STRANGERS;
         (self.conns.len() < most).then(|| self.add_conn(now, Role::Stranger, true))
     }
 
-    /// A connection that was asked for is there.
+    /// A connection that the node asked for is established.
     pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
             (found.connected, found.heard, found.said) = (true, now, now);
@@ -56,40 +56,40 @@ impl Node {
         self.say_hello(conn);
     }
 
-    /// A connection that was asked for is begun anew in another way: its silence begins now.
+    /// Counts a connection's silence from now on, as it is begun anew in another way.
     pub fn on_redialled(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.heard = now;
         }
     }
 
-    /// How long it takes there and back over a connection that is there. Who is far away begins to speak so
-    /// much later, and what is lost on the way comes so much later: that is no silence.
+    /// Sets a connection's round trip. A distant peer begins to speak this much later, and a lost packet is
+    /// repaired this much later: neither is silence.
     pub fn on_round_trip(&mut self, conn: ConnId, round_trip: Nanos) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.round_trip = round_trip.min(LONGEST_WAY);
         }
     }
 
-    /// How long it takes to the dispatchers and back: so far are others at least, as long as it is not known
-    /// better.
+    /// Sets the round trip to the dispatchers: other hosts count as at least as far until a longer way is
+    /// measured.
     pub fn on_dispatchers(&mut self, round_trip: Nanos) {
         self.far.0 = round_trip.min(LONGEST_WAY);
     }
 
-    /// How far the hosts were that were measured last, one way: the next parent may be one of them.
+    /// Sets the one-way delays to the hosts that were measured last: the next parent may be one of them.
     pub fn on_measured(&mut self, measured: &[(HostId, Nanos)]) {
         let farthest = measured.iter().map(|&(_, way)| way).max().unwrap_or(Nanos::ZERO);
         self.far.1 = Nanos(farthest.0.saturating_mul(2)).min(LONGEST_WAY);
     }
 
-    /// How long it takes to the dispatchers, or to the farthest host that was measured, and back, as far as
-    /// it is known.
+    /// The round trip to the dispatchers or to the farthest host that was measured, whichever is longer, as
+    /// far as it is known.
     pub fn far(&self) -> Nanos {
         self.far.0.max(self.far.1)
     }
 
-    /// Who says nothing for so long is gone.
+    /// A peer from which nothing came for this long is gone.
     fn silence(&self, conn: &Conn) -> Nanos {
         let way = if conn.connected { conn.round_trip } else { self.far() };
         self.config.silence + Nanos(2 * way.0)
@@ -111,11 +111,11 @@ impl Node {
         }
     }
 
-    /// Bytes came over a connection; none: a sign of life that says nothing.
+    /// Takes bytes that came over a connection; no bytes are a sign of life.
     pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
         while let Some(found) = self.conns.get_mut(&conn) {
             let role = found.role;
-            // Strangers, and those that are told to go, have only so long, whatever they say.
+            // Strangers, and peers that were told to go, are closed after a fixed time, whatever they say.
             if matches!(role, Role::Child(_) | Role::Parent { .. }) {
                 found.heard = now;
             }
@@ -134,7 +134,7 @@ impl Node {
         self.tend(now);
     }
 
-    /// Appends what is to go over a connection now, until there are some `most` bytes.
+    /// Appends the bytes that are to go over a connection now, until there are about `most`.
     pub fn fill(&mut self, now: Nanos, conn: ConnId, out: &mut Vec<u8>, most: usize) {
         let Some(found) = self.conns.get_mut(&conn).filter(|found| found.connected) else {
             return;
@@ -157,7 +157,7 @@ impl Node {
         }
     }
 
-    /// When [`Node::on_time`] is to be called.
+    /// The time at which [`Node::on_time`] is to be called.
     pub fn deadline(&self) -> Nanos {
         let heard = self.conns.values().map(|conn| conn.heard + self.silence(conn));
         let said = self.conns.values().filter(|conn| conn.connected && conn.out.is_empty());
@@ -170,12 +170,12 @@ impl Node {
         heard.chain(signs).chain(again).chain(gone).chain(others).min().unwrap_or(Nanos::MAX)
     }
 
-    /// Says that it is there, gives up who does not, tries again.
+    /// Sends signs of life, closes silent connections, and repeats attempts that are due.
     pub fn on_time(&mut self, now: Nanos) {
         let after = self.sign_after();
         let silent = self.conns.iter().filter(|(_, conn)| conn.heard + self.silence(conn) <= now);
         for conn in silent.map(|(&id, _)| id).collect::<Vec<_>>() {
-            // One may have gone with another.
+            // This connection may have ended with an earlier one.
             if self.conns.contains_key(&conn) {
                 self.actions.push_back(Action::Close(conn));
                 self.on_closed(now, conn);
@@ -199,7 +199,7 @@ impl Node {
         self.tend(now);
     }
 
-    /// Between two signs of life.
+    /// The time between two signs of life.
     fn sign_after(&self) -> Nanos {
         Nanos(self.config.silence.0 / 3)
     }
@@ -227,7 +227,7 @@ impl Node {
         }
     }
 
-    /// A last word, and it is closed.
+    /// Sends a last frame and closes the connection.
     pub(super) fn say_last(&mut self, conn: ConnId, frame: &Frame) {
         self.say(conn, frame);
         if let Some(found) = self.conns.get_mut(&conn) {
@@ -236,14 +236,14 @@ impl Node {
         self.actions.push_back(Action::Close(conn));
     }
 
-    /// Closed without a word.
+    /// Closes a connection without a last frame.
     pub(super) fn drop_conn(&mut self, conn: ConnId) {
         if self.conns.remove(&conn).is_some() {
             self.actions.push_back(Action::Close(conn));
         }
     }
 
-    /// Says why, and closes.
+    /// Tells the peer the reason and closes the connection.
     fn refuse(&mut self, now: Nanos, conn: ConnId, reason: Reason) {
         if let Some(role) = self.conns.get(&conn).map(|found| found.role) {
             self.say_last(conn, &Frame::Refused(reason));

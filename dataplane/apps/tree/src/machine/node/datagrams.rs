@@ -1,6 +1,6 @@
-//! Edges whose DATA are datagrams. What comes from the parent goes to all children that take datagrams at
-//! once, in whatever order it comes, so that nobody below waits for what is missing here. The host's own
-//! reader, and children that take a stream, get it in order, with holes.
+//! Edges whose DATA are datagrams. The parent's datagrams go to all children that take datagrams at once, in
+//! the order in which they come, so that no host below waits for bytes that are missing here. The host's own
+//! reader, and children that take a stream, get the bytes in order, with holes.
 
 use std::ops::Range;
 
@@ -8,47 +8,48 @@ use super::super::datagram::MAX_PAYLOAD;
 use super::reorder::{Piece, Reorder};
 use super::*;
 
-/// What waits to be sent, bytes: its owner sends it, or drops it, after each call.
+/// Bytes of datagrams that may wait; the owner sends or drops them after each call.
 const OUTBOX: usize = 512 << 10;
 
 /// DATA for children that take datagrams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// The children's connections, of which [`Action::Datagrams`] told.
+    /// The connections of the children, as [`Action::Datagrams`] told them.
     pub to: Vec<ConnId>,
-    /// Where the bytes belong.
+    /// The offset of the bytes in the stream.
     pub offset: u64,
-    /// 1 to [`MAX_PAYLOAD`].
+    /// 1 to [`MAX_PAYLOAD`] bytes.
     pub bytes: Vec<u8>,
 }
 
 /// A node's datagrams.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Datagrams {
-    /// What comes from the parent; `None`: it comes as a stream, or nothing is known yet.
+    /// Datagrams from the parent on their way into order; `None`: DATA come as a stream, or the beginning is
+    /// not known yet.
     pub(super) arrived: Option<Reorder>,
-    /// When what is missing there is given up; `None`: it waits for room, or nothing is missing.
+    /// When bytes missing in `arrived` are given up; `None`: it waits for room, or nothing is missing.
     pub(super) due: Option<Nanos>,
-    /// What is not in the cache, though it lies between what is.
+    /// Missing ranges between cached bytes.
     pub(super) gaps: VecDeque<Range<u64>>,
-    /// Bytes that were missing.
+    /// Bytes that did not come in time and were skipped.
     missing: u64,
-    /// What came in order before was relayed.
+    /// Everything in order before this offset was relayed.
     pub(super) relayed: u64,
     outbox: VecDeque<Datagram>,
     waiting: usize,
-    /// Datagrams that nobody took from the outbox.
+    /// Datagrams that the owner did not take from the outbox.
     dropped: u64,
 }
 
 impl Datagrams {
-    /// For a node that begins there.
+    /// The datagrams of a node that begins at the offset `at`.
     pub(super) fn at(config: &NodeConfig, source: bool, at: Option<u64>) -> Datagrams {
         let begin = |at: u64| config.datagrams.filter(|_| !source).map(|wait| reorder(config, at, wait));
         Datagrams { arrived: at.and_then(begin), relayed: at.unwrap_or(0), ..Datagrams::default() }
     }
 
-    /// The first byte at or after that is missing, and the next that is not.
+    /// The first missing range that ends after the offset.
     pub(super) fn gap(&self, offset: u64) -> Option<Range<u64>> {
         self.gaps.iter().find(|gap| gap.end > offset).cloned()
     }
@@ -63,37 +64,37 @@ fn reorder(config: &NodeConfig, at: u64, wait: Nanos) -> Reorder {
 }
 
 impl Node {
-    /// A connection to a parent that is asked for carries datagrams: if the node is to take them
-    /// (`NodeConfig::datagrams`), it takes DATA there, none of which waited for longer at the parent. Before
-    /// [`Node::on_connected`].
+    /// A connection to a parent that the node asked for carries datagrams. If the node is to take them
+    /// (`NodeConfig::datagrams`), it takes DATA over this connection, none of which waited at the parent for
+    /// longer than `deadline`. To be called before [`Node::on_connected`].
     pub fn offer(&mut self, conn: ConnId, deadline: Nanos) {
         if let (Some(found), true) = (self.conns.get_mut(&conn), self.config.datagrams.is_some()) {
             found.deadline = Some(deadline);
         }
     }
 
-    /// A datagram came from the parent that this connection is to; whether any of it is new. What makes no
-    /// sense is dropped.
+    /// A datagram came over a connection to the parent; returns whether any byte of it is new. A datagram
+    /// over another connection is dropped.
     pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
         let Some(found) = self.conns.get_mut(&conn) else { return false };
         if !matches!(found.role, Role::Parent { .. }) {
             return false;
         }
-        // It is a sign of life.
+        // A datagram is a sign of life.
         found.heard = now;
         let new = self.arrive(now, offset, bytes);
         self.tend(now);
         new
     }
 
-    /// What is to be sent as a datagram now, or to be dropped.
+    /// The next datagram, which the owner sends now or drops.
     pub fn poll_datagram(&mut self) -> Option<Datagram> {
         let next = self.datagrams.outbox.pop_front()?;
         self.datagrams.waiting -= next.bytes.len();
         Some(next)
     }
 
-    /// Bytes of the stream that did not come, or too late, and were skipped for that.
+    /// Bytes of the stream that did not come, or came too late, and were skipped.
     pub fn missing(&self) -> u64 {
         self.datagrams.missing
     }
@@ -103,8 +104,8 @@ impl Node {
         self.datagrams.dropped
     }
 
-    /// From now on what comes from the parent comes in datagrams, or as a stream, which needs no reordering:
-    /// what was out of order comes again.
+    /// Says whether the parent's DATA come in datagrams from now on, or as a stream, which needs no
+    /// reordering: bytes that were out of order come again.
     pub(super) fn take_by(&mut self, datagrams: bool) {
         if datagrams != self.datagrams.arrived.is_some() {
             let begun = Datagrams::at(&self.config, self.source, Some(self.stream.received()));
@@ -136,8 +137,8 @@ impl Node {
         }
     }
 
-    /// What came as a stream, or was written, goes on as datagrams, which carry whole records where they have
-    /// room for that.
+    /// Relays, as datagrams, bytes that came as a stream or were written; a datagram carries whole records
+    /// where it has room for them.
     pub(super) fn relay_taken(&mut self) {
         let received = self.stream.received();
         let mut at = std::mem::replace(&mut self.datagrams.relayed, received);
@@ -153,7 +154,7 @@ impl Node {
                 Slow::Skip { align } if most - most % align.max(1) > at => most - most % align.max(1),
                 _ => most,
             };
-            // At most a payload.
+            // At most a payload, which fits a `usize`.
             let (first, second) = self.cache.read(at, (end - at) as usize);
             let bytes = [first, second].concat();
             self.relay(at, &bytes);
@@ -161,13 +162,13 @@ impl Node {
         }
     }
 
-    /// Where who takes datagrams from now on begins.
+    /// Where a child that takes datagrams from now on begins.
     pub(super) fn frontier(&self) -> u64 {
         let arrived = self.datagrams.arrived.as_ref().map_or(0, Reorder::frontier);
         self.next_record(arrived.max(self.stream.received()))
     }
 
-    /// What came in datagrams goes on in order, as the cache has room for it.
+    /// Moves bytes that came in datagrams on in order, as the cache has room for them.
     pub(super) fn take_arrived(&mut self, now: Nanos) {
         loop {
             let (room, far) = (self.stream.intake(), self.config.capacity / 2);
@@ -195,13 +196,14 @@ impl Node {
         self.datagrams.gaps.retain(|gap| gap.end > base);
     }
 
-    /// The stream goes on there, and what came before stays for who did not read it yet.
+    /// Lets the stream go on at the offset `to`; earlier bytes stay cached for branches that did not read
+    /// them yet.
     fn leave_gap(&mut self, to: u64) {
         let from = self.stream.received();
         let missing = to.saturating_sub(from);
         self.datagrams.missing += missing;
         if self.stream.on_received(missing).is_ok() {
-            // They stand for what is missing; nobody reads them.
+            // These bytes stand in for missing ones; nobody reads them.
             self.cache.push_missing(missing);
             self.datagrams.gaps.push_back(from..to);
             self.incoming = Some(Reassembly::new(to, self.config.window));

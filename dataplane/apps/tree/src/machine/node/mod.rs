@@ -1,60 +1,63 @@
-//! A host in the tree: takes a stream from its parent over one or more connections, holds it in a bounded
-//! cache, hands it to its own reader and to all of its children at the same time.
+//! A host in the tree: it takes a stream from its parent over one or more connections, holds it in a bounded
+//! cache, and hands it to its own reader and to all of its children at the same time.
 //!
 //! | here | is |
 //! |---|---|
 //! | [`config`] | the node's part of the policy, and its bounds |
-//! | `orders` | what the dispatcher says; leaving |
+//! | `orders` | the dispatcher's orders; how a host leaves |
 //! | `conns` | connections: bytes that come and go, signs of life |
-//! | [`datagrams`], `reorder` | edges whose DATA are datagrams: they are relayed as they come, and put in order for the reader |
+//! | [`datagrams`], `reorder` | edges whose DATA are datagrams; how these come into order for the reader |
 //! | `upstream` | the edge to the parent |
 //! | `children` | the edges to the children |
 //! | `slow` | children and readers that hold others up |
 //! | `reader` | the host's own reader, and the source's writer |
+//! | `cache` | the bytes that the node holds |
 //!
-//! Offsets, branches, the history and who is isolated are [`groupflow_transport::fanout::Stream`]'s; what
-//! comes over several connections is put in order by [`groupflow_base::reassembly::Reassembly`].
+//! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Stream`]'s;
+//! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
 //!
 //! # How it is driven
 //!
-//! A value without sockets and clock. Its owner, with a listening socket, a connection to a dispatcher and
-//! `now` in hand:
+//! A node is a value without sockets and clock. Its owner, with a listening socket, a connection to a
+//! dispatcher and `now` in hand:
 //!
-//! | when | it calls |
+//! | when | the owner calls |
 //! |---|---|
-//! | it begins | [`Node::source`] or [`Node::new`]; then it sends `FromHost::Join` to the root's dispatcher itself |
-//! | the dispatcher says something | [`Node::on_order`], with all of it |
-//! | somebody connects | [`Node::on_accepted`]: the connection's number, or `None`: close it |
-//! | a connection that was asked for is there | [`Node::on_connected`] |
+//! | the node begins | [`Node::source`] or [`Node::new`]; the owner sends `FromHost::Join` itself |
+//! | the dispatcher gives an order | [`Node::on_order`] |
+//! | a peer connects | [`Node::on_accepted`]: the connection's number, or `None`: close it |
+//! | a connection is established | [`Node::offer`] if it carries datagrams; then [`Node::on_connected`] |
 //! | bytes come | [`Node::on_bytes`] |
-//! | a connection can be written to | [`Node::fill`]: appends what is to go now, headers and all; nothing: wait until something happened |
-//! | datagrams: a connection that was asked for carries them; one comes; anything happened | [`Node::offer`]; [`Node::on_datagram`]; [`Node::poll_datagram`] until there is none: all are sent, or dropped |
+//! | a connection can be written to | [`Node::fill`]: appends bytes to send; none: wait for an event |
+//! | a datagram comes | [`Node::on_datagram`] |
+//! | after every call | [`Node::poll_datagram`] until there is none: all are sent, or dropped |
 //! | a connection ends, fails, or cannot be made | [`Node::on_closed`] |
 //! | [`Node::deadline`] has come | [`Node::on_time`] |
 //! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
-//! | the host is to go | [`Node::leave`]; it may when [`Node::is_over`] |
+//! | the host is to leave | [`Node::leave`]; it is free to go when [`Node::is_over`] |
 //!
-//! After each of these it takes [`Action`]s from [`Node::poll`] until there is none, and carries them out;
-//! any connection may have something to send then, the reader something to read ([`Node::read`] says `None`
-//! if not), and a source room for more. It hands a connection no more than its socket takes: what was given
-//! to a connection that stands still cannot go over another.
+//! After each of these calls the owner takes [`Action`]s from [`Node::poll`] until there is none, and carries
+//! them out. Any connection may have bytes to send then, the reader bytes to read ([`Node::read`] returns
+//! `None` if not), and a source room for more. The owner hands a connection no more than its socket takes:
+//! bytes that were given to a connection that stands still cannot go over another.
 //!
 //! # Nothing is lost
 //!
-//! What a host *needs* is the lowest offset that it or any host below it may still ask for; with
-//! `Mode::EndToEnd` it tells its parent. Always, of every host but those that are cut off or skip:
+//! The *need* of a host is the lowest offset that the host or any host below it may still ask for; with
+//! `Mode::EndToEnd` the host tells it to its parent. For all hosts but those that are cut off or skip:
 //!
-//! 1. A node keeps all from the least need that its children told it, those included that are gone until the
-//!    dispatcher says that all below them have other parents.
-//! 2. What a node told its parent it needs never goes back, and with [`Slow::Wait`] it takes no child that
-//!    needs something before. With [`Slow::Isolate`] it takes one if it has it itself: those below a slow
-//!    host are better served by it than by nobody.
+//! 1. A node keeps all bytes from the least need that its children told it. Departed children count, until
+//!    the dispatcher says that all hosts below them have other parents.
+//! 2. The need that a node told its parent never goes back, and with [`Slow::Wait`] the node accepts no child
+//!    that needs an earlier byte. With [`Slow::Isolate`] it accepts one if it has the bytes itself: hosts
+//!    below a slow host are better served by it than by nobody.
 //!
-//! So all hosts above one keep what it and those below it need. When hosts die, what is below them goes to
-//! one above, which has it, or to another; that serves them if it keeps by 2 what they need, and with it all
-//! above it. Otherwise it says so, and the dispatchers send them to the head, which is above all hosts of the
-//! cluster, and on to heads of clusters above, in the end to the source. The room for what is kept is bounded
-//! by the cache; when it is full, `NodeConfig::slow` says who waits, or who is not waited for.
+//! So all hosts above a host keep the bytes that it and the hosts below it need. When hosts die, those below
+//! them go to a host above, which has these bytes, or to another host. That one serves them if by rule 2 it
+//! keeps the bytes that they need; then so do all hosts above it. Otherwise it refuses them, and the
+//! dispatchers send them to the head, which is above all hosts of the cluster, then to heads of clusters
+//! above, in the end to the source. The room for kept bytes is bounded by the cache; when it is full,
+//! `NodeConfig::slow` says whether the others wait.
 
 mod cache;
 mod children;
@@ -89,14 +92,14 @@ use upstream::Upstream;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
-/// What its owner is to do.
+/// A task for the node's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Connect; then [`Node::on_connected`] or [`Node::on_closed`].
+    /// Connect to a host; then [`Node::on_connected`] or [`Node::on_closed`].
     Connect {
-        /// Its number.
+        /// The connection's number.
         conn: ConnId,
-        /// To whom.
+        /// The host to connect to.
         to: Peer,
     },
     /// The child at this connection takes its DATA in datagrams ([`Node::poll_datagram`]), over the same
@@ -104,39 +107,39 @@ pub enum Action {
     Datagrams {
         /// The child's connection.
         conn: ConnId,
-        /// A datagram that waits for longer at its parent is of no use to the child.
+        /// Once a datagram has waited for longer than this at its parent, it is of no use to the child.
         deadline: Nanos,
     },
-    /// Close, after what [`Node::fill`] still has for it; then [`Node::on_closed`].
+    /// Close the connection, after the bytes that [`Node::fill`] still has for it; then [`Node::on_closed`].
     Close(ConnId),
-    /// Tell the dispatcher.
+    /// Send a message to the dispatcher.
     Tell(FromHost),
-    /// Measure how far these are; then send `FromHost::Measured` to the dispatcher.
+    /// Measure the delays to these hosts; then send `FromHost::Measured` to the dispatcher.
     Measure(Vec<Peer>),
-    /// Send `FromHost::Join` to the dispatcher of that cluster, which is the node's from now on.
+    /// Send `FromHost::Join` to the dispatcher of that cluster, which is the node's cluster from now on.
     Join(ClusterId),
-    /// The dispatcher does not take this host.
+    /// The dispatcher refuses this host.
     Refused {
-        /// Why, for programs.
+        /// The reason, for programs.
         code: RefusalCode,
-        /// Why, for people.
+        /// The reason, for people.
         text: String,
     },
 }
 
-/// What the reader gets.
+/// An item that the reader gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Read {
     /// The next bytes.
     Bytes(Vec<u8>),
-    /// The stream goes on there: what is between came too late.
+    /// The stream goes on at `to`: earlier bytes came too late.
     Skipped {
         /// Offset of the next byte.
         to: u64,
     },
-    /// That was all.
+    /// The stream has ended.
     End,
-    /// Nothing follows: the reader was too slow, or nobody has what comes next any more.
+    /// Nothing follows: the reader was too slow, or no host has the next bytes any more.
     Broken {
         /// Offset of the byte that would be next.
         at: u64,
@@ -151,20 +154,22 @@ pub struct Node {
     stream: Stream,
     cache: Cache,
     reader: Reader,
-    /// What comes from the parent; `None`: it is the source, or is not told yet where it begins.
+    /// Bytes from the parent; `None`: the node is the source, or does not know yet where it begins.
     incoming: Option<Reassembly>,
-    /// Where it was, when nobody had what came next.
+    /// Whether the node lost its place: no host had the next bytes, so it skips to where the next parent
+    /// serves.
     lost_place: bool,
     upstream: Option<Upstream>,
     next: Option<Upstream>,
     edges: u32,
-    /// Whether it was served by a parent: what it needs is kept by that, or by those above.
+    /// Whether a parent served this node once: that parent, or hosts above it, keep the bytes that it needs.
     kept: bool,
-    /// What was told to this parent to be taken, and needed.
+    /// The offsets that this parent was last told: everything before the first is taken, nothing before the
+    /// second is needed.
     told: (u64, u64),
-    /// Since when there is something to tell.
+    /// Since when the parent is to be told newer offsets.
     untold: Option<Nanos>,
-    /// Those above were told, some time, that nobody here needs what is before.
+    /// Hosts above were told that no host here needs bytes before this offset.
     promised: u64,
     completed: bool,
     failed: Option<u64>,
@@ -173,7 +178,7 @@ pub struct Node {
     gone: BTreeMap<HostId, Gone>,
     conns: BTreeMap<ConnId, Conn>,
     next_conn: u64,
-    /// When the dispatcher is to get a sign of life; `None`: the node has no place.
+    /// When the dispatcher gets the next sign of life; `None`: the node has no place.
     sign: Option<Nanos>,
     /// The round trips to the dispatchers, and to the farthest host that was measured last.
     far: (Nanos, Nanos),
@@ -183,11 +188,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// The source of a stream.
+    /// A node that is the source of a stream.
     pub fn source(config: NodeConfig) -> Node {
         let datagrams = Datagrams::at(&config, true, Some(0));
         let begun = Node::with(config, Some(0));
-        // A file fills what the fastest leaves of the cache: half of it is for those behind that one.
+        // A file fills the part of the cache that the fastest child leaves: half of it is for slower
+        // children.
         let stream = match config.slow {
             Slow::Isolate => begun.stream.with_allowance(config.capacity / 2),
             Slow::Wait | Slow::Skip { .. } => begun.stream,
@@ -195,7 +201,7 @@ impl Node {
         Node { source: true, incoming: None, sign: Some(Nanos::ZERO), datagrams, stream, ..begun }
     }
 
-    /// A host that begins there, once it is told its parent.
+    /// A node that begins at `begin`, once the dispatcher names its parent.
     pub fn new(config: NodeConfig, begin: Begin) -> Node {
         match begin {
             Begin::Now => Node::with(config, None),
@@ -236,12 +242,12 @@ impl Node {
         }
     }
 
-    /// What is to be done next.
+    /// The next action for the owner.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Bytes that came from the parent, or were written: the offset of the next one.
+    /// The offset behind the bytes that came from the parent, or were written.
     pub fn received(&self) -> u64 {
         self.stream.received()
     }
@@ -258,38 +264,38 @@ impl Node {
         Some(self.stream.received() - sent)
     }
 
-    /// Its children.
+    /// The node's children.
     pub fn children(&self) -> impl Iterator<Item = HostId> + '_ {
         self.children.keys().copied()
     }
 
-    /// Children that are gone, and that something is kept for.
+    /// Departed children that bytes are kept for.
     pub fn keeps_for(&self) -> impl Iterator<Item = HostId> + '_ {
         self.gone.keys().copied()
     }
 
-    /// What it is connected to, once that took it.
+    /// The parent, once it accepted the connection.
     pub fn parent(&self) -> Option<HostId> {
         self.upstream.as_ref().map(|upstream| upstream.peer.host)
     }
 
-    /// The offset from which on nobody could serve it, or its reader took nothing: the stream is broken off
-    /// here.
+    /// The offset from which on no host could serve this node, or its reader took nothing: the stream is
+    /// broken off here.
     pub fn failed(&self) -> Option<u64> {
         self.failed
     }
 
-    /// Whether all of the stream came, and its end; what was not read yet is in the cache.
+    /// Whether the whole stream came, and its end; bytes that were not read yet are in the cache.
     pub fn has_all(&self) -> bool {
         self.stream.ended()
     }
 
-    /// Whether all of the stream came, and its reader and all below it have it.
+    /// Whether the whole stream came, and the node's reader and all hosts below have it.
     pub fn is_complete(&self) -> bool {
         self.stream.finished()
     }
 
-    /// What it or a host below it may still ask those above for: the lowest offset.
+    /// The lowest offset that this node or a host below it may still ask the hosts above for.
     fn needed(&self) -> u64 {
         let received = self.stream.received();
         if self.config.mode == Mode::NodeToNode {
@@ -302,14 +308,14 @@ impl Node {
         least.unwrap_or(received).max(self.promised)
     }
 
-    /// Whether all came, and all children and those below them have it.
+    /// Whether the whole stream came, and all children and the hosts below them have it.
     fn passed_on(&self) -> bool {
         let complete = |branch| self.stream.complete(branch);
         let all = self.children.values().all(|child| complete(child.branch)) && self.gone.is_empty();
         self.stream.ended() && (all || self.config.mode == Mode::NodeToNode)
     }
 
-    /// What follows from anything that happened.
+    /// Does the work that any event may have made due.
     fn tend(&mut self, now: Nanos) {
         self.take_arrived(now);
         self.take_what_is_held();

@@ -1,24 +1,23 @@
-//! What the dispatcher says, and how a host leaves.
+//! The dispatcher's orders, and how a host leaves.
 
 use super::*;
 
-/// Hosts that may be expected beyond as many children as there may be: those that come before others have
-/// gone.
+/// Hosts that may be expected beyond the most children: those that come before others have gone.
 const EXPECTED: usize = 16;
 
-/// How far a host that leaves has come.
+/// The progress of a host that leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaves {
-    /// It stays.
+    /// The host stays.
     No,
-    /// It told the dispatcher.
+    /// The host told the dispatcher that it leaves.
     Asked,
-    /// It may go when its children have.
+    /// The host may go when its children have gone.
     Released,
 }
 
 impl Node {
-    /// The dispatcher says something.
+    /// Carries out an order of the dispatcher.
     pub fn on_order(&mut self, now: Nanos, order: ToHost) {
         match order {
             ToHost::Place { order, parent, ticket } => {
@@ -55,7 +54,7 @@ impl Node {
         }
     }
 
-    /// It lets go of all others, to join again elsewhere; who was to go may go.
+    /// Lets go of all other hosts, to join again elsewhere; a host that was to leave is free to go.
     pub fn begin_again(&mut self, now: Nanos) {
         if self.leaves == Leaves::Asked {
             self.leaves = Leaves::Released;
@@ -74,8 +73,8 @@ impl Node {
         self.tend(now);
     }
 
-    /// It is to go: the dispatcher finds other parents for its children, and it serves them until they have
-    /// them.
+    /// Begins to leave: the dispatcher finds other parents for this host's children, and the host serves them
+    /// until they have these.
     pub fn leave(&mut self, now: Nanos) {
         if self.leaves == Leaves::No {
             self.leaves = Leaves::Asked;
@@ -85,36 +84,36 @@ impl Node {
         }
     }
 
-    /// Whether it leaves: it joins no cluster any more, and dispatchers that were replaced may not have heard
-    /// of it.
+    /// Whether the host leaves: it joins no cluster any more, and dispatchers that replace others may not
+    /// know that it leaves.
     pub fn is_leaving(&self) -> bool {
         self.leaves != Leaves::No
     }
 
-    /// Whether a host that leaves may go: nobody needs it any more.
+    /// Whether a host that leaves is free to go: nobody needs it any more.
     pub fn is_over(&self) -> bool {
         self.leaves == Leaves::Released && self.children.is_empty() && self.conns.is_empty()
     }
 
-    /// Who is released, and whose children have other parents, lets go of its own.
+    /// Lets go of the parents once this host is released and its children have other parents.
     pub(super) fn go_if_over(&mut self) {
         if self.leaves != Leaves::Released || !self.children.is_empty() {
             return;
         }
-        // What is kept for those below a child that is gone, its parent keeps as well: unless it is told
-        // otherwise.
+        // If this node keeps bytes for hosts below a departed child, its parent must keep them, too: then the
+        // parent is not told MOVED.
         let moved = self.gone.is_empty();
         for edge in [self.upstream.take(), self.next.take()].into_iter().flatten() {
             self.close_edge(edge.edge, moved);
         }
     }
 
-    /// Nobody has what comes next. A stream that may be skipped goes on with what comes now; another is
-    /// broken off.
+    /// No host has the bytes that come next. A stream that may be skipped goes on with bytes that come now;
+    /// another one is broken off.
     fn give_up_what_is_gone(&mut self, now: Nanos) {
         match self.config.slow {
             Slow::Skip { .. } => {
-                // Wherever the next parent is: children and reader are told then.
+                // The next parent decides where the stream goes on; children and reader are told then.
                 self.leave_parents();
                 (self.incoming, self.datagrams.arrived) = (None, None);
                 self.lost_place = true;
@@ -123,7 +122,7 @@ impl Node {
         }
     }
 
-    /// The stream ends here, for the reader and for all below.
+    /// Ends the stream here, for the reader and for all hosts below.
     pub(super) fn break_off(&mut self, now: Nanos) {
         self.failed = self.failed.or(Some(self.stream.received()));
         self.begin_again(now);

@@ -2,25 +2,25 @@
 
 use super::*;
 
-/// How far the host's own reader is.
+/// The position of the host's own reader.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     pub(super) branch: BranchId,
-    /// False: the host only passes on; all that comes counts as read.
+    /// False: the host only passes the stream on; all bytes that came count as read.
     pub(super) reads: bool,
-    /// What is before is not for it.
+    /// Bytes before this offset are not for the reader.
     pub(super) from: u64,
-    /// Where it is to be told to go on.
+    /// The offset at which the reader is to be told to go on.
     pub(super) skipped: Option<u64>,
-    /// Since when something waits and it takes nothing.
+    /// Since when bytes wait and the reader takes none.
     pub(super) stuck: Option<Nanos>,
-    /// It has read the end: what the host is told again by another parent is not for it.
+    /// Whether the reader has read the end: bytes that another parent sends again are not for it.
     over: bool,
 }
 
 impl Reader {
     pub(super) fn at(stream: &mut Stream, from: u64, reads: bool) -> Reader {
-        // It may always begin with what is cached, or comes next.
+        // A branch may always begin with a byte that is cached, or that comes next.
         let begin = From::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
         Reader { branch, reads, from, skipped: None, stuck: None, over: false }
@@ -35,7 +35,7 @@ impl Reader {
 }
 
 impl Node {
-    /// The source takes bytes, as many as there is room for; how many.
+    /// The source takes as many bytes as there is room for; returns how many.
     pub fn write(&mut self, now: Nanos, bytes: &[u8]) -> usize {
         if !self.source {
             return 0;
@@ -59,8 +59,8 @@ impl Node {
         read.max(self.reader.from)
     }
 
-    /// The next of the stream, at most so many bytes; with datagrams whole records, and one at least. `None`:
-    /// nothing yet.
+    /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
+    /// `None`: nothing has come yet.
     pub fn read(&mut self, now: Nanos, most: usize) -> Option<Read> {
         if self.source || self.reader.over {
             return None;
@@ -91,7 +91,7 @@ impl Node {
             self.tend(now);
             return Some(Read::Skipped { to });
         }
-        // So whatever is skipped, a record is read whole or not at all.
+        // Whichever bytes are skipped, a record is read whole or not at all.
         let most = match self.config.slow {
             Slow::Skip { align } if self.config.datagrams.is_some() => {
                 let align = usize::try_from(align.max(1)).unwrap_or(usize::MAX);
@@ -109,9 +109,9 @@ impl Node {
         Some(Read::Bytes(bytes))
     }
 
-    /// A host that only passes on has read all that came; one that skips what is before. A source that would
-    /// cut off who is slow has read what its fastest child has: it writes faster than any of them, and would
-    /// be left by all.
+    /// A host without a reader counts all that came as read; a reader that skips, all before its new place. A
+    /// source that cuts off slow children counts what its fastest child has: it writes faster than any child
+    /// takes, and would be left by all.
     pub(super) fn read_nothing(&mut self) {
         if self.reader.reads && !self.source {
             return self.count_as_read(self.reader.from);
@@ -125,8 +125,9 @@ impl Node {
         }
     }
 
-    /// What one of the children is known to have, and those below it; those that are gone only if there are
-    /// no others. All, where there is nobody. For who takes datagrams nothing is kept.
+    /// The largest offset that one child, with all hosts below it, is known to have. Departed children count
+    /// if there are no others; without any, all that was received. Children that take datagrams do not count:
+    /// nothing is kept for them.
     pub(super) fn fastest(&self) -> u64 {
         let acked = |child: &Child| self.stream.acked(child.branch);
         let streams = self.children.values().filter(|child| child.datagrams.is_none());
@@ -135,7 +136,7 @@ impl Node {
         here.or_else(gone).unwrap_or(self.stream.received())
     }
 
-    /// The reader has all before, as far as it came.
+    /// The reader has all bytes before `to`, as far as they came.
     fn count_as_read(&mut self, to: u64) {
         let range = self.stream.sendable(self.reader.branch);
         let to = to.min(range.end);
@@ -146,13 +147,13 @@ impl Node {
         }
     }
 
-    /// The reader goes on later.
+    /// Lets the reader go on at a later offset.
     pub(super) fn skip_reader(&mut self, to: u64) {
         self.stream.remove_branch(self.reader.branch);
         self.reader = Reader { skipped: Some(to), ..self.reader.moved(&mut self.stream, to) };
     }
 
-    /// The reader is waited for no longer; the host only passes on from now on.
+    /// Waits for the reader no longer; the host only passes the stream on from now on.
     pub(super) fn cut_off_reader(&mut self) {
         if self.reader.reads {
             self.failed = self.failed.or(self.stream.acked(self.reader.branch));
@@ -172,7 +173,7 @@ impl Node {
     }
 }
 
-/// As much as the cache has room for.
+/// Takes as many bytes as the cache has room for; returns how many.
 pub(super) fn take(stream: &mut Stream, cache: &mut Cache, bytes: &[u8]) -> usize {
     let room = usize::try_from(stream.intake()).unwrap_or(usize::MAX);
     let taken = bytes.len().min(room);

@@ -1,25 +1,25 @@
-//! What comes in datagrams is put in order for as long as it is worth waiting. Then what is missing is a
-//! hole: the stream goes on behind it, with a whole record. What comes out are whole records, but for the
-//! last.
+//! Puts bytes that come in datagrams in order, and waits a limited time for missing ones. Then these are a
+//! hole: the stream goes on behind it, with a whole record. All pieces that come out are whole records, but
+//! for the last.
 
 use std::collections::BTreeMap;
 
 use groupflow_base::Nanos;
 
-/// Memory that a piece takes besides its bytes.
+/// Bytes of memory that a piece takes besides its own.
 const PIECE: u64 = 64;
 
-/// What comes out.
+/// A piece of the stream in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// What comes next; where it belongs.
+    /// The next bytes, and their offset.
     Bytes(u64, Vec<u8>),
-    /// What is before will not come.
+    /// Bytes before `to` will not come.
     Hole {
-        /// Where it goes on.
+        /// Where the stream goes on.
         to: u64,
     },
-    /// That was all.
+    /// The stream has ended, at this offset.
     End(u64),
 }
 
@@ -29,23 +29,23 @@ pub(super) struct Reorder {
     align: u64,
     wait: Nanos,
     most: u64,
-    /// All before came out, or was said to be a hole.
+    /// All bytes before this offset came out, or were told as a hole.
     out: u64,
-    /// What comes next in order begins there; beyond `out` when what is between will not come.
+    /// Where the next bytes in order begin; beyond `out` when those between will not come.
     from: u64,
     run: Vec<u8>,
-    /// Pieces beyond the run, none of which touches another's bytes, and when they came.
+    /// Pieces beyond the run, none of which overlaps another, and when they came.
     held: BTreeMap<u64, (Nanos, Vec<u8>)>,
     bytes: u64,
-    /// Since when the first byte that is missing is known to be.
+    /// Since when the first missing byte is known to be missing.
     since: Option<Nanos>,
     end: Option<(u64, Nanos)>,
     ended: bool,
 }
 
 impl Reorder {
-    /// From there on, which is where a record begins. What is missing is waited for so long; `most`: bytes
-    /// that are held, of which four records are a part.
+    /// Begins at the offset `at`, where a record begins. Missing bytes are waited for as long as `wait`. At
+    /// most `most` bytes are held, of which four records are a part.
     pub(super) fn new(at: u64, align: u64, wait: Nanos, most: u64) -> Reorder {
         Reorder {
             align,
@@ -62,7 +62,7 @@ impl Reorder {
         }
     }
 
-    /// A piece came; whether any of it is new.
+    /// A piece came; returns whether any byte of it is new.
     pub(super) fn insert(&mut self, now: Nanos, offset: u64, bytes: &[u8]) -> bool {
         let limit = self.end.map_or(u64::MAX / 2, |(end, _)| end);
         let end = offset.saturating_add(bytes.len() as u64).min(limit);
@@ -76,7 +76,7 @@ impl Reorder {
                 continue;
             }
             let until = self.held.range(at..).next().map_or(end, |(&start, _)| start.min(end));
-            // Both are within the piece.
+            // Both offsets are within the piece.
             let part = &bytes[(at - offset) as usize..(until - offset) as usize];
             self.held.insert(at, (now, part.to_vec()));
             self.bytes += until - at;
@@ -87,7 +87,7 @@ impl Reorder {
         new
     }
 
-    /// The stream ends there.
+    /// The stream ends at the offset `length`.
     pub(super) fn end(&mut self, now: Nanos, length: u64) {
         let length = length.max(self.next());
         if self.end.is_none() {
@@ -96,7 +96,7 @@ impl Reorder {
         }
     }
 
-    /// What comes out next, as there is room; a hole that is larger than `far` needs none.
+    /// The next piece in order, as there is room; a hole that is larger than `far` needs none.
     pub(super) fn poll(&mut self, now: Nanos, room: u64, far: u64) -> Option<Piece> {
         loop {
             let next = self.next();
@@ -126,13 +126,13 @@ impl Reorder {
         }
     }
 
-    /// When what is missing is not waited for any longer.
+    /// When missing bytes are waited for no longer.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         let ends = self.end.filter(|&(end, _)| end > self.next()).map(|(_, since)| since);
         self.since.or(ends).map(|since| since + self.wait)
     }
 
-    /// The end of what came.
+    /// The end of the last bytes that came.
     pub(super) fn frontier(&self) -> u64 {
         let held = self.held.last_key_value().map(|(start, (_, bytes))| start + bytes.len() as u64);
         held.unwrap_or(0).max(self.next())
@@ -148,7 +148,7 @@ impl Reorder {
     }
 
     fn take(&mut self, count: u64) -> Piece {
-        // At most the run.
+        // At most the run's length, which fits a `usize`.
         let rest = self.run.split_off(count as usize);
         let bytes = std::mem::replace(&mut self.run, rest);
         let at = self.from;
@@ -157,7 +157,7 @@ impl Reorder {
         Piece::Bytes(at, bytes)
     }
 
-    /// Moves what is next in order to the run.
+    /// Moves pieces that are next in order to the run.
     fn absorb(&mut self) {
         let before = self.next();
         while let Some(piece) =
@@ -173,7 +173,7 @@ impl Reorder {
         }
     }
 
-    /// What is missing before will not come any more.
+    /// Goes on at the offset `to`: bytes missing before it will not come any more.
     fn go_on_at(&mut self, to: u64) {
         let to = self.end.map_or(to, |(end, _)| to.min(end));
         self.run.clear();
@@ -191,11 +191,11 @@ impl Reorder {
         self.absorb();
     }
 
-    /// When too much is held, the older half of it goes: nobody takes it.
+    /// When too many bytes are held, drops the older half of them: no reader takes them.
     fn bound(&mut self) {
         while self.held() + PIECE * self.held.len() as u64 > self.most {
             let keep = self.frontier().saturating_sub(self.most / 2);
-            // Of many small pieces those that are in the older half.
+            // Of many small pieces, those that are in the older half go.
             let middle = self.held.keys().nth(self.held.len() / 2).copied().unwrap_or(0);
             let to = self.record_after(keep.max(middle).max(self.from + 1));
             let rest =
@@ -207,7 +207,7 @@ impl Reorder {
         }
     }
 
-    /// Nothing lies beyond the end.
+    /// Drops bytes beyond the end.
     fn cut(&mut self, end: u64) {
         while let Some(mut piece) = self.held.last_entry() {
             let (start, length) = (*piece.key(), piece.get().1.len() as u64);
@@ -225,12 +225,12 @@ impl Reorder {
         self.since = self.since.filter(|_| !self.held.is_empty());
     }
 
-    /// The last record that begins there or before.
+    /// The start of the last record that begins at the offset or before.
     fn record_before(&self, offset: u64) -> u64 {
         offset - offset % self.align
     }
 
-    /// The first record that begins there or after.
+    /// The start of the first record that begins at the offset or after.
     fn record_after(&self, offset: u64) -> u64 {
         offset.div_ceil(self.align).saturating_mul(self.align)
     }
@@ -251,7 +251,7 @@ mod tests {
         range.map(byte).collect()
     }
 
-    /// Who reads it all, and checks it.
+    /// A reader that takes all pieces, and checks them.
     #[derive(Debug, Default)]
     struct Reader {
         at: u64,
@@ -288,7 +288,7 @@ mod tests {
 
     proptest! {
         /// Pieces are lost, come late, twice, and cut otherwise than before; the reader gets whole records,
-        /// in order, and is told of each hole. No more is held than is allowed.
+        /// in order, and is told each hole. No more than the most bytes are held.
         #[test]
         fn whole_records_come_out_in_order(
             align in proptest::sample::select(vec![1_u64, 7, 100, 250]),
@@ -299,9 +299,9 @@ mod tests {
             let (mut now, mut sent) = (Nanos::ZERO, 0);
             for (kind, count, back, room) in steps {
                 match kind {
-                    // Lost.
+                    // The piece is lost.
                     0 => sent += count,
-                    // Late, and perhaps not for the first time.
+                    // The piece is late, and perhaps not sent for the first time.
                     1 | 2 => {
                         let start = sent.saturating_sub(back);
                         reorder.insert(now, start, &piece(start..(start + count).min(sent)));
@@ -332,13 +332,13 @@ mod tests {
             while let Some(piece) = reorder.poll(now, u64::MAX, 1_000) {
                 reader.take(piece, align);
             }
-            // What was taken for granted may lie behind the end that was told.
+            // Bytes that were given up as missing may lie behind the end that was told.
             prop_assert!(reader.ended.is_some_and(|end| end >= sent), "{:?} of {}: {:?}", reader, sent, reorder);
             prop_assert_eq!(reorder.held(), 0);
         }
 
-        /// Nothing is lost: all comes out, and no hole, however it was mixed within the time that is waited
-        /// for.
+        /// Nothing is lost: all bytes come out, and no hole, however the pieces were mixed within the time
+        /// that they are waited for.
         #[test]
         fn what_is_only_out_of_order_is_all_there(
             cuts in proptest::collection::vec(1..90_u64, 1..60), seed in any::<u64>(),
@@ -366,8 +366,8 @@ mod tests {
         }
     }
 
-    /// A hole is waited for as long as was said, from when it is known; then the rest of its record is left
-    /// out.
+    /// A hole is waited for as long as `wait` says, from the time when it is known; then the rest of its
+    /// record is left out.
     #[test]
     fn a_hole_is_given_up_in_time() {
         let mut reorder = Reorder::new(0, 100, WAIT, 10_000);

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Node {
-    /// Reports children that hold up, and deals with those that would hold up the others.
+    /// Reports slow children, and deals with those that would hold up the others.
     pub(super) fn tend_slow(&mut self, now: Nanos) {
         self.report(now);
         match self.config.slow {
@@ -40,12 +40,13 @@ impl Node {
         }
     }
 
-    /// Where who is late goes on: half of what is held is as much as it may fall behind again.
+    /// Where a late child or reader goes on: at half of the cached bytes, so that it may fall behind as much
+    /// again.
     pub(super) fn middle(&self) -> u64 {
         self.next_record(self.stream.base() + (self.stream.received() - self.stream.base()) / 2)
     }
 
-    /// The first record that begins there or after.
+    /// The start of the first record that begins at the offset or after.
     pub(super) fn next_record(&self, offset: u64) -> u64 {
         match self.config.slow {
             Slow::Skip { align } if align > 1 => offset.div_ceil(align).saturating_mul(align),
@@ -53,7 +54,7 @@ impl Node {
         }
     }
 
-    /// A reader that takes nothing at all is not waited for for ever.
+    /// Cuts off a reader that takes nothing for too long.
     fn tend_reader(&mut self, now: Nanos) {
         let stall = self.config.stall;
         let waits = !self.stream.sendable(self.reader.branch).is_empty();
@@ -63,7 +64,7 @@ impl Node {
         }
     }
 
-    /// Nor is a child.
+    /// Cuts off children that take nothing for too long.
     fn tend_stalled(&mut self, now: Nanos) {
         let stall = self.config.stall;
         let stuck = |child: &Child| child.stuck.is_some_and(|since| since + stall + stall <= now);
@@ -74,19 +75,19 @@ impl Node {
         }
     }
 
-    /// When somebody will have taken nothing for too long.
+    /// When some child or reader will have taken nothing for too long.
     pub(super) fn stall_deadline(&self) -> Option<Nanos> {
         let stall = self.config.stall;
         let waits = !matches!(self.config.slow, Slow::Skip { .. });
         let children =
             self.children.values().filter_map(|child| child.stuck).map(|since| since + stall + stall);
-        // Only where all are waited for it is known since when the reader is stuck.
+        // The time since when the reader is stuck is known with `Wait` only.
         children.chain(self.reader.stuck.map(|since| since + stall)).filter(|_| waits).min()
     }
 
-    /// A child for which much waits, or for long, and more than for others, is reported, again and again
-    /// until it is not so. One that is about to catch up is not slow: it may have come from a parent that
-    /// was.
+    /// Reports a child for which many bytes wait, or wait for long, in either case more than for the fastest
+    /// child; repeats the report until that ends. A child that catches up is not slow: it may come from a
+    /// slow parent.
     fn report(&mut self, now: Nanos) {
         let received = self.stream.received();
         let (after, late) = (self.config.slow_after, self.config.late_after);
@@ -125,7 +126,7 @@ impl Child {
         }
     }
 
-    /// Whether it lacks less than a while ago, or has come since.
+    /// Whether the child lacks less than a while ago, or has connected since.
     fn catches_up(&self, now: Nanos, while_ago: Nanos, received: u64) -> bool {
         let [(then, missed), _] = self.missed;
         then + while_ago > now || received.saturating_sub(self.has) < missed

@@ -1,34 +1,34 @@
-//! The edge to the parent. A node that is told another parent connects to it first, and leaves the one before
-//! when the new one serves it: the stream goes on meanwhile, and what comes twice is dropped.
+//! The edge to the parent. A node that gets another parent connects to it first, and leaves the one before
+//! when the new one serves it: the stream goes on meanwhile, and bytes that come twice are dropped.
 
 use super::reader::take;
 use super::*;
 
-/// A parent that does not expect its child yet is asked again after so long, then after twice as long, and so
-/// on.
+/// A parent that does not expect its child yet is asked again after this time, then after twice as long, and
+/// so on.
 const FIRST_AGAIN: Nanos = Nanos::from_millis(20);
-/// But never after longer.
+/// The longest time before a parent is asked again.
 const LAST_AGAIN: Nanos = Nanos::from_millis(160);
-/// What was taken is told after so long, if it is not much.
+/// The parent is told after this time what was taken, if that is not much.
 pub(super) const TELL_AFTER: Nanos = Nanos::from_millis(20);
 
-/// An edge.
+/// An edge to a parent.
 #[derive(Debug, Clone)]
 pub(super) struct Upstream {
     pub(super) order: u32,
     pub(super) peer: Peer,
     pub(super) ticket: Ticket,
-    /// Its number; connections of one edge have the same.
+    /// The edge's number, which all its connections share.
     pub(super) edge: u32,
-    /// Whether the parent serves it.
+    /// Whether the parent serves this node.
     pub(super) serves: bool,
-    /// When it is to be tried again.
+    /// When the parent is tried again.
     pub(super) again: Option<Nanos>,
     wait: Nanos,
     since: Nanos,
-    /// What was said to be there, and to be needed.
+    /// The offsets that HELLO told: all before the first is here, nothing before the second is needed.
     said: (u64, u64),
-    /// From the first try to the first answer: a round trip, at least.
+    /// When the parent was first asked: from then to the first answer it takes at least a round trip.
     asked: Nanos,
 }
 
@@ -106,16 +106,16 @@ impl Node {
                     return Ok(());
                 }
                 let incoming = self.incoming.as_mut().ok_or(Reason::BadFrame)?;
-                // The record that it was to begin with did not come any more.
+                // The record at which this node was to begin may not come any more.
                 let skips = matches!(self.config.slow, Slow::Skip { .. });
                 let length = if skips { length.max(incoming.delivered()) } else { length };
                 incoming.end(length).map_err(|_| Reason::BadFrame)
             }
-            // What is late does not come in datagrams, either.
+            // Late bytes do not come in datagrams, either.
             Frame::Skip { .. } if self.datagrams.arrived.is_some() => Ok(()),
             Frame::Skip { to } => {
                 self.jump(to);
-                // It waits for an answer.
+                // The parent waits for an answer.
                 self.tell_again();
                 Ok(())
             }
@@ -145,7 +145,7 @@ impl Node {
         if self.upstream.as_ref().is_some_and(|upstream| upstream.edge == edge) {
             return Ok(());
         }
-        // The first connection of the new parent's: now it is the parent.
+        // This is the new parent's first connection that is accepted: now it is the parent.
         let Some(mut next) = self.next.take().filter(|next| next.edge == edge) else {
             return Err(Reason::BadFrame);
         };
@@ -172,7 +172,7 @@ impl Node {
         incoming.receive(offset, bytes, &mut sink).map(drop).map_err(|_| Reason::BadFrame)
     }
 
-    /// What came and had no room in the cache may have some now; and the end may be reached.
+    /// Takes bytes that came and had no room in the cache; the end may be reached, too.
     pub(super) fn take_what_is_held(&mut self) {
         let Some(incoming) = self.incoming.as_mut() else {
             return;
@@ -184,7 +184,7 @@ impl Node {
         }
     }
 
-    /// A node that takes what comes knows where it begins.
+    /// Begins anew at an offset that a parent told.
     fn begin_at(&mut self, begin: u64) {
         self.stream = stream(&self.config, begin);
         self.reader = self.reader.moved(&mut self.stream, begin);
@@ -198,7 +198,7 @@ impl Node {
         self.datagrams.gaps.clear();
     }
 
-    /// The stream goes on there: what is before comes too late, for the reader and for all children.
+    /// Lets the stream go on at `to`: earlier bytes come too late, for the reader and for all children.
     fn jump(&mut self, to: u64) {
         if self.incoming.as_ref().map_or(true, |incoming| incoming.delivered() >= to) {
             return;
@@ -206,19 +206,21 @@ impl Node {
         self.go_on_at(to);
     }
 
-    /// Of what is before nothing is kept, for nobody.
+    /// Lets the stream go on at `to`; no earlier byte is kept for anybody.
     pub(super) fn go_on_at(&mut self, to: u64) {
         self.begin_at(to);
         self.reader.skipped = Some(to).filter(|_| self.reader.reads);
         self.skip_all(to);
     }
 
-    /// All that was told is to be told again: what carried it is lost, or somebody else is to know.
+    /// Makes this node tell its parent everything again: the connection that carried it is lost, or the
+    /// parent is a new one.
     fn tell_again(&mut self) {
         (self.told, self.completed) = ((0, 0), false);
     }
 
-    /// Tells the parent what is taken and what is still needed: when it is much, or after a while.
+    /// Tells the parent which bytes are taken and which are still needed: at once when they are many, else
+    /// after a while.
     pub(super) fn tell_taken(&mut self, now: Nanos) {
         let since = self.untold.take();
         let (Some(incoming), Some(upstream)) = (self.incoming.as_ref(), self.upstream.as_ref()) else {
@@ -255,11 +257,11 @@ impl Node {
         let Some(found) = self.edge_mut(edge) else {
             return;
         };
-        // Others of this edge are served, or are still to be answered.
+        // Other connections of this edge are served, or still wait for an answer.
         if others && found.serves && matches!(reason, Reason::TooMany | Reason::Unexpected) {
             return;
         }
-        // It is served by another meanwhile, and what it said is not so any more.
+        // Another parent serves this node meanwhile, and the offsets of its HELLO are out of date.
         let outdated = reason == Reason::Gone && found.said != now_there;
         let soon = (reason == Reason::Unexpected || outdated) && !found.serves;
         if soon && found.since + patience > now {
@@ -283,16 +285,17 @@ impl Node {
             return;
         };
         match (others, serves) {
-            // One of several: another takes its place, but not at once: the parent may be dead.
+            // Another connection takes the place of this one of several, but not at once: the parent may be
+            // dead.
             (true, true) => found.again = Some(now + FIRST_AGAIN),
             (true, false) => {}
-            // It is tried again.
+            // The parent is tried again.
             (false, false) if found.again.is_some() => {}
             (false, _) => self.lose_edge(edge, false),
         }
     }
 
-    /// Connections to the parent that took them.
+    /// Connections that the parent accepted.
     pub fn parents_conns(&self) -> impl Iterator<Item = ConnId> + '_ {
         let of_it = |conn: &Conn| matches!(conn.role, Role::Parent { welcome: true, .. });
         self.conns.iter().filter(move |(_, conn)| of_it(conn)).map(|(&id, _)| id)
@@ -302,7 +305,7 @@ impl Node {
         self.conns.values().any(|conn| matches!(conn.role, Role::Parent { edge: e, .. } if e == edge))
     }
 
-    /// An edge is no more; if it was the last one, the dispatcher is told.
+    /// Ends an edge; if it was the last one, tells the dispatcher.
     fn lose_edge(&mut self, edge: u32, gone: bool) {
         let order = self.last_order();
         self.close_edge(edge, false);
@@ -312,7 +315,7 @@ impl Node {
             self.upstream = None;
         }
         if is_next {
-            // Who cannot carry out an order is connected to nobody: so the dispatcher always knows.
+            // A host that cannot carry out an order is connected to nobody: so the dispatcher always knows.
             self.next = None;
             if let Some(before) = self.upstream.take() {
                 self.close_edge(before.edge, false);
@@ -339,7 +342,7 @@ impl Node {
         }
     }
 
-    /// Closes all connections of an edge. The parent is told if another serves.
+    /// Closes all connections of an edge. The parent is told MOVED if another one serves this node.
     pub(super) fn close_edge(&mut self, edge: u32, moved: bool) {
         let of_it = |role: Role| matches!(role, Role::Parent { edge: e, .. } if e == edge);
         let conns = self.conns.iter().filter(|(_, conn)| of_it(conn.role));
