@@ -68,10 +68,10 @@ pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize>
         .map(|(address, payload)| {
             // SAFETY: mmsghdr is plain data for which all zeros is a valid value.
             let mut message: libc::mmsghdr = unsafe { mem::zeroed() };
-            message.msg_hdr.msg_name = ptr::from_mut(address).cast();
+            message.msg_hdr.msg_name = ptr::addr_of_mut!(*address).cast();
             message.msg_hdr.msg_namelen = address.len();
             // An IoSlice has the layout of an iovec; the kernel only reads through it.
-            message.msg_hdr.msg_iov = ptr::from_mut(payload).cast();
+            message.msg_hdr.msg_iov = ptr::addr_of_mut!(*payload).cast();
             message.msg_hdr.msg_iovlen = 1;
             message
         })
