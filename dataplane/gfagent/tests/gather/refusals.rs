@@ -164,7 +164,7 @@ fn frames_that_make_no_sense_are_refused_with_the_field() {
         let mut raw = Raw::new(server.connect());
         raw.hello("a", TOKEN, 2, 0);
         raw.data(100_000, &[7]).expect("said");
-        let text = "data.offset 100000 and its 1 bytes lie beyond the limit 100000";
+        let text = "data.offset: 100000 and its 1 bytes lie beyond the limit 100000";
         assert_eq!(raw.refusal(), (1, text.to_owned()));
         let mut raw = Raw::new(server.connect());
         raw.hello("a", TOKEN, 3, 5000);
