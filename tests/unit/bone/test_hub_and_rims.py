@@ -127,7 +127,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_given_up_and_sent_anew(tm
             "unreadable",
             "reading failed: it changed while it was sent",
         )
-        assert "gave it up" in (await rim.heard("failed")).text("why")
+        assert "gave the file up" in (await rim.heard("failed")).text("why")
         await rim.heard("stored", 2)
         assert path.read_bytes() == (rim.folder / "a.bin").read_bytes() == content(300_000, 2)
         assert (rim.folder / "other").read_bytes() == content(1000)
