@@ -127,7 +127,7 @@ async def test_a_full_disk_and_a_wrong_token_leave_the_others_unharmed(make_lab:
             lab.file(SIZE).rename(lab.folder / "outbox" / "a.bin")
             failed = await full.heard("failed")
             assert failed.text("why") == (
-                "it cannot be stored: no space left on device; make room on the disk"
+                "the file cannot be stored: no space left on device; make room on the disk"
             )
             sent = await hub.heard("sent")
             assert (sent.integer("complete"), sent.integer("lost")) == (2, 0)
