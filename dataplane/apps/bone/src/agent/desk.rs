@@ -1,4 +1,4 @@
-//! What a hub's main loop, its HTTP server and its hashing thread share: the folder.
+//! The folder, which a hub's main loop, its HTTP server and its hashing thread share.
 
 use std::io;
 use std::path::PathBuf;

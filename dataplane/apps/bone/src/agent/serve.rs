@@ -31,7 +31,7 @@ pub struct Pages {
     verifying: Semaphore,
 }
 
-/// What a request asks for.
+/// The subject of a request.
 #[derive(Debug)]
 struct Wanted {
     name: FileName,

@@ -1,4 +1,4 @@
-//! What clients are told about their streams, and how streams and connections end.
+//! The news that clients get of their streams, and the ends of streams and connections.
 
 use std::time::Duration;
 
