@@ -458,6 +458,6 @@ fn eight_edges_share_a_short_queue() {
     // Jain's index: 1 where all have the same.
     let (fair, now) = (sum * sum / squares / 8.0, world.ends[0].counts());
     let lost = (now.lost - counts.lost) as f64 / (now.sent - counts.sent) as f64;
-    assert!(shares.len() == 8 && fair > 0.85 && 8.0 * sum / 10.0 > 18e6, "{shares:?}: {fair:.3}");
-    assert!(lost < 0.2, "{lost:.3} were lost");
+    assert!(shares.len() == 8 && fair > 0.8 && 8.0 * sum / 10.0 > 18e6, "{shares:?}: {fair:.3}");
+    assert!(lost < 0.1, "{lost:.3} were lost");
 }

@@ -1,9 +1,9 @@
 //! Congestion control: `quinn-proto`'s BBR, which does not take a loss for congestion, with a bound.
 //!
 //! BBR alone keeps twice on its way what a path holds: eight connections before a queue of a quarter of a
-//! round trip lost 61 % of what they sent. So after a round trip in which more than a [`MOST_LOST`]th was
-//! lost, no more is on its way than came through in that round trip, and an eighth more after each in which
-//! less was lost (as BBRv2 bounds what is in flight: draft-ietf-ccwg-bbr, 5.5.10).
+//! round trip lost 61 % of what they sent. So after round trips in which more than a [`MOST_LOST`]th was
+//! lost, no more is on its way than came through in one of them, and the bound grows again when
+//! less is lost (as BBRv2 bounds what is in flight: draft-ietf-ccwg-bbr, 5.5.10).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,10 +14,13 @@ use quinn_proto::RttEstimator;
 
 /// One part in this many may be lost in a round trip; that much is lost on bad paths without congestion.
 const MOST_LOST: u64 = 16;
-/// After a round trip with fewer losses the bound grows by one part in this many.
-const GROWTH: u64 = 8;
+/// After round trips with fewer losses the bound grows by one part in this many, which is the mean of what BBR
+/// probes for in its cycle, and by one packet, so that small shares of a link catch up with large ones.
+const GROWTH: u64 = 32;
 /// The number of packets that may always be on the way.
-const LEAST: u64 = 16;
+const LEAST: u64 = 8;
+/// The number of packets from which on losses are judged; of fewer, one lost packet is a large part.
+const JUDGED: u64 = 16;
 
 /// Makes a controller for each connection.
 #[derive(Debug, Default)]
@@ -26,7 +29,7 @@ pub(super) struct Bounded;
 impl ControllerFactory for Bounded {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         let model = Arc::new(BbrConfig::default()).build(now, mtu);
-        Box::new(Bound { model, mtu, most: u64::MAX, sent: 0, round: 0, came: 0, lost: 0 })
+        Box::new(Bound { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, came: 0, lost: 0 })
     }
 }
 
@@ -39,7 +42,8 @@ struct Bound {
     sent: u64,
     /// The round trip ends when this packet, or a later one, is acknowledged.
     round: u64,
-    /// Bytes that were acknowledged in this round trip.
+    /// Round trips since losses were last judged, and the bytes that were acknowledged and lost in these.
+    rounds: u64,
     came: u64,
     lost: u64,
 }
@@ -58,14 +62,17 @@ impl Controller for Bound {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         self.model.on_end_acks(now, in_flight, app_limited, largest);
         if largest.is_some_and(|largest| largest >= self.round) {
-            let (all, least) = (self.came + self.lost, LEAST * u64::from(self.mtu));
-            // A round trip of a few packets says nothing of the path: one lost packet is a large part of it.
-            self.most = if self.lost > all / MOST_LOST && all >= least {
-                self.came.max(least)
+            (self.round, self.rounds) = (self.sent, self.rounds + 1);
+            let all = self.came + self.lost;
+            if self.lost > 0 && all < JUDGED * u64::from(self.mtu) {
+                return;
+            }
+            self.most = if self.lost > all / MOST_LOST {
+                (self.came / self.rounds).max(LEAST * u64::from(self.mtu))
             } else {
-                self.most.saturating_add(self.most / GROWTH)
+                self.most.saturating_add(self.most / GROWTH + u64::from(self.mtu))
             };
-            (self.round, self.came, self.lost) = (self.sent, 0, 0);
+            (self.rounds, self.came, self.lost) = (0, 0, 0);
         }
     }
 
