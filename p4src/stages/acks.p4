@@ -46,8 +46,8 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         forwarded.apply(meta.stream.index, counted, whole, whole ? hdr.group.seq : minimum, advanced);
 
         // An acknowledgement lost on the way up would never be repeated, because the minimum it told of is
-        // already `forwarded`. The sender then polls, and the first answer to each poll goes up whatever it
-        // says.
+        // already `forwarded`. The sender then polls, and the first answer to each poll goes up whatever
+        // number it has.
         bool polled = counted && (hdr.group.flags & FLAG_FORCED) != 0;
         bool answers;
         answered.apply(meta.stream.index, polled, whole, whole ? 0 : hdr.group.poll, answers);

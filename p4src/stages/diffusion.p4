@@ -21,7 +21,7 @@
 
 const bit<32> DEPTH_MAX = 0x3fffffff;   // 2^30-1: the difference of two of them fits in 32 bits
 
-// What the controller knows of the link behind a queue.
+// The controller's parameters of the link behind a queue.
 struct link_t {
     coefficient_t alpha;
     coefficient_t d;         // D_i = D / d_i, 1/s
@@ -64,7 +64,7 @@ control Demand(in link_t link, in rate_t r, in bit<32> next_n, in bit<32> n, out
     }
 }
 
-// Feedback: from whom, for which queue.
+// Feedback: the neighbour it comes from, and the queue it is for.
 control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Feedback taken from each downstream neighbour.
     @id(0x13000005) ENTRY_COUNTER(packets) feedback_counter;
@@ -81,7 +81,8 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
         meta.drop_reason = DROP_WRONG_NEIGHBOUR;
     }
 
-    // Whose feedback is taken, and for which queue: one entry for each downstream neighbour that takes part.
+    // The neighbours whose feedback is taken, and the queue it is for: one entry for each downstream
+    // neighbour that takes part.
     // Written by: the controller when a flow is installed.
     // Beside the restriction: to_cell = ingress_port * QUEUES + the flow's queue; terms as in scaling.p4,
     // limit as in link_t, from the link's delay.
@@ -106,7 +107,7 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     }
 }
 
-// A tick: of which queue it reports, and to whom.
+// A tick: the queue it reports of, and the port it reports to.
 control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Ticks of each branch.
     @id(0x13000006) ENTRY_COUNTER(packets) tick_counter;
@@ -126,9 +127,9 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
         meta.drop_reason = DROP_UNKNOWN_FLOW;
     }
 
-    // What a tick is to report. A flow has as many branches as it has downstream neighbours here, mostly one.
-    // Their ticks come one after the other: the first has COMBINE_FIRST, and only the last a to_port, to
-    // report for all.
+    // The queue that a tick reports of, and the port it reports to. A flow has as many branches as it has
+    // downstream neighbours here, mostly one. Their ticks come one after the other: the first has
+    // COMBINE_FIRST, and only the last a to_port, to report for all.
     // Written by: the controller when a flow is installed.
     // Beside the restriction: of_cell = the branch's egress port * QUEUES + queue; terms and limit are those
     // of the link downstream; line_rate is 0, or where no neighbour follows that takes part the link's rate,
@@ -191,7 +192,7 @@ control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<
     }
 }
 
-// In egress: what a report becomes that leaves to a host that shapes what it sends to the rate it is told.
+// In egress: turns a report into one for a host that shapes its flow to the rate in it (eq. 9).
 control ExternalReport(inout headers_t hdr, in port_t port) {
     Demand() demand;
     link_t link;

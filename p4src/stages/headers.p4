@@ -21,7 +21,7 @@ const bit<16> ETHERTYPE_TICK     = 0x88b6;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// What the switch says of packets it makes.
+// Fields of packets that the switch makes.
 const bit<3> IPV4_DONT_FRAGMENT = 2;
 const bit<8> IPV4_FRESH_TTL     = 64;
 
@@ -42,7 +42,7 @@ const bit<16> UDP_BYTES      = 8;
 const bit<16> TCP_BYTES      = 20;
 const bit<16> GROUP_BYTES    = 24;
 
-// Values of group_t.type.
+// Values of group_header_t.type.
 const bit<8> TYPE_DATA      = 1;
 const bit<8> TYPE_REPAIR    = 2;
 const bit<8> TYPE_ACK       = 3;
@@ -137,7 +137,7 @@ header feedback_t {
 // A measurement of a link between two switches (probes.p4). It has feedback's EtherType: FLAG_PROBE tells
 // them apart.
 header probe_t {
-    bit<16> number;      // whatever its sender wants back
+    bit<16> number;      // the sender's own, returned unchanged
     bit<16> flags;       // FLAG_PROBE, with FLAG_ANSWER on the way back
     bit<32> sent;        // when it left, us
     bit<32> returned;    // when it was back, us of the same clock

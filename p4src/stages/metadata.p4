@@ -1,6 +1,6 @@
 // What the stages tell each other. The top translates it to and from the target's own metadata.
 
-// Why a packet was dropped: the index in Ingress.drops. 0: not dropped.
+// The reason for which a packet is dropped: the index in the counter `drops`. 0: not dropped.
 typedef bit<8> drop_reason_t;
 const drop_reason_t DROP_NONE              = 0;
 const drop_reason_t DROP_MALFORMED         = 1;   // too short, or lengths that contradict each other
@@ -9,21 +9,21 @@ const drop_reason_t DROP_UNKNOWN_PROTOCOL  = 3;   // neither IPv4 nor ARP, or IP
 const drop_reason_t DROP_NOT_FOR_US        = 4;   // Ethernet destination is not this switch
 const drop_reason_t DROP_TTL               = 5;
 const drop_reason_t DROP_NO_ROUTE          = 6;
-const drop_reason_t DROP_NO_ARP            = 7;   // ARP for an address nobody here has, or no request
+const drop_reason_t DROP_NO_ARP            = 7;   // ARP: no request, or for an address that no host has
 const drop_reason_t DROP_UNKNOWN_SESSION   = 8;
 const drop_reason_t DROP_WRONG_PORT        = 9;   // data from another port than the stream's upstream
-const drop_reason_t DROP_UNKNOWN_BRANCH    = 10;  // acknowledgement or request of nobody's branch
+const drop_reason_t DROP_UNKNOWN_BRANCH    = 10;  // acknowledgement or repair request from no branch
 const drop_reason_t DROP_UNKNOWN_TYPE      = 11;
-const drop_reason_t DROP_NO_UPSTREAM       = 12;  // nobody is there that could take this packet
+const drop_reason_t DROP_NO_UPSTREAM       = 12;  // to go up, where the stream has no upstream
 const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
 // Not a loss: the packet did its work here and need not go on.
 const drop_reason_t DROP_ABSORBED          = 14;  // an acknowledgement below the minimum, feedback, a tick
 #ifndef NO_DIFFUSION
-const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from another port than the flow's downstream
+const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from a port that is not downstream
 const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
 const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
 #endif
-const drop_reason_t DROP_REFUSED           = 18;  // to a refused address, and no TCP segment to answer
+const drop_reason_t DROP_REFUSED           = 18;  // no TCP segment, to a refused address
 #define DROP_REASONS 32
 
 typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
@@ -44,7 +44,7 @@ const branch_t ALL_BRANCHES = 0xff;               // in a RESET: the whole strea
 struct stream_t {
     stream_index_t index;
     group_t  data_group;       // all branches, and the cache agent where caching is delegated
-    group_t  ack_group;        // who hears that the minimum over branches advanced
+    group_t  ack_group;        // all that are told when the minimum over branches advances
     group_t  repair_group;     // the cache agent; 0: none here
     group_t  upstream_group;   // the neighbour towards the sender
     port_t   upstream_port;
@@ -55,7 +55,7 @@ struct stream_t {
 // All that egress needs of ingress: a target carries it from the one to the other.
 struct bridged_t {
     port_t  agent_port;   // of the agent the packet came from, which gets no copy; 0: not from an agent
-    bit<1>  refused;      // to a TCP session's address that nobody serves; at egress: a reset made of it
+    bit<1>  refused;      // to a TCP session that no host serves; at egress: a reset made of it
     flow_t  flow;         // controlled flow the packet belongs to; 0: none
     queue_t queue;        // at the egress port
 }

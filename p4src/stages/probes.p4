@@ -1,6 +1,6 @@
-// How long is a link? The controller sends a probe out of a port; it is stamped when it leaves, the neighbour
-// sends it back, and the clock that stamped it reads it again: no two clocks are compared, and no
-// controller's delay counts.
+// Measures the delay of a link. The controller sends a probe out of a port; the switch stamps the probe when
+// it leaves, the neighbour sends it back, and the switch reads the same clock again: no two clocks are
+// compared, and the controller's own delay does not count.
 //
 //   packet-out --> egress: sent = now --> link --> neighbour: FLAG_ANSWER
 //   packet-in  <-- returned = now     <-- link <-- back

@@ -1,6 +1,5 @@
-// Says no for the addresses of TCP sessions that nobody serves: a client is told at once that its connection
-// is refused, where silence would let it try for minutes. The segment itself becomes the answer, so nothing
-// has to be made.
+// Refuses connections to the addresses of TCP sessions that no host serves: the client is told at once, where
+// silence would let it try for minutes. The segment itself becomes the answer, so no packet has to be made.
 //
 //   no ACK (a SYN)   -->  RST, ACK   seq 0          ack SEG.SEQ + SEG.LEN    (RFC 9293, 3.10.7.1: CLOSED)
 //   with ACK         -->  RST        seq SEG.ACK

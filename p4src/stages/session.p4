@@ -16,7 +16,7 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
             streams.apply(hdr, meta);
             bool from_agent = meta.bridged.agent_port != 0;
             if (meta.drop_reason != DROP_NONE) {
-                // Of no stream, or of nobody's branch.
+                // The packet belongs to no stream, or to no branch of one.
             } else if (type == TYPE_DATA || type == TYPE_REPAIR || type == TYPE_SYNC) {
                 replication.apply(hdr, meta);
             } else if (type == TYPE_NACK && !from_agent && meta.stream.repair_group != 0) {

@@ -1,5 +1,5 @@
-// Which stream is this, and which branch did it come from? The one place that knows sessions; later stages
-// use its words.
+// Finds a packet's stream and the branch it came from. Only this stage looks sessions up; later stages read
+// what it sets.
 
 control Streams(in headers_t hdr, inout metadata_t meta) {
     // Packets and bytes of each stream that reached this switch, in all directions.

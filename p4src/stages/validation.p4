@@ -1,4 +1,4 @@
-// First stage: is this packet whole, and does it speak a protocol we know? Sets drop_reason and is_group.
+// First stage: checks that a packet is whole and of a known protocol. Sets drop_reason and is_group.
 
 control Validation(in headers_t hdr, inout metadata_t meta) {
     CountArrival() arrival;
@@ -16,7 +16,7 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
                 meta.drop_reason = DROP_MALFORMED;
             }
         } else if (hdr.feedback.isValid() || hdr.probe.isValid() || hdr.tick.isValid()) {
-            // Whole, since the parser read it. The diffusion stage knows who may send it.
+            // The parser extracted the header, so the frame is whole. Later stages check the sender.
         } else if (!hdr.ipv4.isValid()) {
             meta.drop_reason = DROP_UNKNOWN_PROTOCOL;
         } else if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5) {

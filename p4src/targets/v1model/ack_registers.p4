@@ -28,7 +28,7 @@ control ForwardedAck(in stream_index_t stream, in bool raise, in bool set, in se
     }
 }
 
-// The poll that was last answered up. `poll` sets it, or is compared with it: is it another?
+// The poll whose answer last went up. `poll` sets it, or is compared with it.
 control AnsweredPoll(in stream_index_t stream, in bool compare, in bool set, in bit<8> poll,
                      out bool another) {
     @id(0x16000002) register<bit<8>>(MAX_STREAMS) answered;

@@ -1,5 +1,4 @@
-// What stages are told of the target: its special ports, and how it writes what each target writes its own
-// way.
+// The target's special ports, and what each target has a syntax of its own for.
 
 // Where the packet generator's frames seem to come from. No interface has this number.
 #ifndef GENERATOR_PORT
