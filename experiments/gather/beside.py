@@ -10,11 +10,11 @@ from rich.console import Console
 
 from experiments.common.nearness import Nearness
 from experiments.gather.labs import title
-from experiments.sakajiri import execute
-from experiments.sakajiri.claims import after, before, during, whole
-from experiments.sakajiri.outcome import Outcome, Span
-from experiments.sakajiri.paper import HIGH, LOW, Run
 from groupflow.sim.model import Variant
+from papers.sakajiri import execute
+from papers.sakajiri.claims import after, before, during, whole
+from papers.sakajiri.outcome import Outcome, Span
+from papers.sakajiri.paper import HIGH, LOW, Run
 
 VARIANTS: dict[Variant, Variant] = {"reno": "sack", "cubic": "cubic"}
 """Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without"""

@@ -10,11 +10,11 @@ from experiments.common import part
 from experiments.common.claims import Claim
 from experiments.gather import claims, figure
 from experiments.gather.measured import Part
-from experiments.sakajiri.outcome import Outcomes, by_case, write_table
-from experiments.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale
-from experiments.sakajiri.studies import STUDIES
-from experiments.sakajiri.studies import range as over_links
 from groupflow.sim.model import Variant
+from papers.sakajiri.outcome import Outcomes, by_case, write_table
+from papers.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale
+from papers.sakajiri.studies import STUDIES
+from papers.sakajiri.studies import range as over_links
 
 COMPRESSED = Scale(50.0, (12.0, 38.0), 4.0)
 """shows the same in less than a minute, if with fewer losses to learn from"""

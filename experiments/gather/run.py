@@ -17,11 +17,11 @@ from experiments.common.nearness import WITHIN
 from experiments.gather import beside, labs, plan
 from experiments.gather.beside import Comparison
 from experiments.gather.measured import LabOutcome, Part
-from experiments.sakajiri.outcome import Outcome
-from experiments.sakajiri.paper import Run
-from experiments.sakajiri.studies import STUDIES
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, REFUSED, CommandError
 from groupflow.cli.experiments import ExperimentOptions
+from papers.sakajiri.outcome import Outcome
+from papers.sakajiri.paper import Run
+from papers.sakajiri.studies import STUDIES
 
 
 def run(options: ExperimentOptions) -> int:

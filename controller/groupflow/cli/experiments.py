@@ -106,7 +106,7 @@ def _add_common(parser: Parser) -> None:
 
 
 def _run_reproduction(args: argparse.Namespace) -> int:
-    return _run(f"experiments.{args.name}.run", Path("out/reproduce") / args.name, args)
+    return _run(f"papers.{args.name}.run", Path("out/reproduce") / args.name, args)
 
 
 def _run_experiment(args: argparse.Namespace) -> int:
