@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.sakajiri import claims
 from papers.sakajiri.claims import after, before, during, meets, whole
 from papers.sakajiri.outcome import Outcome, Outcomes, Span

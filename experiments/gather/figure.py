@@ -9,7 +9,7 @@ from pathlib import Path
 
 from matplotlib import pyplot as plt
 
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.drawing import COLOURS, save
 from papers.sakajiri.figures import line, targets
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import NAMES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import fmean, median
 
-from experiments.common.claims import Claim
 from groupflow.sim.bone import Method
+from groupflow.study.claims import Claim
 from papers.amcb.outcome import Outcomes, again, latency
 from papers.amcb.paper import METHODS, NAMES, SIZES, TABLE, Case
 

@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.common.drawing import COLOURS, PALE
 from groupflow._native import bone_steps
-from groupflow.cli.command import CommandError
+from groupflow.study.drawing import COLOURS, PALE
+from groupflow.study.errors import StudyError
 
 HUB: Mapping[str, str] = {
     "Idle": "wait for a file",
@@ -41,7 +41,7 @@ _STYLE = f"""
 
 
 def draw(hub: Path, rim: Path) -> None:
-    """Both, each into its file. Raises CommandError where Graphviz is not installed."""
+    """Both, each into its file. Raises StudyError where Graphviz is not installed."""
     steps = bone_steps()
     _render(hub, chart("Hub", HUB, steps[0]))
     _render(rim, chart("Rim", RIM, steps[1]))
@@ -71,8 +71,8 @@ def _render(path: Path, text: str) -> None:
     try:
         subprocess.run(["dot", "-Tpng", "-o", path], input=text, text=True, check=True)
     except FileNotFoundError:
-        raise CommandError(
+        raise StudyError(
             "Graphviz' dot, which draws the flowcharts, is missing; run 'sudo make setup'"
         ) from None
     except subprocess.CalledProcessError as error:
-        raise CommandError(f"{path}: dot cannot draw it (exit code {error.returncode})") from None
+        raise StudyError(f"{path}: dot cannot draw it (exit code {error.returncode})") from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
-from experiments.common.table import Row, write_rows
 from groupflow import sim
+from groupflow.study.errors import RunFailedError
+from groupflow.study.files import Row
 from papers.amcb.paper import TABLE, Case, Run
 
 
@@ -34,21 +34,17 @@ class Outcome:
 Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
 
 
-class FailedError(RuntimeError):
-    """A transfer did not end, or a rim stored a wrong byte."""
-
-
 def measure(run: Run, results: sim.Results) -> Outcome:
-    """Raises FailedError."""
+    """Raises RunFailedError."""
     flows = results.flows
     rims = [flows[f"hub-r{n}"] for n in range(run.case.rims)]
     transfer = results.bones.get("hub")
     if transfer is None or not transfer.done:
-        raise FailedError(
+        raise RunFailedError(
             f"{results.summary['scenario']}: the transfer did not end in {results.simulated_s:g} s"
         )
     if wrong := results.dropped(reason="malformed"):
-        raise FailedError(f"{results.summary['scenario']}: {wrong} messages or bytes were wrong")
+        raise RunFailedError(f"{results.summary['scenario']}: {wrong} messages or bytes were wrong")
     copies = run.case.rims if run.case.method == "unicast" else 1
     return Outcome(
         run=run,
@@ -73,12 +69,8 @@ def again(outcomes: Sequence[Outcome]) -> float:
     return fmean(outcome.again_percent for outcome in outcomes)
 
 
-def write_table(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """A row a run; with the paper's figures, where it has them."""
-    write_rows(path, [_row(outcome) for outcome in outcomes])
-
-
-def _row(outcome: Outcome) -> Row:
+def row(outcome: Outcome) -> Row:
+    """Of a table; with the paper's figures, where it has them."""
     case = outcome.run.case
     listed = case.repair == "go_back_n" and case.fixed is None and case.rims == 3 and case.link == "inferred"
     cell = TABLE.get(case.size, {}).get(case.method) if listed else None

@@ -1,18 +1,12 @@
 """The paper's figures 6 to 12: an index against the load, mean and standard deviation over the seeds."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-
-from experiments.common.drawing import save
+from groupflow.study.drawing import Axes, save, subplots
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case
 
@@ -105,9 +99,9 @@ FIGURES = (
 )  # fmt: skip
 
 
-def draw(path: Path, figure: Figure, points: Points) -> None:
+def draw(figure: Figure, path: Path, points: Points) -> None:
     """Writes one figure."""
-    drawing, axis = plt.subplots(figsize=(5.6, 4.0), layout="constrained")
+    drawing, axis = subplots(figsize=(5.6, 4.0))
     panel(axis, figure, points)
     save(drawing, path)
 
@@ -115,25 +109,37 @@ def draw(path: Path, figure: Figure, points: Points) -> None:
 def panel(axis: Axes, figure: Figure, points: Points) -> None:
     """Draws one figure."""
     for line in figure.lines:
-        found = sorted((case.load, point) for case, point in points.items() if _on(line, case))
-        axis.errorbar(
-            [load for load, _ in found],
-            [figure.index(point.mean) for _, point in found],
-            yerr=[figure.index(point.spread) for _, point in found],
-            label=line.label,
-            color=COLOURS[line.case.method],
-            linestyle="--" if line.dashed else "-",
-            marker="o" if line.dashed else "s",
-            markersize=3.5,
-            linewidth=1.1,
-            capsize=2,
-            markerfacecolor="white" if line.dashed else None,
-        )
-    axis.set(xlabel="Traffic load", ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
+        cases = [case for case in points if case == replace(line.case, load=case.load)]
+        curve(axis, points, cases, figure.index, line.label, COLOURS[line.case.method], dashed=line.dashed)
+    axis.set(ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
     axis.set_title(f"Fig. {figure.number}: {figure.title}", fontsize="medium")
-    axis.grid(alpha=0.25)
     axis.legend(fontsize="x-small")
 
 
-def _on(line: Line, case: Case) -> bool:
-    return case == replace(line.case, load=case.load)
+def curve(
+    axis: Axes,
+    points: Points,
+    cases: Iterable[Case],
+    index: Callable[[Indices], float],
+    label: str,
+    colour: str,
+    *,
+    dashed: bool = False,
+) -> None:
+    """An index against the load at those of these points that differ in the load only."""
+    found = sorted((case.load, points[case]) for case in cases)
+    axis.errorbar(
+        [load for load, _ in found],
+        [index(point.mean) for _, point in found],
+        yerr=[index(point.spread) for _, point in found],
+        label=label,
+        color=colour,
+        linestyle="--" if dashed else "-",
+        marker="o" if dashed else "s",
+        markerfacecolor="white" if dashed else None,
+        markersize=3.5,
+        linewidth=1.1,
+        capsize=2,
+    )
+    axis.set_xlabel("Traffic load")
+    axis.grid(alpha=0.25)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import Case, Method
 

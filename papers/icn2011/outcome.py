@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from statistics import fmean, pstdev
 from typing import TypeAlias
 
-from experiments.common.table import Row, write_rows
 from groupflow import sim
+from groupflow.study.files import Row
 from papers.icn2011.network import SWITCH_OF, flow_name
 from papers.icn2011.paper import MEGABIT, MSS, Case
 from papers.icn2011.plan import Run
@@ -150,12 +149,8 @@ def _each(found: list[Indices], statistic: Callable[[Iterable[float]], float]) -
     )
 
 
-def write_table(path: Path, outcomes: Iterable[Outcome]) -> None:
-    """A row a run, as CSV: its case and seed, then its indices."""
-    write_rows(path, [_row(outcome) for outcome in outcomes])
-
-
-def _row(outcome: Outcome) -> Row:
+def row(outcome: Outcome) -> Row:
+    """Of a table: the run's case and seed, then its indices."""
     run = outcome.run
     indices = {name: round(value, 6) for name, value in asdict(outcome.indices).items()}
     cost = {"packet_hops": outcome.packet_hops, "wall_s": round(outcome.wall_s, 3)}

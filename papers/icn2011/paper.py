@@ -21,6 +21,8 @@ MSS = PACKET_BYTES - 40
 MESSAGE_BYTES = 5_000_000
 SECONDS = 100.0
 LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+HIGH_LOADS = LOADS[2:]
+"""of studies of overload"""
 MEMBERS = (1, 5)
 """members of networks b, c and d in Fig. 6; of the other figures the paper does not say, and 5 are taken"""
 DELAYS_MS = (10, 100)

@@ -1,19 +1,10 @@
-"""One simulation as a value, and how often and how long a point is run."""
+"""One simulation as a value, and the loads of a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from papers.icn2011.paper import (
-    LOADS,
-    QUICK_LOADS,
-    QUICK_SECONDS,
-    QUICK_SEEDS,
-    SECONDS,
-    SEEDS,
-    Case,
-)
+from papers.icn2011.paper import HIGH_LOADS, LOADS, QUICK_LOADS, Case
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,6 @@ def loads(*, quick: bool) -> tuple[float, ...]:
     return QUICK_LOADS if quick else LOADS
 
 
-def runs(cases: Iterable[Case], *, quick: bool, seed: int) -> list[Run]:
-    """All runs of these cases: with as many seeds as the paper has, for as long; or the short variant."""
-    seconds, count = (QUICK_SECONDS, QUICK_SEEDS) if quick else (SECONDS, SEEDS)
-    return [Run(case, each, seconds) for case in dict.fromkeys(cases) for each in range(seed, seed + count)]
+def high_loads(quick: bool) -> tuple[float, ...]:
+    """At which studies of overload have points."""
+    return QUICK_LOADS[1:] if quick else HIGH_LOADS

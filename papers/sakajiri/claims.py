@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.sakajiri.outcome import TABLE_S, Outcome, Outcomes, Span
 from papers.sakajiri.paper import HIGH, LOW, TABLE_II, TARGETS, TCPS, Case, Method
 

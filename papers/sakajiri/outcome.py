@@ -5,12 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
-from experiments.common.table import Row, write_rows
 from groupflow.sim.gather import Round
+from groupflow.study.files import Row
 from papers.sakajiri.paper import HIGH, LOW, MEGABIT, Case, Run
 
 Span: TypeAlias = tuple[float, float]
@@ -92,13 +91,6 @@ Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
 """of each case, over its seeds"""
 
 
-def by_case(outcomes: Iterable[Outcome]) -> Outcomes:
-    found: dict[Case, list[Outcome]] = {}
-    for outcome in outcomes:
-        found.setdefault(outcome.run.case, []).append(outcome)
-    return found
-
-
 def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) -> Outcome:
     """Series of rounds by client."""
     by_client: dict[str, list[Round]] = {}
@@ -118,15 +110,11 @@ def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) 
     return Outcome(run, series, packet_hops, wall_s)
 
 
-def write_table(path: Path, outcomes: Iterable[Outcome]) -> None:
-    """A row for each client and ten seconds of each run."""
-    write_rows(path, [row for outcome in outcomes for row in _rows(outcome)])
-
-
 TABLE_S = 10.0
 
 
-def _rows(outcome: Outcome) -> Iterable[Row]:
+def rows(outcome: Outcome) -> Iterable[Row]:
+    """Of a table, for each client and ten seconds."""
     run = outcome.run
     case = {"method": run.case.method, "tcp": run.case.tcp, "situation": run.case.situation}
     link = asdict(run.case.links)

@@ -1,18 +1,13 @@
 """The paper's figures 6 to 19: without diffusion-type flow control on the left, with it on the right."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 
-from experiments.common.drawing import COLOURS, PALE, save
+from groupflow.study.drawing import COLOURS, PALE, Axes, save, subplots
 from papers.takano.outcome import Outcome
 
 SNAPSHOTS = 5
@@ -22,7 +17,7 @@ SIDES = ("TCP without DFC", "TCP with DFC")
 
 def efficiency(path: Path, tcp: Sequence[Outcome], dfc: Sequence[Outcome]) -> None:
     """Figures 6 to 11 and 14 to 19: network efficiency over time, the first run before its repetitions."""
-    figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), sharey=True, layout="constrained")
+    figure, axes = subplots(1, 2, figsize=(10, 3.2), sharey=True)
     for axis, runs, side in zip(axes, (tcp, dfc), SIDES, strict=True):
         for outcome in runs[1:]:
             axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.5, color=PALE)
@@ -40,9 +35,7 @@ def efficiency(path: Path, tcp: Sequence[Outcome], dfc: Sequence[Outcome]) -> No
 
 def stored(path: Path, tcp: Outcome, dfc: Outcome) -> None:
     """Figures 12 and 13: packets stored in each node at several instants."""
-    figure, columns = plt.subplots(
-        SNAPSHOTS, 2, figsize=(10, 8), sharex=True, sharey=True, layout="constrained"
-    )
+    figure, columns = subplots(SNAPSHOTS, 2, figsize=(10, 8), sharex=True, sharey=True)
     titles = (f"Fig. 12: {SIDES[0]}", f"Fig. 13: {SIDES[1]}")
     for column, outcome, title in zip(columns.T, (tcp, dfc), titles, strict=True):
         for axis, at in zip(column, _instants(tcp), strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.takano.outcome import Outcome
 
 Outcomes: TypeAlias = Mapping[str, Sequence[Outcome]]
@@ -26,6 +26,13 @@ class Rule:
     labels: tuple[str, ...]
     judge: Callable[..., list[Claim]]
     """given an outcome a label, in their order: the same claims for any"""
+
+
+def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
+    found: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.run.label, []).append(outcome)
+    return found
 
 
 def evaluate(rules: Iterable[Rule], outcomes: Outcomes) -> list[Claim]:

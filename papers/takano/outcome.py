@@ -43,6 +43,10 @@ class Outcome:
     pauses: int = 0
 
     @property
+    def simulated_s(self) -> float:
+        return float(self.time_s[-1])
+
+    @property
     def case(self) -> Case:
         return self.run.case
 

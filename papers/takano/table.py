@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
-from experiments.common.table import Row, write_rows
+from groupflow.study.files import Row
 from papers.takano.outcome import Outcome
 
 
@@ -38,8 +35,3 @@ def row(outcome: Outcome) -> Row:
         "pauses": outcome.pauses,
         "throughput_bps": " ".join(f"{flow}={bps:.0f}" for flow, bps in throughput.items()),
     }
-
-
-def write_table(path: Path, outcomes: Iterable[Outcome]) -> None:
-    """Writes the file whole or not at all."""
-    write_rows(path, [row(outcome) for outcome in outcomes])

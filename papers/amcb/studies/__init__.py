@@ -2,4 +2,4 @@
 
 from papers.amcb.studies import forgetting, modes, rims, size
 
-STUDIES = {study.STUDY.name: study.STUDY for study in (size, modes, rims, forgetting)}
+STUDIES = {study.NAME: study.STUDY for study in (size, modes, rims, forgetting)}

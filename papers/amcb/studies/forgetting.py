@@ -1,8 +1,5 @@
 """Rims that forget what they had when the hub goes back: which of the two fits the paper's table?"""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 import math
@@ -10,14 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
 from groupflow.sim.bone import Method
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.amcb.outcome import Outcome, Outcomes, again, latency
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, TABLE, Case, Cell
-from papers.amcb.studies.study import Study, finding
+from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "forgetting"
 
@@ -65,7 +60,7 @@ def _off(found: Outcomes, sizes: Sequence[int], method: Method, quantity: Quanti
 
 def _draw(path: Path, found: Outcomes) -> None:
     sizes = sorted({case.size for case in found})
-    drawing, axes = plt.subplots(1, 2, figsize=(9.6, 3.8), layout="constrained")
+    drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
     labels = ("Latency over the paper's", "Sent again over the paper's")
     for axis, (_, measured, paper), label in zip(axes, QUANTITIES, labels, strict=True):
         for method, colour in zip(METHODS, COLOURS, strict=False):
@@ -85,4 +80,6 @@ def _draw(path: Path, found: Outcomes) -> None:
     save(drawing, path)
 
 
-STUDY = Study(NAME, _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(
+    NAME, "rims that forget what they had when the hub goes back", runs(_cases), _judge, _draw
+)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim, finding
+from papers.amcb.figures import bars
 from papers.amcb.outcome import Outcomes, again, latency
 from papers.amcb.paper import METHODS, REPAIRS, Case
-from papers.amcb.studies.study import Study, bars, finding
+from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "modes"
 SIZE, QUICK_SIZE = 1_626_000, 194_557
@@ -46,4 +47,6 @@ def _draw(path: Path, found: Outcomes) -> None:
     bars(path, f"{size:,} bytes: what is sent again", named, found)
 
 
-STUDY = Study(NAME, _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(
+    NAME, "selective repeat and erasure coding beside Go-Back-N", runs(_cases), _judge, _draw
+)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.common.claims import Claim
 from groupflow.sim.bone import Repair
+from groupflow.study.claims import Claim, finding
+from papers.amcb.figures import bars
 from papers.amcb.outcome import Outcomes, again, latency
 from papers.amcb.paper import REPAIRS, Case
-from papers.amcb.studies.study import Study, bars, finding
+from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "rims"
 SIZE = 194_557
@@ -56,4 +57,6 @@ def _draw(path: Path, found: Outcomes) -> None:
     bars(path, f"Scheduled, {SIZE:,} bytes: rims", named, found)
 
 
-STUDY = Study(NAME, _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(
+    NAME, "hundreds of rims: the cost of each way of repair", runs(_cases), _judge, _draw
+)

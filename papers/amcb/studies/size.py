@@ -1,21 +1,16 @@
 """The rule for the size of packets against fixed sizes: on the link alone, with other traffic, and where
 errors are rarer or more frequent than there."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.amcb.outcome import Outcome, Outcomes, again, latency
 from papers.amcb.paper import Case, Link
-from papers.amcb.studies.study import Study, finding
+from papers.amcb.simulation import SIMULATION, runs
 
 NAME = "size"
 SIZE, QUICK_SIZE = 1_626_000, 194_557
@@ -93,7 +88,7 @@ def _everywhere(found: Outcomes) -> list[Claim]:
 
 def _draw(path: Path, found: Outcomes) -> None:
     size = next(iter(found)).size
-    drawing, axis = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
+    drawing, axis = subplots(figsize=(7.2, 4.4))
     for link, colour in zip(LINKS, COLOURS, strict=False):
         times = [latency(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED]
         axis.plot(FIXED, times, "o-", color=colour, markersize=4, label=link)
@@ -107,4 +102,6 @@ def _draw(path: Path, found: Outcomes) -> None:
     save(drawing, path)
 
 
-STUDY = Study(NAME, _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(
+    NAME, "packets of adapted size against fixed sizes, on four links", runs(_cases), _judge, _draw
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.cmt.slow.outcome import Group, Outcome, Outcomes, of
 from papers.cmt.slow.plan import NONE_SLOW, RATE_MBPS, SLOW_AT_S, SLOW_MBPS, STREAM_S, WIDE_MBPS
 

@@ -1,17 +1,12 @@
 """How far behind the source hosts are, over the time; and what they had."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from experiments.common.drawing import COLOURS, PALE, save
+from groupflow.study.drawing import COLOURS, PALE, Axes, save, subplots
 from papers.cmt.slow.outcome import Outcome, Outcomes, of
 from papers.cmt.slow.plan import DEMOTIONS, MODES, SLOW_AT_S
 
@@ -32,13 +27,8 @@ LEAST_LAG = 0.02
 def slow_host(path: Path, outcomes: Outcomes) -> None:
     """A column a rule, a row a mode; a line a run and kind of host."""
     modes = [mode for mode in MODES if any(o.run.mode == mode for o in outcomes)]
-    drawing, panels = plt.subplots(
-        len(modes),
-        len(DEMOTIONS),
-        figsize=(9.6, 0.6 + 2.2 * len(modes)),
-        sharex=True,
-        sharey=True,
-        layout="constrained",
+    drawing, panels = subplots(
+        len(modes), len(DEMOTIONS), figsize=(9.6, 0.6 + 2.2 * len(modes)), sharex=True, sharey=True
     )
     for row, mode in enumerate(modes):
         for column, demotion in enumerate(DEMOTIONS):

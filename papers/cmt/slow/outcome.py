@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from experiments.common.table import write_rows
 from groupflow._native import slow_host_study
+from papers.cmt.native import known
 from papers.cmt.slow.plan import LINK_MBPS, Run
 
 
@@ -46,21 +45,6 @@ class Look:
 
 
 GROUPS = ("below", "siblings", "others", "slow")
-OF_RUN = (
-    "clusters",
-    "without",
-    "depth",
-    "children",
-    "moves",
-    "slow_moves",
-    "source_children",
-    "overloaded",
-    "behind",
-    "reports",
-    "reported",
-    "written",
-    "simulated_s",
-)
 
 
 @dataclass(frozen=True)
@@ -99,16 +83,9 @@ Outcomes: TypeAlias = Sequence[Outcome]
 def run_one(run: Run) -> Outcome:
     """Runs one simulation."""
     found: dict[str, Any] = json.loads(slow_host_study(json.dumps(run.spec())))
-    return Outcome(
-        run=run,
-        groups={name: _known(Group, found[name]) for name in GROUPS},
-        looks=tuple(_known(Look, look) for look in found["looks"]),
-        **{name: found[name] for name in OF_RUN},
-    )
-
-
-def _known(kind: type[Any], found: Mapping[str, Any]) -> Any:
-    return kind(**{field.name: found[field.name] for field in fields(kind)})
+    groups = {name: known(Group, found[name]) for name in GROUPS}
+    looks = tuple(known(Look, look) for look in found["looks"])
+    return known(Outcome, found | {"run": run, "groups": groups, "looks": looks})
 
 
 def of(outcomes: Outcomes, name: str, *modes: str, link_mbps: float = LINK_MBPS) -> list[Outcome]:
@@ -117,14 +94,13 @@ def of(outcomes: Outcomes, name: str, *modes: str, link_mbps: float = LINK_MBPS)
     return [o for o in alike if not modes or o.run.mode in modes]
 
 
-def write_table(path: Path, outcomes: Outcomes) -> None:
-    """A row a run and kind of host."""
-    write_rows(path, [row for outcome in outcomes for row in _rows(outcome)])
-
-
-def _rows(outcome: Outcome) -> list[dict[str, Any]]:
+def rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Of a table, for each kind of host."""
     run = outcome.run
     common = {"who_is_moved": run.name, "mode": run.mode, "link_mbps": run.link_mbps}
     common |= {"hosts": run.hosts, "seed": run.seed}
-    own = {name: getattr(outcome, name) for name in OF_RUN}
+    left_out = {"run", "groups", "looks", "packet_hops"}
+    own = {
+        field.name: getattr(outcome, field.name) for field in fields(Outcome) if field.name not in left_out
+    }
     return [common | own | {"kind": name} | asdict(group) for name, group in outcome.groups.items()]

@@ -1,31 +1,23 @@
 """What the command can run of the slow host."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
-
-from experiments.common import part
+from groupflow.study.paper import Simulation, Study
 from papers.cmt.slow import claims, figures, plan
-from papers.cmt.slow.outcome import Outcome, Outcomes, write_table
+from papers.cmt.slow.outcome import Outcome, Outcomes, rows, run_one
 from papers.cmt.slow.plan import Run
 
-Part: TypeAlias = part.Part[Run, Outcome, Outcomes]
-
-
-def slow_host(*, quick: bool, seed: int) -> Part:
-    runs = plan.slow_host(quick=quick, seed=seed)
-    return part.Part("slow", runs, _as_they_are, claims.slow_host, figures.slow_host, write_table)
-
-
-def behind_routers(*, quick: bool, seed: int) -> Part:
-    runs = plan.behind_routers(quick=quick, seed=seed)
-    name = "slow-routers"
-    return part.Part(name, runs, _as_they_are, claims.behind_routers, figures.slow_host, write_table)
-
-
-STUDIES: dict[str, Callable[..., Part]] = {"slow": slow_host, "slow-routers": behind_routers}
-
-
-def _as_they_are(outcomes: Sequence[Outcome]) -> Outcomes:
-    return outcomes
+SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
+    one=run_one,
+    group=lambda outcomes: outcomes,
+    rows=rows,
+    title=lambda run: f"a slow host, moved down: {run.name}, {run.mode}",
+    cost=lambda run: run.hosts,
+)
+STUDIES = {
+    study.name: study
+    for study in (
+        Study("slow", "what one slow host does to the others of its cluster", SIMULATION,
+              plan.slow_host, claims.slow_host, figures.slow_host),
+        Study("slow-routers", "the same in many clusters behind routers", SIMULATION,
+              plan.behind_routers, claims.behind_routers, figures.slow_host),
+    )
+}  # fmt: skip

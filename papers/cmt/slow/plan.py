@@ -63,13 +63,13 @@ class Run:
         }
 
 
-def slow_host(*, quick: bool, seed: int) -> list[Run]:
+def slow_host(quick: bool, seed: int) -> list[Run]:
     """In one cluster."""
     wide = [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in _seeds(quick, seed)]
     return _cases(MODES, quick, seed) + wide
 
 
-def behind_routers(*, quick: bool, seed: int) -> list[Run]:
+def behind_routers(quick: bool, seed: int) -> list[Run]:
     """In many clusters, of hosts with links of several rates."""
     hosts, network = (QUICK_NETWORK_HOSTS, QUICK_NETWORK) if quick else (NETWORK_HOSTS, NETWORK)
     modes = [mode for mode in MODES if mode != "wait"]

@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.cmt.sockets.outcome import Found, listed_s
 from papers.cmt.sockets.paper import (
     BEST,

@@ -1,17 +1,12 @@
 """Rates and times as figures; diamonds are the paper's."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from matplotlib import pyplot as plt
-
-from experiments.common.drawing import COLOURS, PALE, save
+from groupflow.study.drawing import COLOURS, PALE, save, subplots
 from papers.cmt.sockets.outcome import Found, mbps
 from papers.cmt.sockets.paper import (
     BEST_FROM,
@@ -28,7 +23,7 @@ from papers.cmt.sockets.paper import (
 
 def table_1(path: Path, found: Found) -> None:
     """Rate over the buffer."""
-    drawing, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    drawing, axis = subplots(figsize=(5.6, 3.6))
     axis.axvline(found.path.in_flight / KB, color=PALE, label="bandwidth-delay product")
     _rates(axis, {b / KB: s for b, s in found.column(1).items()}, "netsim")
     _paper(axis, {b / KB: mbps(s) for b, s in TABLE_1_S.items()})
@@ -40,7 +35,7 @@ def table_1(path: Path, found: Found) -> None:
 
 def table_2(path: Path, found: Found) -> None:
     """Rate over the number of connections."""
-    drawing, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    drawing, axis = subplots(figsize=(5.6, 3.6))
     _rates(axis, found.row(SMALL), "netsim")
     _paper(axis, {n: mbps(s) for n, s in TABLE_2_S.items()})
     axis.set(xlabel="Connections, 8 KB each", ylabel="Rate [Mbps]", xlim=(0, None), ylim=(0, None))
@@ -50,7 +45,7 @@ def table_2(path: Path, found: Found) -> None:
 
 def figure_2(path: Path, found: Found) -> None:
     """Time over the number of connections; the band is where the paper's is shortest."""
-    drawing, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    drawing, axis = subplots(figsize=(5.6, 3.6))
     axis.axvspan(BEST_FROM, BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
     times(axis, found.row(MIDDLE), "netsim", 0)
     _paper(axis, {1: TABLE_1_S[MIDDLE], THREE: THREE_S})
@@ -61,7 +56,7 @@ def figure_2(path: Path, found: Found) -> None:
 
 def grid(path: Path, found: Found) -> None:
     """Rate over the number of connections, a line a buffer."""
-    drawing, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    drawing, axis = subplots(figsize=(5.6, 3.6))
     for number, buffer in enumerate(sorted({b for b, _ in found.times})):
         _rates(axis, found.row(buffer), f"{buffer // KB} KB", number)
     axis.set(xlabel="Connections", ylabel="Rate [Mbps]", ylim=(0, None))

@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
-from experiments.common.pool import end_when_told
 from groupflow import sim
 from groupflow.sim.runner import build
+from groupflow.study.errors import RunFailedError
+from groupflow.study.pool import end_when_told
 from groupflow.topology import parse
 from papers.cmt.sockets.paper import FILE, Case
 
@@ -61,12 +62,8 @@ class Measured:
     packet_hops: int
 
 
-class FailedError(RuntimeError):
-    """A transfer did not end."""
-
-
 def transfer(case: Case, path: Path, seed: int) -> Measured:
-    """Carries the file in equal parts, one a connection. Raises FailedError."""
+    """Carries the file in equal parts, one a connection. Raises RunFailedError."""
     network = build(_scenario(case, path, seed))
     sockets = [_socket(number) for number in range(case.connections)]
     whole = case.connections * (FILE // case.connections)
@@ -80,7 +77,7 @@ def transfer(case: Case, path: Path, seed: int) -> Measured:
         # What is left takes no less: the end is passed by one of the shortest steps at most.
         until = now + max(STEP_NS, int(left * 8 / path.rate_bps * SECOND))
         if until > LONGEST_S * SECOND:
-            raise FailedError(f"{case}: {left} bytes were not there after {LONGEST_S} s")
+            raise RunFailedError(f"{case}: {left} bytes were not there after {LONGEST_S} s")
         while now < until:
             now, _, _ = network.step(WALL_MS, until)
             end_when_told(None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path as FilePath
 from statistics import fmean
 from typing import TypeAlias
 
-from experiments.common.table import Row, write_rows
+from groupflow.study.files import Row
 from papers.cmt.sockets.infer import inferred
 from papers.cmt.sockets.network import Path, transfer
 from papers.cmt.sockets.paper import (
@@ -67,7 +66,7 @@ Outcomes: TypeAlias = Mapping[Open, Found]
 
 
 def run_one(run: Run) -> Outcome:
-    """Runs one simulation. Raises FailedError."""
+    """Runs one simulation. Raises RunFailedError."""
     path = inferred(run.case.open)
     measured = transfer(run.case, path, run.seed)
     return Outcome(run, path, measured.seconds + run.case.open.fixed_s, measured.lost, measured.packet_hops)
@@ -102,12 +101,8 @@ def listed_s(case: Case) -> float | None:
     return THREE_S if (case.buffer, case.connections) == (MIDDLE, THREE) else None
 
 
-def write_table(path: FilePath, outcomes: Sequence[Outcome]) -> None:
-    """A row a run; with the paper's time, where it has one."""
-    write_rows(path, [_row(outcome) for outcome in outcomes])
-
-
-def _row(outcome: Outcome) -> Row:
+def row(outcome: Outcome) -> Row:
+    """Of a table; with the paper's time, where it has one."""
     case = outcome.run.case
     return {
         "buffer": case.buffer,

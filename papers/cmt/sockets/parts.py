@@ -1,70 +1,56 @@
-"""What the command can run of sockets: the two tables, the figure, the grid, and studies."""
+"""What the command runs of sockets: Table 1, Table 2, figure 2, and both buffer and connections at once."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
 
-from experiments.common import part
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
+from groupflow.study.paper import Study
 from papers.cmt.sockets import claims, figures
-from papers.cmt.sockets.outcome import Found, Outcome, Outcomes, by_choice, write_table
+from papers.cmt.sockets.outcome import Found, Outcome, Outcomes
 from papers.cmt.sockets.paper import (
     BUFFERS,
     CONNECTIONS,
     MIDDLE,
     QUICK_CONNECTIONS,
-    QUICK_SEEDS,
     QUICK_UP_TO_MOST,
-    SEEDS,
     SMALL,
     UP_TO_MOST,
     Case,
     Open,
     Run,
 )
-from papers.cmt.sockets.studies import STUDIES
-
-Part: TypeAlias = part.Part[Run, Outcome, Outcomes]
+from papers.cmt.sockets.simulation import SIMULATION, runs
 
 
-def paper(*, quick: bool, seed: int) -> list[Part]:
-    """Table 1, Table 2, figure 2, and both buffer and connections at once."""
-    connections = QUICK_CONNECTIONS if quick else CONNECTIONS
-    most = QUICK_UP_TO_MOST if quick else UP_TO_MOST
-    both = [Case(buffer, n) for buffer in BUFFERS for n in connections]
-    seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
-    return [
-        _part("table-1", [Case(b) for b in BUFFERS], seeds, claims.table_1, figures.table_1),
-        _part("table-2", [Case(SMALL, n) for n in connections], seeds, claims.table_2, figures.table_2),
-        _part("figure-2", [Case(MIDDLE, n) for n in most], seeds, claims.figure_2, figures.figure_2),
-        _part("grid", both, seeds, claims.grid, figures.grid),
-    ]
+def _several(quick: bool) -> tuple[int, ...]:
+    return QUICK_CONNECTIONS if quick else CONNECTIONS
 
 
-def study(name: str, *, quick: bool, seed: int) -> Part:
-    chosen = STUDIES[name]
-    runs = _runs(chosen.cases(quick), range(seed, seed + QUICK_SEEDS))
-    return part.Part(f"study-{name}", runs, by_choice, chosen.judge, chosen.draw, write_table)
-
-
-def _part(
+def _study(
     name: str,
-    cases: Iterable[Case],
-    seeds: Iterable[int],
+    about: str,
+    cases: Callable[[bool], list[Case]],
     judge: Callable[[Found], list[Claim]],
     draw: Callable[[Path, Found], None],
-) -> Part:
-    return part.Part(
+) -> Study[Run, Outcome, Outcomes]:
+    """With what is open as it is chosen."""
+    return Study(
         name,
-        _runs(cases, seeds),
-        by_choice,
+        about,
+        SIMULATION,
+        runs(cases),
         lambda outcomes: judge(outcomes[Open()]),
         lambda path, outcomes: draw(path, outcomes[Open()]),
-        write_table,
     )
 
 
-def _runs(cases: Iterable[Case], seeds: Iterable[int]) -> list[Run]:
-    return [Run(case, number) for case in cases for number in seeds]
+TABLES = (
+    _study("table-1", "Table 1", lambda _: [Case(b) for b in BUFFERS], claims.table_1, figures.table_1),
+    _study("table-2", "Table 2", lambda quick: [Case(SMALL, n) for n in _several(quick)],
+           claims.table_2, figures.table_2),
+    _study("figure-2", "Fig. 2",
+           lambda quick: [Case(MIDDLE, n) for n in (QUICK_UP_TO_MOST if quick else UP_TO_MOST)],
+           claims.figure_2, figures.figure_2),
+    _study("grid", "both at once", lambda quick: [Case(b, n) for b in BUFFERS for n in _several(quick)],
+           claims.grid, figures.grid),
+)  # fmt: skip

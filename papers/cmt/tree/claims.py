@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.cmt.tree.outcome import Outcomes, Shape, means
 from papers.cmt.tree.plan import CHURN_PERMILLE, Run
 

@@ -1,23 +1,16 @@
 """Copies, delay, joins and churn over the number of hosts."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.cmt.tree.outcome import WAYS, Outcomes, means
 
 
 def by_size(path: Path, outcomes: Outcomes) -> None:
     """Four panels."""
-    drawing, ((copies, stretch), (joins, churn)) = plt.subplots(
-        2, 2, figsize=(9.6, 6.4), layout="constrained"
-    )
+    drawing, ((copies, stretch), (joins, churn)) = subplots(2, 2, figsize=(9.6, 6.4))
     for way, colour in zip(WAYS, COLOURS, strict=False):
         values = means(outcomes, lambda o, way=way: o.ways[way].copies, lambda run: run.hosts)
         copies.plot(list(values), list(values.values()), marker="o", color=colour, label=way)
@@ -57,7 +50,7 @@ def by_size(path: Path, outcomes: Outcomes) -> None:
 
 def by_threshold(path: Path, outcomes: Outcomes) -> None:
     """Copies and delay over the threshold."""
-    drawing, copies = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    drawing, copies = subplots(figsize=(5.6, 3.6))
     stretch = copies.twinx()
     values = means(
         outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, lambda r: r.threshold_ms

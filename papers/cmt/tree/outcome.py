@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from experiments.common.table import write_rows
 from groupflow._native import tree_study
+from papers.cmt.native import known
 from papers.cmt.tree.plan import Run
 
 
@@ -76,35 +75,19 @@ class Outcome:
 
 Outcomes: TypeAlias = Sequence[Outcome]
 
-OF_RUN = (
-    "waiting",
-    "clusters",
-    "cluster_depth",
-    "largest",
-    "join_mean_ms",
-    "join_p95_ms",
-    "messages_a_join",
-    "probes_a_join",
+IN_TABLE = (
+    "waiting", "clusters", "cluster_depth", "join_mean_ms", "join_p95_ms", "messages_a_join", "probes_a_join",
     "overloaded",
-    "simulated_s",
-)
+)  # fmt: skip
 WAYS = ("tree", "chain", "unicast", "multicast")
 
 
 def run_one(run: Run) -> Outcome:
     """Runs one simulation."""
     found: dict[str, Any] = json.loads(tree_study(json.dumps(run.spec())))
-    churn = found["churn"]
-    return Outcome(
-        run=run,
-        ways={way: _known(Shape, found[way]) for way in WAYS},
-        churn=churn and _known(Churn, churn),
-        **{name: found[name] for name in OF_RUN},
-    )
-
-
-def _known(kind: type[Any], found: Mapping[str, Any]) -> Any:
-    return kind(**{field.name: found[field.name] for field in fields(kind)})
+    churn = found["churn"] and known(Churn, found["churn"])
+    ways = {way: known(Shape, found[way]) for way in WAYS}
+    return known(Outcome, found | {"run": run, "ways": ways, "churn": churn})
 
 
 def means(
@@ -117,31 +100,18 @@ def means(
     return {key: fmean(found) for key, found in sorted(values.items())}
 
 
-def write_table(path: Path, outcomes: Outcomes) -> None:
-    """A row a run and way."""
-    write_rows(path, [row for outcome in outcomes for row in _rows(outcome)])
-
-
-def _rows(outcome: Outcome) -> list[dict[str, Any]]:
+def rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Of a table, for each way."""
     run = outcome.run
     common = {"hosts": run.hosts, "seed": run.seed, "threshold_ms": run.threshold_ms}
-    tree = {
-        "waiting": outcome.waiting,
-        "clusters": outcome.clusters,
-        "cluster_depth": outcome.cluster_depth,
-        "join_mean_ms": outcome.join_mean_ms,
-        "join_p95_ms": outcome.join_p95_ms,
-        "messages_a_join": outcome.messages_a_join,
-        "probes_a_join": outcome.probes_a_join,
-        "overloaded": outcome.overloaded,
-    }
+    tree = {name: getattr(outcome, name) for name in IN_TABLE}
     churn = outcome.churn
     lasting = {
         f"churn_{field.name}": getattr(churn, field.name) if churn else None for field in fields(Churn)
     }
-    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     for way in WAYS:
         shape = {field.name: getattr(outcome.ways[way], field.name) for field in fields(Shape)}
         own = tree | lasting if way == "tree" else dict.fromkeys(tree | lasting)
-        rows.append(common | {"way": way} | shape | own)
-    return rows
+        found.append(common | {"way": way} | shape | own)
+    return found

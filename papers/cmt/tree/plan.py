@@ -48,12 +48,12 @@ class Run:
         }
 
 
-def by_size(*, quick: bool, seed: int) -> list[Run]:
+def by_size(quick: bool, seed: int) -> list[Run]:
     sizes, seeds = (QUICK_SIZES, QUICK_SEEDS) if quick else (SIZES, SEEDS)
     return [Run(hosts, number) for hosts in sizes for number in range(seed, seed + seeds)]
 
 
-def by_threshold(*, quick: bool, seed: int) -> list[Run]:
+def by_threshold(quick: bool, seed: int) -> list[Run]:
     seeds = range(seed, seed + QUICK_SEEDS)
     runs = [Run(OF_THRESHOLD, number, churn_permille=0) for number in seeds]
     thresholds = THRESHOLDS_MS[1::2] if quick else THRESHOLDS_MS

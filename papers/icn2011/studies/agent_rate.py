@@ -4,22 +4,19 @@ The paper's reason for Fig. 10 is an "explosion in ACK packet transmission" at a
 nothing.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.icn2011.claims import DEGRADED, LARGE_CACHE
+from papers.icn2011.figures import curve
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import NAMES, SPLIT, Case, Method
-from papers.icn2011.studies.study import Study, curve, finding, high_loads
+from papers.icn2011.plan import high_loads
+from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "agent-rate"
 RATES = (20_000, 30_000, 40_000, 50_000, None)
@@ -99,7 +96,7 @@ def _said(rate: int | None) -> str:
 def _draw(path: Path, points: Points) -> None:
     rates = list(dict.fromkeys(case.agent_pps for case in points))
     loads = sorted({case.load for case in points})
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    figure, axes = subplots(1, 3, figsize=(13, 3.8))
     for place, rate in enumerate(rates):
         for axis, method in zip(axes, SPLIT, strict=False):
             cases = [_case(method, load, rate) for load in loads]
@@ -113,4 +110,4 @@ def _draw(path: Path, points: Points) -> None:
     save(figure, path)
 
 
-STUDY = Study(NAME, "agents that handle a bounded number of packets", _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "agents that handle a bounded number of packets", runs(_cases), _judge, _draw)

@@ -1,22 +1,17 @@
 """All of the paper's figures with CUBIC in place of its TCP. netsim's TCP has no pacing, and so no BBR."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
+from groupflow.study.claims import Claim
+from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, plan
 from papers.icn2011.figures import FIGURES, panel
 from papers.icn2011.outcome import Points
 from papers.icn2011.paper import Case
-from papers.icn2011.studies.study import Study
+from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "cubic"
 
@@ -45,7 +40,7 @@ def _judge(points: Points) -> list[Claim]:
 
 def _draw(path: Path, points: Points) -> None:
     loads = tuple(sorted({case.load for case in points}))
-    drawing, axes = plt.subplots(2, 4, figsize=(20, 7.6), layout="constrained")
+    drawing, axes = subplots(2, 4, figsize=(20, 7.6))
     for axis, figure in zip(axes.flat, FIGURES, strict=False):
         panel(axis, figure, _of(frozenset(figure.cases(loads)), points))
     axes.flat[-1].set_axis_off()
@@ -53,4 +48,4 @@ def _draw(path: Path, points: Points) -> None:
     save(drawing, path)
 
 
-STUDY = Study(NAME, "the paper's figures with CUBIC", _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "the paper's figures with CUBIC", runs(_cases), _judge, _draw)

@@ -5,23 +5,18 @@ of eq. 9 (Takano et al., docs/diffusion.md): it shapes each stream to the rate t
 and what it may not send waits in its cache.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
 from groupflow.sim.model import Variant
-from papers.icn2011.figures import COLOURS
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import save, subplots
+from papers.icn2011.figures import COLOURS, curve
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import NAMES, QUICK_LOADS, SPLIT, Case, Method
-from papers.icn2011.studies.study import Study, curve, finding
+from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "diffusion"
 ROUTERS = 4
@@ -119,9 +114,7 @@ def _draw(path: Path, points: Points) -> None:
         ("Cache ratio of SA1", lambda i: i.cache_ratio),
         ("Packets lost between the agents", lambda i: i.lost_in_network),
     )
-    figure, axes = plt.subplots(
-        len(tcps), 3, figsize=(12, 0.7 + 3.0 * len(tcps)), sharey="col", layout="constrained", squeeze=False
-    )
+    figure, axes = subplots(len(tcps), 3, figsize=(12, 0.7 + 3.0 * len(tcps)), sharey="col", squeeze=False)
     for row, tcp in zip(axes, tcps, strict=True):
         for axis, (title, index) in zip(row, indices, strict=True):
             for method in SPLIT:
@@ -137,4 +130,4 @@ def _draw(path: Path, points: Points) -> None:
     save(figure, path)
 
 
-STUDY = Study(NAME, "diffusion-type flow control between the agents", _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "diffusion-type flow control between the agents", runs(_cases), _judge, _draw)

@@ -3,22 +3,18 @@
 Fig. 7 in all: both of its claims, under the other reading of Table I's "output buffer".
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
+from groupflow.study.claims import BEYOND, Claim
+from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, figures
 from papers.icn2011.outcome import Points
 from papers.icn2011.paper import DELAYS_MS, METHODS, Case
-from papers.icn2011.studies.study import BEYOND, Study, high_loads
+from papers.icn2011.plan import high_loads
+from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "sender-buffer"
 FIG7 = next(figure for figure in figures.FIGURES if figure.number == 7)
@@ -47,10 +43,10 @@ def _judge(points: Points) -> list[Claim]:
 
 
 def _draw(path: Path, points: Points) -> None:
-    figure, axis = plt.subplots(figsize=(5.6, 4.0), layout="constrained")
+    figure, axis = subplots(figsize=(5.6, 4.0))
     figures.panel(axis, FIG7, _as_the_papers(points))
     axis.set_title("Fig. 7 with senders held back by their links", fontsize="medium")
     save(figure, path)
 
 
-STUDY = Study(NAME, "senders that are held back by their link", _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "senders that are held back by their link", runs(_cases), _judge, _draw)

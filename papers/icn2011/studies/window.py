@@ -1,21 +1,17 @@
 """The largest TCP window, of which the paper says nothing: what it does to the influence of the delay."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import save, subplots
 from papers.icn2011.claims import PAYLOAD_MBPS, TENTH
 from papers.icn2011.figures import COLOURS
 from papers.icn2011.outcome import Points
 from papers.icn2011.paper import DELAYS_MS, NAMES, SPLIT, WINDOW, Case, Method
-from papers.icn2011.studies.study import Study, finding, high_loads
+from papers.icn2011.plan import high_loads
+from papers.icn2011.simulation import SIMULATION, runs
 
 NAME = "window"
 WINDOWS = (100, 300, 1000, 2100, WINDOW)
@@ -75,7 +71,7 @@ def _draw(path: Path, points: Points) -> None:
     """At the highest load."""
     windows = sorted({case.window for case in points})
     load = max(case.load for case in points)
-    figure, axis = plt.subplots(figsize=(5.6, 4.0), layout="constrained")
+    figure, axis = subplots(figsize=(5.6, 4.0))
     for method in SPLIT:
         for delay in DELAYS_MS:
             here = [points[_case(method, load, delay, window)] for window in windows]
@@ -98,4 +94,4 @@ def _draw(path: Path, points: Points) -> None:
     save(figure, path)
 
 
-STUDY = Study(NAME, "the largest TCP window", _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "the largest TCP window", runs(_cases), _judge, _draw)

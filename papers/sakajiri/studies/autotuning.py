@@ -3,11 +3,12 @@ paper's policy: Model 2."""
 
 from __future__ import annotations
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.sakajiri.claims import during
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import Case
-from papers.sakajiri.studies.study import CLIENTS, METHODS, Study, all_targets, bars
+from papers.sakajiri.simulation import SIMULATION, runs
+from papers.sakajiri.studies.study import CLIENTS, METHODS, all_targets, bars
 
 NAME = "autotuning"
 
@@ -20,10 +21,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return all_targets(NAME, outcomes, dict.fromkeys(CLIENTS, during), "under interference")
 
 
-STUDY = Study(
+STUDY = SIMULATION.beyond(
     NAME,
     "no tuning with 1, 4 and 16 connections for everyone",
-    _cases,
+    runs(_cases),
     _judge,
     bars("Model 2, under interference", {"": (during, CLIENTS)}),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.sakajiri.outcome import Outcome, Outcomes, Span
 from papers.sakajiri.paper import Case
+from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.situations import JOINS, LEAVES
-from papers.sakajiri.studies.study import CLIENTS, METHODS, Study, all_targets, bars
+from papers.sakajiri.studies.study import CLIENTS, METHODS, all_targets, bars
 
 NAME = "churn"
 SETTLE_S = 5.0
@@ -41,10 +42,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return all_targets(NAME, outcomes, spans, "while it sends, under interference")
 
 
-STUDY = Study(
+STUDY = SIMULATION.beyond(
     NAME,
     "clients that join and leave",
-    _cases,
+    runs(_cases),
     _judge,
     bars("Clients join and leave, with interference", {"while all send": (_all, CLIENTS)}),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.sakajiri.outcome import Outcome, Outcomes, Span
 from papers.sakajiri.paper import Case
+from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.situations import FAR_MS, NEAR_MS
-from papers.sakajiri.studies.study import CLIENTS, METHODS, Study, all_targets, bars
+from papers.sakajiri.studies.study import CLIENTS, METHODS, all_targets, bars
 
 NAME = "jump"
 SETTLE_S = 10.0
@@ -35,10 +36,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     ]
 
 
-STUDY = Study(
+STUDY = SIMULATION.beyond(
     NAME,
     f"a round trip that jumps from {NEAR_MS} to {FAR_MS} ms",
-    _cases,
+    runs(_cases),
     _judge,
     bars(
         f"Terminal 3's round trip jumps from {NEAR_MS} to {FAR_MS} ms",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.sakajiri.claims import whole
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import Case
+from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.situations import HEAVY_LOSS
-from papers.sakajiri.studies.study import CLIENTS, METHODS, Study, all_targets, bars
+from papers.sakajiri.studies.study import CLIENTS, METHODS, all_targets, bars
 
 NAME = "loss"
 
@@ -20,6 +21,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return all_targets(NAME, outcomes, dict.fromkeys(CLIENTS, whole), f"with {HEAVY_LOSS:.0%} loss")
 
 
-STUDY = Study(
-    NAME, "5 % random loss", _cases, _judge, bars("5 % random loss for everyone", {"": (whole, CLIENTS)})
+STUDY = SIMULATION.beyond(
+    NAME,
+    "5 % random loss",
+    runs(_cases),
+    _judge,
+    bars("5 % random loss for everyone", {"": (whole, CLIENTS)}),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim, finding
 from papers.sakajiri.claims import over, whole
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TARGETS, Case, Links
-from papers.sakajiri.studies.study import CLIENTS, METHODS, Study, bars, finding, listed, mean
+from papers.sakajiri.simulation import SIMULATION, runs
+from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
 
 NAME = "narrow"
 NARROW_MBPS = 3.6
@@ -61,10 +62,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return claims
 
 
-STUDY = Study(
+STUDY = SIMULATION.beyond(
     NAME,
     "a link that is too narrow for all targets",
-    _cases,
+    runs(_cases),
     _judge,
     bars(f"{NARROW_MBPS:g} Mb/s between Router 2 and 3, 4.5 wanted", {"": (whole, CLIENTS)}),
 )

@@ -5,23 +5,18 @@ One parameter at a time; the others stay as `paper.Links` has them. One seed: th
 that holds at one value and not at the next is where it ends anyway.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
+from groupflow.study.claims import Claim
+from groupflow.study.ranges import draw_verdicts, over_values
 from papers.sakajiri.claims import during, over
 from papers.sakajiri.outcome import Outcome, Outcomes
 from papers.sakajiri.paper import HIGH, LOW, Case, Links, Method
-from papers.sakajiri.studies.study import Study, finding
+from papers.sakajiri.simulation import SIMULATION, runs
 
 NAME = "range"
 VALUES: Mapping[str, tuple[float, ...]] = {
@@ -79,60 +74,33 @@ def _cases(quick: bool) -> list[Case]:
     return [case(name, links(p, v)) for p in values for v in values[p] for name in CASES]
 
 
-def _verdicts(outcomes: Outcomes) -> dict[tuple[str, str], dict[float, bool]]:
+def _verdicts(outcomes: Outcomes) -> dict[str, dict[str, dict[str, bool]]]:
     """By parameter and claim: at which of the values the claim holds."""
-    verdicts: dict[tuple[str, str], dict[float, bool]] = {}
+    verdicts: dict[str, dict[str, dict[str, bool]]] = {}
     for parameter, values in VALUES.items():
         for value in values:
             found = {name: outcomes.get(case(name, links(parameter, value)), ()) for name in CASES}
             if all(found.values()):
                 for key, (_, holds) in CLAIMS.items():
-                    verdicts.setdefault((parameter, key), {})[value] = holds(found)
-    return {at: by for at, by in verdicts.items() if len(by) > 1}
+                    by_value = verdicts.setdefault(parameter, {}).setdefault(key, {})
+                    by_value[f"{value:g}"] = holds(found)
+    return {name: claims for name, claims in verdicts.items() if len(claims["high"]) > 1}
 
 
 def _judge(outcomes: Outcomes) -> list[Claim]:
-    claims: list[Claim] = []
-    for (parameter, key), by in _verdicts(outcomes).items():
-        good = [f"{value:g}" for value, holds in by.items() if holds]
-        bad = [f"{value:g}" for value, holds in by.items() if not holds]
-        note = f"{parameter}: holds at {', '.join(good) or 'none'}" + (
-            f"; not at {', '.join(bad)}" if bad else ""
-        )
-        claims.append(
-            finding(
-                NAME,
-                f"{parameter}-{key}",
-                CLAIMS[key][0],
-                len(good) / len(by),
-                "of the values",
-                not bad,
-                note,
-            )
-        )
-    return claims
+    return [
+        over_values(NAME, f"{parameter}-{key}", CLAIMS[key][0], parameter, by)
+        for parameter, claims in _verdicts(outcomes).items()
+        for key, by in claims.items()
+    ]
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    """A row a claim, a column a value: full where it holds."""
     verdicts = _verdicts(outcomes)
-    parameters = list(dict.fromkeys(parameter for parameter, _ in verdicts))
-    figure, axes = plt.subplots(
-        1, len(parameters), figsize=(2.0 + 1.7 * len(parameters), 3.4), sharey=True, layout="constrained",
-        squeeze=False,
-    )  # fmt: skip
-    for axis, parameter in zip(axes[0], parameters, strict=True):
-        for row, key in enumerate(CLAIMS):
-            for column, holds in enumerate(verdicts[parameter, key].values()):
-                colour = "#2e7d32" if holds else "white"
-                axis.plot(column, row, marker="s", markersize=9, color=colour, markeredgecolor="#555555")
-        values = [f"{value:g}" for value in verdicts[parameter, "high"]]
-        axis.set_xticks(range(len(values)), values, rotation=90, fontsize="x-small")
-        axis.set_title(parameter, fontsize="small")
-        axis.set_xlim(-0.7, len(values) - 0.3)
-    axes[0, 0].set_yticks(range(len(CLAIMS)), [text for text, _ in CLAIMS.values()], fontsize="x-small")
-    axes[0, 0].invert_yaxis()
-    save(figure, path)
+    labels = {key: text for key, (text, _) in CLAIMS.items()}
+    draw_verdicts(path, verdicts, labels, figsize=(2.0 + 1.7 * len(verdicts), 3.4), markersize=9)
 
 
-STUDY = Study(NAME, "over which link parameters the paper's claims hold", _cases, _judge, _draw, seeds=1)
+STUDY = SIMULATION.beyond(
+    NAME, "over which link parameters the paper's claims hold", runs(_cases, seeds=1), _judge, _draw
+)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from statistics import fmean
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim, finding
 from groupflow.tuning.buffers import rate_of, window_for
 from papers.sakajiri.claims import whole
 from papers.sakajiri.network import MSS
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import CLIENTS as WANTED
 from papers.sakajiri.paper import MEGABIT, NAMES, TARGETS, Case
+from papers.sakajiri.simulation import SIMULATION, runs
 from papers.sakajiri.situations import PRIORITIES, SCARCE_BUFFER
-from papers.sakajiri.studies.study import CLIENTS, Study, bars, finding, listed, mean
+from papers.sakajiri.studies.study import CLIENTS, bars, listed, mean
 
 NAME = "scarce"
 NEAR = 0.1
@@ -74,10 +75,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return claims
 
 
-STUDY = Study(
+STUDY = SIMULATION.beyond(
     NAME,
     "targets that cannot all be met",
-    _cases,
+    runs(_cases),
     _judge,
     bars("45 KB of buffer, 56 KB needed; priorities 0, 0, 0, 1, 2, 3", {"": (whole, CLIENTS)}),
 )

@@ -1,47 +1,18 @@
-"""A study beyond the paper: cases, the rules that judge them, and a figure."""
-
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
+"""What studies beyond the paper share: methods, clients, one judgement and one figure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.sakajiri.outcome import Outcome, Outcomes, Span
-from papers.sakajiri.paper import NAMES, SEEDS, TARGETS, Case, Method
+from papers.sakajiri.paper import NAMES, TARGETS, Method
 
-BEYOND = "beyond the paper"
 METHODS: tuple[Method, ...] = ("both", "buffer", "kernel-1", "kernel-4", "kernel-16")
 CLIENTS = tuple(TARGETS)
-
-
-@dataclass(frozen=True)
-class Study:
-    """What the command runs, writes and draws under a name."""
-
-    name: str
-    about: str
-    """for people: one line"""
-    cases: Callable[[bool], list[Case]]
-    """of the short variant or the full one"""
-    judge: Callable[[Outcomes], list[Claim]]
-    """by rules that are stated before anything is run"""
-    draw: Callable[[Path, Outcomes], None]
-    """its figure"""
-    seeds: int = SEEDS
-    """of the full variant"""
-
-
-def finding(study: str, name: str, claim: str, measured: float, unit: str, holds: bool, note: str) -> Claim:
-    """A claim of ours; the note states its criterion."""
-    return Claim(f"study-{study}-{name}", f"study {study}", claim, BEYOND, measured, unit, holds, note)
 
 
 def mean(outcomes: Sequence[Outcome], client: str, span: Callable[[Outcome], Span]) -> float:
@@ -86,9 +57,7 @@ def bars(
     it."""
 
     def draw(path: Path, outcomes: Outcomes) -> None:
-        figure, axes = plt.subplots(
-            1, len(spans), figsize=(5.6 * len(spans), 3.8), sharey=True, layout="constrained", squeeze=False
-        )
+        figure, axes = subplots(1, len(spans), figsize=(5.6 * len(spans), 3.8), sharey=True, squeeze=False)
         width = 0.8 / len(outcomes)
         for axis, (name, (span, there)) in zip(axes[0], spans.items(), strict=True):
             for number, ((case, found), colour) in enumerate(zip(outcomes.items(), COLOURS, strict=False)):

@@ -4,9 +4,6 @@ Each line of delays is run with the paper's D, with one near the limit of 1/3 th
 rates are bounded (stability.py), and without control.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 import math
@@ -16,17 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from matplotlib import pyplot as plt
 from matplotlib.ticker import MaxNLocator
 
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
 from papers.takano.plan import Run
 from papers.takano.studies.stability import SWINGS, relative_swing
-from papers.takano.studies.study import Study, alone_finding, control_findings, finding, label, labels
+from papers.takano.studies.study import alone_finding, control_findings, label, labels, study
 
 NAME = "delays"
 LINKS = CASES["4S"].nodes - 1
@@ -90,9 +86,7 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 def _draw(path: Path, outcomes: Outcomes) -> None:
     ran = [runs[0] for runs in outcomes.values()]
     names = list(dict.fromkeys(outcome.case.name for outcome in ran))
-    figure, axes = plt.subplots(
-        len(names), 3, figsize=(11, 0.8 + 1.5 * len(names)), sharex="col", layout="constrained", squeeze=False
-    )
+    figure, axes = subplots(len(names), 3, figsize=(11, 0.8 + 1.5 * len(names)), sharex="col", squeeze=False)
     for name, (delays, efficiency, stored) in zip(names, axes, strict=True):
         here = [outcome for outcome in ran if outcome.case.name == name]
         links = here[0].case.link_delays_ns
@@ -121,4 +115,4 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
 
 _COLUMNS = (("delay of each link (us)", "link"), ("efficiency", "time (s)"), ("mean packets stored", "node"))
 
-STUDY = Study(NAME, "links of unequal delay", _runs, _rules, _draw)
+STUDY = study(NAME, "links of unequal delay", _runs, _rules, _draw)

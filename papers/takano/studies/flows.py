@@ -1,8 +1,5 @@
 """Three and more flows that join the line at different nodes: shares and losses."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,17 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, Axes, save, subplots
 from papers.takano.claims import NEAR
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, Case, Source
 from papers.takano.plan import Run
-from papers.takano.studies.study import Study, alone_finding, control_findings, finding, label, labels
+from papers.takano.studies.study import alone_finding, control_findings, label, labels, study
 
 NAME = "flows"
 COUNTS = (3, 4, 6)
@@ -61,15 +56,10 @@ def _full(*outcomes: Outcome) -> list[Claim]:
     note = f"at least {1 - NEAR:g} in each"
     return [
         finding(
-            NAME,
-            "dfc-full",
-            f"with DFC the last link is full {WHERE}",
-            least,
-            "of it used, at least",
-            least >= 1 - NEAR,
-            note,
+            NAME, "dfc-full", f"with DFC the last link is full {WHERE}", least, "of it used, at least",
+            least >= 1 - NEAR, note,
         )
-    ]
+    ]  # fmt: skip
 
 
 def _rules(runs: Sequence[Run]) -> list[Rule]:
@@ -84,9 +74,7 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 def _draw(path: Path, outcomes: Outcomes) -> None:
     ran = [runs[0] for runs in outcomes.values()]
     names = list(dict.fromkeys(outcome.case.name for outcome in ran))
-    figure, axes = plt.subplots(
-        2, len(names), figsize=(1.4 + 2.6 * len(names), 4.6), sharey=True, layout="constrained", squeeze=False
-    )
+    figure, axes = subplots(2, len(names), figsize=(1.4 + 2.6 * len(names), 4.6), sharey=True, squeeze=False)
     for outcome in ran:
         axis = axes[int(outcome.run.control == "dfc"), names.index(outcome.case.name)]
         _shares(axis, outcome)
@@ -117,4 +105,4 @@ def _shares(axis: Axes, outcome: Outcome) -> None:
         axis.legend(fontsize="x-small", loc="upper right")
 
 
-STUDY = Study(NAME, "three and more flows that join at different nodes", _runs, _rules, _draw)
+STUDY = study(NAME, "three and more flows that join at different nodes", _runs, _rules, _draw)

@@ -4,30 +4,23 @@ All on the paper's line, with sources whose links have the line's rate (routers.
 several thresholds, for none is right for all.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import SubFigure
 
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, Axes, blank, save
 from papers.takano.claims import FAIR, HALF, NEAR
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
 from papers.takano.plan import Control, Run, repeated
-from papers.takano.studies.study import Study, finding, label, labels
+from papers.takano.studies.study import label, labels, study
 
 NAME = "rivals"
 SCENARIO = "2"
@@ -98,15 +91,10 @@ def _good(control: str, outcomes: Sequence[Outcome]) -> list[Claim]:
     note = f"{count} of {len(outcomes)} runs; {GOOD}"
     return [
         finding(
-            NAME,
-            f"{control}-good",
-            f"{words} shares the link in halves, steadily, without loss",
-            share,
-            "of the runs",
-            share == 1,
-            note,
+            NAME, f"{control}-good", f"{words} shares the link in halves, steadily, without loss", share,
+            "of the runs", share == 1, note,
         )
-    ]
+    ]  # fmt: skip
 
 
 def _some_threshold(outcomes: Sequence[Outcome]) -> list[Claim]:
@@ -117,15 +105,10 @@ def _some_threshold(outcomes: Sequence[Outcome]) -> list[Claim]:
     note = f"thresholds good with all TCPs: {', '.join(map(str, fine)) or 'none'}; {GOOD}"
     return [
         finding(
-            NAME,
-            "ecn-some-threshold",
-            "ECN does so with all TCPs at some threshold",
-            len(fine),
-            "thresholds",
-            bool(fine),
-            note,
+            NAME, "ecn-some-threshold", "ECN does so with all TCPs at some threshold", len(fine),
+            "thresholds", bool(fine), note,
         )
-    ]
+    ]  # fmt: skip
 
 
 def _least_stored(*outcomes: Outcome) -> list[Claim]:
@@ -144,15 +127,10 @@ def _least_stored(*outcomes: Outcome) -> list[Claim]:
     worst = max(most.values())
     return [
         finding(
-            NAME,
-            "dfc-smallest-queue",
-            "DFC needs the smallest buffer in a node",
-            worst,
-            "packets, largest queue",
-            not smaller,
-            note,
+            NAME, "dfc-smallest-queue", "DFC needs the smallest buffer in a node", worst,
+            "packets, largest queue", not smaller, note,
         )
-    ]
+    ]  # fmt: skip
 
 
 def _rules(runs: Sequence[Run]) -> list[Rule]:
@@ -172,8 +150,8 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 def _draw(path: Path, outcomes: Outcomes) -> None:
     ran = list(outcomes.values())
     tcps = tuple(dict.fromkeys(runs[0].case.tcp for runs in ran))
-    figure = plt.figure(figsize=(11, 7.5), layout="constrained")
-    upper, lower = cast(tuple[SubFigure, SubFigure], figure.subfigures(2, 1, height_ratios=(2, 3)))
+    figure = blank((11, 7.5))
+    upper, lower = figure.subfigures(2, 1, height_ratios=(2, 3))
     tcp = SHOWN_TCP if SHOWN_TCP in tcps else tcps[0]
     firsts = [runs[0] for runs in ran if runs[0].case.tcp == tcp]
     shown = [outcome for outcome in firsts if outcome.run.ecn in (None, SHOWN_THRESHOLD)]
@@ -243,4 +221,4 @@ def _stored(axis: Axes, outcome: Outcome, colour: str) -> None:
     axis.grid(alpha=0.25)
 
 
-STUDY = Study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules, _draw)
+STUDY = study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules, _draw)

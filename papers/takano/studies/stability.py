@@ -14,9 +14,6 @@ a link by eq. 13, where the background's joining is. `swing` is the largest stan
 queue long after. Near D = 1 queues alternate with a period of two link delays; a sample every 0.7 sees that.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 import math
@@ -27,18 +24,16 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
 from groupflow.diffusion.stability import growth
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import Axes, save, subplots
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, LINK_DELAY_NS
 from papers.takano.plan import Run
-from papers.takano.studies.study import Study, finding, label
+from papers.takano.studies.study import label, study
 
 NAME = "stability"
 DS = (0.1, 0.2, 0.28, 0.4, 0.55, 0.7, 0.85, 1.15, 1.5)
@@ -132,16 +127,13 @@ class _Judge:
         listed = "; ".join(f"D {d:g} alpha {alpha:g}: {swings[d, alpha]:.2f}" for d, alpha in against)
         return [
             finding(
-                NAME,
-                f"{self.line}-{self.zone}",
-                f"{_LINES[self.line]}: {_EXPECTED[self.zone]}",
+                NAME, f"{self.line}-{self.zone}", f"{_LINES[self.line]}: {_EXPECTED[self.zone]}",
                 min(swings.values()) if beyond else max(swings.values()),
-                f"{'smallest' if beyond else 'largest'} swing over a link's packets",
-                not against,
+                f"{'smallest' if beyond else 'largest'} swing over a link's packets", not against,
                 f"{len(swings) - len(against)} of {len(swings)} points; swing: above {SWINGS:g}"
                 + (f"; against it: {listed}" if listed else ""),
             )
-        ]
+        ]  # fmt: skip
 
 
 def _rules(runs: Sequence[Run]) -> list[Rule]:
@@ -156,7 +148,7 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    figure, (left, right) = subplots(1, 2, figsize=(11, 4.4))
     ran = [runs[0] for runs in outcomes.values()]
     _map(left, ran)
     _along_the_line(right, [o for o in ran if o.case.alpha == 1 and _line(o.run) == "one"])
@@ -194,4 +186,4 @@ def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
     axis.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-STUDY = Study(NAME, "D and alpha against the stability limits", _runs, _rules, _draw)
+STUDY = study(NAME, "D and alpha against the stability limits", _runs, _rules, _draw)

@@ -1,33 +1,32 @@
-"""A study beyond the paper: simulations, the rules that judge them, and a figure."""
+"""What studies beyond the paper share: labels, and what the paper says of its line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim, finding
+from groupflow.study.paper import Study
 from papers.takano.claims import FAIR, NEAR
-from papers.takano.judge import Outcomes, Rule
+from papers.takano.judge import Outcomes, Rule, evaluate
 from papers.takano.outcome import Outcome
 from papers.takano.plan import Run
+from papers.takano.simulation import SIMULATION
 
-BEYOND = "beyond the paper"
 
+def study(
+    name: str,
+    about: str,
+    runs: Callable[[bool, int], list[Run]],
+    rules: Callable[[Sequence[Run]], list[Rule]],
+    draw: Callable[[Path, Outcomes], None],
+) -> Study[Run, Outcome, Outcomes]:
+    """Judged by the rules for its runs; they are the same whatever was measured."""
 
-@dataclass(frozen=True)
-class Study:
-    """What the command runs, writes and draws under a name."""
+    def judge(outcomes: Outcomes) -> list[Claim]:
+        return evaluate(rules([each.run for found in outcomes.values() for each in found]), outcomes)
 
-    name: str
-    about: str
-    """for people: one line"""
-    runs: Callable[[bool, int], list[Run]]
-    """of the short variant or the full one, with a seed"""
-    rules: Callable[[Sequence[Run]], list[Rule]]
-    """for these runs, all of them stated before any is run"""
-    draw: Callable[[Path, Outcomes], None]
-    """its figure, of whatever runs are there"""
+    return SIMULATION.beyond(name, about, runs, judge, draw)
 
 
 def label(study: str, *parts: str | float) -> str:
@@ -37,11 +36,6 @@ def label(study: str, *parts: str | float) -> str:
 def labels(runs: Sequence[Run], *controls: str) -> tuple[str, ...]:
     """Of the runs with these controls, each once."""
     return tuple(dict.fromkeys(run.label for run in runs if run.control in controls))
-
-
-def finding(study: str, name: str, claim: str, measured: float, unit: str, holds: bool, note: str) -> Claim:
-    """A claim of ours; the note states its criterion."""
-    return Claim(label(study, name), f"study {study}", claim, BEYOND, measured, unit, holds, note)
 
 
 def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> list[Claim]:

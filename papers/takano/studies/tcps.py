@@ -1,8 +1,5 @@
 """CUBIC and SACK, which the paper has not, on its line with and without control."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,15 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import COLOURS, PALE, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, PALE, save, subplots
 from papers.takano.judge import Outcomes, Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
 from papers.takano.plan import Run, repeated
-from papers.takano.studies.study import Study, alone_finding, control_findings, finding, label, labels
+from papers.takano.studies.study import alone_finding, control_findings, label, labels, study
 
 NAME = "tcps"
 TCPS = {"cubic": "CUBIC", "sack": "SACK"}
@@ -68,9 +63,7 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    figure, axes = plt.subplots(
-        len(TCPS), 2, figsize=(10, 5.4), sharex=True, sharey=True, layout="constrained"
-    )
+    figure, axes = subplots(len(TCPS), 2, figsize=(10, 5.4), sharex=True, sharey=True)
     for row, tcp in zip(axes, TCPS, strict=True):
         for axis, control in zip(row, ("tcp", "dfc"), strict=True):
             runs = outcomes.get(label(NAME, tcp, control), ())
@@ -90,4 +83,4 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     save(figure, path)
 
 
-STUDY = Study(NAME, "CUBIC and SACK, with and without control", _runs, _rules, _draw)
+STUDY = study(NAME, "CUBIC and SACK, with and without control", _runs, _rules, _draw)

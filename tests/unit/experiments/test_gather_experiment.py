@@ -13,11 +13,12 @@ from rich.console import Console
 from experiments.gather import beside, claims, labs, plan, run
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import MTU, topology
-from groupflow.cli.experiments import ExperimentOptions
 from groupflow.cli.main import main
 from groupflow.client.events import Event
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.paper import by_case
 from papers.sakajiri.network import MSS
-from papers.sakajiri.outcome import Series, by_case
+from papers.sakajiri.outcome import Series
 from papers.sakajiri.paper import HIGH, LOW, Case, Links, Method, Run, Scale
 from papers.sakajiri.situations import SITUATIONS
 from papers.sakajiri.studies import STUDIES

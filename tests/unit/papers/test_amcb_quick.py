@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from groupflow._native import bone_steps
-from groupflow.cli.command import CommandError
 from groupflow.cli.main import main
+from groupflow.study.errors import StudyError
 from papers.amcb import flowcharts
-from papers.amcb.execute import run_one
 from papers.amcb.infer import SIZE, inferred, loss, through
 from papers.amcb.paper import METHODS, QUICK_SIZES, Case, Run
+from papers.amcb.simulation import run_one
 from papers.amcb.studies import STUDIES
 
 COMMAND = ["reproduce", "amcb"]
@@ -64,7 +64,7 @@ def test_a_flowchart_has_every_state_and_step(states: dict[str, str], number: in
 
 def test_without_graphviz_its_lack_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CommandError, match="make setup"):
+    with pytest.raises(StudyError, match="make setup"):
         flowcharts.draw(tmp_path / "hub.png", tmp_path / "rim.png")
 
 

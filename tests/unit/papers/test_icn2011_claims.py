@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.study.files import write_rows
 from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, evaluate
 from papers.icn2011.figures import FIGURES, Figure, draw
 from papers.icn2011.judge import at_every_load
-from papers.icn2011.outcome import Indices, Outcome, Point, points, write_table
+from papers.icn2011.outcome import Indices, Outcome, Point, points, row
 from papers.icn2011.paper import LOADS, SEEDS, Case
-from papers.icn2011.plan import Run, runs
+from papers.icn2011.plan import Run
+from papers.icn2011.simulation import runs
 
 NOTHING = Indices(*[0.0] * 10)
 
@@ -136,7 +138,7 @@ def test_a_point_is_the_mean_and_the_deviation_of_its_seeds(tmp_path: Path) -> N
     point = points(outcomes)[case]
     assert point.mean.effective == pytest.approx(0.6)
     assert point.spread.effective == pytest.approx(0.1633, abs=1e-4)
-    write_table(tmp_path / "runs.csv", outcomes)
+    write_rows(tmp_path / "runs.csv", [row(outcome) for outcome in outcomes])
     rows = list(csv.DictReader((tmp_path / "runs.csv").open()))
     assert [(row["method"], row["seed"], row["effective"], row["agent_pps"]) for row in rows] == [
         ("n2n", "0", "0.4", ""), ("n2n", "1", "0.6", ""), ("n2n", "2", "0.8", ""),
@@ -144,7 +146,9 @@ def test_a_point_is_the_mean_and_the_deviation_of_its_seeds(tmp_path: Path) -> N
 
 
 def test_figures_share_what_they_have_in_common() -> None:
-    of_figures = {figure.number: set(runs(figure.cases(LOADS), quick=False, seed=1)) for figure in FIGURES}
+    of_figures = {
+        figure.number: set(runs(lambda _, of=figure: of.cases(LOADS))(False, 1)) for figure in FIGURES
+    }
     assert len(of_figures[6]) == (3 * 2 * len(LOADS) + 1) * SEEDS
     assert of_figures[8] < of_figures[7] and of_figures[9] == of_figures[10] == of_figures[11]
     assert of_figures[12] < of_figures[7] | of_figures[9]
@@ -153,6 +157,6 @@ def test_figures_share_what_they_have_in_common() -> None:
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.number))
 def test_figures_are_drawn(tmp_path: Path, figure: Figure) -> None:
-    draw(tmp_path / "figure.png", figure, made(figure.number))
+    draw(figure, tmp_path / "figure.png", made(figure.number))
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]

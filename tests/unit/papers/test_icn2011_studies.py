@@ -18,7 +18,8 @@ Make = Callable[[Case], Indices]
 
 
 def points(name: str, make: Make, *, quick: bool = False) -> dict[Case, Point]:
-    return {case: Point(make(case), NOTHING) for case in STUDIES[name].cases(quick)}
+    cases = (run.case for run in STUDIES[name].runs(quick, 1))
+    return {case: Point(make(case), NOTHING) for case in dict.fromkeys(cases)}
 
 
 def held(name: str, make: Make, *, quick: bool = False) -> set[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from groupflow.study.paper import AnyStudy
 from papers.sakajiri.claims import RULES
 from papers.sakajiri.figures import FIGURES
 from papers.sakajiri.outcome import Outcome, Series
@@ -34,6 +35,11 @@ def outcome(case: Case, rate: Rate) -> Outcome:
         return Series(ends, rates, (1,) * len(ends), (10_000,) * len(ends), (100.0,) * len(ends))
 
     return Outcome(run, {client: series(client) for client in (*LOW, *HIGH)}, 1, 1.0)
+
+
+def cases(study: AnyStudy) -> list[Case]:
+    """Of the full variant."""
+    return list(dict.fromkeys(run.case for run in study.runs(False, 1)))
 
 
 def verdicts(rate: Rate) -> dict[str, bool]:
@@ -104,7 +110,7 @@ def test_the_range_of_a_claim_is_told() -> None:
         return as_the_paper_says(case, client, disturbed) * min(1.0, case.links.bottleneck_mbps / 10)
 
     claims = {
-        claim.id: claim for claim in study.judge({case: [outcome(case, rate)] for case in study.cases(False)})
+        claim.id: claim for claim in study.judge({case: [outcome(case, rate)] for case in cases(study)})
     }
     claim = claims["study-range-bottleneck_mbps-high"]
     assert claim.note == "bottleneck_mbps: holds at 8, 9, 10, 12, 15, 20; not at 6"
@@ -125,7 +131,7 @@ def test_a_study_tells_who_has_the_target(name: str) -> None:
         return 0.9 if client == "t5" else all_have(case, client, disturbed)
 
     for rate, expected in ((all_have, True), (one_lacks, False)):
-        claims = study.judge({case: [outcome(case, rate)] for case in study.cases(False)})
+        claims = study.judge({case: [outcome(case, rate)] for case in cases(study)})
         assert claims and all(claim.holds is expected for claim in claims)
 
 
@@ -137,7 +143,7 @@ def test_scarcity_is_as_the_policy_says() -> None:
         claims = study.judge(
             {
                 case: [outcome(case, lambda _, client, __, f=factor: expected[client] * f)]
-                for case in study.cases(False)
+                for case in cases(study)
             }
         )
         assert [c.holds for c in claims if "as-said" in c.id] == [holds] * 2
@@ -145,7 +151,7 @@ def test_scarcity_is_as_the_policy_says() -> None:
         assert all(c.holds for c in claims if "order" in c.id)
         assert not any(c.holds for c in claims if "first" in c.id)
     # Equal for all: nobody's priority counts.
-    equal = {case: [outcome(case, lambda _, __, ___: 1.2)] for case in study.cases(False)}
+    equal = {case: [outcome(case, lambda _, __, ___: 1.2)] for case in cases(study)}
     verdicts = {c.id.split("-")[2]: c.holds for c in study.judge(equal)}
     assert verdicts == {"as": False, "order": False, "first": True}
 
@@ -153,11 +159,11 @@ def test_scarcity_is_as_the_policy_says() -> None:
 def test_a_narrow_link_is_divided_as_the_policy_says() -> None:
     """Of 3.5 Mb/s everyone has 0.5, and what is left goes to the three of high priority."""
     study = STUDIES["narrow"]
-    cases = study.cases(False)
-    assert {case.links.bottleneck_mbps for case in cases} == {3.6}
+    narrow = cases(study)
+    assert {case.links.bottleneck_mbps for case in narrow} == {3.6}
 
     def held(rate: Callable[[str], float]) -> dict[str, set[bool]]:
-        claims = study.judge({case: [outcome(case, lambda _, name, __: rate(name))] for case in cases})
+        claims = study.judge({case: [outcome(case, lambda _, name, __: rate(name))] for case in narrow})
         names = ("as-said", "order", "used")
         return {name: {c.holds for c in claims if f"narrow-{name}" in c.id} for name in names}
 

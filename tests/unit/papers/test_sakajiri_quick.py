@@ -11,8 +11,8 @@ import pytest
 
 from groupflow.cli.main import main
 from papers.sakajiri import network
-from papers.sakajiri.execute import run_one
 from papers.sakajiri.paper import HIGH, LOW, QUICK, Case, Run
+from papers.sakajiri.simulation import run_one
 from papers.sakajiri.studies import STUDIES
 
 COMMAND = ["reproduce", "sakajiri"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
 from papers.takano.claims import RULES
 from papers.takano.judge import evaluate
 from papers.takano.outcome import Outcome

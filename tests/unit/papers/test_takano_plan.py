@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from papers.takano import network, parts
+from papers.takano import network
 from papers.takano.paper import CASES, QUICK_SECONDS
 from papers.takano.plan import LONGER_NS, MOVED_NS, REPEATS, Run, label, repeated, scenario_runs
 from papers.takano.studies import STUDIES
@@ -41,7 +41,7 @@ def test_every_scenario_is_run_with_and_without_control() -> None:
 
 def test_every_run_has_a_folder_of_its_own() -> None:
     for quick in (False, True):
-        runs = [run for name in STUDIES for run in parts.study(name, quick=quick, seed=1).runs]
+        runs = [run for name in STUDIES for run in STUDIES[name].runs(quick, 1)]
         runs += [run for name in CASES for run in scenario_runs(name)]
         assert len({run.folder for run in runs}) == len(runs) == len(set(runs))
 

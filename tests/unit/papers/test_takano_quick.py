@@ -76,7 +76,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.Capture
 
 def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", "reproduce", "takano", "--quick", "--jobs", "1"]
-    scenarios = ["--scenario", "2", "--scenario", "4S"]  # 4S is longer, and comes first
+    scenarios = ["--scenario", "4S", "--scenario", "2"]  # one after the other
     with subprocess.Popen(
         [*command, *scenarios, "--out", str(tmp_path)],
         stdout=subprocess.PIPE,

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.common.claims import Claim
-from papers.takano.judge import evaluate
+from groupflow.study.claims import BEYOND, Claim
+from groupflow.study.files import write_rows
 from papers.takano.outcome import Outcome
 from papers.takano.plan import Run
 from papers.takano.studies import STUDIES
 from papers.takano.studies.stability import limit, zone
-from papers.takano.studies.study import BEYOND
-from papers.takano.table import write_table
+from papers.takano.table import row
 from tests.unit.papers.takano_outcomes import STEPS, outcome
 
 Change = Callable[[Run, Outcome], Outcome]
@@ -40,7 +39,7 @@ def judged(name: str, change: Change = lambda _run, made: made) -> dict[str, Cla
     outcomes: dict[str, list[Outcome]] = {}
     for run in runs:
         outcomes.setdefault(run.label, []).append(change(run, as_it_should_be(run)))
-    return {claim.id.removeprefix(f"study-{name}-"): claim for claim in evaluate(study.rules(runs), outcomes)}
+    return {claim.id.removeprefix(f"study-{name}-"): claim for claim in study.judge(outcomes)}
 
 
 def held(claims: dict[str, Claim]) -> set[str]:
@@ -139,6 +138,6 @@ def test_figure_and_table_of_a_study(name: str, quick: bool, tmp_path: Path) -> 
     STUDIES[name].draw(path, outcomes)
     assert path.read_bytes().startswith(b"\x89PNG")
     made = [each for runs in outcomes.values() for each in runs]
-    write_table(tmp_path / "table.csv", made)
+    write_rows(tmp_path / "table.csv", [row(each) for each in made])
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + len(made)
     assert {path.name for path in tmp_path.iterdir()} == {"figure.png", "table.csv"}

@@ -1,20 +1,24 @@
 """How large the queue at the narrowest link may be where twenty connections interfere (figure 2)."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import PALE, save
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import PALE, save, subplots
 from papers.cmt.sockets import claims, figures
 from papers.cmt.sockets.outcome import Outcomes
-from papers.cmt.sockets.paper import BEST_FROM, BEST_TO, MIDDLE, QUICK_UP_TO_MOST, UP_TO_MOST, Case, Open
-from papers.cmt.sockets.studies.study import Study, finding
+from papers.cmt.sockets.paper import (
+    BEST_FROM,
+    BEST_TO,
+    MIDDLE,
+    QUICK_SEEDS,
+    QUICK_UP_TO_MOST,
+    UP_TO_MOST,
+    Case,
+    Open,
+)
+from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "queue"
 QUEUES = (3, 5, 8, 10, 15, None)
@@ -42,7 +46,7 @@ def _packets(chosen: Open, outcomes: Outcomes) -> int:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    drawing, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    drawing, axis = subplots(figsize=(5.6, 3.6))
     axis.axvspan(BEST_FROM, BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
     for number, (chosen, found) in enumerate(outcomes.items()):
         figures.times(axis, found.row(MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
@@ -51,4 +55,6 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     save(drawing, path)
 
 
-STUDY = Study(NAME, _cases, _judge, _draw)
+STUDY = SIMULATION.beyond(
+    NAME, "how large the queue at the narrowest link may be", runs(_cases, QUICK_SEEDS), _judge, _draw
+)

@@ -4,31 +4,26 @@ One thing at a time. Where the queue, the TCP, its acknowledgements or the fixed
 inferred anew; `rtt`, `loss` and `rate` are times what was inferred.
 """
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-
-from experiments.common.claims import Claim
-from experiments.common.drawing import save
+from groupflow.study.claims import Claim
+from groupflow.study.ranges import draw_verdicts, over_values
 from papers.cmt.sockets import claims
 from papers.cmt.sockets.outcome import Outcomes
 from papers.cmt.sockets.paper import (
     BUFFERS,
     MIDDLE,
     QUICK_CONNECTIONS,
+    QUICK_SEEDS,
     QUICK_UP_TO_MOST,
     SMALL,
     Case,
     Open,
 )
-from papers.cmt.sockets.studies.study import Study, finding
+from papers.cmt.sockets.simulation import SIMULATION, runs
 
 NAME = "range"
 VALUES: Mapping[str, Mapping[str, Open]] = {
@@ -40,11 +35,7 @@ VALUES: Mapping[str, Mapping[str, Open]] = {
         "sack": Open(tcp="sack"),
         "cubic": Open(tcp="cubic"),
     },
-    "delayed ack [ms]": {
-        "0": Open(delayed_ack_ms=0),
-        "40": Open(),
-        "200": Open(delayed_ack_ms=200),
-    },
+    "delayed ack [ms]": {"0": Open(delayed_ack_ms=0), "40": Open(), "200": Open(delayed_ack_ms=200)},
     "fixed [s]": {"0": Open(), **{str(s): Open(fixed_s=s) for s in (2, 4, 6, 8)}},
     "rtt": {
         "0.5": Open(rtt=0.5),
@@ -113,14 +104,10 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
 
 def _over(name: str, key: str, by: Mapping[str, Claim]) -> Claim:
     """At which values a claim holds."""
-    good = [value for value, claim in by.items() if claim.holds]
-    bad = [value for value, claim in by.items() if not claim.holds]
-    note = f"{name}: holds at {', '.join(good) or 'none'}" + (f"; not at {', '.join(bad)}" if bad else "")
     measured = ", ".join(f"{claim.measured:.3g}" for claim in by.values())
-    return finding(
-        NAME, f"{_key(name)}-{key}", next(iter(by.values())).claim, len(good) / len(by), "of the values",
-        not bad, f"{note}; measured: {measured}",
-    )  # fmt: skip
+    holds = {value: claim.holds for value, claim in by.items()}
+    said = next(iter(by.values())).claim
+    return over_values(NAME, f"{_key(name)}-{key}", said, name, holds, f"; measured: {measured}")
 
 
 def _key(name: str) -> str:
@@ -128,27 +115,16 @@ def _key(name: str) -> str:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    """A row a claim, a column a value: full where it holds."""
-    found = verdicts(outcomes)
-    keys = list(next(iter(next(iter(found.values())).values())))
-    figure, axes = plt.subplots(
-        1, len(found), figsize=(2.4 + 1.5 * len(found), 3.6), sharey=True, layout="constrained", squeeze=False
-    )
-    for axis, (name, by) in zip(axes[0], found.items(), strict=True):
-        _panel(axis, name, by, keys)
-    axes[0, 0].set_yticks(range(len(keys)), keys, fontsize="x-small")
-    axes[0, 0].invert_yaxis()
-    save(figure, path)
+    judged = verdicts(outcomes)
+    keys = list(next(iter(next(iter(judged.values())).values())))
+    found = {
+        name: {key: {value: claims[key].holds for value, claims in by.items()} for key in keys}
+        for name, by in judged.items()
+    }
+    size = (2.4 + 1.5 * len(found), 3.6)
+    draw_verdicts(path, found, dict(zip(keys, keys, strict=True)), figsize=size, markersize=8)
 
 
-def _panel(axis: Axes, name: str, by: Mapping[str, Mapping[str, Claim]], keys: Sequence[str]) -> None:
-    for column, judged in enumerate(by.values()):
-        for row, key in enumerate(keys):
-            colour = "#2e7d32" if judged[key].holds else "white"
-            axis.plot(column, row, marker="s", markersize=8, color=colour, markeredgecolor="#555555")
-    axis.set_xticks(range(len(by)), list(by), rotation=90, fontsize="x-small")
-    axis.set_title(name, fontsize="small")
-    axis.set_xlim(-0.7, len(by) - 0.3)
-
-
-STUDY = Study(NAME, cases, _judge, _draw)
+STUDY = SIMULATION.beyond(
+    NAME, "over which range of what is open the claims hold", runs(cases, QUICK_SEEDS), _judge, _draw
+)

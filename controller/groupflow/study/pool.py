@@ -1,6 +1,4 @@
-"""Runs of an experiment on several cores, with a progress bar. What is finished stays, whatever comes."""
-
-from __future__ import annotations
+"""Runs on several cores, with a progress bar. The outcome of a finished run stays, whatever comes."""
 
 import signal
 from collections.abc import Callable, Generator, Sequence
@@ -12,7 +10,6 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-Job = TypeVar("Job")
 Done = TypeVar("Done")
 
 _stop: Flag | None = None
@@ -20,17 +17,12 @@ _stop: Flag | None = None
 
 
 def run_all(
-    one: Callable[[Job], Done],
-    jobs: Sequence[Job],
-    *,
-    cores: int,
-    console: Console,
-    what: Callable[[Done], str],
+    jobs: Sequence[Callable[[], Done]], *, cores: int, console: Console, what: Callable[[Done], str]
 ) -> Generator[Done]:
-    """What `one` makes of each job, as they are done. `one` and the jobs go to other processes.
+    """Results of jobs, in the order in which the jobs end. A job goes to another process: it can be pickled.
 
-    Interrupted, or after an error, what has not begun is not begun any more, and jobs that call
-    `end_when_told` end at once; the exception is raised again.
+    After Ctrl-C or an error no other job begins, and jobs that call `end_when_told` end at once; the
+    exception is raised again.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     stop = Event()
@@ -39,7 +31,7 @@ def run_all(
         ProcessPoolExecutor(cores, initializer=_prepare, initargs=(stop,)) as pool,
     ):
         task = bar.add_task("runs", total=len(jobs))
-        pending = [pool.submit(one, job) for job in jobs]
+        pending = [pool.submit(job) for job in jobs]
         try:
             for done in as_completed(pending):
                 result = done.result()

@@ -1,14 +1,13 @@
-"""A figure or a study of a paper: the runs that it needs, and what is made of them when all are over."""
+"""A part of a study: its runs, and the files and claims that follow when all of them are over."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from experiments.common.claims import Claim
+from groupflow.study.claims import Claim
+from groupflow.study.files import Row, write_rows
 
 
 class HasRun(Protocol):
@@ -16,14 +15,14 @@ class HasRun(Protocol):
 
     @property
     def run(self) -> Any:
-        """Which run it was."""
+        """The run that measured it."""
         ...
 
 
 Run = TypeVar("Run")
 Measured = TypeVar("Measured", bound=HasRun)
 Grouped = TypeVar("Grouped")
-"""what a paper's rules and figures are given: its outcomes, by case"""
+"""what a paper's rules and figures are given: outcomes, by what the paper varies"""
 
 
 @dataclass(frozen=True)
@@ -31,20 +30,22 @@ class Part(Generic[Run, Measured, Grouped]):
     """Its files are written when the last of its runs is over; parts may share runs."""
 
     name: str
+    """of its files"""
     runs: list[Run]
     group: Callable[[Sequence[Measured]], Grouped]
     judge: Callable[[Grouped], list[Claim]]
     draw: Callable[[Path, Grouped], None]
-    write_table: Callable[[Path, Sequence[Measured]], None]
+    rows: Callable[[Measured], Iterable[Row]]
     measured: dict[Run, Measured] = field(default_factory=dict[Run, Measured])
 
     def add(self, outcome: Measured, out: Path) -> None:
-        """Takes what one of its runs measured; others are not for it."""
+        """Takes the outcome of one of its runs; those of other runs are not for it."""
         if outcome.run not in self._wanted:
             return
         self.measured[outcome.run] = outcome
         if self.complete:
-            self.write_table(out / f"{self.name}.csv", self.outcomes)
+            rows = [row for each in self.outcomes for row in self.rows(each)]
+            write_rows(out / f"{self.name}.csv", rows)
             self.draw(out / f"{self.name}.png", self.group(self.outcomes))
 
     @cached_property
@@ -62,5 +63,5 @@ class Part(Generic[Run, Measured, Grouped]):
 
     @property
     def claims(self) -> list[Claim]:
-        """None before all has run."""
+        """None before all runs are over."""
         return self.judge(self.group(self.outcomes)) if self.complete else []
