@@ -1,7 +1,5 @@
 """What the paper says of Table 1, against what was measured, and how well it is predicted."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from statistics import fmean, median
 

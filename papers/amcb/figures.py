@@ -1,7 +1,5 @@
 """Table 1 as a figure: latency and retransmission against the size."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

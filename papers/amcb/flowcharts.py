@@ -1,7 +1,5 @@
 """The flowcharts of hub and rim, drawn by Graphviz from the machines' own tables."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,6 @@ in unicast, of any of three in multicast. Between them the share that all lose t
 satellite) and what each loses alone (down from it) is determined.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

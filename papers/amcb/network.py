@@ -6,8 +6,6 @@
 The long link has the rate and the delay; errors come on it for all rims at once, and on each rim's own link.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

@@ -1,7 +1,5 @@
 """Table 1 of the paper, and what a run of it is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -3,8 +3,6 @@
 Words are given figures here: "proportional" and "maintains" allow a tenth, "zero" is a hundredth of the link.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 

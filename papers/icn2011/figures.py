@@ -1,7 +1,5 @@
 """The paper's figures 6 to 12: an index against the load, mean and standard deviation over the seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A claim is judged on the means over the seeds, of which the paper's figures are 
 when it does at every load; its note says at which loads it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from groupflow.study.claims import Claim

@@ -11,8 +11,6 @@ What the paper leaves open, and what is chosen here, is listed in docs/icn2011.m
 Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """What one run measured, by the paper's indices (section IV.B), and their means over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from statistics import fmean, pstdev

@@ -1,7 +1,5 @@
 """The paper's simulation: Fig. 5, Table I, and a point of its figures 6 to 12."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """One simulation as a value, and the loads of a figure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from papers.icn2011.paper import HIGH_LOADS, LOADS, QUICK_LOADS, Case

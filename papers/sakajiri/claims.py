@@ -5,8 +5,6 @@
 target was met.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 

@@ -1,7 +1,5 @@
 """The paper's figures 3, 5, 6 and 7 and its Table II: throughput against time, of the first seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

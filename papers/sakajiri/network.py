@@ -8,8 +8,6 @@ The paper's figures 2 and 4 are not in its text. It names Router 2 and 3, betwee
 and that many connections share that line then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

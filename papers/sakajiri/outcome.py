@@ -1,7 +1,5 @@
 """What one run measured: the throughput of every client in every round, its connections and its buffer."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,8 +1,6 @@
 """The paper's simulation: what its text gives, and the link parameters that it does not give and that are
 chosen."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

@@ -1,8 +1,6 @@
 """What studies change about the paper's models: buffer, priorities, round trips, losses, and who is there
 when."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@
 judge.py says what follows from several runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from groupflow.study.claims import Claim

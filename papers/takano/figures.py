@@ -1,7 +1,5 @@
 """The paper's figures 6 to 19: without diffusion-type flow control on the left, with it on the right."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

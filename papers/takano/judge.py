@@ -6,8 +6,6 @@ of one is compared with run i of the other, whose background starts at the same 
 runs is used again from its first. The criteria are beside the claims, the number of runs is in plan.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias

@@ -13,8 +13,6 @@ What the paper leaves open, and what is chosen here:
   millisecond later, and each link is longer by less than a microsecond (plan.py).
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import yaml

@@ -1,7 +1,5 @@
 """What one run measured, in the paper's terms."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

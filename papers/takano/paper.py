@@ -1,7 +1,5 @@
 """The paper's simulation scenarios: Fig. 5 and Tables 1 to 4."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -76,7 +74,7 @@ class Case:
         """Payload that a full link carries."""
         return self.bandwidth_bps * (PACKET_BYTES - HEADER_BYTES) / PACKET_BYTES
 
-    def shortened(self, seconds: float) -> Case:
+    def shortened(self, seconds: float) -> "Case":
         """A shorter run, in which a background joins after a quarter at the latest."""
         start_s = self.background_start_s
         if math.isfinite(start_s):

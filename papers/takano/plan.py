@@ -6,8 +6,6 @@ Gb/s), so that moving a start does not undo them. A run is therefore repeated wi
 moved by less than a millisecond and each link longer by less than a microsecond, which no claim depends on.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias

@@ -14,8 +14,6 @@ are not compared on equal terms. It makes a great difference: bursts of slow sta
 node 1.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

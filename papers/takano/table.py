@@ -1,7 +1,5 @@
 """The figures of runs as a table: a CSV file with a row a run."""
 
-from __future__ import annotations
-
 from groupflow.study.files import Row
 from papers.takano.outcome import Outcome
 

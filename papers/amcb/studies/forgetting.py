@@ -1,7 +1,5 @@
 """Rims that forget what they had when the hub goes back: which of the two fits the paper's table?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

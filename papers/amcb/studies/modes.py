@@ -1,7 +1,5 @@
 """Selective repeat and erasure coding beside Go-Back-N."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding

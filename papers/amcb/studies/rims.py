@@ -1,7 +1,5 @@
 """Hundreds of rims: what each way of repair costs, and how many reception results there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from groupflow.sim.bone import Repair

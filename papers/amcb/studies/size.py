@@ -1,8 +1,6 @@
 """The rule for the size of packets against fixed sizes: on the link alone, with other traffic, and where
 errors are rarer or more frequent than there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

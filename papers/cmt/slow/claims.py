@@ -1,7 +1,5 @@
 """What moving a slow host down is to give (in words, section 3.1.2), against what was measured."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from groupflow.study.claims import Claim

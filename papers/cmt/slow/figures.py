@@ -1,7 +1,5 @@
 """How far behind the source hosts are, over the time; and what they had."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from matplotlib.lines import Line2D

@@ -1,7 +1,5 @@
 """What is run. The paper tells neither rates nor figures of demotion: all of it is chosen here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

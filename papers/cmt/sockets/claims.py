@@ -1,7 +1,5 @@
 """What the paper says of socket buffers and connections, against what was measured."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from statistics import median
 

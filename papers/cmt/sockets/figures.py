@@ -1,7 +1,5 @@
 """Rates and times as figures; diamonds are the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

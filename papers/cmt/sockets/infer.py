@@ -9,8 +9,6 @@
 Each is the value with which netsim takes the paper's time; all other times are predicted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

@@ -3,8 +3,6 @@
 florida - r0 ======= r1 - virginia
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables 1 and 2 and figure 2 of the paper, and what a run of them is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from groupflow.sim.model import Variant

@@ -1,7 +1,5 @@
 """What the paper says of the tree, in words, against what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Copies, delay, joins and churn over the number of hosts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from groupflow.study.drawing import COLOURS, save, subplots

@@ -1,7 +1,5 @@
 """What is run. The paper tells no topology, no sizes and no figures of the tree: all of it is chosen here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 

@@ -4,8 +4,6 @@ The paper's reason for Fig. 10 is an "explosion in ACK packet transmission" at a
 nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

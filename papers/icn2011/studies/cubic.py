@@ -1,7 +1,5 @@
 """All of the paper's figures with CUBIC in place of its TCP. netsim's TCP has no pacing, and so no BBR."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

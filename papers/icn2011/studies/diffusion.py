@@ -5,8 +5,6 @@ of eq. 9 (Takano et al., docs/diffusion.md): it shapes each stream to the rate t
 and what it may not send waits in its cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

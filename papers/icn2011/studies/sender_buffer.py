@@ -3,8 +3,6 @@
 Fig. 7 in all: both of its claims, under the other reading of Table I's "output buffer".
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The largest TCP window, of which the paper says nothing: what it does to the influence of the delay."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding

@@ -1,8 +1,6 @@
 """The kernel's own buffers with 1, 4 and 16 connections for everyone, and a throughput climber, beside the
 paper's policy: Model 2."""
 
-from __future__ import annotations
-
 from groupflow.study.claims import Claim
 from papers.sakajiri.claims import during
 from papers.sakajiri.outcome import Outcomes

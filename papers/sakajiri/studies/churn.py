@@ -1,7 +1,5 @@
 """Clients that join and leave while the others send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from groupflow.study.claims import Claim

@@ -1,7 +1,5 @@
 """A high priority client whose round trip jumps from 20 to 300 ms half-way."""
 
-from __future__ import annotations
-
 from groupflow.study.claims import Claim
 from papers.sakajiri.outcome import Outcome, Outcomes, Span
 from papers.sakajiri.paper import Case

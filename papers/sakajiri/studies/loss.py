@@ -1,7 +1,5 @@
 """5 % random loss on the links of all clients."""
 
-from __future__ import annotations
-
 from groupflow.study.claims import Claim
 from papers.sakajiri.claims import whole
 from papers.sakajiri.outcome import Outcomes

@@ -1,7 +1,5 @@
 """Targets that cannot all be met: 3.6 Mb/s between Router 2 and 3, where 4.5 are wanted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from groupflow.study.claims import Claim, finding

@@ -5,8 +5,6 @@ One parameter at a time; the others stay as `paper.Links` has them. One seed: th
 that holds at one value and not at the next is where it ends anyway.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Targets that cannot all be met: 45 KB of buffer where 56 KB are needed, and four priorities."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from statistics import fmean
 

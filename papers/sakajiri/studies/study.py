@@ -1,7 +1,5 @@
 """What studies beyond the paper share: methods, clients, one judgement and one figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean

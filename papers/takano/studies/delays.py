@@ -4,8 +4,6 @@ Each line of delays is run with the paper's D, with one near the limit of 1/3 th
 rates are bounded (stability.py), and without control.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

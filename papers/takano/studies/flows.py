@@ -1,7 +1,5 @@
 """Three and more flows that join the line at different nodes: shares and losses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

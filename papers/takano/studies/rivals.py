@@ -4,8 +4,6 @@ All on the paper's line, with sources whose links have the line's rate (routers.
 several thresholds, for none is right for all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

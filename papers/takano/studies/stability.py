@@ -14,8 +14,6 @@ a link by eq. 13, where the background's joining is. `swing` is the largest stan
 queue long after. Near D = 1 queues alternate with a period of two link delays; a sample every 0.7 sees that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What studies beyond the paper share: labels, and what the paper says of its line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CUBIC and SACK, which the paper has not, on its line with and without control."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """How large the queue at the narrowest link may be where twenty connections interfere (figure 2)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding

@@ -4,8 +4,6 @@ One thing at a time. Where the queue, the TCP, its acknowledgements or the fixed
 inferred anew; `rtt`, `loss` and `rate` are times what was inferred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
