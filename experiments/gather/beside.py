@@ -45,7 +45,7 @@ class Comparison(Nearness):
 def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:
     """What the runs are in netsim: the outcomes as they come, each of the run that it stands for."""
     stands_for = {simulated(run): run for run in runs}
-    one = [partial(SIMULATION.one, run) for run in stands_for]
+    one = [partial(SIMULATION.simulate, run) for run in stands_for]
     for outcome in run_all(one, cores=jobs, console=console, what=lambda o: SIMULATION.title(o.run)):
         yield replace(outcome, run=stands_for[outcome.run])
 

@@ -16,7 +16,7 @@ def run_one(run: Run) -> Outcome:
 
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=by_case,
     rows=lambda outcome: [row(outcome)],
     title=lambda run: f"{NAMES[run.case.method]}, {run.case.size:,} bytes",

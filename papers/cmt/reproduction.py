@@ -8,6 +8,6 @@ from papers.cmt.tree.parts import STUDIES as OF_TREES
 
 PAPER = Paper(
     about="socket buffers and parallel connections of the clustered multicast tree (Cui et al.)",
-    whole=lambda quick: [*TABLES, OF_TREES["tree"]],
+    default=lambda quick: [*TABLES, OF_TREES["tree"]],
     studies={**OF_SOCKETS, **OF_TREES, **OF_SLOW_HOSTS},
 )

@@ -25,6 +25,6 @@ def _study(figure: Figure) -> Study[Run, Outcome, Points]:
 FIGURES = [_study(figure) for figure in figures.FIGURES]
 PAPER = Paper(
     about="split connections for group communication (Emina et al. 2011)",
-    whole=lambda quick: FIGURES,
+    default=lambda quick: FIGURES,
     studies=STUDIES,
 )

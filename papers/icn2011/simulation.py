@@ -17,7 +17,7 @@ def run_one(run: Run) -> Outcome:
 
 
 SIMULATION: Simulation[Run, Outcome, Points] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=points,
     rows=lambda outcome: [row(outcome)],
     title=lambda run: f"{run.case.method} {run.case.load:g}",

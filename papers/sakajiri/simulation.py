@@ -18,7 +18,7 @@ def run_one(run: Run) -> Outcome:
 
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=by_case,
     rows=rows,
     title=lambda run: NAMES[run.case.method],

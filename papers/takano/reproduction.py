@@ -36,7 +36,10 @@ def _draw(name: str, path: Path, outcomes: Outcomes) -> None:
 SCENARIOS = {name: _scenario(name) for name in CASES}
 PAPER = Paper(
     about="diffusion-type flow control and TCP (Takano et al. 2006)",
-    whole=lambda quick: [*(SCENARIOS[name] for name in (QUICK_CASES if quick else CASES)), *STUDIES.values()],
+    default=lambda quick: [
+        *(SCENARIOS[name] for name in (QUICK_CASES if quick else CASES)),
+        *STUDIES.values(),
+    ],
     studies=STUDIES,
     scenarios=SCENARIOS,
     across=lambda outcomes: evaluate(RULES, by_label(outcomes)),

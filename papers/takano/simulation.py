@@ -20,7 +20,7 @@ def run_one(run: Run, folder: Path) -> Outcome:
 
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=by_label,
     rows=lambda outcome: [row(outcome)],
     title=lambda run: run.label,

@@ -64,6 +64,9 @@ def _listed() -> str:
 
 
 def _lines(name: str, paper: Paper) -> Iterator[str]:
+    """What is run where nothing is named has no option."""
     yield f"  {name:<26}{paper.about}"
-    for option, studies in (("--scenario", paper.scenarios), ("--study", paper.studies)):
-        yield from (f"    {f'{option} {chosen}':<24}{study.about}" for chosen, study in studies.items())
+    named = {f"--scenario {chosen}": study for chosen, study in paper.scenarios.items()}
+    named |= {f"--study {chosen}": study for chosen, study in paper.studies.items()}
+    others = {study.name: study for study in paper.default(False) if study not in named.values()}
+    yield from (f"    {title:<24}{study.about}" for title, study in (others | named).items())

@@ -31,7 +31,7 @@ Runs: TypeAlias = Callable[[bool, int], list[Run]]
 class Simulation(Generic[Run, Measured, Grouped]):
     """How runs of one kind are simulated, and their outcomes read."""
 
-    one: Callable[..., Measured]
+    simulate: Callable[..., Measured]
     """simulates a run in another process; where `folder` names one, it is given a folder for data"""
     group: Callable[[Sequence[Measured]], Grouped]
     rows: Callable[[Measured], Iterable[Mapping[str, Any]]]
@@ -55,7 +55,7 @@ class Simulation(Generic[Run, Measured, Grouped]):
 
     def job(self, run: Run, out: Path) -> Callable[[], Measured]:
         more = () if self.folder is None else (out / "data" / self.folder(run),)
-        return partial(self.one, run, *more)
+        return partial(self.simulate, run, *more)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Paper:
 
     about: str
     """one line for people"""
-    whole: Callable[[bool], Sequence[AnyStudy]]
+    default: Callable[[bool], Sequence[AnyStudy]]
     """the studies that are run where none is named, of the short variant or the full one"""
     studies: Mapping[str, AnyStudy]
     """by the name that `--study` takes"""

@@ -65,7 +65,7 @@ def choose(paper: Paper, options: ExperimentOptions) -> list[AnyStudy]:
             advice = "studies choose their scenarios; give --scenario or --study, not both"
             raise RefusedError(f"--study {name}: {advice}")
     named = [paper.scenarios[name] for name in scenarios] + [paper.studies[name] for name in studies]
-    return named or list(paper.whole(options.quick))
+    return named or list(paper.default(options.quick))
 
 
 def _in_order(studies: Sequence[AnyStudy], parts: Sequence[AnyPart]) -> dict[Any, Simulation[Any, Any, Any]]:

@@ -6,7 +6,7 @@ from papers.cmt.slow.outcome import Outcome, Outcomes, rows, run_one
 from papers.cmt.slow.plan import Run
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=lambda outcomes: outcomes,
     rows=rows,
     title=lambda run: f"a slow host, moved down: {run.name}, {run.mode}",

@@ -45,12 +45,13 @@ def _study(
 
 
 TABLES = (
-    _study("table-1", "Table 1", lambda _: [Case(b) for b in BUFFERS], claims.table_1, figures.table_1),
-    _study("table-2", "Table 2", lambda quick: [Case(SMALL, n) for n in _several(quick)],
-           claims.table_2, figures.table_2),
-    _study("figure-2", "Fig. 2",
+    _study("table-1", "rates by the buffer of one connection",
+           lambda _: [Case(b) for b in BUFFERS], claims.table_1, figures.table_1),
+    _study("table-2", "rates by the number of connections",
+           lambda quick: [Case(SMALL, n) for n in _several(quick)], claims.table_2, figures.table_2),
+    _study("figure-2", "times of up to twenty connections",
            lambda quick: [Case(MIDDLE, n) for n in (QUICK_UP_TO_MOST if quick else UP_TO_MOST)],
            claims.figure_2, figures.figure_2),
-    _study("grid", "both at once", lambda quick: [Case(b, n) for b in BUFFERS for n in _several(quick)],
-           claims.grid, figures.grid),
+    _study("grid", "buffers and connections at once",
+           lambda quick: [Case(b, n) for b in BUFFERS for n in _several(quick)], claims.grid, figures.grid),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from papers.cmt.sockets.outcome import Outcome, Outcomes, by_choice, row, run_on
 from papers.cmt.sockets.paper import QUICK_SEEDS, SEEDS, Case, Run
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=by_choice,
     rows=lambda outcome: [row(outcome)],
     title=lambda run: f"{run.case.buffer:,} bytes, {run.case.connections} connections",

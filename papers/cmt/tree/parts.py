@@ -6,7 +6,7 @@ from papers.cmt.tree.outcome import Outcome, Outcomes, rows, run_one
 from papers.cmt.tree.plan import Run
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
-    one=run_one,
+    simulate=run_one,
     group=lambda outcomes: outcomes,
     rows=rows,
     title=lambda run: f"a tree of {run.hosts:,} hosts",

@@ -81,7 +81,7 @@ def study(
 SMALL, LARGE, ROOTS = study("small", 1, 2), study("large", 2, 9, 9), study("roots", -1)
 PAPER = Paper(
     about="squares of whole numbers",
-    whole=lambda quick: [SMALL] if quick else [SMALL, LARGE],
+    default=lambda quick: [SMALL] if quick else [SMALL, LARGE],
     studies={"roots": ROOTS, "kept": study("kept", 3, simulation=KEPT)},
     scenarios={"1": SMALL, "2": LARGE},
     across=lambda found: [
