@@ -45,7 +45,7 @@ def add_options(parser: Parser, whose: str) -> None:
     parser.add_argument(
         "--study", action="append", default=[], metavar="NAME", help="one beyond the paper; may be repeated"
     )
-    parser.add_argument("--quick", action="store_true", help="a short variant, for tests")
+    parser.add_argument("--quick", action="store_true", help="short runs, for tests; no verdict")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (default: all cores)")
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")
     parser.add_argument("--out", type=Path, help="folder for data and figures")

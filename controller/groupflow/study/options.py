@@ -15,7 +15,7 @@ class ExperimentOptions:
     studies: tuple[str, ...] = ()
     """beyond the paper; where neither scenarios nor studies are named, the paper says what is run"""
     quick: bool = False
-    """the short variant that shows the same, for tests"""
+    """short runs, which show that everything works, and are no verdict"""
     jobs: int = 1
     seed: int = 1
     json: bool = False
