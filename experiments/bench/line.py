@@ -11,12 +11,12 @@ import time
 from typing import TYPE_CHECKING
 
 from experiments.bench.figure import Figure
-from experiments.takano.network import scenario
-from experiments.takano.paper import CASES, Case
-from experiments.takano.plan import Run
 from groupflow.diffusion.plan import QUEUES
 from groupflow.sim.model import Scenario
 from groupflow.sim.runner import build
+from papers.takano.network import scenario
+from papers.takano.paper import CASES, Case
+from papers.takano.plan import Run
 
 if TYPE_CHECKING:
     from groupflow._native import NativeSim

@@ -16,10 +16,10 @@ from rich.table import Table
 from experiments.bone import plan as planned
 from experiments.bone import real, simulated
 from experiments.bone.plan import Comparison, Plan, Transfer
-from experiments.common.claims import write_json
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
-from groupflow.cli.experiments import ExperimentOptions
 from groupflow.client.errors import ClientError
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
 from topologies.controller import ControllerError
 from topologies.daemon import DaemonError
 from topologies.gfswitch import ControlError

@@ -1,1 +1,1 @@
-"""What the reproductions of all papers share."""
+"""What experiments on real networks share."""

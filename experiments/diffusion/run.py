@@ -12,14 +12,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import write_json
 from experiments.common.flows import Flow
 from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import Plan, Result
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
 from topologies import variants
 from topologies.controller import ControllerError
 from topologies.daemon import DaemonError

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import write_json
 from experiments.edges import measure
 from experiments.edges.plan import Outcome, cases
 from experiments.tree.run import ERRORS
 from groupflow.cli.command import FAILURE, OK, failing_with
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
 
 
 def run(options: ExperimentOptions) -> int:

@@ -11,12 +11,12 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import write_json
 from experiments.fec import latency
 from experiments.fec.plan import Result, cases
 from groupflow.cli.command import FAILURE, OK, failing_with
-from groupflow.cli.experiments import ExperimentOptions
 from groupflow.client.errors import ClientError
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
 from topologies.controller import ControllerError
 from topologies.daemon import DaemonError
 from topologies.gfswitch import ControlError

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 
 from experiments.common.nearness import Nearness
 from experiments.gather.labs import title
-from experiments.sakajiri import execute
-from experiments.sakajiri.claims import after, before, during, whole
-from experiments.sakajiri.outcome import Outcome, Span
-from experiments.sakajiri.paper import HIGH, LOW, Run
 from groupflow.sim.model import Variant
+from groupflow.study.pool import run_all
+from papers.sakajiri.claims import after, before, during, whole
+from papers.sakajiri.outcome import Outcome, Span
+from papers.sakajiri.paper import HIGH, LOW, Run
+from papers.sakajiri.simulation import SIMULATION
 
 VARIANTS: dict[Variant, Variant] = {"reno": "sack", "cubic": "cubic"}
 """Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without"""
@@ -43,7 +45,8 @@ class Comparison(Nearness):
 def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:
     """What the runs are in netsim: the outcomes as they come, each of the run that it stands for."""
     stands_for = {simulated(run): run for run in runs}
-    for outcome in execute.execute(list(stands_for), jobs, console):
+    one = [partial(SIMULATION.simulate, run) for run in stands_for]
+    for outcome in run_all(one, cores=jobs, console=console, what=lambda o: SIMULATION.title(o.run)):
         yield replace(outcome, run=stands_for[outcome.run])
 
 

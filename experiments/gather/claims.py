@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.common.claims import Claim
-from experiments.sakajiri import claims
-from experiments.sakajiri.claims import after, before, during, meets, whole
-from experiments.sakajiri.outcome import Outcome, Outcomes, Span
-from experiments.sakajiri.paper import HIGH, LOW, NAMES, Case, Method
+from groupflow.study.claims import Claim
+from papers.sakajiri import claims
+from papers.sakajiri.claims import after, before, during, meets, whole
+from papers.sakajiri.outcome import Outcome, Outcomes, Span
+from papers.sakajiri.paper import HIGH, LOW, NAMES, Case, Method
 
 OTHERS: tuple[Method, ...] = ("kernel-1", "climber")
 Spans = dict[str, Callable[[Outcome], Span]]

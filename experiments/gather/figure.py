@@ -9,10 +9,10 @@ from pathlib import Path
 
 from matplotlib import pyplot as plt
 
-from experiments.common.drawing import COLOURS, save
-from experiments.sakajiri.figures import line, targets
-from experiments.sakajiri.outcome import Outcomes
-from experiments.sakajiri.paper import NAMES
+from groupflow.study.drawing import COLOURS, save
+from papers.sakajiri.figures import line, targets
+from papers.sakajiri.outcome import Outcomes
+from papers.sakajiri.paper import NAMES
 
 SHOWN = ("t0", "t1", "t3", "t4")
 """as in the paper's figures: two of low, two of high priority"""

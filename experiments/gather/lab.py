@@ -18,10 +18,6 @@ from typing import cast
 from experiments.demo.measure import HealthCheck
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import lengthen, set_packets, topology
-from experiments.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
-from experiments.sakajiri.outcome import measure
-from experiments.sakajiri.paper import MEGABIT, Method, Run
-from experiments.sakajiri.situations import SITUATIONS
 from groupflow.cli.command import first_of
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import ClientError
@@ -31,6 +27,10 @@ from groupflow.gather.service import GatherService
 from groupflow.sim.gather import Sender
 from groupflow.tuning.model import Client, Limits
 from groupflow.tuning.untuned import Untuned
+from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
+from papers.sakajiri.outcome import measure
+from papers.sakajiri.paper import MEGABIT, Method, Run
+from papers.sakajiri.situations import SITUATIONS
 from topologies.controller import Controller, ControllerError
 from topologies.daemon import DaemonError
 from topologies.gfswitch import ControlError

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
-from experiments.sakajiri.paper import NAMES, Run
+from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]
 SETUP_S = 10.0

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import TypeAlias
 
-from experiments.common import part
-from experiments.sakajiri.outcome import Outcome, Outcomes
-from experiments.sakajiri.paper import MEGABIT, Run
 from groupflow.client.events import Event
 from groupflow.gather.tuner import measurements
 from groupflow.sim.gather import Round
+from groupflow.study import part
 from groupflow.tuning.model import Setting
+from papers.sakajiri.outcome import Outcome, Outcomes
+from papers.sakajiri.paper import MEGABIT, Run
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
-"""The network of `experiments.sakajiri.network` as Mininet builds it, with links that gfswitch emulates."""
+"""The network of `papers.sakajiri.network` as Mininet builds it, with links that gfswitch emulates."""
 
 from __future__ import annotations
 
 import yaml
 
-from experiments.sakajiri import network as simulated
-from experiments.sakajiri.paper import Run
 from groupflow.topology import Topology, parse
+from papers.sakajiri import network as simulated
+from papers.sakajiri.paper import Run
 from topologies.network import Network
 
 MTU = simulated.PACKET

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from experiments.common import part
-from experiments.common.claims import Claim
 from experiments.gather import claims, figure
 from experiments.gather.measured import Part
-from experiments.sakajiri.outcome import Outcomes, by_case, write_table
-from experiments.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale
-from experiments.sakajiri.studies import STUDIES
-from experiments.sakajiri.studies import range as over_links
 from groupflow.sim.model import Variant
+from groupflow.study import part
+from groupflow.study.claims import Claim
+from groupflow.study.paper import by_case
+from papers.sakajiri.outcome import Outcomes, rows
+from papers.sakajiri.paper import FULL, QUICK, Case, Method, Run, Scale
+from papers.sakajiri.studies import STUDIES
+from papers.sakajiri.studies import range as over_links
 
 COMPRESSED = Scale(50.0, (12.0, 38.0), 4.0)
 """shows the same in less than a minute, if with fewer losses to learn from"""
@@ -55,7 +56,9 @@ def model(name: str, *, quick: bool, seed: int) -> Part:
 def study(name: str, *, quick: bool, seed: int) -> Part:
     """One of those that netsim has, by the same rules."""
     chosen = STUDIES[name]
-    cases = range_cases(QUICK_RANGE if quick else RANGE) if name == over_links.NAME else chosen.cases(quick)
+    cases = [run.case for run in chosen.runs(quick, seed)]
+    if name == over_links.NAME:
+        cases = range_cases(QUICK_RANGE if quick else RANGE)
     runs = _runs(cases, COMPRESSED if quick else STUDY, seed)
     return _part(f"study-{name}", runs, chosen.judge, chosen.draw)
 
@@ -72,7 +75,7 @@ def _part(
     judge: Callable[[Outcomes], list[Claim]],
     draw: Callable[[Path, Outcomes], None],
 ) -> Part:
-    return part.Part(name, runs, by_case, judge, draw, write_table)
+    return part.Part(name, runs, by_case, judge, draw, rows)
 
 
 def _runs(cases: Iterable[Case], scale: Scale, seed: int) -> list[Run]:

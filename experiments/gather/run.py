@@ -12,16 +12,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import Claim, print_claims, write_json
 from experiments.common.nearness import WITHIN
 from experiments.gather import beside, labs, plan
 from experiments.gather.beside import Comparison
 from experiments.gather.measured import LabOutcome, Part
-from experiments.sakajiri.outcome import Outcome
-from experiments.sakajiri.paper import Run
-from experiments.sakajiri.studies import STUDIES
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, REFUSED, CommandError
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.claims import Claim
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.report import print_claims
+from papers.sakajiri.outcome import Outcome
+from papers.sakajiri.paper import Run
+from papers.sakajiri.studies import STUDIES
 
 
 def run(options: ExperimentOptions) -> int:

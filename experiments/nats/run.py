@@ -11,13 +11,13 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import write_json
 from experiments.demo.measure import HealthCheck
 from experiments.nats import systems
 from experiments.nats.measure import Outcome, measure
 from experiments.tree.run import ERRORS
 from groupflow.cli.command import FAILURE, OK, failing_with
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
 from topologies import variants
 from topologies.controller import Controller
 from topologies.network import Network, running

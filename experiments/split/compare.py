@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from experiments.common.nearness import Nearness
-from experiments.icn2011.paper import Case
 from experiments.split.plan import SENDER, Result, Where
+from papers.icn2011.paper import Case
 
 NETWORKS = ("b", "c", "d")
 

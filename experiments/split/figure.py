@@ -15,8 +15,8 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from experiments.icn2011.paper import METHODS, Method
 from experiments.split.plan import CONTROLS, Plan, Result, Where
+from papers.icn2011.paper import METHODS, Method
 
 COLOURS: dict[Where, str] = {"kernel": "#1f4e79", "netsim": "#d08a2e", "netsim exact": "#ecd0a2"}
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from experiments.demo.measure import HealthCheck, link_bytes
-from experiments.icn2011.paper import Case
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result
+from papers.icn2011.paper import Case
 from topologies import split
 from topologies.controller import Controller
 from topologies.daemon import Daemon

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from experiments.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case
 from groupflow.sim.model import Variant
 from groupflow.topology import Topology
+from papers.icn2011.paper import LINK_BPS, MESSAGE_BYTES, METHODS, SENDERS, Case
 from topologies import variants
 
 Where: TypeAlias = Literal["kernel", "netsim", "netsim exact"]

@@ -13,14 +13,14 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import write_json
 from experiments.common.nearness import WITHIN
-from experiments.icn2011.paper import NAMES, Case
 from experiments.split import figure, kernel, simulated
 from experiments.split.compare import Comparison, compare
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
+from papers.icn2011.paper import NAMES, Case
 from topologies.controller import ControllerError
 from topologies.daemon import DaemonError
 from topologies.network import NetworkError

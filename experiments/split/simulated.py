@@ -9,11 +9,11 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from experiments.icn2011 import network
-from experiments.icn2011.paper import Case
 from experiments.split.plan import SENDER, Plan, Result, Where
 from groupflow import sim
 from groupflow.topology import LinkSpec, Topology
+from papers.icn2011 import network
+from papers.icn2011.paper import Case
 
 DELAYED_ACK_NS = 40_000_000
 KERNEL_AHEAD_BYTES = 2 << 20

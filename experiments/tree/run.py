@@ -12,15 +12,15 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.common.claims import write_json
 from experiments.demo.measure import HealthCheck
 from experiments.tree import repair
 from experiments.tree.repair import LIMIT_S, Death, Repair
 from experiments.tree.service import RunError
 from experiments.tree.stream import StreamError
 from groupflow.cli.command import FAILURE, OK, failing_with
-from groupflow.cli.experiments import ExperimentOptions
 from groupflow.client.errors import ClientError
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
 from topologies import variants
 from topologies.controller import Controller, ControllerError
 from topologies.daemon import DaemonError

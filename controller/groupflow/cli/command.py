@@ -58,6 +58,12 @@ def first_of(errors: ExceptionGroup[Exception]) -> Exception:
 class Parser(argparse.ArgumentParser):
     """Reports a usage error in one line that says where help is."""
 
+    more: Callable[[], str] | None = None
+    """text at the end of --help that is only made when somebody asks for it"""
+
+    def format_help(self) -> str:
+        return super().format_help() + (self.more() if self.more else "")
+
     def error(self, message: str) -> Never:
         self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 

@@ -23,8 +23,8 @@ from importlib import import_module
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
 
 COMMANDS = (
-    "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim", "experiments",
-    "bmv2_agent",
+    "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim", "reproduce",
+    "experiments", "bmv2_agent",
 )  # fmt: skip
 """Modules of groupflow.cli that register subcommands, in the order of the help text."""
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from experiments.bone import run, simulated
 from experiments.bone.plan import FEW, RIMS, Case, Plan, Transfer, full, quick
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.options import ExperimentOptions
 
 SMALL = Plan(FEW, size=60_000, real_runs=1, simulated_runs=4, seed=1)
 

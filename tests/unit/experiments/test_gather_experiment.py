@@ -13,14 +13,15 @@ from rich.console import Console
 from experiments.gather import beside, claims, labs, plan, run
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.network import MTU, topology
-from experiments.sakajiri.network import MSS
-from experiments.sakajiri.outcome import Series, by_case
-from experiments.sakajiri.paper import HIGH, LOW, Case, Links, Method, Run, Scale
-from experiments.sakajiri.situations import SITUATIONS
-from experiments.sakajiri.studies import STUDIES
-from groupflow.cli.experiments import ExperimentOptions
 from groupflow.cli.main import main
 from groupflow.client.events import Event
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.paper import by_case
+from papers.sakajiri.network import MSS
+from papers.sakajiri.outcome import Series
+from papers.sakajiri.paper import HIGH, LOW, Case, Links, Method, Run, Scale
+from papers.sakajiri.situations import SITUATIONS
+from papers.sakajiri.studies import STUDIES
 
 SHORT = Scale(30.0, (10.0, 20.0), 2.0)
 MODEL_2 = Run(Case("both", interference=True), 1, SHORT)

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.icn2011.paper import Case
 from experiments.split import simulated
 from experiments.split.compare import compare
 from experiments.split.kernel import SCRIPT
 from experiments.split.plan import Plan, Result
 from groupflow import sim
+from papers.icn2011.paper import Case
 
 PLAN = Plan(seconds=4.0, members=(1,), tcp=("sack",))
 N2N = Case("n2n", 1.0, members=1)

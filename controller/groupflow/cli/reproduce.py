@@ -1,0 +1,72 @@
+"""`groupflow reproduce`: the papers of a checkout in netsim; names, scenarios and studies are theirs."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from groupflow.cli.command import (
+    FAILURE,
+    INTERRUPTED,
+    OK,
+    REFUSED,
+    USAGE,
+    CommandError,
+    Subparsers,
+    add_command,
+    failing_with,
+)
+from groupflow.cli.experiments import add_options, options
+from groupflow.study import checkout
+from groupflow.study.errors import RefusedError, StoppedError, StudyError
+from groupflow.study.paper import Paper
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "reproduce",
+        "reproduce a paper in netsim and compare it with what it claims",
+        example="groupflow reproduce takano --scenario 2 --scenario 4V --jobs 2",
+    )
+    parser.add_argument("name", metavar="PAPER", help="one of those below")
+    add_options(parser, "the paper's")
+    parser.more = _listed
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Exit code 0 when everything ran, whether the claims hold or not: that is what is measured."""
+    asked = options(args, Path("out/reproduce") / args.name)
+    with failing_with(StudyError, code=_code):
+        names = checkout.paper_names()
+        if args.name not in names:
+            raise CommandError(f"PAPER {args.name}: there are {', '.join(names)}", USAGE)
+        paper = checkout.load_paper(args.name)
+        from groupflow.study.reproduction import reproduce
+
+        reproduce(paper, asked)
+    return OK
+
+
+def _code(error: Exception) -> int:
+    if isinstance(error, StoppedError):
+        return INTERRUPTED
+    return REFUSED if isinstance(error, RefusedError) else FAILURE
+
+
+def _listed() -> str:
+    """All papers, with what can be chosen of each."""
+    try:
+        papers = {name: checkout.load_paper(name) for name in checkout.paper_names()}
+    except StudyError as error:
+        return f"\nPAPER: {error}\n"
+    return "\npapers:\n" + "".join(f"{line}\n" for name in papers for line in _lines(name, papers[name]))
+
+
+def _lines(name: str, paper: Paper) -> Iterator[str]:
+    """What is run where nothing is named has no option."""
+    yield f"  {name:<26}{paper.about}"
+    named = {f"--scenario {chosen}": study for chosen, study in paper.scenarios.items()}
+    named |= {f"--study {chosen}": study for chosen, study in paper.studies.items()}
+    others = {study.name: study for study in paper.default(False) if study not in named.values()}
+    yield from (f"    {title:<24}{study.about}" for title, study in (others | named).items())

@@ -1,0 +1,41 @@
+"""The checkout around this package: papers and experiments stand in it, beside the package, not in it."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from groupflow.study.errors import StudyError
+from groupflow.study.paper import Paper
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def folder(name: str) -> Path:
+    """A folder of the checkout. Raises StudyError where this package was installed without one."""
+    path = ROOT / name
+    if not path.is_dir():
+        raise StudyError(
+            f"{path} is missing: {name} are part of a checkout, not of an installed package; clone the"
+            " repository, run 'make setup' in it, and use its .venv/bin/groupflow"
+        )
+    return path
+
+
+def load(parent: str, name: str) -> ModuleType:
+    """A module of a package in the checkout, like `takano.reproduction` of `papers`. Raises StudyError."""
+    folder(parent)
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    return import_module(f"{parent}.{name}")
+
+
+def paper_names() -> list[str]:
+    """Raises StudyError."""
+    return sorted(path.parent.name for path in folder("papers").glob("*/reproduction.py"))
+
+
+def load_paper(name: str) -> Paper:
+    """One of those. Raises StudyError."""
+    return cast(Paper, load("papers", f"{name}.reproduction").PAPER)

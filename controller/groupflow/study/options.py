@@ -1,0 +1,22 @@
+"""What the command line asks of a study."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """What every reproduction and experiment is asked with."""
+
+    name: str
+    out: Path
+    scenarios: tuple[str, ...] = ()
+    """of the paper"""
+    studies: tuple[str, ...] = ()
+    """beyond the paper; where neither scenarios nor studies are named, the paper says what is run"""
+    quick: bool = False
+    """short runs, which show that everything works, and are no verdict"""
+    jobs: int = 1
+    seed: int = 1
+    json: bool = False
+    """print the result for machines instead of a table"""

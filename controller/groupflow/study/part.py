@@ -1,0 +1,67 @@
+"""A part of a study: its runs, and the files and claims that follow when all of them are over."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from groupflow.study.claims import Claim
+from groupflow.study.files import Row, write_rows
+
+
+class HasRun(Protocol):
+    """What a run measured."""
+
+    @property
+    def run(self) -> Any:
+        """The run that measured it."""
+        ...
+
+
+Run = TypeVar("Run")
+Measured = TypeVar("Measured", bound=HasRun)
+Grouped = TypeVar("Grouped")
+"""what a paper's rules and figures are given: outcomes, by what the paper varies"""
+
+
+@dataclass(frozen=True)
+class Part(Generic[Run, Measured, Grouped]):
+    """Its files are written when the last of its runs is over; parts may share runs."""
+
+    name: str
+    """of its files"""
+    runs: list[Run]
+    group: Callable[[Sequence[Measured]], Grouped]
+    judge: Callable[[Grouped], list[Claim]]
+    draw: Callable[[Path, Grouped], None]
+    rows: Callable[[Measured], Iterable[Row]]
+    measured: dict[Run, Measured] = field(default_factory=dict[Run, Measured])
+
+    def add(self, outcome: Measured, out: Path) -> None:
+        """Takes the outcome of one of its runs; those of other runs are not for it."""
+        if outcome.run not in self._wanted:
+            return
+        self.measured[outcome.run] = outcome
+        if self.complete:
+            rows = [row for each in self.outcomes for row in self.rows(each)]
+            write_rows(out / f"{self.name}.csv", rows)
+            self.draw(out / f"{self.name}.png", self.group(self.outcomes))
+
+    @cached_property
+    def _wanted(self) -> frozenset[Run]:
+        return frozenset(self.runs)
+
+    @property
+    def complete(self) -> bool:
+        return len(self.measured) == len(self.runs)
+
+    @property
+    def outcomes(self) -> list[Measured]:
+        """Of the runs that are over, in the order of the runs."""
+        return [self.measured[run] for run in self.runs if run in self.measured]
+
+    @property
+    def claims(self) -> list[Claim]:
+        """None before all runs are over."""
+        return self.judge(self.group(self.outcomes)) if self.complete else []

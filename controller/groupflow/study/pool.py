@@ -1,0 +1,56 @@
+"""Runs on several cores, with a progress bar. The outcome of a finished run stays, whatever comes."""
+
+import signal
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import Event
+from multiprocessing.synchronize import Event as Flag
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+Done = TypeVar("Done")
+
+_stop: Flag | None = None
+"""in a worker: set when its job is to end"""
+
+
+def run_all(
+    jobs: Sequence[Callable[[], Done]], *, cores: int, console: Console, what: Callable[[Done], str]
+) -> Generator[Done]:
+    """Results of jobs, in the order in which the jobs end. A job goes to another process: it can be pickled.
+
+    After Ctrl-C or an error no other job begins, and jobs that call `end_when_told` end at once; the
+    exception is raised again.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    stop = Event()
+    with (
+        Progress(*columns, TimeElapsedColumn(), console=console) as bar,
+        ProcessPoolExecutor(cores, initializer=_prepare, initargs=(stop,)) as pool,
+    ):
+        task = bar.add_task("runs", total=len(jobs))
+        pending = [pool.submit(job) for job in jobs]
+        try:
+            for done in as_completed(pending):
+                result = done.result()
+                bar.update(task, advance=1, description=what(result))
+                yield result
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def end_when_told(_: object) -> None:
+    """Ends the job that calls it when the others are to end. `groupflow.sim.run` calls it as its progress."""
+    if _stop is not None and _stop.is_set():
+        raise KeyboardInterrupt
+
+
+def _prepare(stop: Flag) -> None:
+    """In a new worker. Ctrl-C reaches all processes of a terminal: the parent says what follows from it."""
+    global _stop
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,62 @@
+"""The results of a reproduction: `claims.json` and `run.json`, and what is printed of them."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from groupflow.study.claims import Claim
+from groupflow.study.files import write_json
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.paper import Outcome
+
+NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How much work a reproduction was."""
+
+    wall_s: float
+    simulated_s: float
+    packet_hops: int
+    seed: int
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], wall_s: float, seed: int) -> "RunSummary":
+        simulated_s = round(sum(outcome.simulated_s for outcome in outcomes), 6)
+        hops = sum(outcome.packet_hops for outcome in outcomes)
+        return cls(round(wall_s, 3), simulated_s, hops, seed)
+
+
+def report(
+    options: ExperimentOptions, claims: Sequence[Claim], summary: RunSummary, runs: int, console: Console
+) -> None:
+    """Writes both files, and prints them for machines, or a table and a last line for people."""
+    results = {"claims": [asdict(claim) for claim in claims], "run": asdict(summary)}
+    for name, content in zip(("claims", "run"), results.values(), strict=True):
+        write_json(options.out / f"{name}.json", content)
+    if options.quick:
+        console.print(NO_VERDICT)
+    if options.json:
+        json.dump(results, sys.stdout, indent=2)
+        print()
+        return
+    print_claims(console, claims)
+    hops = f"{summary.packet_hops / 1e6:.0f} million packet hops"
+    console.print(f"{runs} runs, {hops} in {summary.wall_s:.0f} s; {options.out}")
+
+
+def print_claims(console: Console, claims: Sequence[Claim]) -> None:
+    """The table of claims, then how many hold."""
+    table = Table("figure", "the paper says", "paper", "measured", "", "note")
+    for claim in claims:
+        verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"
+        measured = f"{claim.measured:.4g} {claim.unit}".rstrip()
+        table.add_row(claim.figure, claim.claim, str(claim.paper), measured, verdict, claim.note)
+    console.print(table)
+    holding = sum(claim.holds for claim in claims)
+    console.print(f"{holding} of {len(claims)} claims hold")

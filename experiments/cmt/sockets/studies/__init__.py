@@ -1,6 +1,0 @@
-"""What the paper's silences decide."""
-
-from experiments.cmt.sockets.studies import queue, range
-from experiments.cmt.sockets.studies.study import Study
-
-STUDIES: dict[str, Study] = {module.STUDY.name: module.STUDY for module in (range, queue)}

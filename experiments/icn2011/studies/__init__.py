@@ -1,8 +1,0 @@
-"""What the paper's silences decide, and what it does not ask: a study a file."""
-
-from experiments.icn2011.studies import agent_rate, cubic, diffusion, sender_buffer, window
-from experiments.icn2011.studies.study import Study
-
-STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY for module in (agent_rate, sender_buffer, window, cubic, diffusion)
-}

@@ -1,8 +1,0 @@
-"""What the paper's silences decide, and what it does not ask: a study a file."""
-
-from experiments.sakajiri.studies import autotuning, churn, jump, loss, narrow, range, scarce
-from experiments.sakajiri.studies.study import Study
-
-STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY for module in (range, autotuning, narrow, scarce, jump, churn, loss)
-}

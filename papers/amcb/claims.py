@@ -1,0 +1,105 @@
+"""What the paper says of Table 1, against what was measured, and how well it is predicted."""
+
+from itertools import pairwise
+from statistics import fmean, median
+
+from groupflow.sim.bone import Method
+from groupflow.study.claims import Claim
+from papers.amcb.outcome import Outcomes, again, latency
+from papers.amcb.paper import METHODS, NAMES, SIZES, TABLE, Case
+
+TENTH = 0.1
+NEAR = 0.2
+"""by which a prediction may be off and be called near"""
+LEVEL = 0.95
+"""of the size before: what is not less than that did not shrink"""
+FIGURE = "Table 1"
+
+
+def evaluate(found: Outcomes) -> list[Claim]:
+    """All claims, on the sizes that were run."""
+    sizes = sorted({case.size for case in found})
+    time: Figures = {(s, m): latency(found[Case(s, m)]) for s in sizes for m in METHODS}
+    more: Figures = {(s, m): again(found[Case(s, m)]) for s in sizes for m in METHODS}
+    return [
+        *_order(sizes, time),
+        *_ratios(sizes[-1], time),
+        *_growth(sizes, more),
+        *_lowest(sizes, more),
+        *(claim for method in METHODS for claim in _predicted(method, sizes, time, more)),
+    ]
+
+
+Figures = dict[tuple[int, Method], float]
+
+
+def _order(sizes: list[int], time: Figures) -> list[Claim]:
+    claims: list[Claim] = []
+    pairs: tuple[tuple[Method, Method], ...] = (("unscheduled", "scheduled"), ("unicast", "unscheduled"))
+    for slow, fast in pairs:
+        ratios = {size: time[size, slow] / time[size, fast] for size in sizes}
+        worst = min(ratios.values())
+        good = [f"{size:,}" for size, ratio in ratios.items() if ratio > 1]
+        claims.append(
+            Claim(f"order-{fast}", FIGURE, f"{fast} is faster than {slow} at every size", "> 1", worst,
+                  f"{slow} over {fast}, the least", worst > 1, f"so at {', '.join(good) or 'none'} bytes")
+        )  # fmt: skip
+    return claims
+
+
+def _ratios(largest: int, time: Figures) -> list[Claim]:
+    claims: list[Claim] = []
+    for method in ("unscheduled", "unicast"):
+        paper = TABLE[largest][method].latency_s / TABLE[largest]["scheduled"].latency_s
+        ratio = time[largest, method] / time[largest, "scheduled"]
+        claims.append(
+            Claim(f"ratio-{method}", FIGURE, f"latency of {method} over scheduled at {largest:,} bytes",
+                  round(paper, 2), ratio, "times", abs(ratio / paper - 1) <= TENTH, "within a tenth")
+        )  # fmt: skip
+    return claims
+
+
+def _growth(sizes: list[int], more: Figures) -> list[Claim]:
+    claims: list[Claim] = []
+    for method in METHODS:
+        series = [more[size, method] for size in sizes]
+        least = min(later / earlier for earlier, later in pairwise(series))
+        grows = series[-1] > series[0] and least >= LEVEL
+        listed = ", ".join(f"{value:.0f}" for value in series)
+        claims.append(
+            Claim(f"growth-{method}", FIGURE, f"{method}: retransmission grows with the size", "grows",
+                  series[-1] / series[0], "the largest over the smallest", grows,
+                  f"no step below {LEVEL:g} of the one before; per cent: {listed}")
+        )  # fmt: skip
+    return claims
+
+
+def _lowest(sizes: list[int], more: Figures) -> list[Claim]:
+    ratios = [
+        min(more[size, "unscheduled"], more[size, "unicast"]) / more[size, "scheduled"] for size in sizes
+    ]
+    worst = min(ratios)
+    return [
+        Claim("lowest-scheduled", FIGURE, "retransmission is lowest when scheduled, at every size", "> 1",
+              worst, "the next over scheduled, the least", worst > 1)
+    ]  # fmt: skip
+
+
+def _predicted(method: Method, sizes: list[int], time: Figures, more: Figures) -> list[Claim]:
+    """All but the figures from which the link was inferred."""
+    used = method != "scheduled"
+    left = [size for size in sizes if not (used and size == SIZES[-1])]
+    claims: list[Claim] = []
+    for name, what, values, paper in (
+        ("latency", "latency", time, {s: TABLE[s][method].latency_s for s in sizes}),
+        ("again", "retransmission", more, {s: TABLE[s][method].again_percent for s in sizes}),
+    ):
+        off = {size: values[size, method] / paper[size] - 1 for size in left}
+        middle = median(abs(value) for value in off.values())
+        listed = ", ".join(f"{value:+.0%}" for value in off.values())
+        claims.append(
+            Claim(f"predicted-{name}-{method}", "prediction", f"{NAMES[method]}: {what} as the paper has it",
+                  "near", middle, "relative difference, the median", middle <= NEAR,
+                  f"near: {NEAR:g}; smallest to largest: {listed}; mean {fmean(off.values()):+.0%}")
+        )  # fmt: skip
+    return claims

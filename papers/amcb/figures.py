@@ -1,0 +1,44 @@
+"""Table 1 as a figure: latency and retransmission against the size."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from groupflow.study.drawing import COLOURS, save, subplots
+from papers.amcb.outcome import Outcomes, again, latency
+from papers.amcb.paper import METHODS, NAMES, TABLE, Case
+
+
+def table_1(path: Path, found: Outcomes) -> None:
+    """Lines are measured, diamonds are the paper's."""
+    sizes = sorted({case.size for case in found})
+    drawing, (left, right) = subplots(1, 2, figsize=(9.6, 3.8))
+    megabytes = [size / 1e6 for size in sizes]
+    for method, colour in zip(METHODS, COLOURS, strict=False):
+        outcomes = [found[Case(size, method)] for size in sizes]
+        left.plot(megabytes, [latency(each) for each in outcomes], color=colour, label=NAMES[method])
+        right.plot(megabytes, [again(each) for each in outcomes], color=colour, label=NAMES[method])
+        cells = [TABLE[size][method] for size in sizes]
+        style = {"marker": "D", "markersize": 4, "linestyle": "none", "color": colour}
+        left.plot(megabytes, [cell.latency_s for cell in cells], **style)
+        right.plot(megabytes, [cell.again_percent for cell in cells], **style)
+    left.set(xlabel="File [MB]", ylabel="Latency [s]", ylim=(0, None))
+    right.set(xlabel="File [MB]", ylabel="Sent again [% of the file]", ylim=(0, None))
+    for axis in (left, right):
+        axis.grid(alpha=0.25)
+    left.legend(fontsize="small")
+    drawing.suptitle("Table 1: three rims; diamonds are the paper's", fontsize="medium")
+    save(drawing, path)
+
+
+def bars(path: Path, title: str, named: Mapping[str, Case], found: Outcomes) -> None:
+    """Latency and bytes sent again of each case."""
+    drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
+    panels = ((latency, "Latency [s]"), (again, "Sent again [% of the file]"))
+    for axis, (value, label) in zip(axes, panels, strict=True):
+        for place, (case, colour) in enumerate(zip(named.values(), COLOURS * 2, strict=False)):
+            axis.bar(place, value(found[case]), 0.7, color=colour)
+        axis.set_xticks(range(len(named)), list(named), fontsize="small", rotation=30, ha="right")
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.25, axis="y")
+    drawing.suptitle(title, fontsize="medium")
+    save(drawing, path)

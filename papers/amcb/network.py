@@ -1,0 +1,103 @@
+"""A hub, its ground station, the satellite, and the rims.
+
+    hub - station ======= satellite - r0, r1, r2
+    rival /
+
+The long link has the rate and the delay; errors come on it for all rims at once, and on each rim's own link.
+"""
+
+from typing import Any
+
+import yaml
+
+from groupflow import sim
+from groupflow.topology import parse
+from papers.amcb.infer import DELAY_S, SIZE, LinkModel, inferred
+from papers.amcb.paper import Run
+
+SECOND = 10**9
+QUEUE = 50
+"""packets: 5 s of the link; more than the sender ever lets wait on the inferred link"""
+APART = {"clean": 4.0, "noisy": 0.25}
+"""bytes between two errors, of those on the inferred link"""
+RIVAL_SHARE = 0.6
+"""of the link's rate, that other traffic takes while it is on"""
+FEW = 16
+"""rims whose answers a queue can take at once"""
+RIVAL_ON_S, RIVAL_OFF_S = 60, 60
+"""on average"""
+
+
+def scenario(run: Run) -> sim.Scenario:
+    """The network, the file, and how it is sent."""
+    case, link = run.case, inferred()
+    hosts = [f"r{n}" for n in range(case.rims)]
+    apart = APART.get(case.link, 1.0)
+    shared, own = round(apart * link.shared_error_bytes), round(apart * link.own_error_bytes)
+    extras = {1: sim.LinkExtra(error_bytes=shared)}
+    extras |= {3 + n: sim.LinkExtra(error_bytes=own) for n in range(case.rims)}
+    packets = (64, 1344) if case.fixed is None else (case.fixed, case.fixed)
+    bone = sim.Bone(
+        "hub",
+        "hub",
+        tuple(hosts),
+        size=case.size,
+        interval_ns=round(link.interval_s * SECOND),
+        result_wait_ns=round(link.timeout_s * SECOND),
+        join_wait_ns=round(link.timeout_s * SECOND),
+        method=case.method,
+        repair=case.repair,
+        packet=case.fixed or SIZE,
+        packets=packets,
+        crowd=case.crowd,
+        forgets=case.forgets,
+    )
+    duration_ns = round(_longest_s(run, link) * SECOND)
+    return sim.Scenario(
+        name=f"{case.method}-{case.repair}-{case.size}-{run.seed}",
+        topology=parse(yaml.safe_dump(_topology(hosts, link), sort_keys=False), "amcb"),
+        flows=(_rival(link),) if case.link == "congested" else (),
+        duration_ns=duration_ns,
+        sample_ns=duration_ns,
+        seed=run.seed,
+        kinds={"station": "broadcast", "satellite": "broadcast"},
+        extras=extras,
+        bones=(bone,),
+    )
+
+
+def _longest_s(run: Run, link: LinkModel) -> float:
+    """Some four times as long as the paper's longest; a transfer that is not over then failed. Where all of
+    many rims answer at once, most answers are lost, and rounds come again and again."""
+    patience = 4 if run.case.rims > FEW else 1
+    return patience * (120 + 40 * run.case.size / (SIZE / link.interval_s))
+
+
+def _rival(link: LinkModel) -> sim.Flow:
+    """Other traffic, now and then, that the link has to carry, too."""
+    rate = round(RIVAL_SHARE * link.rate_bps)
+    arrivals = sim.Arrivals("on_off", RIVAL_ON_S * SECOND, RIVAL_OFF_S * SECOND, random=True)
+    return sim.Flow("rival", "rival", "sink", sim.UdpTraffic(rate, packet=500, arrivals=arrivals))
+
+
+def _topology(rims: list[str], link: LinkModel) -> dict[str, Any]:
+    def wire(a: str, b: str, **more: Any) -> dict[str, Any]:
+        return {"ends": [a, b], "rate": "10mbit", "delay": "1ms", "queue": 1000} | more
+
+    slow = {"rate": f"{link.rate_bps}bit", "delay": f"{round(DELAY_S * SECOND)}ns", "queue": QUEUE}
+    wires = [
+        wire("hub", "station"),
+        wire("station", "satellite", **slow),
+        wire("rival", "station"),
+        *(wire(rim, "satellite") for rim in rims),
+        wire("sink", "satellite"),
+    ]
+    hosts = ["hub", "rival", *rims, "sink"]
+    return {
+        "name": "amcb",
+        "switches": {
+            name: {"device_id": n + 1, "grpc": 9600 + n} for n, name in enumerate(("station", "satellite"))
+        },
+        "hosts": {name: {"ip": f"10.{n // 200}.{n % 200 + 1}.1/24"} for n, name in enumerate(hosts)},
+        "links": wires,
+    }

@@ -1,0 +1,80 @@
+"""What a run measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TypeAlias
+
+from groupflow import sim
+from groupflow.study.errors import RunFailedError
+from groupflow.study.files import Row
+from papers.amcb.paper import TABLE, Case, Run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run."""
+
+    run: Run
+    latency_s: float
+    again_percent: float
+    """bytes sent again over the file's; coded packets are sent again, too"""
+    packet: float
+    """mean bytes of payload of a packet"""
+    rounds: int
+    answers: int
+    complete: int
+    """rims with every byte as it was sent"""
+    packet_hops: int
+    simulated_s: float
+
+
+Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
+
+
+def measure(run: Run, results: sim.Results) -> Outcome:
+    """Raises RunFailedError."""
+    flows = results.flows
+    rims = [flows[f"hub-r{n}"] for n in range(run.case.rims)]
+    transfer = results.bones.get("hub")
+    if transfer is None or not transfer.done:
+        raise RunFailedError(
+            f"{results.summary['scenario']}: the transfer did not end in {results.simulated_s:g} s"
+        )
+    if wrong := results.dropped(reason="malformed"):
+        raise RunFailedError(f"{results.summary['scenario']}: {wrong} messages or bytes were wrong")
+    copies = run.case.rims if run.case.method == "unicast" else 1
+    return Outcome(
+        run=run,
+        latency_s=transfer.duration_s,
+        again_percent=100 * (transfer.sent_bytes / run.case.size - copies),
+        packet=transfer.sent_bytes / transfer.packets,
+        rounds=transfer.rounds,
+        answers=transfer.answers,
+        complete=sum(bool(rim.finished) for rim in rims),
+        packet_hops=results.packet_hops,
+        simulated_s=transfer.duration_s,
+    )
+
+
+def latency(outcomes: Sequence[Outcome]) -> float:
+    """Seconds, the mean over the seeds."""
+    return fmean(outcome.latency_s for outcome in outcomes)
+
+
+def again(outcomes: Sequence[Outcome]) -> float:
+    """Per cent, the mean over the seeds."""
+    return fmean(outcome.again_percent for outcome in outcomes)
+
+
+def row(outcome: Outcome) -> Row:
+    """Of a table; with the paper's figures, where it has them."""
+    case = outcome.run.case
+    listed = case.repair == "go_back_n" and case.fixed is None and case.rims == 3 and case.link == "inferred"
+    cell = TABLE.get(case.size, {}).get(case.method) if listed else None
+    measured = {key: value for key, value in asdict(outcome).items() if key not in ("run", "simulated_s")}
+    paper = {
+        "paper_latency_s": cell.latency_s if cell else None,
+        "paper_again_percent": cell.again_percent if cell else None,
+    }
+    return asdict(case) | {"seed": outcome.run.seed} | measured | paper

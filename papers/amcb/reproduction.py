@@ -1,0 +1,35 @@
+"""What the command can run: Table 1 and studies beyond it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from groupflow.study.paper import Paper, Study
+from papers.amcb import claims, figures, flowcharts
+from papers.amcb.outcome import Outcomes
+from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, Case
+from papers.amcb.simulation import SIMULATION, runs
+from papers.amcb.studies import STUDIES
+
+
+def _cases(quick: bool) -> Iterator[Case]:
+    return (Case(size, method) for size in (QUICK_SIZES if quick else SIZES) for method in METHODS)
+
+
+def _draw(path: Path, found: Outcomes) -> None:
+    figures.table_1(path, found)
+    flowcharts.draw(path.with_name("bone-hub.png"), path.with_name("bone-rim.png"))
+
+
+TABLE_1 = Study(
+    "table-1",
+    "latency and retransmission by the size of the file",
+    SIMULATION,
+    runs(_cases),
+    claims.evaluate,
+    _draw,
+)
+PAPER = Paper(
+    about="round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
+    default=lambda quick: [TABLE_1],
+    studies=STUDIES,
+)

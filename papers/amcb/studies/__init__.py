@@ -1,0 +1,5 @@
+"""Beyond the paper, by name."""
+
+from papers.amcb.studies import forgetting, modes, rims, size
+
+STUDIES = {study.NAME: study.STUDY for study in (size, modes, rims, forgetting)}

@@ -1,0 +1,83 @@
+"""Rims that forget what they had when the hub goes back: which of the two fits the paper's table?"""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from groupflow.sim.bone import Method
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
+from papers.amcb.outcome import Outcome, Outcomes, again, latency
+from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, TABLE, Case, Cell
+from papers.amcb.simulation import SIMULATION, runs
+
+NAME = "forgetting"
+
+Quantity = tuple[str, Callable[[Sequence[Outcome]], float], Callable[[Cell], float]]
+QUANTITIES: tuple[Quantity, ...] = (
+    ("latency", latency, lambda cell: cell.latency_s),
+    ("again", again, lambda cell: cell.again_percent),
+)
+
+
+def _cases(quick: bool) -> list[Case]:
+    sizes = QUICK_SIZES if quick else SIZES
+    return [
+        Case(size, method, forgets=forgets)
+        for size in sizes
+        for method in METHODS
+        for forgets in (False, True)
+    ]
+
+
+def _judge(found: Outcomes) -> list[Claim]:
+    sizes = sorted({case.size for case in found})
+    claims: list[Claim] = []
+    for quantity in QUANTITIES:
+        for method in METHODS:
+            remembers, forgets = (_off(found, sizes, method, quantity, flag) for flag in (False, True))
+            said = f"{method}: {quantity[0]} fits better with rims that forget"
+            claims.append(
+                finding(NAME, f"{quantity[0]}-{method}", said,
+                        forgets, "mean factor off the paper's", forgets < remembers,
+                        f"{remembers:.2f} with rims that remember; {len(sizes)} sizes")
+            )  # fmt: skip
+    return claims
+
+
+def _off(found: Outcomes, sizes: Sequence[int], method: Method, quantity: Quantity, forgets: bool) -> float:
+    """By which factor the figures are off, up or down, in the geometric mean over the sizes."""
+    _, measured, paper = quantity
+    logs = [
+        abs(math.log(measured(found[Case(size, method, forgets=forgets)]) / paper(TABLE[size][method])))
+        for size in sizes
+    ]
+    return math.exp(fmean(logs))
+
+
+def _draw(path: Path, found: Outcomes) -> None:
+    sizes = sorted({case.size for case in found})
+    drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
+    labels = ("Latency over the paper's", "Sent again over the paper's")
+    for axis, (_, measured, paper), label in zip(axes, QUANTITIES, labels, strict=True):
+        for method, colour in zip(METHODS, COLOURS, strict=False):
+            for forgets, style in ((False, ":"), (True, "-")):
+                ratios = [
+                    measured(found[Case(size, method, forgets=forgets)]) / paper(TABLE[size][method])
+                    for size in sizes
+                ]
+                name = f"{method}, rims {'forget' if forgets else 'remember'}"
+                axis.plot(sizes, ratios, style, color=colour, label=name, marker=".")
+        axis.axhline(1, color="black", linewidth=0.6)
+        axis.set_xscale("log")
+        axis.set_xlabel("Size of the file [bytes]")
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.25)
+    axes[1].legend(fontsize="x-small", loc="upper right")
+    save(drawing, path)
+
+
+STUDY = SIMULATION.beyond(
+    NAME, "rims that forget what they had when the hub goes back", runs(_cases), _judge, _draw
+)

@@ -1,0 +1,50 @@
+"""Selective repeat and erasure coding beside Go-Back-N."""
+
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding
+from papers.amcb.figures import bars
+from papers.amcb.outcome import Outcomes, again, latency
+from papers.amcb.paper import METHODS, REPAIRS, Case
+from papers.amcb.simulation import SIMULATION, runs
+
+NAME = "modes"
+SIZE, QUICK_SIZE = 1_626_000, 194_557
+
+
+def _cases(quick: bool) -> list[Case]:
+    size = QUICK_SIZE if quick else SIZE
+    return [Case(size, method, repair) for method in METHODS for repair in REPAIRS]
+
+
+def _judge(found: Outcomes) -> list[Claim]:
+    size = next(iter(found)).size
+    claims: list[Claim] = []
+    for method in METHODS:
+        back = found[Case(size, method)]
+        for repair in ("selective", "erasure"):
+            other = found[Case(size, method, repair)]
+            ratio = again(back) / again(other)
+            note = f"{latency(other):.0f} s instead of {latency(back):.0f}; " + (
+                f"{again(other):.1f} % instead of {again(back):.1f} %"
+            )
+            claims.append(
+                finding(NAME, f"{method}-{repair}", f"{method}: {REPAIRS[repair]} sends less again",
+                        ratio, "times less than Go-Back-N", ratio > 1, note)
+            )  # fmt: skip
+    return claims
+
+
+def _draw(path: Path, found: Outcomes) -> None:
+    size = next(iter(found)).size
+    named = {
+        f"{method}, {name}": Case(size, method, repair)
+        for method in METHODS
+        for repair, name in REPAIRS.items()
+    }
+    bars(path, f"{size:,} bytes: what is sent again", named, found)
+
+
+STUDY = SIMULATION.beyond(
+    NAME, "selective repeat and erasure coding beside Go-Back-N", runs(_cases), _judge, _draw
+)

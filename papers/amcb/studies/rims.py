@@ -1,0 +1,60 @@
+"""Hundreds of rims: what each way of repair costs, and how many reception results there are."""
+
+from pathlib import Path
+
+from groupflow.sim.bone import Repair
+from groupflow.study.claims import Claim, finding
+from papers.amcb.figures import bars
+from papers.amcb.outcome import Outcomes, again, latency
+from papers.amcb.paper import REPAIRS, Case
+from papers.amcb.simulation import SIMULATION, runs
+
+NAME = "rims"
+SIZE = 194_557
+COUNTS, QUICK_COUNTS = (3, 30, 300), (3, 60)
+EVERYONE = 100_000
+"""a crowd that there is not: all answer"""
+
+
+def _cases(quick: bool) -> list[Case]:
+    counts = QUICK_COUNTS if quick else COUNTS
+    repairs: tuple[Repair, ...] = ("selective", "erasure")
+    few = [Case(SIZE, "scheduled", repair, rims=count) for count in counts for repair in repairs]
+    return [*few, Case(SIZE, "scheduled", "selective", rims=counts[-1], crowd=EVERYONE)]
+
+
+def _judge(found: Outcomes) -> list[Claim]:
+    counts = sorted({case.rims for case in found})
+    least, most = counts[0], counts[-1]
+    all_of_them = found[Case(SIZE, "scheduled", "selective", rims=most, crowd=EVERYONE)]
+    claims: list[Claim] = []
+    for repair in ("selective", "erasure"):
+        many = found[Case(SIZE, "scheduled", repair, rims=most)]
+        missing = sum(most - outcome.complete for outcome in many)
+        a_round = sum(o.answers for o in many) / sum(o.rounds for o in many)
+        everyone = sum(o.answers for o in all_of_them) / sum(o.rounds for o in all_of_them)
+        growth = latency(many) / latency(found[Case(SIZE, "scheduled", repair, rims=least)])
+        claims += [
+            finding(NAME, f"complete-{repair}", f"{REPAIRS[repair]}: all of {most} rims have the file",
+                    missing, "rims without it", missing == 0, "over all seeds"),
+            finding(NAME, f"results-{repair}", f"{REPAIRS[repair]}: results a round are fewer than rims",
+                    a_round, "results a round", a_round < most / 2,
+                    f"at most half; when everyone answers {everyone:.0f} come through"),
+            finding(NAME, f"cost-{repair}", f"{REPAIRS[repair]}: time grows less than rims do",
+                    growth, f"times, {most} rims over {least}", growth < most / least,
+                    f"{latency(many):.0f} s; {again(many):.0f} % sent again"),
+        ]  # fmt: skip
+    return claims
+
+
+def _draw(path: Path, found: Outcomes) -> None:
+    named = {
+        f"{case.rims}, {REPAIRS[case.repair]}{', all answer' if case.crowd == EVERYONE else ''}": case
+        for case in found
+    }
+    bars(path, f"Scheduled, {SIZE:,} bytes: rims", named, found)
+
+
+STUDY = SIMULATION.beyond(
+    NAME, "hundreds of rims: the cost of each way of repair", runs(_cases), _judge, _draw
+)

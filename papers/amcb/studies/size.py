@@ -1,0 +1,105 @@
+"""The rule for the size of packets against fixed sizes: on the link alone, with other traffic, and where
+errors are rarer or more frequent than there."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, save, subplots
+from papers.amcb.outcome import Outcome, Outcomes, again, latency
+from papers.amcb.paper import Case, Link
+from papers.amcb.simulation import SIMULATION, runs
+
+NAME = "size"
+SIZE, QUICK_SIZE = 1_626_000, 194_557
+FIXED = (125, 250, 500, 750, 1000, 1340)
+LINKS: tuple[Link, ...] = ("inferred", "congested", "clean", "noisy")
+NEAR = 0.9
+"""of the best fixed size's power"""
+
+
+def _cases(quick: bool) -> list[Case]:
+    size = QUICK_SIZE if quick else SIZE
+    return [Case(size, fixed=fixed, link=link) for link in LINKS for fixed in (None, *FIXED)]
+
+
+def _power(outcomes: Sequence[Outcome]) -> float:
+    """Throughput times the share of bytes that were of use."""
+    size = outcomes[0].run.case.size
+    return size / latency(outcomes) / (1 + again(outcomes) / 100)
+
+
+def _weakness(outcomes: Sequence[Outcome]) -> float:
+    return 1 / _power(outcomes)
+
+
+def _judge(found: Outcomes) -> list[Claim]:
+    size = next(iter(found)).size
+    claims: list[Claim] = []
+    for link in LINKS:
+        power = {fixed: _power(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED}
+        time = {fixed: latency(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED}
+        adapted = found[Case(size, link=link)]
+        best, quickest = max(power, key=power.__getitem__), min(time, key=time.__getitem__)
+        ratio = _power(adapted) / power[best]
+        mean = sum(outcome.packet for outcome in adapted) / len(adapted)
+        listed = ", ".join(f"{fixed}: {value / power[best]:.2f}" for fixed, value in power.items())
+        claims += [
+            finding(NAME, f"power-{link}", f"{link} link: adapted, power is near that of the best fixed size",
+                    ratio, f"of that of {best} bytes", ratio >= NEAR,
+                    f"near: {NEAR:g}; mean size {mean:.0f}; fixed sizes: {listed}"),
+            finding(NAME, f"time-{link}", f"{link} link: adapted, it is faster than every fixed size",
+                    latency(adapted) / time[quickest], f"of the time of {quickest} bytes, the fastest",
+                    latency(adapted) <= time[quickest],
+                    ", ".join(f"{fixed}: {value:.0f} s" for fixed, value in time.items())),
+        ]  # fmt: skip
+    return claims + _everywhere(found)
+
+
+def _everywhere(found: Outcomes) -> list[Claim]:
+    """Nobody knows which link it will be: how far from the best is the rule where it is farthest from it, and
+    how far is any one fixed size?"""
+    size = next(iter(found)).size
+
+    def worst(value: Callable[[Sequence[Outcome]], float], fixed: int | None) -> float:
+        """Of the best fixed size's on the same link."""
+        return max(
+            value(found[Case(size, fixed=fixed, link=link)])
+            / min(value(found[Case(size, fixed=other, link=link)]) for other in FIXED)
+            for link in LINKS
+        )
+
+    claims: list[Claim] = []
+    for name, value, what in (
+        ("time", latency, "it takes longer than the fastest size there"),
+        ("power", _weakness, "its power is below the greatest there"),
+    ):
+        fixed = {each: worst(value, each) for each in FIXED}
+        adapted, least = worst(value, None), min(fixed.values())
+        listed = ", ".join(f"{each}: {ratio:.2f}" for each, ratio in fixed.items())
+        claim = f"on the link where {what} by most, adapted, that is less than for any one fixed size"
+        claims.append(
+            finding(NAME, f"{name}-everywhere", claim, adapted, "times", adapted < least, f"fixed: {listed}")
+        )
+    return claims
+
+
+def _draw(path: Path, found: Outcomes) -> None:
+    size = next(iter(found)).size
+    drawing, axis = subplots(figsize=(7.2, 4.4))
+    for link, colour in zip(LINKS, COLOURS, strict=False):
+        times = [latency(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED]
+        axis.plot(FIXED, times, "o-", color=colour, markersize=4, label=link)
+        adapted = found[Case(size, link=link)]
+        mean = sum(outcome.packet for outcome in adapted) / len(adapted)
+        axis.plot(mean, latency(adapted), "*", color=colour, markersize=15, markeredgecolor="black")
+    axis.set(xlabel="Payload of packets [bytes]; star: adapted, mean", ylabel="Latency [s]", yscale="log",
+             title=f"Scheduled, {size:,} bytes: sizes of packets")  # fmt: skip
+    axis.grid(alpha=0.25)
+    axis.legend(title="link")
+    save(drawing, path)
+
+
+STUDY = SIMULATION.beyond(
+    NAME, "packets of adapted size against fixed sizes, on four links", runs(_cases), _judge, _draw
+)

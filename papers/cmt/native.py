@@ -1,0 +1,13 @@
+"""Dataclasses of the JSON that the simulations in Rust give."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
+
+
+def known(kind: type[Kind], found: Mapping[str, Any]) -> Kind:
+    """Of the fields that the dataclass has."""
+    names = [field.name for field in fields(kind)]  # pyright: ignore[reportArgumentType]
+    return kind(**{name: found[name] for name in names if name in found})

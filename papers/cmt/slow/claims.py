@@ -1,0 +1,114 @@
+"""What moving a slow host down is to give (in words, section 3.1.2), against what was measured."""
+
+from statistics import median
+
+from groupflow.study.claims import Claim
+from papers.cmt.slow.outcome import Group, Outcome, Outcomes, of
+from papers.cmt.slow.plan import NONE_SLOW, RATE_MBPS, SLOW_AT_S, SLOW_MBPS, STREAM_S, WIDE_MBPS
+
+WHOLE = 0.99
+"""of the stream's rate: all of it, but for what is under way in the end"""
+SOON_S = 10.0
+"""until those that were below the slow host are to be caught up"""
+SOON_BEHIND_ROUTERS_S = 20.0
+"""links up have a quarter more than they need: what came 2 s late takes 8 s, twice that over two of them"""
+BOUND = 1.05
+"""of the slow host's rate: those below it have less, but for what was under way"""
+MOVES = {"largest_latency": "the farthest is moved (the paper's rule)", "slowest": "the slow one is moved"}
+
+
+def slow_host(outcomes: Outcomes) -> list[Claim]:
+    """In one cluster: without a slow host, with one that nobody moves, and with both rules."""
+    wide = of(outcomes, "slowest", "isolate", link_mbps=WIDE_MBPS)
+    return [
+        *_cases(outcomes, SOON_S),
+        *_moved("slowest", "isolate", wide, SOON_S, "-wide"),
+        _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip")),
+        _waited_for(of(outcomes, "never", "wait"), of(outcomes, "slowest", "wait")),
+    ]
+
+
+def behind_routers(outcomes: Outcomes) -> list[Claim]:
+    """In many clusters."""
+    own = _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip"))
+    return [*_cases(outcomes, SOON_BEHIND_ROUTERS_S), own]
+
+
+def _cases(outcomes: Outcomes, soon: float) -> list[Claim]:
+    return [
+        _whole("none-slow", "nobody is slow: all have the stream's rate", of(outcomes, NONE_SLOW)),
+        _bounded(of(outcomes, "never", "skip")),
+        _whole("never-others", "nobody is moved: the others do not notice",
+               of(outcomes, "never", "isolate", "skip")),
+        *(
+            claim
+            for mode in ("skip", "isolate")
+            for rule in MOVES
+            for claim in _moved(rule, mode, of(outcomes, rule, mode), soon)
+        ),
+    ]  # fmt: skip
+
+
+def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float, more: str = "") -> list[Claim]:
+    what = f"{MOVES[rule]}, {mode}" + (f", links of {outcomes[0].run.link_mbps:g} Mbit/s" if more else "")
+    below = [outcome.groups["below"] for outcome in outcomes]
+    soon = [group.caught_up for group in below if group.caught_up is not None]
+    longest = max(soon) if len(soon) == len(below) else float(STREAM_S - SLOW_AT_S)
+    lost = sum(group.cut_off for group in below), sum(group.skipped for group in below)
+    note = (
+        f"{len(soon)} of {len(below)} runs; {lost[0]} cut off, {lost[1]:,} bytes skipped;"
+        f" {median(outcome.moves for outcome in outcomes):g} moves in the median,"
+        f" {median(outcome.source_children for outcome in outcomes):g} children of the source in the end"
+    )
+    return [
+        Claim(f"{rule}-{mode}{more}-below", "3.1.2",
+              f"{what}: those that were below it are caught up, and have lost nothing",
+              f"within {soon_s:g} s", longest, "s", longest <= soon_s and lost == (0, 0), note),
+        _whole(f"{rule}-{mode}{more}-others", f"{what}: the others do not notice", outcomes),
+    ]  # fmt: skip
+
+
+def _whole(name: str, claim: str, outcomes: Outcomes) -> Claim:
+    groups = [outcome.groups["others"] for outcome in outcomes]
+    least = min(_share(group) for group in groups)
+    lost = sum(group.cut_off for group in groups) + sum(group.skipped for group in groups)
+    lag = max(group.lag_most for group in groups)
+    return Claim(name, "3.1.2", claim, 1, least, "of the stream's rate, the least",
+                 least >= WHOLE and lost == 0, f"{len(groups)} runs; at most {lag:.2f} s behind")  # fmt: skip
+
+
+def _bounded(outcomes: Outcomes) -> Claim:
+    """The claim that shows that there is something to gain."""
+    most = max(outcome.groups["below"].goodput_median for outcome in outcomes) / 1e6
+    lag = min(outcome.groups["below"].lag_end for outcome in outcomes)
+    return Claim("never-below", "3.1.2", "nobody is moved: those below the slow one have its rate at most",
+                 SLOW_MBPS, most, "Mbit/s, median of a run's hosts, the most", most <= SLOW_MBPS * BOUND,
+                 f"skip; in the end {lag:.0f} s behind or more")  # fmt: skip
+
+
+def _own(moved: Outcomes, stays: Outcomes) -> Claim:
+    """What a host that is moved gets itself."""
+    ratio = median(_own_goodput(outcome) for outcome in moved) / median(_own_goodput(o) for o in stays)
+    moves = median(outcome.slow_moves for outcome in moved)
+    return Claim("slowest-own", "", "the slow one, moved down, has as much as before", 1, ratio,
+                 "of what it has where it is not moved, skip", ratio >= 0.9,
+                 f"it is moved {moves:g} times in the median")  # fmt: skip
+
+
+def _waited_for(never: Outcomes, slowest: Outcomes) -> Claim:
+    """Nobody is left behind: then moving does not help in the long run."""
+    ends = [outcome.groups["others"].end_least / 1e6 for outcome in slowest]
+    without = [outcome.groups["others"].end_least / 1e6 for outcome in never]
+    lost = sum(group.cut_off + group.skipped for o in slowest for group in o.groups.values())
+    most = max(ends)
+    return Claim("wait", "", "wait: nothing is lost, and in the end all have the slow one's rate at most",
+                 SLOW_MBPS, most, "Mbit/s in the last 10 s", most <= SLOW_MBPS * BOUND and lost == 0,
+                 f"median {median(ends):.2f}; {median(without):.2f} where nobody is moved")  # fmt: skip
+
+
+def _own_goodput(outcome: Outcome) -> float:
+    return outcome.groups["slow"].goodput_median
+
+
+def _share(group: Group) -> float:
+    return group.goodput_least / (RATE_MBPS * 1e6)

@@ -1,0 +1,86 @@
+"""What is run. The paper tells neither rates nor figures of demotion: all of it is chosen here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+DEMOTIONS = ("never", "largest_latency", "slowest")
+"""who is moved down: nobody, the paper's rule, the default"""
+MODES = ("isolate", "skip", "wait")
+"""what becomes of a host that is so slow that what it needs leaves the cache"""
+NONE_SLOW = "none slow"
+SEEDS, QUICK_SEEDS = 5, 1
+HOSTS = 30
+"""around the source"""
+NETWORK_HOSTS, QUICK_NETWORK_HOSTS = 200, 60
+NETWORK, QUICK_NETWORK = (4, 3, 4), (2, 2, 3)
+"""transit routers, stub domains of each, routers of a domain: 52 routers, 48 of which hosts are behind"""
+RATE_MBPS = 4.0
+LINK_MBPS = 20.0
+"""of each host, up and down: room for the four children that a host serves at most"""
+WIDE_MBPS = 40.0
+"""room for twice as many"""
+SLOW_MBPS = RATE_MBPS / 4
+SLOW_AT_S, STREAM_S = 10, 60
+CACHE_BYTES = 4 << 20
+"""8.4 s of the stream; the agent's default of 16 MiB would outlast half of the study"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One tree with its stream."""
+
+    demotion: str
+    mode: str
+    seed: int
+    is_slow: bool = True
+    """whether a host becomes slow at all"""
+    link_mbps: float = LINK_MBPS
+    hosts: int = HOSTS
+    network: tuple[int, int, int] | None = None
+    """transit routers, stub domains of each, routers of a domain; None: all are near the source"""
+
+    @property
+    def name(self) -> str:
+        return self.demotion if self.is_slow else NONE_SLOW
+
+    def spec(self) -> dict[str, int | str | dict[str, int] | None]:
+        """As the simulation reads it; times in ns, rates in bit/s."""
+        parts = ("transit", "domains", "routers")
+        return {
+            "hosts": self.hosts,
+            "network": dict(zip(parts, self.network, strict=True)) if self.network else None,
+            "rate_bps": round(RATE_MBPS * 1e6),
+            "link_bps": round(self.link_mbps * 1e6),
+            "slow_bps": round(SLOW_MBPS * 1e6) if self.is_slow else None,
+            "slow_at_ns": SLOW_AT_S * 10**9,
+            "stream_ns": STREAM_S * 10**9,
+            "cache": CACHE_BYTES,
+            "demotion": self.demotion,
+            "mode": self.mode,
+            "seed": self.seed,
+        }
+
+
+def slow_host(quick: bool, seed: int) -> list[Run]:
+    """In one cluster."""
+    wide = [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in _seeds(quick, seed)]
+    return _cases(MODES, quick, seed) + wide
+
+
+def behind_routers(quick: bool, seed: int) -> list[Run]:
+    """In many clusters, of hosts with links of several rates."""
+    hosts, network = (QUICK_NETWORK_HOSTS, QUICK_NETWORK) if quick else (NETWORK_HOSTS, NETWORK)
+    modes = [mode for mode in MODES if mode != "wait"]
+    return [replace(run, hosts=hosts, network=network) for run in _cases(modes, quick, seed)]
+
+
+def _cases(modes: Sequence[str], quick: bool, seed: int) -> list[Run]:
+    """Nobody is slow; and every rule with these modes."""
+    seeds = _seeds(quick, seed)
+    none = [Run("slowest", "isolate", number, is_slow=False) for number in seeds]
+    cases = [(demotion, mode) for mode in modes for demotion in DEMOTIONS]
+    return none + [Run(demotion, mode, number) for demotion, mode in cases for number in seeds]
+
+
+def _seeds(quick: bool, seed: int) -> range:
+    return range(seed, seed + (QUICK_SEEDS if quick else SEEDS))

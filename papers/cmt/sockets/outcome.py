@@ -1,0 +1,117 @@
+"""What a run measured."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TypeAlias
+
+from groupflow.study.files import Row
+from papers.cmt.sockets.infer import inferred
+from papers.cmt.sockets.network import Path, transfer
+from papers.cmt.sockets.paper import (
+    FILE,
+    MBPS,
+    MIDDLE,
+    SMALL,
+    TABLE_1_S,
+    TABLE_2_S,
+    THREE,
+    THREE_S,
+    Case,
+    Open,
+    Run,
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run."""
+
+    run: Run
+    path: Path
+    """on which it was"""
+    seconds: float
+    """until all of the file was there"""
+    lost: int
+    packet_hops: int
+
+    @property
+    def simulated_s(self) -> float:
+        return self.seconds
+
+
+Times: TypeAlias = Mapping[tuple[int, int], float]
+"""seconds, means over the seeds, by buffer and connections"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """All outcomes with one choice of what is open."""
+
+    path: Path
+    times: Times
+
+    def row(self, buffer: int) -> dict[int, float]:
+        """Times by number of connections."""
+        return {n: s for (b, n), s in sorted(self.times.items()) if b == buffer}
+
+    def column(self, connections: int) -> dict[int, float]:
+        """Times by buffer."""
+        return {b: s for (b, n), s in sorted(self.times.items()) if n == connections}
+
+
+Outcomes: TypeAlias = Mapping[Open, Found]
+
+
+def run_one(run: Run) -> Outcome:
+    """Runs one simulation. Raises RunFailedError."""
+    path = inferred(run.case.open)
+    measured = transfer(run.case, path, run.seed)
+    return Outcome(run, path, measured.seconds + run.case.open.fixed_s, measured.lost, measured.packet_hops)
+
+
+def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
+    """Means over the seeds."""
+    seconds: dict[Open, dict[tuple[int, int], list[float]]] = {}
+    paths: dict[Open, Path] = {}
+    for outcome in outcomes:
+        case = outcome.run.case
+        paths[case.open] = outcome.path
+        cells = seconds.setdefault(case.open, {})
+        cells.setdefault((case.buffer, case.connections), []).append(outcome.seconds)
+    return {
+        chosen: Found(paths[chosen], {cell: fmean(values) for cell, values in cells.items()})
+        for chosen, cells in seconds.items()
+    }
+
+
+def mbps(seconds: float) -> float:
+    """As the paper counts."""
+    return FILE * 8 / seconds / MBPS
+
+
+def listed_s(case: Case) -> float | None:
+    """What the paper says of a case, where it does."""
+    if case.connections == 1:
+        return TABLE_1_S.get(case.buffer)
+    if case.buffer == SMALL:
+        return TABLE_2_S.get(case.connections)
+    return THREE_S if (case.buffer, case.connections) == (MIDDLE, THREE) else None
+
+
+def row(outcome: Outcome) -> Row:
+    """Of a table; with the paper's time, where it has one."""
+    case = outcome.run.case
+    return {
+        "buffer": case.buffer,
+        "connections": case.connections,
+        **asdict(case.open),
+        "seed": outcome.run.seed,
+        "rtt_ms": outcome.path.rtt_s * 1000,
+        "loss_percent": outcome.path.loss * 100,
+        "rate_mbps": outcome.path.rate_bps / 1e6,
+        "seconds": outcome.seconds,
+        "mbps": mbps(outcome.seconds),
+        "lost": outcome.lost,
+        "paper_s": listed_s(case),
+    }

@@ -1,0 +1,128 @@
+"""Over which range of what is open, and of what was inferred, each claim of the tables and figure 2 holds.
+
+One thing at a time. Where the queue, the TCP, its acknowledgements or the fixed time are others, the path is
+inferred anew; `rtt`, `loss` and `rate` are times what was inferred.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from groupflow.study.claims import Claim
+from groupflow.study.ranges import draw_verdicts, over_values
+from papers.cmt.sockets import claims
+from papers.cmt.sockets.outcome import Outcomes
+from papers.cmt.sockets.paper import (
+    BUFFERS,
+    MIDDLE,
+    QUICK_CONNECTIONS,
+    QUICK_SEEDS,
+    QUICK_UP_TO_MOST,
+    SMALL,
+    Case,
+    Open,
+)
+from papers.cmt.sockets.simulation import SIMULATION, runs
+
+NAME = "range"
+VALUES: Mapping[str, Mapping[str, Open]] = {
+    "queue": {str(n): Open(queue=n) for n in (3, 5, 8, 10, 15)} | {"product": Open(), "100": Open(queue=100)},
+    "tcp": {
+        "newreno": Open(),
+        "reno": Open(tcp="reno"),
+        "tahoe": Open(tcp="tahoe"),
+        "sack": Open(tcp="sack"),
+        "cubic": Open(tcp="cubic"),
+    },
+    "delayed ack [ms]": {"0": Open(delayed_ack_ms=0), "40": Open(), "200": Open(delayed_ack_ms=200)},
+    "fixed [s]": {"0": Open(), **{str(s): Open(fixed_s=s) for s in (2, 4, 6, 8)}},
+    "rtt": {
+        "0.5": Open(rtt=0.5),
+        "0.8": Open(rtt=0.8),
+        "1": Open(),
+        "1.5": Open(rtt=1.5),
+        "2": Open(rtt=2.0),
+    },
+    "loss": {
+        "0": Open(loss=0.0),
+        "0.1": Open(loss=0.1),
+        "0.5": Open(loss=0.5),
+        "1": Open(),
+        "2": Open(loss=2.0),
+    },
+    "rate": {
+        "0.5": Open(rate=0.5),
+        "0.8": Open(rate=0.8),
+        "1": Open(),
+        "1.5": Open(rate=1.5),
+        "3": Open(rate=3),
+    },
+    "queue, no loss": {str(n): Open(queue=n, loss=0.0) for n in (3, 5, 10, 20, 40)},
+}
+QUICK = ("delayed ack [ms]",)
+
+
+def cases(quick: bool) -> list[Case]:
+    """All cells that the claims need, with every choice."""
+    choices = dict.fromkeys(
+        chosen for name, values in VALUES.items() if not quick or name in QUICK for chosen in values.values()
+    )
+    cells = dict.fromkeys(
+        [
+            *((buffer, 1) for buffer in BUFFERS),
+            *((SMALL, n) for n in QUICK_CONNECTIONS),
+            *((MIDDLE, n) for n in QUICK_UP_TO_MOST),
+        ]
+    )
+    return [Case(buffer, n, chosen) for chosen in choices for buffer, n in cells]
+
+
+def verdicts(outcomes: Outcomes) -> dict[str, dict[str, dict[str, Claim]]]:
+    """Claims by what is varied, the value, and their id."""
+    return {
+        name: {
+            value: {
+                claim.id: claim
+                for judge in (claims.table_1, claims.table_2, claims.figure_2)
+                for claim in judge(outcomes[chosen])
+            }
+            for value, chosen in values.items()
+        }
+        for name, values in VALUES.items()
+        if set(values.values()) <= outcomes.keys()
+    }
+
+
+def _judge(outcomes: Outcomes) -> list[Claim]:
+    return [
+        _over(name, key, {value: by[key] for value, by in found.items()})
+        for name, found in verdicts(outcomes).items()
+        for key in next(iter(found.values()))
+    ]
+
+
+def _over(name: str, key: str, by: Mapping[str, Claim]) -> Claim:
+    """At which values a claim holds."""
+    measured = ", ".join(f"{claim.measured:.3g}" for claim in by.values())
+    holds = {value: claim.holds for value, claim in by.items()}
+    said = next(iter(by.values())).claim
+    return over_values(NAME, f"{_key(name)}-{key}", said, name, holds, f"; measured: {measured}")
+
+
+def _key(name: str) -> str:
+    return name.split(" [")[0].replace(", ", "-").replace(" ", "-")
+
+
+def _draw(path: Path, outcomes: Outcomes) -> None:
+    judged = verdicts(outcomes)
+    keys = list(next(iter(next(iter(judged.values())).values())))
+    found = {
+        name: {key: {value: claims[key].holds for value, claims in by.items()} for key in keys}
+        for name, by in judged.items()
+    }
+    size = (2.4 + 1.5 * len(found), 3.6)
+    draw_verdicts(path, found, dict(zip(keys, keys, strict=True)), figsize=size, markersize=8)
+
+
+STUDY = SIMULATION.beyond(
+    NAME, "over which range of what is open the claims hold", runs(cases, QUICK_SEEDS), _judge, _draw
+)

@@ -1,0 +1,114 @@
+"""What the paper says of the tree, in words, against what was measured."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from groupflow.study.claims import Claim
+from papers.cmt.tree.outcome import Outcomes, Shape, means
+from papers.cmt.tree.plan import CHURN_PERMILLE, Run
+
+_Value: TypeAlias = Callable[[Shape], float]
+
+SLOWLY = 2.0
+"""a figure that grows by no more while the hosts become ten times as many grows slowly"""
+REACHED = 0.99
+
+
+def by_size(outcomes: Outcomes) -> list[Claim]:
+    """Trees of several sizes, then with hosts that come and go."""
+    sizes = sorted({outcome.run.hosts for outcome in outcomes})
+    most = sizes[-1]
+    copies = {way: _of(outcomes, way, lambda shape: shape.copies) for way in ("tree", "chain", "unicast")}
+    stretch = {way: _of(outcomes, way, lambda shape: shape.stretch_mean) for way in ("tree", "chain")}
+    multicast = _of(outcomes, "multicast", lambda shape: shape.copies)
+    decades = _decades(sizes)
+    depth = _of(outcomes, "tree", lambda shape: shape.depth_mean)
+    joins = means(outcomes, lambda outcome: outcome.join_mean_ms, _hosts)
+    messages = means(outcomes, lambda outcome: outcome.messages_a_join + outcome.probes_a_join, _hosts)
+    overloaded = sum(outcome.overloaded for outcome in outcomes)
+    listed = ", ".join(f"{size}: {copies['tree'][size] / multicast[size]:.2f}" for size in sizes)
+    return [
+        Claim("stress-chain", "Fig. 1", "fewer copies on links between routers than a naive chain of hosts",
+              "fewer", copies["tree"][most] / copies["chain"][most], "of the chain's",
+              all(copies["tree"][size] < copies["chain"][size] for size in sizes), f"{most:,} hosts"),
+        Claim("stress-unicast", "3.1.2", "fewer copies than the source sending to each",
+              "fewer", copies["tree"][most] / copies["unicast"][most], "of unicast's",
+              all(copies["tree"][size] < copies["unicast"][size] for size in sizes), f"{most:,} hosts"),
+        Claim("stress-multicast", "3.1.2", "ideally no copy twice on a link between routers",
+              1, copies["tree"][most] / multicast[most], "of IP multicast's copies",
+              copies["tree"][most] <= multicast[most], f"hosts: ratio; {listed}"),
+        Claim("delay-chain", "Fig. 1", "less delay than a naive chain", "less",
+              stretch["tree"][most] / stretch["chain"][most], "of the chain's stretch",
+              all(stretch["tree"][size] < stretch["chain"][size] for size in sizes),
+              f"stretch of the tree: {stretch['tree'][most]:.2f}, {most:,} hosts"),
+        _slowly("depth", "3.1.2", "large numbers of hosts within a delay constraint: depth", depth, decades),
+        _slowly("join-time", "3.1.2", "dispatchers scale: time of a join", joins, decades),
+        _slowly("join-messages", "3.1.2", "dispatchers scale: messages and probes a join", messages, decades),
+        Claim("bandwidth", "3.1.2", "hosts of mixed bandwidth: none is to send more than its link carries", 0,
+              overloaded, "hosts", overloaded == 0,
+              "a stream of 4 Mbit/s; links of 2, 4, 8, 16 and 32 Mbit/s up; in all runs"),
+        *_churn([outcome for outcome in outcomes if outcome.run.hosts == most]),
+    ]  # fmt: skip
+
+
+def by_threshold(outcomes: Outcomes) -> list[Claim]:
+    """What the threshold of a cluster decides."""
+    copies = means(outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, _threshold)
+    stretch = means(outcomes, lambda o: o.ways["tree"].stretch_mean, _threshold)
+    best = min(copies, key=lambda threshold: copies[threshold])
+    listed = ", ".join(f"{key:g} ms: {copies[key]:.2f} and {stretch[key]:.2f}" for key in copies)
+    return [
+        Claim("threshold", "3.1.2", "near hosts share a cluster: the threshold with the fewest copies",
+              "not told", best, "ms", True, f"copies over IP multicast's, and stretch; {listed}"),
+    ]  # fmt: skip
+
+
+def _churn(outcomes: Outcomes) -> list[Claim]:
+    found = [outcome.churn for outcome in outcomes if outcome.churn]
+    if not found:
+        return []
+    count = len(found)
+    reached = sum(churn.reached_mean for churn in found) / count
+    moves = sum(churn.moves_a_departure for churn in found) / count
+    repair = sum(churn.repair_median_ms for churn in found) / count
+    late = sum(churn.repair_p95_ms for churn in found) / count
+    cut_off = sum(churn.cut_off for churn in found)
+    waiting = sum(churn.waiting for churn in found)
+    share = f"{CHURN_PERMILLE / 10:g} % a minute"
+    return [
+        Claim("churn-reached", "3.1.2", f"departures and failures are handled: hosts reached at {share}",
+              "not told", reached, "share", reached >= REACHED,
+              f"{outcomes[0].run.hosts:,} hosts; half of those that go fail; looked at once a second"),
+        Claim("churn-end", "3.1.2", "none is cut off in the end", 0, cut_off, "hosts", cut_off == 0,
+              f"{waiting} others find no room: hosts offer to serve 2.4 each, some regions fewer"),
+        Claim("churn-local", "3.1.2", "restructuring is local: hosts moved, a departure", "not told", moves,
+              "hosts", moves < 5, ""),
+        Claim("churn-repair", "3.1.2", "time without a parent, median", "not told", repair, "ms",
+              repair < 1000, f"of twenty one had more than {late:.0f} ms"),
+    ]  # fmt: skip
+
+
+def _slowly(
+    name: str, figure: str, claim: str, values: dict[float, float], decades: list[tuple[int, int]]
+) -> Claim:
+    ratios = [values[more] / values[fewer] for fewer, more in decades]
+    listed = ", ".join(f"{size:g}: {value:.1f}" for size, value in values.items())
+    worst = max(ratios) if ratios else 1.0
+    return Claim(name, figure, claim, "grows slowly", worst, "times for ten times the hosts",
+                 worst <= SLOWLY, f"at most {SLOWLY:g}; {listed}")  # fmt: skip
+
+
+def _decades(sizes: list[int]) -> list[tuple[int, int]]:
+    return [(size, 10 * size) for size in sizes if 10 * size in sizes]
+
+
+def _of(outcomes: Outcomes, way: str, value: _Value) -> dict[float, float]:
+    return means(outcomes, lambda outcome: value(outcome.ways[way]), _hosts)
+
+
+def _hosts(run: Run) -> float:
+    return run.hosts
+
+
+def _threshold(run: Run) -> float:
+    return run.threshold_ms

@@ -1,0 +1,143 @@
+"""The paper's figures 6 to 12: an index against the load, mean and standard deviation over the seeds."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from groupflow.study.drawing import Axes, save, subplots
+from papers.icn2011.outcome import Indices, Points
+from papers.icn2011.paper import DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case
+
+COLOURS = {"unicast": "#555555", "n2n": "#c06010", "e2e": "#1f4e79"}
+MBPS = (0.0, 104.0)
+RATIO = (0.0, 1.04)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points that differ in the load only."""
+
+    label: str
+    case: Case
+    """with any load"""
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the paper."""
+
+    number: int
+    title: str
+    ylabel: str
+    index: Callable[[Indices], float]
+    limits: tuple[float, float]
+    lines: tuple[Line, ...]
+    more: Callable[[tuple[float, ...]], Iterable[Case]] = lambda _: ()
+    """points that its claims need besides, of these loads"""
+
+    def cases(self, loads: tuple[float, ...]) -> Iterator[Case]:
+        """Its points."""
+        yield from (replace(line.case, load=load) for line in self.lines for load in loads)
+        yield from self.more(loads)
+
+
+def _members() -> Iterable[Line]:
+    for method in reversed(METHODS):
+        for members in MEMBERS:
+            label = f"{NAMES[method]} (member:{members})"
+            yield Line(label, Case(method, 0.0, members=members), dashed=members == 1)
+
+
+def _demand(loads: tuple[float, ...]) -> Iterable[Case]:
+    """Below the link's capacity: unicast to 3 members a network is 9 streams."""
+    yield Case("unicast", loads[0], members=3)
+
+
+def _delays() -> Iterable[Line]:
+    for method in reversed(METHODS):
+        for delay in DELAYS_MS:
+            label = f"{NAMES[method]} (delay:{delay}ms)"
+            yield Line(label, Case(method, 0.0, delay_ms=delay), dashed=delay != DELAYS_MS[0])
+
+
+def _four() -> tuple[Line, ...]:
+    return tuple(Line(NAMES[method], Case(method, 0.0, senders=4, members=1)) for method in reversed(METHODS))
+
+
+def _caches() -> Iterable[Line]:
+    for method in SPLIT:
+        yield Line(f"{NAMES[method]} (sender:1)", Case(method, 0.0), dashed=True)
+        yield Line(f"{NAMES[method]} (sender:4)", Case(method, 0.0, senders=4, members=1))
+
+
+_ONE_DELAY = tuple(Line(f"{NAMES[m]} (delay:10ms)", Case(m, 0.0)) for m in reversed(METHODS))
+_CONSUMPTION = "Bandwidth consumption [Mb/s]"
+
+FIGURES = (
+    Figure(
+        6, "Bandwidth consumption of the link between ma1 and SA1", _CONSUMPTION,
+        lambda i: i.consumption_mbps, MBPS, tuple(_members()), _demand,
+    ),
+    Figure(
+        7, "Reception throughput", "Reception throughput [Mb/s]",
+        lambda i: i.reception_mbps, MBPS, tuple(_delays()),
+    ),
+    Figure(8, "Effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _ONE_DELAY),
+    Figure(
+        9, "Average bandwidth consumption, senders to SAs", _CONSUMPTION,
+        lambda i: i.consumption_mbps, MBPS, _four(),
+    ),
+    Figure(
+        10, "Average reception throughput", "Reception throughput [Mb/s]",
+        lambda i: i.received_mbps, MBPS, _four(),
+    ),
+    Figure(11, "Average effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _four()),
+    Figure(12, "Cache ratio of SA1", "Cache ratio", lambda i: i.cache_ratio, RATIO, tuple(_caches())),
+)  # fmt: skip
+
+
+def draw(figure: Figure, path: Path, points: Points) -> None:
+    """Writes one figure."""
+    drawing, axis = subplots(figsize=(5.6, 4.0))
+    panel(axis, figure, points)
+    save(drawing, path)
+
+
+def panel(axis: Axes, figure: Figure, points: Points) -> None:
+    """Draws one figure."""
+    for line in figure.lines:
+        cases = [case for case in points if case == replace(line.case, load=case.load)]
+        curve(axis, points, cases, figure.index, line.label, COLOURS[line.case.method], dashed=line.dashed)
+    axis.set(ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
+    axis.set_title(f"Fig. {figure.number}: {figure.title}", fontsize="medium")
+    axis.legend(fontsize="x-small")
+
+
+def curve(
+    axis: Axes,
+    points: Points,
+    cases: Iterable[Case],
+    index: Callable[[Indices], float],
+    label: str,
+    colour: str,
+    *,
+    dashed: bool = False,
+) -> None:
+    """An index against the load at those of these points that differ in the load only."""
+    found = sorted((case.load, points[case]) for case in cases)
+    axis.errorbar(
+        [load for load, _ in found],
+        [index(point.mean) for _, point in found],
+        yerr=[index(point.spread) for _, point in found],
+        label=label,
+        color=colour,
+        linestyle="--" if dashed else "-",
+        marker="o" if dashed else "s",
+        markerfacecolor="white" if dashed else None,
+        markersize=3.5,
+        linewidth=1.1,
+        capsize=2,
+    )
+    axis.set_xlabel("Traffic load")
+    axis.grid(alpha=0.25)

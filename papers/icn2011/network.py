@@ -1,0 +1,127 @@
+"""Fig. 5 of the paper as a netsim scenario: topologies/fig5.yaml, with the members and the delay of a case.
+
+What the paper leaves open, and what is chosen here, is listed in docs/icn2011.md. In short:
+
+- A node has an output buffer of 200 packets, a sender, too: a router between the host and its link. (In ns-2
+  agents sit in the node, and what TCP sends is in its queue at once.)
+- A session agent is s1 or s2 with its agent host; with unicast they are ordinary routers. P4 switches do the
+  same to the packet (tests/unit/experiments/test_icn2011_runs.py) and take longer.
+- A sender writes its messages into one connection that stays: unicast has one for each member.
+
+Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from groupflow import sim
+from groupflow.sim.model import Kind
+from groupflow.topology import Topology, parse
+from papers.icn2011.paper import FRAME_BYTES, LINK_BPS, MESSAGE_BYTES, PACKET_BYTES, SECONDS, Case
+
+FIG5 = Path(__file__).resolve().parents[2] / "topologies" / "fig5.yaml"
+AGENTS = ("s1", "s2")
+SWITCH_OF = {"ma1": "s1", "mb1": "s1", "mc1": "s2", "md1": "s2"}
+NANOSECONDS = 10**9
+NARROW_BPS = LINK_BPS // 2
+"""of the last link before SA2, where there are routers between the agents"""
+
+
+def scenario(case: Case, *, seconds: float = SECONDS, seed: int = 1) -> sim.Scenario:
+    """One run of the case."""
+    traffic = sim.TcpTraffic(
+        case.tcp,
+        case.window,
+        packet=PACKET_BYTES,
+        profile="ns2",
+        messages=sim.Messages(MESSAGE_BYTES, case.period_ns),
+    )
+    duration_ns = round(seconds * NANOSECONDS)
+    base = sim.Scenario(
+        name=f"{case.method}-{case.senders}-{case.members}-{case.delay_ms}ms-{case.load}-{seed}",
+        topology=topology(replace(case, method="n2n", load=0.0, tcp="sack", agent_pps=None, diffusion=None)),
+        flows=(),
+        duration_ns=duration_ns,
+        sample_ns=duration_ns,
+        seed=seed,
+        kinds=_kinds(case),
+        agents=dict.fromkeys(AGENTS, sim.AgentOptions(case.agent_pps)),
+    )
+    if case.method == "unicast":
+        flows = tuple(
+            sim.Flow(flow_name(source, member), source, member, traffic)
+            for source in case.sources
+            for member in case.receivers(source)
+        )
+        return replace(base, flows=flows)
+    mode = "n2n" if case.method == "n2n" else "e2e"
+    splits = tuple(
+        sim.SplitSession(source, source, case.receivers(source), traffic, mode) for source in case.sources
+    )
+    split = replace(base, splits=splits)
+    return split if case.diffusion is None else sim.with_diffusion(split, _control(case))
+
+
+def _control(case: Case) -> sim.Diffusion:
+    """Of what SA1 sends to SA2, from SA1 on: it shapes to r_0 (eq. 9 of Takano et al.)."""
+    return sim.Diffusion(
+        d=Fraction(str(case.diffusion)),
+        flows=tuple(f"{source}-s1-s2" for source in case.sources if SWITCH_OF[source] == "s1"),
+        packet_bytes=FRAME_BYTES,
+        host_delay_ns=_link_delay_ns(case),
+    )
+
+
+def flow_name(source: str, member: str) -> str:
+    """Of a unicast connection."""
+    return f"{source}-{member}"
+
+
+def _link_delay_ns(case: Case) -> int:
+    """Of each link between the agents: routers divide the way in equal parts."""
+    return case.delay_ms * 10**6 // (case.routers + 1)
+
+
+def _kinds(case: Case) -> dict[str, Kind]:
+    kinds: dict[str, Kind] = dict.fromkeys(AGENTS, "fifo" if case.method == "unicast" else "agent")
+    if case.sender_buffer:
+        kinds |= dict.fromkeys(map(case.entry, case.sources), "fifo")
+    return kinds
+
+
+@cache
+def topology(case: Case) -> Topology:
+    """Fig. 5 with a case's members, delay, and output buffers of senders before their links."""
+    form = cast(dict[str, Any], yaml.safe_load(FIG5.read_text()))
+    members = (f"m{network}{n}" for network in "bcd" for n in range(1, case.members + 1))
+    kept = {"ma1", *members, "sa1", "sa2"}
+    form["hosts"] = {name: host for name, host in form["hosts"].items() if name in kept}
+    links = [link for link in form["links"] if kept | set(AGENTS) >= set(link["ends"])]
+    links = [link for link in links if set(link["ends"]) != set(AGENTS)] + _between(case)
+    for number in range(1, case.routers + 1):
+        form["switches"][f"r{number}"] = {"device_id": 20 + number, "grpc": 9600 + number}
+    for number, source in enumerate(case.sources if case.sender_buffer else (), 11):
+        buffer = case.entry(source)
+        form["switches"][buffer] = {"device_id": number, "grpc": 9561 + number}
+        (outer,) = (link for link in links if source in link["ends"])
+        outer["ends"] = [buffer if end == source else end for end in outer["ends"]]
+        links.append({"ends": [source, buffer], "rate": "unlimited", "delay": 0, "queue": 1_000_000})
+    form["links"] = links
+    return parse(yaml.safe_dump(form, sort_keys=False), "fig5")
+
+
+def _between(case: Case) -> list[dict[str, Any]]:
+    """The link between the agents; or, with routers, links of which the last is narrow."""
+    nodes = [AGENTS[0], *(f"r{number}" for number in range(1, case.routers + 1)), AGENTS[1]]
+    links: list[dict[str, Any]] = [
+        {"ends": list(ends), "delay": f"{_link_delay_ns(case)}ns"} for ends in pairwise(nodes)
+    ]
+    if case.routers:
+        links[-1]["rate"] = f"{NARROW_BPS}bit"
+    return links

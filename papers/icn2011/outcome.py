@@ -1,0 +1,155 @@
+"""What one run measured, by the paper's indices (section IV.B), and their means over seeds."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from statistics import fmean, pstdev
+from typing import TypeAlias
+
+from groupflow import sim
+from groupflow.study.files import Row
+from papers.icn2011.network import SWITCH_OF, flow_name
+from papers.icn2011.paper import MEGABIT, MSS, Case
+from papers.icn2011.plan import Run
+
+FULL = "queue_full"
+"""why a packet was dropped. Ticks of diffusion-type flow control end in a switch, which is no loss."""
+
+
+@dataclass(frozen=True)
+class Indices:
+    """The paper's evaluation indices, and what explains them."""
+
+    consumption_mbps: float
+    """frames on the link from a sender to its agent; the mean over the senders"""
+    reception_mbps: float
+    """the least that a member received of a stream; the mean over the streams"""
+    received_mbps: float
+    """all that a member received; the mean over members"""
+    effective: float
+    """reception throughput of a stream over what its sender handed over (Tr / D); the mean over streams"""
+    nearest_mbps: float
+    """the most that a member received of a stream; the mean over the streams"""
+    cache_ratio: float
+    """the most that SA1 cached over all that senders transmitted (Cmax / Dmax); 0 with unicast"""
+    acknowledgements_mbps: float
+    """frames sent to a sender, but for those of other senders' streams; the mean over the senders"""
+    lost_at_senders: float
+    """packets that did not fit senders' output buffers"""
+    lost_in_network: float
+    """and others' queues"""
+    timeouts: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run measured."""
+
+    run: Run
+    indices: Indices
+    simulated_s: float
+    packet_hops: int
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A case over all seeds."""
+
+    mean: Indices
+    spread: Indices
+    """standard deviations"""
+
+
+Points: TypeAlias = Mapping[Case, Point]
+
+
+def measure(run: Run, results: sim.Results) -> Outcome:
+    """The indices of a run."""
+    case = run.case
+    seconds = results.simulated_s
+    flows = results.flows
+    streams: list[list[float]] = []
+    received: dict[str, float] = {}
+    offered: list[float] = []
+    transmitted = 0
+    for source in case.sources:
+        members = case.receivers(source)
+        names = [_last_hop(case, source, member) for member in members]
+        rates = [flows[name].delivered_bytes * 8 / seconds / MEGABIT for name in names]
+        streams.append(rates)
+        for member, rate in zip(members, rates, strict=True):
+            received[member] = received.get(member, 0.0) + rate
+        firsts = [flows[name] for name in _first_hops(case, source)]
+        offered.append((firsts[0].offered_bytes or 0) * 8 / seconds / MEGABIT)
+        transmitted += sum(flow.sent_packets - (flow.retransmissions or 0) for flow in firsts) * MSS
+    links = results.link_bytes
+    up = [links[case.entry(source), SWITCH_OF[source]] for source in case.sources]
+    at_senders = sum(results.dropped(case.entry(source), FULL) for source in case.sources)
+    return Outcome(
+        run=run,
+        indices=Indices(
+            consumption_mbps=fmean(up) * 8 / seconds / MEGABIT,
+            reception_mbps=fmean(min(rates) for rates in streams),
+            received_mbps=fmean(received.values()),
+            effective=fmean(
+                min(rates) / rate if rate else 0.0 for rates, rate in zip(streams, offered, strict=True)
+            ),
+            nearest_mbps=fmean(max(rates) for rates in streams),
+            cache_ratio=results.peak_cached_bytes.get("s1", 0) / max(transmitted, 1),
+            acknowledgements_mbps=_acknowledgements(case, results),
+            lost_at_senders=at_senders,
+            lost_in_network=results.dropped(reason=FULL) - at_senders,
+            timeouts=sum(flow.timeouts or 0 for flow in flows.values()),
+        ),
+        simulated_s=seconds,
+        packet_hops=results.packet_hops,
+        wall_s=results.wall_s,
+    )
+
+
+def _acknowledgements(case: Case, results: sim.Results) -> float:
+    """What is on the links to senders and is no data for them."""
+    data = 0
+    for source in case.sources:
+        for member in set(case.receivers(source)) & set(case.sources):
+            flow = results.flows[_last_hop(case, source, member)]
+            data += flow.delivered_packets * (MSS + 54)
+    down = sum(results.link_bytes[SWITCH_OF[source], case.entry(source)] for source in case.sources)
+    return (down - data) * 8 / results.simulated_s / MEGABIT / len(case.sources)
+
+
+def _last_hop(case: Case, source: str, member: str) -> str:
+    """The connection that a member receives by."""
+    if case.method == "unicast":
+        return flow_name(source, member)
+    agent = "s1" if member[1] in "ab" else "s2"
+    return f"{source}-{agent}-{member}"
+
+
+def _first_hops(case: Case, source: str) -> list[str]:
+    """The connections of a sender."""
+    if case.method == "unicast":
+        return [flow_name(source, member) for member in case.receivers(source)]
+    return [f"{source}-{source}-{SWITCH_OF[source]}"]
+
+
+def points(outcomes: Iterable[Outcome]) -> dict[Case, Point]:
+    """Mean and spread of each case over its seeds."""
+    by_case: dict[Case, list[Indices]] = {}
+    for outcome in outcomes:
+        by_case.setdefault(outcome.run.case, []).append(outcome.indices)
+    return {case: Point(_each(found, fmean), _each(found, pstdev)) for case, found in by_case.items()}
+
+
+def _each(found: list[Indices], statistic: Callable[[Iterable[float]], float]) -> Indices:
+    return Indices(
+        **{f.name: statistic([float(getattr(each, f.name)) for each in found]) for f in fields(Indices)}
+    )
+
+
+def row(outcome: Outcome) -> Row:
+    """Of a table: the run's case and seed, then its indices."""
+    run = outcome.run
+    indices = {name: round(value, 6) for name, value in asdict(outcome.indices).items()}
+    cost = {"packet_hops": outcome.packet_hops, "wall_s": round(outcome.wall_s, 3)}
+    return {**asdict(run.case), "seed": run.seed, "simulated_s": run.seconds, **indices, **cost}

@@ -1,0 +1,80 @@
+"""The paper's simulation: Fig. 5, Table I, and a point of its figures 6 to 12."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from groupflow.sim.model import Variant
+
+Method: TypeAlias = Literal["unicast", "n2n", "e2e"]
+METHODS: tuple[Method, ...] = ("unicast", "n2n", "e2e")
+SPLIT: tuple[Method, ...] = ("n2n", "e2e")
+NAMES: dict[Method, str] = {"unicast": "Unicast", "n2n": "Node-Node", "e2e": "End-End"}
+
+MEGABIT = 10**6
+LINK_BPS = 100 * MEGABIT
+PACKET_BYTES = 1500
+FRAME_BYTES = PACKET_BYTES + 14
+MSS = PACKET_BYTES - 40
+MESSAGE_BYTES = 5_000_000
+SECONDS = 100.0
+LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+HIGH_LOADS = LOADS[2:]
+"""of studies of overload"""
+MEMBERS = (1, 5)
+"""members of networks b, c and d in Fig. 6; of the other figures the paper does not say, and 5 are taken"""
+DELAYS_MS = (10, 100)
+SEEDS = 5
+SENDERS = ("ma1", "mb1", "mc1", "md1")
+WINDOW = 10_000
+"""packets: no limit. The paper does not say."""
+
+QUICK_SECONDS = 10.0
+QUICK_LOADS = (0.2, 0.6, 1.0)
+QUICK_SEEDS = 2
+
+MESSAGE_PACKETS = math.ceil(MESSAGE_BYTES / MSS)
+TRANSMISSION_S = MESSAGE_PACKETS * FRAME_BYTES * 8 / LINK_BPS
+"""tr: how long the frames of a message take at the links' rate"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One point of a figure."""
+
+    method: Method
+    load: float
+    senders: Literal[1, 2, 4] = 1
+    members: int = 5
+    """of each of the networks b, c and d, when there is one sender"""
+    delay_ms: int = 10
+    """of the link between the session agents"""
+    tcp: Variant = "sack"
+    window: int = WINDOW
+    sender_buffer: bool = True
+    """whether a sender's TCP can overflow its output buffer (Table I), or is held back, as an agent's is"""
+    agent_pps: int | None = None
+    """packets an agent handles in a second; None: any number"""
+    routers: int = 0
+    """P4 switches between the session agents; their links share the delay, and the last one is narrow"""
+    diffusion: float | None = None
+    """D of the flow control on those switches; None: TCP alone"""
+
+    @property
+    def period_ns(self) -> int:
+        """tr + ti, of load = tr / (tr + ti)."""
+        return round(TRANSMISSION_S / self.load * 1e9)
+
+    def entry(self, source: str) -> str:
+        """The node that sends on a sender's link: its output buffer, or itself."""
+        return f"{source}out" if self.sender_buffer else source
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return SENDERS[: self.senders]
+
+    def receivers(self, source: str) -> tuple[str, ...]:
+        """Of one sender all members of the other networks; of more, member 1 of each other network."""
+        if self.senders == 1:
+            return tuple(f"m{network}{n}" for network in "bcd" for n in range(1, self.members + 1))
+        return tuple(member for member in SENDERS if member != source)

@@ -1,0 +1,34 @@
+"""One simulation as a value, and the loads of a figure."""
+
+from dataclasses import dataclass
+
+from papers.icn2011.paper import HIGH_LOADS, LOADS, QUICK_LOADS, Case
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation."""
+
+    case: Case
+    seed: int
+    seconds: float
+
+    @property
+    def cost(self) -> float:
+        """About proportional to the packets that it moves."""
+        case = self.case
+        links = 2 + 3 * case.members if case.senders == 1 else 5 * case.senders
+        if case.method == "unicast":
+            # The sender's link is full, whatever the number of copies; it is all that bounds them.
+            return self.seconds * min(1.0, case.load * len(case.receivers("ma1"))) * 4 * case.senders
+        return self.seconds * case.load * (links + 2 * case.routers)
+
+
+def loads(*, quick: bool) -> tuple[float, ...]:
+    """At which loads the figures have points."""
+    return QUICK_LOADS if quick else LOADS
+
+
+def high_loads(quick: bool) -> tuple[float, ...]:
+    """At which studies of overload have points."""
+    return QUICK_LOADS[1:] if quick else HIGH_LOADS

@@ -1,0 +1,5 @@
+"""What the paper's silences decide, and what it does not ask: a study a file."""
+
+from papers.icn2011.studies import agent_rate, cubic, diffusion, sender_buffer, window
+
+STUDIES = {module.NAME: module.STUDY for module in (agent_rate, sender_buffer, window, cubic, diffusion)}

@@ -1,0 +1,49 @@
+"""All of the paper's figures with CUBIC in place of its TCP. netsim's TCP has no pacing, and so no BBR."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from groupflow.study.claims import Claim
+from groupflow.study.drawing import save, subplots
+from papers.icn2011 import claims, plan
+from papers.icn2011.figures import FIGURES, panel
+from papers.icn2011.outcome import Points
+from papers.icn2011.paper import Case
+from papers.icn2011.simulation import SIMULATION, runs
+
+NAME = "cubic"
+
+
+def _cases(quick: bool) -> list[Case]:
+    loads = plan.loads(quick=quick)
+    of_figures = (case for figure in FIGURES for case in figure.cases(loads))
+    return [replace(case, tcp="cubic") for case in dict.fromkeys(of_figures)]
+
+
+def _of(figure_cases: frozenset[Case], points: Points) -> Points:
+    """A figure's points, under the cases that it and its claims ask for."""
+    found = ((replace(case, tcp="sack"), point) for case, point in points.items())
+    return {case: point for case, point in found if case in figure_cases}
+
+
+def _judge(points: Points) -> list[Claim]:
+    """What the paper says of each figure."""
+    loads = tuple(sorted({case.load for case in points}))
+    return [
+        replace(claim, id=f"study-{NAME}-{claim.id}", figure=f"study {NAME}, {claim.figure}")
+        for figure in FIGURES
+        for claim in claims.evaluate(figure.number, _of(frozenset(figure.cases(loads)), points))
+    ]
+
+
+def _draw(path: Path, points: Points) -> None:
+    loads = tuple(sorted({case.load for case in points}))
+    drawing, axes = subplots(2, 4, figsize=(20, 7.6))
+    for axis, figure in zip(axes.flat, FIGURES, strict=False):
+        panel(axis, figure, _of(frozenset(figure.cases(loads)), points))
+    axes.flat[-1].set_axis_off()
+    drawing.suptitle("The paper's figures with CUBIC")
+    save(drawing, path)
+
+
+STUDY = SIMULATION.beyond(NAME, "the paper's figures with CUBIC", runs(_cases), _judge, _draw)

@@ -1,0 +1,95 @@
+"""The largest TCP window, of which the paper says nothing: what it does to the influence of the delay."""
+
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import save, subplots
+from papers.icn2011.claims import PAYLOAD_MBPS, TENTH
+from papers.icn2011.figures import COLOURS
+from papers.icn2011.outcome import Points
+from papers.icn2011.paper import DELAYS_MS, NAMES, SPLIT, WINDOW, Case, Method
+from papers.icn2011.plan import high_loads
+from papers.icn2011.simulation import SIMULATION, runs
+
+NAME = "window"
+WINDOWS = (100, 300, 1000, 2100, WINDOW)
+"""packets; 2,100 fill the links between a sender and the farthest member, there and back, at 100 ms"""
+QUICK_WINDOWS = (100, WINDOW)
+
+
+def _cases(quick: bool) -> list[Case]:
+    return [
+        _case(method, load, delay, window)
+        for method in SPLIT
+        for load in high_loads(quick)
+        for delay in DELAYS_MS
+        for window in (QUICK_WINDOWS if quick else WINDOWS)
+    ]
+
+
+def _case(method: Method, load: float, delay: int, window: int) -> Case:
+    return Case(method, load, members=1, delay_ms=delay, window=window)
+
+
+def _judge(points: Points) -> list[Claim]:
+    windows = sorted({case.window for case in points})
+    loads = sorted({case.load for case in points})
+    near, far = DELAYS_MS
+    found: list[Claim] = []
+    for method in SPLIT:
+
+        def received(load: float, delay: int, window: int, method: Method = method) -> float:
+            return points[_case(method, load, delay, window)].mean.reception_mbps
+
+        impact = {
+            w: min(received(load, far, w) / max(received(load, near, w), 1e-9) for load in loads)
+            for w in windows
+        }
+        share = {w: min(received(load, far, w) / (load * PAYLOAD_MBPS) for load in loads) for w in windows}
+        name = NAMES[method]
+        for key, claim, values, unit in (
+            ("delay", f"{name}: the delay has little impact", impact, f"{far} ms over {near} ms"),
+            ("load", f"{name}, {far} ms: reception in proportion to the load", share, "of the load"),
+        ):
+            good = [w for w in windows if values[w] >= 1 - TENTH]
+            listed = ", ".join(f"{w}: {values[w]:.2f}" for w in windows)
+            note = (
+                f"at least {1 - TENTH:g} at every load, of {loads[0]:g} to {loads[-1]:g}; by window, {listed}"
+            )
+            found.append(
+                finding(
+                    NAME, f"{method}-{key}", f"{claim}, at some window", max(values.values()),
+                    f"{unit}, the best window", bool(good), note,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _draw(path: Path, points: Points) -> None:
+    """At the highest load."""
+    windows = sorted({case.window for case in points})
+    load = max(case.load for case in points)
+    figure, axis = subplots(figsize=(5.6, 4.0))
+    for method in SPLIT:
+        for delay in DELAYS_MS:
+            here = [points[_case(method, load, delay, window)] for window in windows]
+            axis.errorbar(
+                windows,
+                [point.mean.reception_mbps for point in here],
+                yerr=[point.spread.reception_mbps for point in here],
+                label=f"{NAMES[method]} ({delay} ms)",
+                color=COLOURS[method],
+                linestyle="-" if delay == DELAYS_MS[0] else "--",
+                marker="s",
+                markersize=3.5,
+                linewidth=1.1,
+                capsize=2,
+            )
+    axis.set(xscale="log", xlabel="largest window [packets]", ylabel="Reception throughput [Mb/s]")
+    axis.set(ylim=(0, 104), title=f"Load {load:g}, 3 members")
+    axis.grid(alpha=0.25)
+    axis.legend(fontsize="x-small")
+    save(figure, path)
+
+
+STUDY = SIMULATION.beyond(NAME, "the largest TCP window", runs(_cases), _judge, _draw)

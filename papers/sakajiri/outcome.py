@@ -1,0 +1,126 @@
+"""What one run measured: the throughput of every client in every round, its connections and its buffer."""
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import TypeAlias
+
+from groupflow.sim.gather import Round
+from groupflow.study.files import Row
+from papers.sakajiri.paper import HIGH, LOW, MEGABIT, Case, Run
+
+Span: TypeAlias = tuple[float, float]
+"""seconds: from, until"""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One client, round by round. Arrays in runs: there may be a thousand of these."""
+
+    ends_s: Sequence[float]
+    mbps: Sequence[float]
+    connections: Sequence[int]
+    """that it had"""
+    windows: Sequence[int]
+    """bytes that it had; 0: the kernel decided"""
+    rtts_ms: Sequence[float]
+
+    def mean(self, span: Span) -> float:
+        """Mb/s; 0 where it did not send."""
+        found = [rate for end, rate in zip(self.ends_s, self.mbps, strict=True) if span[0] < end <= span[1]]
+        return fmean(found) if found else 0.0
+
+    def means(self, span: Span) -> dict[str, float]:
+        """Of all that is known of it; nothing where it did not send."""
+        inside = [n for n, end in enumerate(self.ends_s) if span[0] < end <= span[1]]
+        if not inside:
+            return {}
+        return {
+            "mbps": round(self.mean(span), 4),
+            "connections": round(fmean(self.connections[n] for n in inside), 2),
+            "window": round(fmean(self.windows[n] for n in inside)),
+            "rtt_ms": round(fmean(self.rtts_ms[n] for n in inside), 2),
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run."""
+
+    run: Run
+    series: Mapping[str, Series]
+    packet_hops: int
+    wall_s: float
+
+    @property
+    def simulated_s(self) -> float:
+        return self.run.seconds
+
+    @property
+    def whole(self) -> Span:
+        return (self.run.scale.warm_up_s, self.run.seconds)
+
+    @property
+    def before(self) -> Span:
+        return (self.run.scale.warm_up_s, self.run.interference_s[0])
+
+    @property
+    def during(self) -> Span:
+        """Of the interference, but for the first tenth, in which tuning finds what it needs."""
+        start, stop = self.run.interference_s
+        return (start + 0.1 * (stop - start), stop)
+
+    @property
+    def after(self) -> Span:
+        """Likewise when it is over."""
+        stop = self.run.interference_s[1]
+        return (stop + 0.1 * (self.run.seconds - stop), self.run.seconds)
+
+    def high(self, span: Span) -> float:
+        """Mean of the high priority clients, Mb/s."""
+        return fmean(self.series[name].mean(span) for name in HIGH if name in self.series)
+
+    def low(self, span: Span) -> float:
+        return fmean(self.series[name].mean(span) for name in LOW if name in self.series)
+
+
+Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
+"""of each case, over its seeds"""
+
+
+def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) -> Outcome:
+    """Series of rounds by client."""
+    by_client: dict[str, list[Round]] = {}
+    for each in rounds:
+        if each.end_s > 0:
+            by_client.setdefault(each.client, []).append(each)
+    series = {
+        client: Series(
+            ends_s=array("d", [each.end_s for each in found]),
+            mbps=array("d", [each.reading.throughput / MEGABIT for each in found]),
+            connections=array("H", [each.reading.connections for each in found]),
+            windows=array("l", [each.reading.window or 0 for each in found]),
+            rtts_ms=array("d", [1000 * (each.reading.rtt or 0.0) for each in found]),
+        )
+        for client, found in by_client.items()
+    }
+    return Outcome(run, series, packet_hops, wall_s)
+
+
+TABLE_S = 10.0
+
+
+def rows(outcome: Outcome) -> Iterable[Row]:
+    """Of a table, for each client and ten seconds."""
+    run = outcome.run
+    case = {"method": run.case.method, "tcp": run.case.tcp, "situation": run.case.situation}
+    link = asdict(run.case.links)
+    for client, series in outcome.series.items():
+        for step in range(round(run.seconds / TABLE_S)):
+            span = (step * TABLE_S, (step + 1) * TABLE_S)
+            if means := series.means(span):
+                yield {
+                    **case, "interference": int(run.case.interference), **link, "seed": run.seed,
+                    "client": client, "until_s": span[1], **means,
+                }  # fmt: skip

@@ -1,0 +1,112 @@
+"""The paper's simulation: what its text gives, and the link parameters that it does not give and that are
+chosen."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from groupflow.sim.model import Variant
+from groupflow.tuning.model import Client
+
+Method: TypeAlias = Literal["both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber"]
+NAMES: dict[Method, str] = {
+    "both": "proposal",
+    "buffer": "buffer tuning only",
+    "comparison": "comparison",
+    "kernel-1": "no tuning, 1 connection",
+    "kernel-4": "no tuning, 4 connections",
+    "kernel-16": "no tuning, 16 connections",
+    "climber": "throughput climber",
+}
+TCPS: dict[Variant, str] = {"cubic": "CUBIC", "compound": "Compound TCP", "vegas": "Vegas", "reno": "Reno"}
+
+MEGABIT = 10**6
+HIGH_BPS = MEGABIT
+LOW_BPS = MEGABIT // 2
+BUFFER = 100_000
+"""bytes of receive buffer on the server (Table I)"""
+TABLE_II: dict[Variant, tuple[float, float]] = {
+    "cubic": (1.67, 0.83),
+    "compound": (1.66, 0.83),
+    "vegas": (1.62, 0.81),
+    "reno": (1.60, 0.80),
+}
+"""Mb/s of high and low priority clients"""
+
+LOW, HIGH = ("t0", "t1", "t2"), ("t3", "t4", "t5")
+"""Terminal 3 is of high priority (section IV.B); which others are is in a figure that the text lacks"""
+CLIENTS: tuple[Client, ...] = (
+    *(Client(name, LOW_BPS, priority=0) for name in LOW),
+    *(Client(name, HIGH_BPS, priority=1) for name in HIGH),
+)
+TARGETS = {client.name: client.target / MEGABIT for client in CLIENTS}
+
+SEEDS = 5
+QUICK_SEEDS = 1
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How long it all takes, in seconds."""
+
+    seconds: float
+    interference_s: tuple[float, float]
+    """from, until"""
+    warm_up_s: float
+    """does not count: connections begin"""
+
+
+FULL = Scale(600.0, (100.0, 500.0), 10.0)
+"""the paper's"""
+QUICK = Scale(120.0, (20.0, 100.0), 2.0)
+
+
+@dataclass(frozen=True)
+class Links:
+    """What the paper's figures 2 and 4 may say and its text does not: chosen, and varied by the study
+    `range`."""
+
+    rtt_ms: int = 100
+    """of every client, without queues; 100 KB in the ratio 2:1 give Table II's figures at about 106 ms"""
+    bottleneck_mbps: float = 10.0
+    """between Router 2 and Router 3; all other links have 100 Mb/s"""
+    queue: int = 50
+    """packets, of every link (ns-2's default)"""
+    high_loss: float = 0.001
+    """of packets, on the links of high priority terminals"""
+    low_loss: float = 0.0001
+    """likewise of low priority ones, which have "high available bandwidth\""""
+    rivals: int = 4
+    """greedy Reno connections of each interference terminal"""
+    rival_rtt_ms: int = 80
+    connections: int = 16
+    """the most a client may have"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of one simulation."""
+
+    method: Method
+    tcp: Variant = "reno"
+    interference: bool = False
+    """Model 2 instead of Model 1"""
+    links: Links = Links()
+    situation: str = "paper"
+    """or one that a study makes: `network.SITUATIONS`"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation."""
+
+    case: Case
+    seed: int
+    scale: Scale = FULL
+
+    @property
+    def seconds(self) -> float:
+        return self.scale.seconds
+
+    @property
+    def interference_s(self) -> tuple[float, float]:
+        return self.scale.interference_s

@@ -1,0 +1,61 @@
+"""What studies change about the paper's models: buffer, priorities, round trips, losses, and who is there
+when."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from groupflow.sim.gather import Sender
+from papers.sakajiri.paper import BUFFER, CLIENTS, HIGH, LOW, Links
+
+Senders = Callable[[float], tuple[Sender, ...]]
+"""of a run of so many seconds"""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Models 1 and 2 where nothing is said."""
+
+    buffer: int = BUFFER
+    senders: Senders = lambda _: tuple(Sender(client, client.name) for client in CLIENTS)
+    rtts_ms: Callable[[Links], Mapping[str, int]] = lambda links: {c.name: links.rtt_ms for c in CLIENTS}
+    losses: Callable[[Links], Mapping[str, float]] = lambda links: (
+        dict.fromkeys(LOW, links.low_loss) | dict.fromkeys(HIGH, links.high_loss)
+    )
+    stretched: Callable[[float], tuple[tuple[float, str, int], ...]] = lambda _: ()
+    """clients whose round trip becomes longer: when, who, and ms then; of a run of so many seconds"""
+
+
+SCARCE_BUFFER = 45_000
+"""bytes: 56,250 are needed for all targets at 100 ms, 37,500 for everyone's minimum"""
+PRIORITIES = {"t0": 0, "t1": 0, "t2": 0, "t3": 1, "t4": 2, "t5": 3}
+NEAR_MS, FAR_MS = 20, 300
+HEAVY_LOSS = 0.05
+
+
+def _one_after_the_other(_: float) -> tuple[Sender, ...]:
+    return tuple(Sender(replace(c, priority=PRIORITIES[c.name]), c.name) for c in CLIENTS)
+
+
+JOINS = {"t4": 1 / 6, "t5": 1 / 3}
+LEAVES = {"t0": 2 / 3, "t4": 5 / 6}
+"""when, as parts of the run"""
+
+
+def _coming_and_going(seconds: float) -> tuple[Sender, ...]:
+    return tuple(
+        Sender(c, c.name, JOINS.get(c.name, 0.0) * seconds, LEAVES.get(c.name, float("inf")) * seconds)
+        for c in CLIENTS
+    )
+
+
+SITUATIONS: dict[str, Situation] = {
+    "paper": Situation(),
+    "scarce": Situation(buffer=SCARCE_BUFFER, senders=_one_after_the_other),
+    "jump": Situation(
+        rtts_ms=lambda links: {c.name: NEAR_MS if c.name == "t3" else links.rtt_ms for c in CLIENTS},
+        stretched=lambda seconds: ((seconds / 2, "t3", FAR_MS),),
+    ),
+    "churn": Situation(senders=_coming_and_going),
+    "loss": Situation(losses=lambda _: dict.fromkeys((*LOW, *HIGH), HEAVY_LOSS)),
+}
+"""by the name that a case has"""

@@ -1,0 +1,69 @@
+"""Targets that cannot all be met: 3.6 Mb/s between Router 2 and 3, where 4.5 are wanted."""
+
+from dataclasses import replace
+
+from groupflow.study.claims import Claim, finding
+from papers.sakajiri.claims import over, whole
+from papers.sakajiri.outcome import Outcomes
+from papers.sakajiri.paper import HIGH, LOW, NAMES, TARGETS, Case, Links
+from papers.sakajiri.simulation import SIMULATION, runs
+from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
+
+NAME = "narrow"
+NARROW_MBPS = 3.6
+"""3.0 are needed for everyone's minimum, 4.5 for all targets"""
+NEAR = 0.1
+"""of what the policy says"""
+FULL = 0.9
+"""of the link's rate, in payload, is all that it carries"""
+
+
+def _cases(quick: bool) -> list[Case]:
+    links = replace(Links(), bottleneck_mbps=NARROW_MBPS)
+    return [Case(method, links=links) for method in METHODS]
+
+
+def divided(total: float) -> dict[str, float]:
+    """Mb/s of each client by the paper's words: the smallest target for all, the rest to the high priority;
+    less than that by target ratio."""
+    least = min(TARGETS.values())
+    rest = total - least * len(TARGETS)
+    if rest < 0:
+        return {name: total * target / sum(TARGETS.values()) for name, target in TARGETS.items()}
+    return dict.fromkeys(LOW, least) | dict.fromkeys(HIGH, least + rest / len(HIGH))
+
+
+def _judge(outcomes: Outcomes) -> list[Claim]:
+    claims: list[Claim] = []
+    for case, found in outcomes.items():
+        rates = {client: mean(found, client, whole) for client in CLIENTS}
+        total, name = sum(rates.values()), NAMES[case.method]
+        said = divided(total)
+        worst = max(abs(rates[client] / said[client] - 1) for client in CLIENTS)
+        more = over(found, HIGH) / over(found, LOW)
+        claims += [
+            finding(
+                NAME, f"as-said-{case.method}",
+                f"{name}: who loses, and by how much, is as the policy says",
+                worst, "relative difference, the worst", worst <= NEAR,
+                f"at most {NEAR:g}; measured {listed(rates)}; of {total:.2f} Mb/s {listed(said)}",
+            ),
+            finding(
+                NAME, f"order-{case.method}", f"{name}: what is left goes to the high priority", more,
+                "times low priority's", more >= 1 + NEAR, f"at least {1 + NEAR:g}",
+            ),
+            finding(
+                NAME, f"used-{case.method}", f"{name}: the link is used", total / NARROW_MBPS,
+                "of its rate, in payload", total >= FULL * NARROW_MBPS, f"at least {FULL:g}",
+            ),
+        ]  # fmt: skip
+    return claims
+
+
+STUDY = SIMULATION.beyond(
+    NAME,
+    "a link that is too narrow for all targets",
+    runs(_cases),
+    _judge,
+    bars(f"{NARROW_MBPS:g} Mb/s between Router 2 and 3, 4.5 wanted", {"": (whole, CLIENTS)}),
+)

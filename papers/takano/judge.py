@@ -1,0 +1,69 @@
+"""From what runs measured to claims: each is judged in every repetition.
+
+The rule, for all claims: **a claim holds when its criterion is met in every run**; `measured` is the mean
+over the runs, and the note says in how many it held, and the range. Where a claim compares scenarios, run i
+of one is compared with run i of the other, whose background starts at the same instant; a scenario with fewer
+runs is used again from its first. The criteria are beside the claims, the number of runs is in plan.py.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from groupflow.study.claims import Claim
+from papers.takano.outcome import Outcome
+
+Outcomes: TypeAlias = Mapping[str, Sequence[Outcome]]
+"""by label, repetitions in their order"""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Claims about runs with these labels."""
+
+    labels: tuple[str, ...]
+    judge: Callable[..., list[Claim]]
+    """given an outcome a label, in their order: the same claims for any"""
+
+
+def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
+    found: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault(outcome.run.label, []).append(outcome)
+    return found
+
+
+def evaluate(rules: Iterable[Rule], outcomes: Outcomes) -> list[Claim]:
+    """The claims of all rules whose runs are there."""
+    claims: list[Claim] = []
+    for rule in rules:
+        if all(label in outcomes for label in rule.labels):
+            repetitions = [outcomes[label] for label in rule.labels]
+            judged = [
+                rule.judge(*(runs[i % len(runs)] for runs in repetitions))
+                for i in range(max(map(len, repetitions)))
+            ]
+            claims += [over_runs(same) for same in zip(*judged, strict=True)]
+    return claims
+
+
+def over_runs(claims: Sequence[Claim]) -> Claim:
+    """One claim of its verdicts in several runs."""
+    if len(claims) == 1:
+        return claims[0]
+    values = [claim.measured for claim in claims]
+    held = sum(claim.holds for claim in claims)
+    seen = f"in {held} of {len(claims)} runs, {_short(min(values))} to {_short(max(values))}"
+    notes = {claim.note for claim in claims}
+    said = notes.pop() if len(notes) == 1 else f"first run: {claims[0].note}"
+    return replace(
+        claims[0],
+        measured=sum(values) / len(values),
+        holds=held == len(claims),
+        note=f"{seen}; {said}" if said else seen,
+    )
+
+
+def _short(value: float) -> str:
+    """Three digits at least, and all before the point."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

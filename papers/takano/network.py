@@ -1,0 +1,109 @@
+"""The paper's network (Fig. 5) as a netsim scenario: a line of P4 switches and the flows.
+
+What the paper leaves open, and what is chosen here:
+
+- A host's link has no delay and no rate, as ns-2's agents sit in the node itself: what TCP sends is in the
+  first node's queue at once. (So TCP alone overflows that queue in slow start, too; losses at node 15
+  are counted from when the background starts.)
+- With the control, the host is the external node of eq. 9 and shapes its flow to r_0, with d_0 = d.
+- With the control, the buffer of 1800 packets is each flow's; without, it is one queue's.
+- 1500 bytes are the whole frame; acknowledgements are 54 bytes and share the way back with feedback only.
+- TCP has ns-2's parameters: an initial window of 2, an acknowledgement for each packet, timeouts from 0.2 s.
+- The background starts at 0.1 s and links are alike in one run; in its repetitions it starts less than a
+  millisecond later, and each link is longer by less than a microsecond (plan.py).
+"""
+
+from fractions import Fraction
+
+import yaml
+
+from groupflow import sim
+from groupflow.sim.model import VARIANTS, Variant
+from groupflow.topology import parse
+from papers.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case
+from papers.takano.plan import Run
+
+NANOSECONDS = 10**9
+ETHERNET_BYTES = 14
+HOST_QUEUE = 1_000_000
+"""packets: a host keeps what its TCP sends until the link takes it"""
+
+
+def scenario(run: Run) -> sim.Scenario:
+    """The run on P4 switches, with or without the control."""
+    case = run.case
+    base = sim.Scenario(
+        name=f"takano-{run.label}",
+        topology=parse(topology_text(case, paced=run.paced), f"takano-{case.name}"),
+        flows=tuple(
+            sim.Flow(
+                name=source.flow,
+                source=source_host(number),
+                destination=sink_host(number),
+                traffic=traffic(case),
+                start_ns=round(source.start_s * NANOSECONDS),
+            )
+            for number, source in enumerate(case.sources, 1)
+        ),
+        duration_ns=round(case.seconds * NANOSECONDS),
+        sample_ns=run.sample_ns,
+        seed=run.seed,
+    )
+    return sim.with_diffusion(base, control(case, shaped=run.shaped)) if run.control == "dfc" else base
+
+
+def switch(number: int) -> str:
+    return f"n{number}"
+
+
+def source_host(number: int) -> str:
+    """Of the case's flow with this number, from 1; its number in feedback, too."""
+    return f"source{number}"
+
+
+def sink_host(number: int) -> str:
+    return f"sink{number}"
+
+
+def traffic(case: Case) -> sim.TcpTraffic:
+    if case.tcp not in VARIANTS:
+        raise ValueError(f"scenario {case.name}: no TCP {case.tcp!r}; one of {', '.join(VARIANTS)}")
+    variant: Variant = case.tcp
+    return sim.TcpTraffic(variant, case.window, packet=PACKET_BYTES - ETHERNET_BYTES, profile="ns2")
+
+
+def control(case: Case, *, shaped: bool = True) -> sim.Diffusion:
+    return sim.Diffusion(
+        d=Fraction(str(case.diffusion)),
+        alpha=Fraction(str(case.alpha)),
+        flows=tuple(source.flow for source in case.sources),
+        packet_bytes=PACKET_BYTES,
+        queue_packets=case.buffer,
+        host_delay_ns=LINK_DELAY_NS if shaped else None,
+    )
+
+
+def topology_text(case: Case, *, paced: bool = False) -> str:
+    """The line, with a source and a sink for each flow."""
+    rate = f"{case.bandwidth_bps}bit"
+    inside: dict[str, object] = {"rate": "unlimited", "delay": 0, "queue": HOST_QUEUE}
+    links: list[dict[str, object]] = [
+        {"ends": [switch(n), switch(n + 1)], "rate": f"{bps}bit", "delay": f"{ns}ns", "queue": case.buffer}
+        for n, (bps, ns) in enumerate(zip(case.link_rates_bps, case.link_delays_ns, strict=True), 1)
+    ]
+    hosts: list[str] = []
+    for number, source in enumerate(case.sources, 1):
+        ends = source_host(number), sink_host(number)
+        hosts += ends
+        pace = {"rate": rate} if paced else {}
+        links.append({"ends": [ends[0], switch(source.node)]} | inside | pace)
+        links.append({"ends": [ends[1], switch(case.nodes)]} | inside)
+    return yaml.safe_dump(
+        {
+            "name": f"takano-{case.name}",
+            "switches": {switch(n): {"device_id": n, "grpc": 9600 + n} for n in range(1, case.nodes + 1)},
+            "hosts": {host: {"ip": f"10.0.{place}.1/24"} for place, host in enumerate(hosts, 1)},
+            "links": links,
+        },
+        sort_keys=False,
+    )

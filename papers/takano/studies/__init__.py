@@ -1,0 +1,5 @@
+"""What the paper does not ask, on its line: a study a file."""
+
+from papers.takano.studies import delays, flows, rivals, stability, tcps
+
+STUDIES = {module.NAME: module.STUDY for module in (stability, delays, flows, tcps, rivals)}

@@ -1,0 +1,69 @@
+"""What studies beyond the paper share: labels, and what the paper says of its line."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.paper import Study
+from papers.takano.claims import FAIR, NEAR
+from papers.takano.judge import Outcomes, Rule, evaluate
+from papers.takano.outcome import Outcome
+from papers.takano.plan import Run
+from papers.takano.simulation import SIMULATION
+
+
+def study(
+    name: str,
+    about: str,
+    runs: Callable[[bool, int], list[Run]],
+    rules: Callable[[Sequence[Run]], list[Rule]],
+    draw: Callable[[Path, Outcomes], None],
+) -> Study[Run, Outcome, Outcomes]:
+    """Judged by the rules for its runs; they are the same whatever was measured."""
+
+    def judge(outcomes: Outcomes) -> list[Claim]:
+        return evaluate(rules([each.run for found in outcomes.values() for each in found]), outcomes)
+
+    return SIMULATION.beyond(name, about, runs, judge, draw)
+
+
+def label(study: str, *parts: str | float) -> str:
+    return "-".join(("study", study, *map(str, parts)))
+
+
+def labels(runs: Sequence[Run], *controls: str) -> tuple[str, ...]:
+    """Of the runs with these controls, each once."""
+    return tuple(dict.fromkeys(run.label for run in runs if run.control in controls))
+
+
+def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> list[Claim]:
+    """With control: what the paper says of two flows on its line, at the worst of several runs."""
+    distances = [abs(outcome.mean_efficiency - 1 / len(outcome.case.sources)) for outcome in outcomes]
+    spread = max(outcome.efficiency_spread for outcome in outcomes)
+    fairness = min(outcome.fairness for outcome in outcomes)
+    lost = sum(outcome.dropped + outcome.early_drops for outcome in outcomes)
+    return [
+        finding(
+            study, "dfc-share", f"with DFC the target flow gets its share {where}", max(distances),
+            "largest distance from 1 / flows", max(distances) <= NEAR, f"within {NEAR} in each",
+        ),
+        finding(
+            study, "dfc-stable", f"with DFC the efficiency is stable {where}", spread,
+            "largest standard deviation", spread <= NEAR, f"at most {NEAR} in each",
+        ),
+        finding(
+            study, "dfc-fair", f"with DFC all flows share the link fairly {where}", fairness,
+            "slowest over fastest, at worst", fairness >= FAIR, f"at least {FAIR} in each",
+        ),
+        finding(
+            study, "dfc-no-loss", f"with DFC no packet is lost {where}", lost, "packets", lost == 0,
+            "none in any",
+        ),
+    ]  # fmt: skip
+
+
+def alone_finding(study: str, where: str, outcomes: Sequence[Outcome]) -> Claim:
+    """Without control packets are lost after the background has joined."""
+    least = min(outcome.dropped for outcome in outcomes)
+    claim = f"TCP alone loses packets {where}"
+    return finding(study, "tcp-loss", claim, least, "packets, at least", least > 0, "some in each")

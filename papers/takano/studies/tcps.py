@@ -1,0 +1,84 @@
+"""CUBIC and SACK, which the paper has not, on its line with and without control."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from groupflow.study.claims import Claim, finding
+from groupflow.study.drawing import COLOURS, PALE, save, subplots
+from papers.takano.judge import Outcomes, Rule
+from papers.takano.outcome import Outcome
+from papers.takano.paper import CASES
+from papers.takano.plan import Run, repeated
+from papers.takano.studies.study import alone_finding, control_findings, label, labels, study
+
+NAME = "tcps"
+TCPS = {"cubic": "CUBIC", "sack": "SACK"}
+SCENARIO = "2"
+REPEATS = 2
+"""of TCP alone"""
+QUICK_SECONDS = 0.4
+WHERE = "with CUBIC and SACK"
+
+
+def _runs(quick: bool, seed: int) -> list[Run]:
+    case = CASES[SCENARIO].shortened(QUICK_SECONDS) if quick else CASES[SCENARIO]
+    runs: list[Run] = []
+    for tcp in TCPS:
+        chosen = replace(case, name=f"{SCENARIO} with {TCPS[tcp]}", tcp=tcp)
+        alone = Run(label(NAME, tcp, "tcp"), chosen, "tcp", seed=seed)
+        runs += repeated(alone, 1 if quick else REPEATS)
+        runs.append(Run(label(NAME, tcp, "dfc"), chosen, "dfc", seed=seed))
+    return runs
+
+
+def _less_alone(tcp: str, alone: Outcome, dfc: Outcome) -> list[Claim]:
+    """Efficiency, as the paper compares TCPs, and fairness beside it."""
+    gain = dfc.mean_efficiency - alone.mean_efficiency
+    fairer = dfc.fairness - alone.fairness
+    return [
+        finding(
+            NAME, f"{tcp}-worse-alone", f"{TCPS[tcp]} alone: the target's efficiency is lower than with DFC",
+            gain, "difference of means", gain > 0, "above 0",
+        ),
+        finding(
+            NAME, f"{tcp}-less-fair-alone", f"{TCPS[tcp]} alone is less fair than with DFC",
+            fairer, "difference of slower over faster", fairer > 0, "above 0",
+        ),
+    ]  # fmt: skip
+
+
+def _rules(runs: Sequence[Run]) -> list[Rule]:
+    return [
+        Rule(labels(runs, "dfc"), lambda *outcomes: control_findings(NAME, WHERE, outcomes)),
+        Rule(labels(runs, "tcp"), lambda *outcomes: [alone_finding(NAME, WHERE, outcomes)]),
+        *(
+            Rule((label(NAME, tcp, "tcp"), label(NAME, tcp, "dfc")), partial(_less_alone, tcp))
+            for tcp in TCPS
+        ),
+    ]
+
+
+def _draw(path: Path, outcomes: Outcomes) -> None:
+    figure, axes = subplots(len(TCPS), 2, figsize=(10, 5.4), sharex=True, sharey=True)
+    for row, tcp in zip(axes, TCPS, strict=True):
+        for axis, control in zip(row, ("tcp", "dfc"), strict=True):
+            runs = outcomes.get(label(NAME, tcp, control), ())
+            for place, outcome in reversed(list(enumerate(runs))):
+                colour, width = (PALE, 0.5) if place else (COLOURS[0], 0.9)
+                axis.plot(outcome.time_s, outcome.efficiency, linewidth=width, color=colour)
+            axis.axhline(0.5, linewidth=0.6, color="#888888", linestyle=":")
+            more = f", {len(runs)} runs" if len(runs) > 1 else ""
+            axis.set(
+                title=f"{TCPS[tcp]}, {'with DFC' if control == 'dfc' else 'alone' + more}", ylim=(0, 1.02)
+            )
+            axis.grid(alpha=0.25)
+    for axis in axes[-1]:
+        axis.set_xlabel("time (s)")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("efficiency")
+    save(figure, path)
+
+
+STUDY = study(NAME, "CUBIC and SACK, with and without control", _runs, _rules, _draw)

@@ -1,0 +1,162 @@
+"""What decides whether a reproduction agrees with the split-connection paper, on points made up."""
+
+import csv
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from groupflow.study.files import write_rows
+from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, evaluate
+from papers.icn2011.figures import FIGURES, Figure, draw
+from papers.icn2011.judge import at_every_load
+from papers.icn2011.outcome import Indices, Outcome, Point, points, row
+from papers.icn2011.paper import LOADS, SEEDS, Case
+from papers.icn2011.plan import Run
+from papers.icn2011.simulation import runs
+
+NOTHING = Indices(*[0.0] * 10)
+
+
+def as_the_paper_says(case: Case) -> Indices:
+    """Curves of the form that the paper's figures have."""
+    load = case.load
+    offered = load * PAYLOAD_MBPS
+    if case.senders == 4:
+        received = {"unicast": 60 - 50 * load, "n2n": 90 - 80 * load, "e2e": 90.0}[case.method]
+        return replace(
+            NOTHING,
+            consumption_mbps={
+                "unicast": min(3 * load, 0.8),
+                "n2n": load,
+                "e2e": min(load, 0.5),
+            }[case.method]
+            * LINK_MBPS,
+            received_mbps=received,
+            effective=received / 100,
+            cache_ratio={"unicast": 0.0, "n2n": 0.8 * load, "e2e": 0.2 * load}[case.method],
+        )
+    if case.method == "unicast":
+        received = 6.0 * (1 - load)
+        return replace(
+            NOTHING,
+            consumption_mbps=min(3 * case.members * load, 1.0) * LINK_MBPS * 0.999 + case.members / 1000,
+            reception_mbps=received,
+            effective=received / offered,
+            nearest_mbps=20.0,
+        )
+    return replace(
+        NOTHING,
+        consumption_mbps=load * LINK_MBPS * 0.99,
+        reception_mbps=0.97 * offered,
+        received_mbps=0.97 * offered,
+        effective=0.97,
+        nearest_mbps=0.97 * offered,
+        cache_ratio=0.05,
+    )
+
+
+def made(
+    number: int, change: Callable[[Case, Indices], Indices] = lambda _, indices: indices
+) -> dict[Case, Point]:
+    """The points of a figure."""
+    figure = next(figure for figure in FIGURES if figure.number == number)
+    return {case: Point(change(case, as_the_paper_says(case)), NOTHING) for case in figure.cases(LOADS)}
+
+
+def found(change: Callable[[Case, Indices], Indices] = lambda _, indices: indices) -> dict[str, bool]:
+    claims = (evaluate(figure.number, made(figure.number, change)) for figure in FIGURES)
+    return {claim.id: claim.holds for each in claims for claim in each}
+
+
+def test_a_reproduction_as_the_paper_says_agrees() -> None:
+    verdicts = found()
+    assert len(verdicts) >= 30
+    assert all(verdicts.values()), [name for name, holds in verdicts.items() if not holds]
+
+
+WRONG: dict[str, Callable[[Case, Indices], Indices]] = {
+    "n2n-flat": lambda case, i: replace(i, consumption_mbps=i.consumption_mbps * (1 + 0.01 * case.members)),
+    "e2e-only-data": lambda _, i: replace(i, consumption_mbps=i.consumption_mbps * 1.2),
+    "unicast-proportional": lambda case, i: replace(
+        i, consumption_mbps=i.consumption_mbps / case.members if case.senders == 1 else i.consumption_mbps
+    ),
+    "unicast-more-5": lambda case, i: replace(
+        i, consumption_mbps=i.consumption_mbps * (0.5 if case.method == "unicast" else 1)
+    ),
+    "e2e-reception-100ms": lambda case, i: replace(
+        i, reception_mbps=i.reception_mbps * (0.5 if case.delay_ms == 100 else 1)
+    ),
+    "n2n-delay": lambda case, i: replace(
+        i, reception_mbps=i.reception_mbps * (0.5 if case.delay_ms == 100 else 1)
+    ),
+    "unicast-zero-10ms": lambda _, i: replace(i, reception_mbps=i.reception_mbps + 2),
+    "unicast-short-rtt-10ms": lambda _, i: replace(i, nearest_mbps=5.0, reception_mbps=4.0),
+    "split-higher-10ms": lambda case, i: replace(
+        i, reception_mbps=50.0 if case.method == "unicast" else i.reception_mbps
+    ),
+    "n2n-effective": lambda case, i: replace(i, effective=i.effective if case.load < 1 else 0.8),
+    "unicast-effective": lambda _, i: replace(i, effective=0.5),
+    "n2n-four-proportional": lambda case, i: replace(
+        i, consumption_mbps=min(i.consumption_mbps, 70.0) if case.senders == 4 else i.consumption_mbps
+    ),
+    "n2n-four-highest": lambda case, i: replace(i, consumption_mbps=99.0),
+    "n2n-four-reception": lambda _, i: replace(i, received_mbps=90.0),
+    "e2e-four-reception": lambda case, i: replace(i, received_mbps=i.received_mbps - 30 * case.load),
+    "e2e-four-reception-highest": lambda _, i: replace(i, received_mbps=90.0),
+    "e2e-four-effective": lambda _, i: replace(i, effective=0.9),
+    "n2n-one-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.06),
+    "n2n-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio / 2),
+    "e2e-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.5),
+    "four-cache-more": lambda _, i: replace(i, cache_ratio=0.05),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_each_claim_can_fail(name: str) -> None:
+    assert not found(WRONG[name])[name]
+
+
+def test_a_claim_over_the_load_holds_when_it_does_at_every_load() -> None:
+    values = {0.2: 3.0, 0.6: 2.0, 1.0: 1.0}
+    least = at_every_load("a", "Fig. 1", "claim", "paper", values, "Mb/s", least=1.5)
+    assert (least.holds, least.measured) == (False, 1.0)
+    assert least.note == "the least over the loads; at least 1.5 at load 0.2, 0.6"
+    most = at_every_load("a", "Fig. 1", "claim", "paper", values, "Mb/s", most=3.0)
+    assert (most.holds, most.measured) == (True, 3.0)
+    assert most.note == "the most over the loads; at most 3 at every load"
+    assert at_every_load("a", "", "", "", values, "", most=0.5).note.endswith("at no load")
+
+
+def test_a_point_is_the_mean_and_the_deviation_of_its_seeds(tmp_path: Path) -> None:
+    case = Case("n2n", 0.5)
+    outcomes = [
+        Outcome(Run(case, seed, 9.0), replace(NOTHING, effective=value), 9.0, 1, 1.0)
+        for seed, value in enumerate((0.4, 0.6, 0.8))
+    ]
+    point = points(outcomes)[case]
+    assert point.mean.effective == pytest.approx(0.6)
+    assert point.spread.effective == pytest.approx(0.1633, abs=1e-4)
+    write_rows(tmp_path / "runs.csv", [row(outcome) for outcome in outcomes])
+    rows = list(csv.DictReader((tmp_path / "runs.csv").open()))
+    assert [(row["method"], row["seed"], row["effective"], row["agent_pps"]) for row in rows] == [
+        ("n2n", "0", "0.4", ""), ("n2n", "1", "0.6", ""), ("n2n", "2", "0.8", ""),
+    ]  # fmt: skip
+
+
+def test_figures_share_what_they_have_in_common() -> None:
+    of_figures = {
+        figure.number: set(runs(lambda _, of=figure: of.cases(LOADS))(False, 1)) for figure in FIGURES
+    }
+    assert len(of_figures[6]) == (3 * 2 * len(LOADS) + 1) * SEEDS
+    assert of_figures[8] < of_figures[7] and of_figures[9] == of_figures[10] == of_figures[11]
+    assert of_figures[12] < of_figures[7] | of_figures[9]
+    assert len(set[Run]().union(*of_figures.values())) == (3 * 4 * len(LOADS) + 1) * SEEDS
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: str(figure.number))
+def test_figures_are_drawn(tmp_path: Path, figure: Figure) -> None:
+    draw(figure, tmp_path / "figure.png", made(figure.number))
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]

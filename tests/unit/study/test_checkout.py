@@ -1,0 +1,82 @@
+"""Where papers are found, and what `groupflow reproduce` says of them."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import groupflow
+from groupflow.cli.main import main
+from groupflow.study import checkout
+
+PACKAGE = Path(groupflow.__file__).parent
+TEA = """
+from groupflow.study.paper import Paper, Simulation, Study
+
+KIND = Simulation(print, list, list, str, float)
+HOT = Study("hot", "whether tea is hot", KIND, lambda quick, seed: [], lambda found: [], print)
+PAPER = Paper("leaves in water", lambda quick: [HOT], {"hot": HOT}, scenarios={"green": HOT})
+"""
+
+
+def test_help_lists_every_paper_with_its_scenarios_and_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--help"]) == 0
+    said = capsys.readouterr().out
+    for name in ("amcb", "cmt", "icn2011", "sakajiri", "takano"):
+        paper = checkout.load_paper(name)
+        assert f"  {name} " in said and paper.about in said
+        assert all(f"--study {study} " in said for study in paper.studies)
+        assert all(f"--scenario {scenario} " in said for scenario in paper.scenarios)
+
+
+def test_a_new_paper_is_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "papers" / "tea"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    (folder / "reproduction.py").write_text(TEA)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
+        monkeypatch.delitem(sys.modules, name)
+    assert checkout.paper_names() == ["tea"]
+    assert main(["reproduce", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.endswith(
+        "papers: tea leaves in water --scenario green whether tea is hot --study hot whether tea is hot"
+    )
+    assert main(["reproduce", "takano"]) == 2
+    assert "PAPER takano: there are tea" in capsys.readouterr().err
+    for name in [name for name in sys.modules if name.split(".")[0] == "papers"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("command", "what"), [("reproduce takano", "papers"), ("experiment fec", "experiments")]
+)
+def test_without_a_checkout_the_cure_is_told(
+    command: str,
+    what: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
+    assert main(command.split()) == 1
+    error = capsys.readouterr().err
+    assert f"{tmp_path / what} is missing" in error and "make setup" in error and error.count("\n") == 1
+    assert main(["reproduce", "--help"]) == 0
+    assert f"{tmp_path / 'papers'} is missing" in capsys.readouterr().out
+
+
+def test_the_package_imports_nothing_of_the_checkout() -> None:
+    """Papers, experiments and the course are above it."""
+    above = {"papers", "experiments", "course", "tests"}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Import):
+                named = [alias.name for alias in node.names]
+            assert not above & {name.split(".")[0] for name in named}, path

@@ -1,0 +1,189 @@
+"""What the frame of a paper decides, on a paper of numbers: what is run, what fails, what is told."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from groupflow.cli.main import main
+from groupflow.study import checkout
+from groupflow.study.claims import BEYOND, Claim, finding
+from groupflow.study.errors import RefusedError, RunFailedError
+from groupflow.study.files import Row
+from groupflow.study.options import ExperimentOptions
+from groupflow.study.paper import Paper, Simulation, Study, by_case, seeded
+from groupflow.study.report import NO_VERDICT
+from groupflow.study.reproduction import choose, reproduce
+
+
+@dataclass(frozen=True)
+class Number:
+    """A run: the case is the number to be squared."""
+
+    case: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Square:
+    run: Number
+    value: int
+    simulated_s: float = 0.5
+    packet_hops: int = 2
+
+
+Squares = dict[int, list[Square]]
+
+
+def square(run: Number) -> Square:
+    if run.case < 0:
+        raise RunFailedError(f"{run.case} has no root")
+    return Square(run, run.case**2)
+
+
+def kept(run: Number, folder: Path) -> Square:
+    folder.mkdir(parents=True)
+    (folder / "value").write_text(str(run.case**2))
+    return square(run)
+
+
+def rows(outcome: Square) -> Sequence[Row]:
+    return [{"case": outcome.run.case, "value": outcome.value}]
+
+
+NUMBERS: Simulation[Number, Square, Squares] = Simulation(
+    square, by_case, rows, title=lambda run: str(run.case), cost=lambda run: run.case
+)
+KEPT: Simulation[Number, Square, Squares] = Simulation(
+    kept, by_case, rows, lambda run: str(run.case), lambda run: run.case, lambda run: f"n{run.case}"
+)
+
+
+def study(
+    name: str, *cases: int, simulation: Simulation[Number, Square, Squares] = NUMBERS
+) -> Study[Number, Square, Squares]:
+    def judge(found: Squares) -> list[Claim]:
+        most = max(found)
+        return [finding(name, "small", "squares are small", most**2, "", most**2 < 20, "below 20")]
+
+    return Study(
+        name,
+        f"squares of {cases}",
+        simulation,
+        seeded(lambda quick: cases[:1] if quick else cases, lambda case, seed, _: Number(case, seed), 2, 1),
+        judge,
+        lambda path, _: path.touch(),
+    )
+
+
+SMALL, LARGE, ROOTS = study("small", 1, 2), study("large", 2, 9, 9), study("roots", -1)
+PAPER = Paper(
+    about="squares of whole numbers",
+    default=lambda quick: [SMALL] if quick else [SMALL, LARGE],
+    studies={"roots": ROOTS, "kept": study("kept", 3, simulation=KEPT)},
+    scenarios={"1": SMALL, "2": LARGE},
+    across=lambda found: [
+        Claim("across", "Fig. 1", "as many as expected", 7, len(found), "squares", len(found) == 8)
+    ],
+)
+
+
+def options(out: Path, **more: object) -> ExperimentOptions:
+    return ExperimentOptions("squares", out, **more)  # pyright: ignore[reportArgumentType]
+
+
+def claims(out: Path) -> dict[str, bool]:
+    return {claim["id"]: claim["holds"] for claim in json.loads((out / "claims.json").read_text())}
+
+
+def test_parts_share_runs_and_claims_that_do_not_hold_are_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce(PAPER, options(tmp_path, seed=4))
+    assert claims(tmp_path) == {"across": True, "study-small-small": True, "study-large-small": False}
+    # Four squares each, of which those of 2 are the same.
+    assert json.loads((tmp_path / "run.json").read_text()) | {"wall_s": 0} == {
+        "wall_s": 0, "simulated_s": 3.0, "packet_hops": 12, "seed": 4,
+    }  # fmt: skip
+    assert (tmp_path / "large.csv").read_text().split() == ["case,value", *["2,4"] * 2, *["9,81"] * 2]
+    assert (tmp_path / "large.png").exists()
+    printed = capsys.readouterr().out
+    assert "2 of 3 claims hold" in printed and "6 runs, " in printed and NO_VERDICT not in printed
+
+
+@pytest.mark.parametrize("json_asked", [False, True])
+def test_short_runs_are_no_verdict(
+    json_asked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce(PAPER, options(tmp_path, quick=True, json=json_asked))
+    assert not claims(tmp_path)["across"]
+    told = capsys.readouterr()
+    people = told.err if json_asked else told.out
+    assert " ".join(people.split()).count(NO_VERDICT) == 1
+    if json_asked:
+        assert json.loads(told.out)["claims"] == json.loads((tmp_path / "claims.json").read_text())
+    else:
+        assert people.index("short runs") < people.index("claims hold")
+
+
+def test_what_is_finished_before_a_run_failed_is_kept(tmp_path: Path) -> None:
+    both = Paper("", lambda quick: [SMALL, ROOTS], {})
+    with pytest.raises(RunFailedError, match=r"^-1 has no root; 4 of 6 runs are finished$"):
+        reproduce(both, options(tmp_path))
+    assert claims(tmp_path) == {"study-small-small": True}
+    assert (tmp_path / "small.csv").exists() and not (tmp_path / "roots.csv").exists()
+
+
+def test_series_of_a_run_have_a_folder(tmp_path: Path) -> None:
+    reproduce(PAPER, options(tmp_path, studies=("kept",), quick=True))
+    assert (tmp_path / "data" / "n3" / "value").read_text() == "9"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"studies": ("tea",)}, "--study tea: there are roots, kept"),
+        ({"scenarios": ("3",)}, "--scenario 3: the paper has 1, 2"),
+        ({"scenarios": ("1",), "studies": ("roots",)}, "--study roots: studies choose their scenarios"),
+    ],
+)
+def test_what_is_not_there_is_refused(asked: dict[str, tuple[str, ...]], said: str, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match=f"^{said}"):
+        choose(PAPER, options(tmp_path, **asked))
+
+
+def test_each_part_is_chosen_once(tmp_path: Path) -> None:
+    assert choose(PAPER, options(tmp_path, scenarios=("2", "1", "2"))) == [LARGE, SMALL]
+    assert choose(PAPER, options(tmp_path, quick=True)) == [SMALL]
+
+
+def test_a_finding_says_that_it_is_beyond_the_paper() -> None:
+    found = finding("tea", "hot", "tea is hot", 80.0, "C", True, "at least 60")
+    assert (found.id, found.figure, found.paper) == ("study-tea-hot", "study tea", BEYOND)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["squares", "--quick"], 0, ""),
+        (["squares", "--scenario", "2"], 0, ""),
+        (["squares", "--study", "roots"], 1, "groupflow: -1 has no root"),
+        (["squares", "--study", "tea"], 4, "groupflow: --study tea: there are"),
+        (["circles"], 2, "groupflow: PAPER circles: there are squares"),
+    ],
+)
+def test_exit_codes_tell_what_ran_and_not_what_holds(
+    arguments: list[str],
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(checkout, "paper_names", lambda: ["squares"])
+    monkeypatch.setattr(checkout, "load_paper", {"squares": PAPER}.__getitem__)
+    assert main(["reproduce", *arguments, "--out", str(tmp_path)]) == code
+    error = capsys.readouterr().err
+    assert error.startswith(said) and error.count("\n") == bool(code)
