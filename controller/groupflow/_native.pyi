@@ -265,6 +265,3 @@ class NativeSim:
 
     def summary(self) -> str:
         """What was measured last, as JSON."""
-
-    def islands(self) -> tuple[int, int | None]:
-        """Parts of the network that run by themselves, and for how many ns they may."""

@@ -1,4 +1,4 @@
-//! The flowcharts of round multicast for who draws them.
+//! The flowcharts of round multicast, for drawings.
 
 use groupflow_bone::machine::states::{Step, HUB, RIM};
 use pyo3::prelude::*;

@@ -1,7 +1,9 @@
-//! Ethernet, IPv4 and UDP around a group packet, for what the controller gets and sends through switches.
+//! Ethernet, IPv4 and UDP around a group packet, for packets that the controller gets and sends through
+//! switches.
 
 use std::net::Ipv4Addr;
 
+use groupflow_netsim::spec::Mac;
 use groupflow_transport::ids::GROUP_PORT;
 use groupflow_transport::wire::checksum;
 use pyo3::exceptions::PyValueError;
@@ -15,32 +17,9 @@ pub const OVERHEAD: usize = ETHERNET + IPV4 + UDP;
 /// Hops a frame of the controller may take.
 const TTL: u8 = 64;
 
-/// An Ethernet address, written `02:00:0a:00:01:01`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mac(pub [u8; 6]);
-
-impl Mac {
-    /// Parses the written form, or a ValueError naming `field`.
-    pub fn parse(field: &str, text: &str) -> Result<Mac, PyErr> {
-        let bad = || PyValueError::new_err(format!("{field}: {text:?} is not a MAC like 02:00:0a:00:01:01"));
-        let mut bytes = [0; 6];
-        let mut parts = text.split(':');
-        for byte in &mut bytes {
-            let part = parts.next().filter(|p| p.len() == 2).ok_or_else(bad)?;
-            *byte = u8::from_str_radix(part, 16).map_err(|_| bad())?;
-        }
-        if parts.next().is_some() {
-            return Err(bad());
-        }
-        Ok(Mac(bytes))
-    }
-}
-
-impl std::fmt::Display for Mac {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
+/// Parses an Ethernet address such as `02:00:0a:00:01:01`, or a ValueError naming `field`.
+pub fn mac(field: &str, text: &str) -> Result<Mac, PyErr> {
+    Mac::try_from(text.to_owned()).map_err(|problem| PyValueError::new_err(format!("{field}: {problem}")))
 }
 
 /// Parses an IPv4 address, or a ValueError naming `field`.
@@ -48,9 +27,9 @@ pub fn address(field: &str, text: &str) -> Result<Ipv4Addr, PyErr> {
     text.parse().map_err(|_| PyValueError::new_err(format!("{field}: {text:?} is not an IPv4 address")))
 }
 
-/// The addresses around a group packet.
+/// The addresses in the headers around a group packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Envelope {
+pub struct FrameAddresses {
     /// Ethernet source.
     pub eth_src: Mac,
     /// Ethernet destination.
@@ -65,7 +44,7 @@ pub struct Envelope {
     pub udp_dst: u16,
 }
 
-impl Envelope {
+impl FrameAddresses {
     /// From the controller, whose messages come from the group port.
     pub fn from_controller(
         eth_src: Mac,
@@ -73,8 +52,8 @@ impl Envelope {
         ip_src: Ipv4Addr,
         ip_dst: Ipv4Addr,
         udp_dst: u16,
-    ) -> Envelope {
-        Envelope { eth_src, eth_dst, ip_src, ip_dst, udp_src: GROUP_PORT, udp_dst }
+    ) -> FrameAddresses {
+        FrameAddresses { eth_src, eth_dst, ip_src, ip_dst, udp_src: GROUP_PORT, udp_dst }
     }
 
     /// The frame around `group`, a group packet of at most 1,472 bytes. The UDP checksum is 0: none.
@@ -103,8 +82,8 @@ impl Envelope {
         frame
     }
 
-    /// The envelope and what is in it, or a ValueError that says which header is wrong.
-    pub fn open(frame: &[u8]) -> Result<(Envelope, &[u8]), PyErr> {
+    /// The addresses of a frame and its UDP payload, or a ValueError that says which header is wrong.
+    pub fn open(frame: &[u8]) -> Result<(FrameAddresses, &[u8]), PyErr> {
         let bad = |what: &str| PyValueError::new_err(format!("frame: {what}"));
         if frame.len() < OVERHEAD {
             return Err(bad("too short for Ethernet, IPv4 and UDP"));
@@ -126,7 +105,7 @@ impl Envelope {
             Mac(bytes)
         };
         let address = |at: usize| Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3]);
-        let envelope = Envelope {
+        let addresses = FrameAddresses {
             eth_dst: mac(0),
             eth_src: mac(6),
             ip_src: address(12),
@@ -134,6 +113,6 @@ impl Envelope {
             udp_src: u16::from_be_bytes([udp[0], udp[1]]),
             udp_dst: u16::from_be_bytes([udp[2], udp[3]]),
         };
-        Ok((envelope, payload))
+        Ok((addresses, payload))
     }
 }

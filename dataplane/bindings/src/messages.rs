@@ -1,6 +1,7 @@
-//! What hosts tell the controller.
+//! The messages of hosts to the controller.
 
 use groupflow_base::CodecError;
+use groupflow_netsim::spec::Mac;
 use groupflow_session::control::{Request, Role};
 use groupflow_transport::ids::{MemberId, SessionId};
 use groupflow_transport::wire::{Header, Kind, Packet};
@@ -8,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::frame::{Envelope, Mac};
+use crate::frame::FrameAddresses;
 use crate::names::Word;
 
 /// A message of a host, or a RESET that came back from a pipeline. Fields a type does not have are None.
@@ -54,7 +55,7 @@ fn invalid(error: CodecError) -> PyErr {
 /// Parses a frame punted by a switch. Raises ValueError naming the field that is wrong.
 #[pyfunction]
 fn parse_control(frame: &[u8]) -> PyResult<Control> {
-    let (envelope, bytes) = Envelope::open(frame)?;
+    let (addresses, bytes) = FrameAddresses::open(frame)?;
     let packet = Packet::parse(bytes).map_err(invalid)?;
     let header = packet.header;
     let base = Control {
@@ -62,9 +63,9 @@ fn parse_control(frame: &[u8]) -> PyResult<Control> {
         source: header.source.0,
         member: header.member.0,
         seq: header.seq.0,
-        eth_src: envelope.eth_src.to_string(),
-        ip_src: envelope.ip_src.to_string(),
-        udp_src: envelope.udp_src,
+        eth_src: addresses.eth_src.into(),
+        ip_src: addresses.ip_src.to_string(),
+        udp_src: addresses.udp_src,
         ..Control::default()
     };
     if header.kind == Kind::Reset {
@@ -112,14 +113,14 @@ fn build_reset(py: Python<'_>, session: u32, source: u16, branch: u16) -> Py<PyB
     let mut header = Header::new(Kind::Reset, SessionId(session), MemberId(source));
     header.member = MemberId(branch);
     let nobody = Mac([0; 6]);
-    let envelope = Envelope::from_controller(
+    let addresses = FrameAddresses::from_controller(
         nobody,
         nobody,
         std::net::Ipv4Addr::UNSPECIFIED,
         *SessionId(session).group().ip(),
         groupflow_transport::ids::GROUP_PORT,
     );
-    PyBytes::new(py, &envelope.wrap(&header.encode(&[]))).unbind()
+    PyBytes::new(py, &addresses.wrap(&header.encode(&[]))).unbind()
 }
 
 /// Adds this file's names to the module.

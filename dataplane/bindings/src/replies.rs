@@ -1,4 +1,4 @@
-//! What the controller tells hosts.
+//! The replies of the controller to hosts.
 
 use groupflow_base::BitRate;
 use groupflow_session::control::{self, Answer, NoticeKind, Refusal, RequestId};
@@ -9,21 +9,21 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::frame::{address, Envelope, Mac};
+use crate::frame::{address, mac, FrameAddresses};
 use crate::names::Word;
 
-/// Where a reply goes, and whom it seems to come from.
+/// The destination of a reply, and the source that its frame names.
 #[pyclass(frozen, module = "groupflow._native")]
 #[derive(Clone)]
-struct Address(Envelope);
+struct Address(FrameAddresses);
 
 #[pymethods]
 impl Address {
     #[new]
     fn new(eth_src: &str, eth_dst: &str, ip_src: &str, ip_dst: &str, udp_dst: u16) -> PyResult<Address> {
-        Ok(Address(Envelope::from_controller(
-            Mac::parse("eth_src", eth_src)?,
-            Mac::parse("eth_dst", eth_dst)?,
+        Ok(Address(FrameAddresses::from_controller(
+            mac("eth_src", eth_src)?,
+            mac("eth_dst", eth_dst)?,
             address("ip_src", ip_src)?,
             address("ip_dst", ip_dst)?,
             udp_dst,
@@ -161,7 +161,7 @@ fn answer_of(reply: &Bound<'_, PyAny>) -> PyResult<Answer> {
     Err(PyTypeError::new_err("reply: use Joined, Refused, Alive, Unknown, Notice, Delegated or Left"))
 }
 
-/// The frame that carries `reply` to a host; `request_id` 0 marks what the host did not ask for.
+/// The frame that carries `reply` to a host; `request_id` 0 marks a reply that the host did not ask for.
 #[pyfunction]
 fn build_reply(
     py: Python<'_>,

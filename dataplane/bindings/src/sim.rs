@@ -16,22 +16,18 @@ use groupflow_netsim::{
 use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;
 use groupflow_switch::p4rt::PipelineConfig;
-use groupflow_switch::proto::p4::v1::{PacketMetadata, PacketOut, Update};
-use prost::Message;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{json, Value};
+
+use crate::switch::{invalid, packet_in_parts, packet_out_message, write_each, WriteStatus};
 
 type Sink = BufWriter<File>;
 /// Time, switch, payload, metadata.
 type SimPacketIn = (u64, String, Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
 /// Delivered bytes, packets, missing packets, shortest round trip and retransmission timeout in ns.
 type SimReading = (u64, u64, u64, Option<u64>, Option<u64>);
-
-fn invalid(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
 
 /// A network in virtual time; see `groupflow.sim`.
 #[pyclass(module = "groupflow._native")]
@@ -77,15 +73,9 @@ impl NativeSim {
     }
 
     /// Applies serialised updates at a switch; for each None, or the status code and message.
-    fn write(&mut self, switch: &str, updates: Vec<Vec<u8>>) -> PyResult<Vec<Option<(i32, String)>>> {
+    fn write(&mut self, switch: &str, updates: Vec<Vec<u8>>) -> PyResult<Vec<WriteStatus>> {
         let node = self.switch(switch)?;
-        let mut results = Vec::with_capacity(updates.len());
-        for bytes in &updates {
-            let update = Update::decode(bytes.as_slice()).map_err(invalid)?;
-            let result = self.network.write(node, &update).ok_or_else(|| no_switch(switch))?;
-            results.push(result.err().map(|refusal| (refusal.code as i32, refusal.message)));
-        }
-        Ok(results)
+        write_each(&updates, |update| self.network.write(node, update).ok_or_else(|| no_switch(switch)))
     }
 
     /// Changes a queue as `gfswitch`'s command line does: `level=3,weight=2,rate=1000pps,packets=100`.
@@ -119,7 +109,7 @@ impl NativeSim {
         .map_err(invalid)
     }
 
-    /// What switches sent to the controller since the last call: time, switch, payload, metadata; by time.
+    /// The packets from switches since the last call: time (ns), switch, payload, metadata; by time.
     fn take_packet_ins(&mut self, py: Python<'_>) -> Vec<SimPacketIn> {
         let mut found = Vec::new();
         for place in 0..self.network.spec().nodes.len() {
@@ -127,10 +117,9 @@ impl NativeSim {
             for (time, packet) in
                 self.network.with_switch(node, P4Switch::take_packet_ins).unwrap_or_default()
             {
-                let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
-                let metadata = packet.metadata.iter().map(|m| (m.metadata_id, bytes(&m.value))).collect();
                 let name = self.network.spec().nodes[place].name.clone();
-                found.push((time.0, name, bytes(&packet.payload), metadata));
+                let (payload, metadata) = packet_in_parts(py, &packet);
+                found.push((time.0, name, payload, metadata));
             }
         }
         found.sort_by_key(|packet| packet.0);
@@ -139,8 +128,7 @@ impl NativeSim {
 
     /// The controller sends a packet, now.
     fn packet_out(&mut self, switch: &str, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>) -> PyResult<()> {
-        let metadata = metadata.into_iter().map(|(metadata_id, value)| PacketMetadata { metadata_id, value });
-        let packet = PacketOut { payload, metadata: metadata.collect() };
+        let packet = packet_out_message(payload, metadata);
         let now = self.network.now();
         self.with_switch(switch, |s| s.packet_out(now, &packet))?.map_err(|refusal| invalid(refusal.message))
     }
@@ -186,7 +174,7 @@ impl NativeSim {
         self.network.set_receive_window(id, bytes).ok_or_else(|| no_tcp(flow))
     }
 
-    /// What the receiver of such a flow has measured.
+    /// The measurements of the receiver of such a flow.
     fn read_receiver(&mut self, flow: &str) -> PyResult<SimReading> {
         let id = self.flow(flow)?;
         let reading = self.network.read_receiver(id).ok_or_else(|| no_tcp(flow))?;
@@ -224,15 +212,9 @@ impl NativeSim {
         self.network.hops()
     }
 
-    /// What was measured last, as JSON.
+    /// The last measurements, as JSON.
     fn summary(&self) -> String {
         summary(&self.network, &self.last).to_string()
-    }
-
-    /// Parts that run by themselves, and for how long (ns) they may; None: there is only one.
-    fn islands(&self) -> (usize, Option<u64>) {
-        let (count, lookahead) = self.network.islands();
-        (count, (lookahead < Nanos::MAX).then_some(lookahead.0))
     }
 }
 
@@ -333,7 +315,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
     })
 }
 
-/// What each node sent out of each port, and to whom.
+/// The frames that each node sent out of each port, and the neighbour there.
 fn links(network: &Network, sample: &Sample) -> Vec<Value> {
     let nodes = &network.spec().nodes;
     let far = |link: &LinkSample| {
@@ -363,7 +345,7 @@ fn bone(transfer: &BoneSample) -> Value {
     })
 }
 
-/// What session agents hold.
+/// The bytes that session agents hold.
 fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
     let value = |cache: &CacheSample| {
         let node = &network.spec().nodes[cache.node.index()].name;

@@ -6,21 +6,49 @@ use groupflow_switch::core::{
     parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
 };
 use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
-use groupflow_switch::proto::p4::v1::{Entity, PacketMetadata, PacketOut, Update};
+use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
 use prost::Message;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// P4Runtime's device id of a switch that nobody connects to.
+/// P4Runtime's device id of a switch without clients.
 const DEVICE_ID: u64 = 1;
 
 type Frame = (u16, u64, Py<PyBytes>);
-type Metadata = Vec<(u32, Py<PyBytes>)>;
-type PacketIn = (Py<PyBytes>, Metadata);
+/// Payload and metadata of a packet for the controller.
+pub type PacketInParts = (Py<PyBytes>, Vec<(u32, Py<PyBytes>)>);
+/// The status code and message of an update that was refused.
+pub type WriteStatus = Option<(i32, String)>;
 
-fn invalid(error: impl std::fmt::Display) -> PyErr {
+/// A ValueError with an error's text.
+pub fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// Applies serialised updates, one by one.
+pub fn write_each(
+    updates: &[Vec<u8>],
+    mut apply: impl FnMut(&Update) -> PyResult<Result<(), Refusal>>,
+) -> PyResult<Vec<WriteStatus>> {
+    let mut write = |bytes: &Vec<u8>| {
+        let result = apply(&Update::decode(bytes.as_slice()).map_err(invalid)?)?;
+        Ok(result.err().map(|refusal| (refusal.code as i32, refusal.message)))
+    };
+    updates.iter().map(&mut write).collect()
+}
+
+/// The message of a packet that the controller sends.
+pub fn packet_out_message(payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>) -> PacketOut {
+    let metadata = metadata.into_iter().map(|(metadata_id, value)| PacketMetadata { metadata_id, value });
+    PacketOut { payload, metadata: metadata.collect() }
+}
+
+/// The parts of a packet for the controller.
+pub fn packet_in_parts(py: Python<'_>, packet: &PacketIn) -> PacketInParts {
+    let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
+    let metadata = packet.metadata.iter().map(|m| (m.metadata_id, bytes(&m.value))).collect();
+    (bytes(&packet.payload), metadata)
 }
 
 fn refused(refusal: Refusal) -> PyErr {
@@ -67,15 +95,8 @@ impl NativeSwitch {
     }
 
     /// Applies serialised updates; for each None, or the status code and message.
-    fn write(&mut self, updates: Vec<Vec<u8>>) -> PyResult<Vec<Option<(i32, String)>>> {
-        updates
-            .iter()
-            .map(|bytes| {
-                let update = Update::decode(bytes.as_slice()).map_err(invalid)?;
-                let result = self.runtime.apply(&mut self.switch, &update);
-                Ok(result.err().map(|refusal| (refusal.code as i32, refusal.message)))
-            })
-            .collect()
+    fn write(&mut self, updates: Vec<Vec<u8>>) -> PyResult<Vec<WriteStatus>> {
+        write_each(&updates, |update| Ok(self.runtime.apply(&mut self.switch, update)))
     }
 
     /// The serialised entities that match.
@@ -95,8 +116,7 @@ impl NativeSwitch {
 
     /// The controller sends a packet.
     fn packet_out(&mut self, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>, now_ns: u64) -> PyResult<()> {
-        let metadata = metadata.into_iter().map(|(metadata_id, value)| PacketMetadata { metadata_id, value });
-        let packet = PacketOut { payload, metadata: metadata.collect() };
+        let packet = packet_out_message(payload, metadata);
         let config = self.runtime.config().ok_or_else(|| invalid("no program"))?;
         let bytes = packet_out(&config.binding.packet_out, &packet).map_err(refused)?;
         self.switch.packet_out(Nanos(now_ns), &bytes);
@@ -104,7 +124,7 @@ impl NativeSwitch {
     }
 
     /// Lets time pass: frames that left, packet-ins, the next deadline.
-    fn advance(&mut self, py: Python<'_>, now_ns: u64) -> (Vec<Frame>, Vec<PacketIn>, Option<u64>) {
+    fn advance(&mut self, py: Python<'_>, now_ns: u64) -> (Vec<Frame>, Vec<PacketInParts>, Option<u64>) {
         let mut emitted = Emitted::default();
         let next = self.switch.advance(Nanos(now_ns), &mut emitted);
         let frames =
@@ -129,7 +149,7 @@ impl NativeSwitch {
         Ok(())
     }
 
-    /// Lets time pass without a look at what leaves.
+    /// Lets time pass without a look at the frames that leave.
     fn catch_up(&mut self, now_ns: u64) {
         self.switch.catch_up(Nanos(now_ns));
     }
@@ -207,10 +227,9 @@ impl NativeSwitch {
         }
     }
 
-    fn packet_in(&self, py: Python<'_>, bytes: &[u8]) -> Option<PacketIn> {
+    fn packet_in(&self, py: Python<'_>, bytes: &[u8]) -> Option<PacketInParts> {
         let packet = packet_in(&self.runtime.config()?.binding.packet_in, bytes)?;
-        let metadata = packet.metadata.iter().map(|m| (m.metadata_id, PyBytes::new(py, &m.value).unbind()));
-        Some((PyBytes::new(py, &packet.payload).unbind(), metadata.collect()))
+        Some(packet_in_parts(py, &packet))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The dispatchers of a clustered tree for the controller. Messages and what is stored are JSON, as
+//! The dispatchers of a clustered tree for the controller. Messages and stored states are JSON, as
 //! `groupflow_tree::machine` has them.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn mail(from: &str, to: &str, message: &str) -> PyResult<Mail> {
     Ok(Mail { from: name("from", from)?, to: name("to", to)?, message })
 }
 
-/// A host of the tree, for who looks at it.
+/// A host of the tree, as tools show it.
 #[derive(Serialize)]
 struct Shown {
     host: String,
@@ -61,7 +61,7 @@ struct Shown {
 
 #[pymethods]
 impl TreeDispatchers {
-    /// A tree of its source alone. Raises ValueError that names what makes no sense.
+    /// A tree of its source alone. Raises ValueError that names the wrong setting.
     #[new]
     fn new(policy: &str, token: &str, source: &str, seed: u64, now: u64) -> PyResult<TreeDispatchers> {
         let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
@@ -76,14 +76,14 @@ impl TreeDispatchers {
         Ok(TreeDispatchers(Dispatchers::part(root, policy, token, seed)))
     }
 
-    /// One is run here from now on, from what `take_changed` gave to be stored. Raises ValueError if it is
-    /// not that.
+    /// One is run here from now on, from the state that `take_changed` gave to be stored. Raises ValueError
+    /// if it is not that.
     fn adopt(&mut self, now: u64, stored: &str) -> PyResult<()> {
         self.0.adopt(Nanos(now), parse::<Dispatcher>("stored", stored)?);
         Ok(())
     }
 
-    /// One is run elsewhere from now on, from what was stored of it.
+    /// One is run elsewhere from now on, from its stored state.
     fn let_go_of(&mut self, cluster: &str) -> PyResult<()> {
         self.0.let_go_of(name("cluster", cluster)?);
         Ok(())
@@ -119,7 +119,7 @@ impl TreeDispatchers {
         members.filter(|(_, member)| member.attached).count()
     }
 
-    /// What a host says to a cluster's dispatcher. Raises ValueError that names what makes no sense.
+    /// A host's message to a cluster's dispatcher. Raises ValueError that names the wrong field.
     fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<Messages> {
         let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
         let message: FromHost = parse("message", message)?;
@@ -142,21 +142,21 @@ impl TreeDispatchers {
         messages(self.0.on_time(Nanos(now)))
     }
 
-    /// What is to be stored of each cluster that has changed (None: it is no more) before hosts are told
+    /// The state to store of each cluster that has changed (None: it is no more) before hosts are told
     /// anything.
     fn take_changed(&mut self) -> PyResult<BTreeMap<String, Option<String>>> {
         let changed = self.0.take_changed().into_iter();
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
     }
 
-    /// What dispatchers here tell others, as (from, to, message), to be stored together with what has
-    /// changed.
+    /// The messages of dispatchers here to others, as (from, to, message), to be stored together with what
+    /// has changed.
     fn take_mail(&mut self) -> PyResult<Messages> {
         let mail = self.0.take_mail().into_iter();
         mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
     }
 
-    /// Mail that has come for a dispatcher here. Raises ValueError that names what makes no sense.
+    /// Mail that has come for a dispatcher here. Raises ValueError that names the wrong setting.
     fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
         messages(self.0.on_mail(Nanos(now), mail(from, to, message)?))
     }
@@ -166,7 +166,7 @@ impl TreeDispatchers {
         messages(self.0.on_returned(Nanos(now), mail(from, to, message)?))
     }
 
-    /// All hosts of what is stored of dispatchers, as a JSON list.
+    /// All hosts in the stored states of dispatchers, as a JSON list.
     #[staticmethod]
     fn hosts(stored: Vec<String>) -> PyResult<String> {
         let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
@@ -212,7 +212,7 @@ fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     text(&py.allow_threads(|| study::slow::run(&spec)))
 }
 
-/// A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name.
+/// A certificate that its own key signs, and the key; both PEM. Raises ValueError for a name that is none.
 #[pyfunction]
 fn make_certificate(name: String) -> PyResult<(String, String)> {
     let made = rcgen::generate_simple_self_signed([name]);

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::net::SocketAddrV4;
 
 use crate::error::BuildError;
+use crate::flows::{addresses, host_of};
 use crate::host::bone_end::BoneEnd;
-use crate::host::{End, EndKind, Shaper};
+use crate::host::{End, EndKind};
 use crate::ids::{FlowId, NodeId};
-use crate::spec::{BoneRole, BoneSpec, NetworkSpec, NodeKind};
+use crate::spec::{BoneRole, BoneSpec, NetworkSpec};
 use crate::wire::{Addresses, PROTOCOL_UDP};
 
 /// The smallest and the largest packet.
@@ -31,8 +32,7 @@ impl Bone {
         };
         let seed = seed.wrapping_add(u64::from(flow.0));
         let kind = EndKind::Bone(Box::new(BoneEnd::new(self.addresses, &self.spec, targets, seed)));
-        let (protocol, port) = (PROTOCOL_UDP, self.spec.udp_port);
-        End { flow, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
+        End::new(flow, PROTOCOL_UDP, self.spec.udp_port, kind)
     }
 }
 
@@ -44,29 +44,19 @@ pub(crate) fn resolve(
     let refuse =
         |name: &str, problem: String| BuildError::new(format!("bones.{}.{name}", bone.name), problem);
     let unknown = || refuse("host", format!("unknown host {:?}", bone.host));
-    let node = *nodes.get(bone.host.as_str()).ok_or_else(unknown)?;
-    let NodeKind::Host(host) = &spec.nodes[node.index()].kind else { return Err(unknown()) };
+    let (node, host) = host_of(spec, nodes, &bone.host).ok_or_else(unknown)?;
     if let BoneRole::Hub(hub) = &bone.role {
         if !hub.group.is_multicast() {
             return Err(refuse("role.group", format!("{} is no multicast address", hub.group)));
         }
         if !PACKETS.contains(&hub.packet) {
-            return Err(refuse(
-                "role.packet",
-                format!("{} is not between 1 and {}", hub.packet, PACKETS.end()),
-            ));
+            let problem = format!("{} is not between 1 and {}", hub.packet, PACKETS.end());
+            return Err(refuse("role.packet", problem));
         }
         if hub.interval_ns == 0 {
             return Err(refuse("role.interval_ns", "must be above zero".into()));
         }
     }
-    let addresses = Addresses {
-        source_mac: host.mac.0,
-        destination_mac: host.gateway_mac.0,
-        source: host.ip,
-        destination: host.ip,
-        source_port: bone.udp_port,
-        destination_port: bone.udp_port,
-    };
-    Ok(Bone { host: node, spec: bone.clone(), addresses })
+    let end = (host, bone.udp_port);
+    Ok(Bone { host: node, spec: bone.clone(), addresses: addresses(end, end) })
 }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use groupflow_base::min_tree::MinTree;
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{Rate, SwitchConfig};
+use groupflow_switch::core::SwitchConfig;
 use groupflow_switch::p4rt::PipelineConfig;
 
 use crate::agent::Agent;
@@ -25,7 +25,7 @@ use crate::node::Node;
 use crate::outlet::{Destination, Outlet, OutletCounters};
 use crate::pausable::Pausable;
 use crate::pause::Thresholds;
-use crate::random::{Random, Stream};
+use crate::random::{Draws, Random};
 use crate::routes::{Routes, Step};
 use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, LinkSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
@@ -71,7 +71,7 @@ impl<'a> Builder<'a> {
         Ok(Builder { spec, programs, attachments, routes, flows })
     }
 
-    /// What the flows are, for who writes results.
+    /// The flows, described for results.
     pub(crate) fn flows(&self) -> &Flows {
         &self.flows
     }
@@ -95,14 +95,8 @@ impl<'a> Builder<'a> {
         let lookahead = self.spec.links.iter().filter(between).map(|link| Nanos(link.delay_ns)).min();
         let lookahead = if count > 1 { lookahead.unwrap_or(Nanos::MAX) } else { Nanos::MAX };
         let (mailboxes, sample) = (2 * self.spec.links.len(), Nanos(self.spec.sample_ns));
-        Ok(Simulation::new(
-            cells,
-            mailboxes,
-            lookahead,
-            sample,
-            self.spec.flows.len() + self.spec.members.len() + self.spec.bones.len(),
-            places,
-        ))
+        let flows = self.spec.flows.len() + self.spec.members.len() + self.spec.bones.len();
+        Ok(Simulation::new(cells, mailboxes, lookahead, sample, flows, places))
     }
 
     fn cell(&mut self, nodes: &[NodeId], island_of: &[usize]) -> Result<Cell, BuildError> {
@@ -113,7 +107,7 @@ impl<'a> Builder<'a> {
             node_leaves.push(leaves.len());
             leaves.push(Leaf::Deadline(place));
             for attachment in &self.attachments[node.index()] {
-                let incoming = reverse(attachment.link);
+                let incoming = attachment.link.reverse();
                 inlet_of.insert(incoming, inlets.len());
                 if island_of[attachment.far.index()] != island_of[node.index()] {
                     feeds.push((inlets.len(), incoming.index()));
@@ -158,7 +152,7 @@ impl<'a> Builder<'a> {
         Ok(Outlet {
             delay,
             loss: LossProcess::new(spec.loss).ok_or_else(above)?,
-            random: Random::new(self.spec.seed, Stream::Link(link.0)),
+            random: Random::new(self.spec.seed, Draws::Link(link.0)),
             downs,
             next_down: 0,
             destination,
@@ -218,16 +212,14 @@ impl<'a> Builder<'a> {
                 Ok(Node::Broadcast(Box::new(medium)))
             }
             NodeKind::Switch(spec) => {
-                let field = |name: &str| format!("nodes.{}.{name}", self.spec.nodes[node.index()].name);
                 let missing =
-                    || BuildError::new(field("program"), format!("there is no program {}", spec.program));
+                    || self.refuse(node, "program", format!("there is no program {}", spec.program));
                 let program = self.programs.get(spec.program).ok_or_else(missing)?;
-                let ports: Vec<SwitchPort> = attachments
-                    .iter()
-                    .map(|a| {
-                        Ok(SwitchPort { port: a.port, rate: rate_of(a.link)?, limit: self.limit(a.link) })
-                    })
-                    .collect::<Result<_, BuildError>>()?;
+                let port = |&Attachment { port, link, .. }: &Attachment| {
+                    Ok(SwitchPort { port, rate: rate_of(link)?, limit: self.limit(link) })
+                };
+                let ports: Vec<SwitchPort> =
+                    attachments.iter().map(port).collect::<Result<_, BuildError>>()?;
                 let config = SwitchConfig {
                     cpu_port: Port(spec.cpu_port),
                     drop_port: Port(spec.drop_port),
@@ -237,23 +229,21 @@ impl<'a> Builder<'a> {
                     ..SwitchConfig::default()
                 };
                 let switch = P4Switch::new(config, &ports, Arc::clone(program))
-                    .map_err(|error| BuildError::new(field("ports"), error))?;
+                    .map_err(|error| self.refuse(node, "ports", error.to_string()))?;
                 Ok(Node::Switch(Box::new(switch)))
             }
         }
     }
 
-    fn rate(&self, link: LinkId) -> Result<Option<Rate>, BuildError> {
+    fn rate(&self, link: LinkId) -> Result<Option<BitRate>, BuildError> {
         let number = link.index() / 2;
         match self.spec.links[number].rate_bps {
-            None => Ok(None),
-            Some(bits) => Rate::bits_per_second(bits)
-                .map(Some)
-                .ok_or_else(|| BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
+            Some(0) => Err(BuildError::new(format!("links[{number}].rate_bps"), "must be above zero")),
+            rate => Ok(rate.map(BitRate)),
         }
     }
 
-    /// From one bit error to the next, of what leaves for a neighbour.
+    /// Bytes from one bit error to the next, of frames that leave for a neighbour.
     fn error_bytes(
         &self,
         node: NodeId,
@@ -261,10 +251,7 @@ impl<'a> Builder<'a> {
         far: NodeId,
     ) -> Result<Option<u64>, BuildError> {
         match spec.error_bytes.get(&self.spec.nodes[far.index()].name) {
-            Some(0) => {
-                let field = format!("nodes.{}.error_bytes", self.spec.nodes[node.index()].name);
-                Err(BuildError::new(field, "must be above zero"))
-            }
+            Some(0) => Err(self.refuse(node, "error_bytes", "must be above zero".into())),
             mean => Ok(mean.copied()),
         }
     }
@@ -275,8 +262,8 @@ impl<'a> Builder<'a> {
             None => Ok(Nanos::ZERO),
             Some(rate @ 1..=1_000_000_000) => Ok(Nanos(1_000_000_000 / rate)),
             Some(rate) => {
-                let field = format!("nodes.{}.packets_per_second", self.spec.nodes[node.index()].name);
-                Err(BuildError::new(field, format!("{rate} will not do; write 1 to 1000000000")))
+                let problem = format!("{rate} will not do; write 1 to 1000000000");
+                Err(self.refuse(node, "packets_per_second", problem))
             }
         }
     }
@@ -292,18 +279,16 @@ impl<'a> Builder<'a> {
             return Ok(None);
         };
         let (xoff, xon) = (pause.xoff, pause.xon);
-        let refuse = |name: &str, problem: String| {
-            BuildError::new(format!("nodes.{}.{name}", self.spec.nodes[node.index()].name), problem)
-        };
         self.check_below_queues(node, "xoff", Some(xoff))?;
         if xon > xoff {
-            return Err(refuse("xon", format!("{xon} packets are above xoff, which is {xoff}; write less")));
+            let problem = format!("{xon} packets are above xoff, which is {xoff}; write less");
+            return Err(self.refuse(node, "xon", problem));
         }
         for attachment in &self.attachments[node.index()] {
             let far = &self.spec.nodes[attachment.far.index()];
             if matches!(far.kind, NodeKind::Switch(_)) {
                 let problem = format!("the P4 switch {} does not obey pause frames; use a fifo", far.name);
-                return Err(refuse("xoff", problem));
+                return Err(self.refuse(node, "xoff", problem));
             }
         }
         Ok(Some(Thresholds { xoff, xon }))
@@ -312,9 +297,8 @@ impl<'a> Builder<'a> {
     /// A threshold counts for the queues of links that have a rate: without one nothing waits.
     fn check_below_queues(&self, node: NodeId, name: &str, threshold: Option<u32>) -> Result<(), BuildError> {
         let Some(threshold) = threshold else { return Ok(()) };
-        let field = || format!("nodes.{}.{name}", self.spec.nodes[node.index()].name);
         if threshold == 0 {
-            return Err(BuildError::new(field(), "is zero; write 1 packet or more"));
+            return Err(self.refuse(node, name, "is zero; write 1 packet or more".into()));
         }
         for attachment in &self.attachments[node.index()] {
             let link = &self.spec.links[attachment.link.index() / 2];
@@ -323,21 +307,20 @@ impl<'a> Builder<'a> {
                 let problem = format!(
                     "{threshold} packets are never reached: port {port} drops when {queue} wait; write less"
                 );
-                return Err(BuildError::new(field(), problem));
+                return Err(self.refuse(node, name, problem));
             }
         }
         Ok(())
+    }
+
+    fn refuse(&self, node: NodeId, field: &str, problem: String) -> BuildError {
+        BuildError::new(format!("nodes.{}.{field}", self.spec.nodes[node.index()].name), problem)
     }
 
     fn limit(&self, link: LinkId) -> QueueLimit {
         let spec = &self.spec.links[link.index() / 2];
         QueueLimit { packets: spec.queue_packets, bytes: spec.queue_bytes.unwrap_or(u64::MAX) }
     }
-}
-
-/// The other direction of a link.
-fn reverse(link: LinkId) -> LinkId {
-    LinkId(link.0 ^ 1)
 }
 
 fn node_numbers(spec: &NetworkSpec) -> Result<HashMap<&str, NodeId>, BuildError> {

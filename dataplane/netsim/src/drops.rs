@@ -1,4 +1,4 @@
-//! What was dropped where, and why.
+//! Drops: their places and reasons.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crate::ids::NodeId;
 pub struct DropSite {
     /// The node.
     pub node: NodeId,
-    /// The port, where it was at one.
+    /// The port, where the drop was at one.
     pub port: Option<u16>,
-    /// The queue, where it was at one.
+    /// The queue, where the drop was at one.
     pub queue: Option<u8>,
     /// Why: the name of a counter, such as `queue_full`.
     pub reason: &'static str,

@@ -1,7 +1,7 @@
 //! Runs islands side by side: each for one lookahead at a time, then they hand over frames.
 //!
 //! The lookahead is the least delay of a link between islands: nothing that happens in a window can
-//! reach another island within it, so islands need not know of each other until it ends. What happens,
+//! reach another island within it, so islands need not know of each other until it ends. All events,
 //! and in which order, does not depend on windows or threads.
 
 use std::ops::{ControlFlow, Range};
@@ -24,12 +24,12 @@ const LONGEST_WINDOW: Nanos = Nanos::from_millis(10);
 /// Windows between two looks at how the work is spread over threads.
 const REBALANCE: u64 = 512;
 
-/// Who looks on. Everything is called by one thread, between windows.
+/// An observer of a run. One thread makes all calls, between windows.
 pub trait Observer {
-    /// What was measured.
+    /// A sample was taken.
     fn sample(&mut self, _sample: &Sample) {}
 
-    /// What happened since the last call, in total order.
+    /// The events since the last call, in total order.
     fn trace(&mut self, _records: &[TraceRecord]) {}
 
     /// Time has come to `now`. `Break` ends the run with the window that follows; it can be taken up again.
@@ -64,11 +64,9 @@ pub struct Simulation {
     traced: bool,
     /// The island and place of each node.
     places: Vec<(usize, usize)>,
-    /// The measurement at hand, kept to use its memory again.
-    sample: Sample,
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Shared<'a> {
     simulation: &'a Simulation,
     barrier: Barrier,
@@ -103,7 +101,6 @@ impl Simulation {
             next_sample: sample_every,
             traced: false,
             places,
-            sample: Sample::default(),
         }
     }
 
@@ -112,7 +109,7 @@ impl Simulation {
         self.threads = threads.clamp(1, self.cells.len().max(1));
     }
 
-    /// Whether to record what happens.
+    /// Whether to record events.
     pub fn set_trace(&mut self, traced: bool) {
         self.traced = traced;
         for cell in &mut self.cells {
@@ -121,7 +118,7 @@ impl Simulation {
         }
     }
 
-    /// What time it is: everything before has happened.
+    /// The virtual time: every event before it has happened.
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -131,7 +128,7 @@ impl Simulation {
         self.cells.len()
     }
 
-    /// How long islands run by themselves; [`Nanos::MAX`]: there is only one.
+    /// How long islands run by themselves; [`Nanos::MAX`] where there is only one.
     pub fn lookahead(&self) -> Nanos {
         self.lookahead
     }
@@ -141,7 +138,7 @@ impl Simulation {
         self.cells.iter().map(|cell| lock(cell).island.hops).sum()
     }
 
-    /// Does something with a node, which may change what it does next.
+    /// Calls a function on a node, which may change what the node does next.
     pub(crate) fn with_node<R>(&mut self, node: NodeId, act: impl FnOnce(&mut crate::node::Node) -> R) -> R {
         let (island, place) = self.places[node.index()];
         let mut cell = lock(&self.cells[island]);
@@ -158,7 +155,7 @@ impl Simulation {
         cell.island.wiring.outlets.get_mut(outlet as usize)
     }
 
-    /// Runs until `until`, or until the observer breaks it off. What happens at `until` itself has then
+    /// Runs until `until`, or until the observer breaks the run off. Events at `until` itself have then
     /// not happened yet.
     pub fn run(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
         let shared = Shared {
@@ -187,13 +184,7 @@ impl Simulation {
         });
         let failure = lock(&shared.failure).take();
         (self.now, self.parity, self.next_sample) = ended;
-        self.sample = sample;
         failure.map_or(Ok(()), Err)
-    }
-
-    /// The last measurement.
-    pub fn last_sample(&self) -> &Sample {
-        &self.sample
     }
 
     fn take_sample(&self, now: Nanos, sample: &mut Sample) {
@@ -215,7 +206,7 @@ impl Simulation {
     }
 }
 
-/// What only the first thread has.
+/// The state that only the first thread has.
 struct Main<'a> {
     observer: &'a mut dyn Observer,
     sample: &'a mut Sample,
@@ -268,7 +259,7 @@ impl Run<'_> {
             if (sampled || simulation.traced) && !shared.barrier.wait() {
                 break;
             }
-            // What is asked for in a window counts for all threads from its end.
+            // A request within a window counts for all threads from the window's end.
             if shared.halt[1 - self.parity].load(Ordering::Acquire) {
                 break;
             }
@@ -335,7 +326,7 @@ impl Main<'_> {
         self.windows += 1;
     }
 
-    /// Spreads the islands over the threads by what each had to do since the last time. Neighbours stay
+    /// Spreads the islands over the threads by the work of each since the last time. Neighbours stay
     /// together, because they share frames.
     fn rebalance(&mut self, shared: &Shared<'_>) {
         let hops: Vec<u64> = shared.simulation.cells.iter().map(|cell| lock(cell).island.hops).collect();

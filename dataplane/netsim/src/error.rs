@@ -1,27 +1,22 @@
-//! What can go wrong.
+//! The errors of a simulation.
 
 use groupflow_base::Nanos;
 use thiserror::Error;
 
 use crate::ids::NodeId;
 
-/// Why a network cannot be built. Each names the field.
+/// Why a network cannot be built: the field of the description, and its problem.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum BuildError {
-    /// A field with a value that will not do.
-    #[error("{field}: {problem}")]
-    Field {
-        /// Where in the description.
-        field: String,
-        /// What is wrong.
-        problem: String,
-    },
+#[error("{field}: {problem}")]
+pub struct BuildError {
+    field: String,
+    problem: String,
 }
 
 impl BuildError {
     /// The problem of a field.
     pub fn new(field: impl Into<String>, problem: impl ToString) -> BuildError {
-        BuildError::Field { field: field.into(), problem: problem.to_string() }
+        BuildError { field: field.into(), problem: problem.to_string() }
     }
 }
 

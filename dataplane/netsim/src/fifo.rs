@@ -1,19 +1,18 @@
 //! A router without P4: looks up the address, queues first in first out, drops at the tail.
 //!
-//! When a frame arrives, what waits before it is known, and so is when it leaves. It is put on the link
-//! at once, ahead of its time: a hop is one event.
+//! When a frame arrives, the frames before it are known, and so is the time when it leaves. It is put on the
+//! link at once, ahead of its time: a hop is one event.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use groupflow_base::Nanos;
-use groupflow_switch::core::Rate;
+use groupflow_base::{BitRate, Nanos};
 
 use crate::drops::DropList;
 use crate::ecn::Marker;
 use crate::ids::NodeId;
+use crate::pacer::Pacer;
 use crate::routes::Routes;
-use crate::transmitter::Transmitter;
 use crate::wiring::Exit;
 
 /// The limits of a queue.
@@ -27,8 +26,8 @@ pub struct QueueLimit {
 
 /// A port with its queue.
 #[derive(Debug)]
-pub(crate) struct Port {
-    transmitter: Transmitter,
+struct Port {
+    pacer: Pacer,
     limit: QueueLimit,
     marker: Marker,
     /// When each waiting frame begins to be sent, and its bytes.
@@ -38,27 +37,15 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// An empty one.
-    pub(crate) fn new(rate: Option<Rate>, limit: QueueLimit, marker: Marker) -> Port {
-        Port {
-            transmitter: Transmitter::new(rate),
-            limit,
-            marker,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            full: 0,
-        }
+    /// An empty queue.
+    fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> Port {
+        Port { pacer: Pacer::new(rate), limit, marker, waiting: VecDeque::new(), waiting_bytes: 0, full: 0 }
     }
 
     /// Packets and bytes that wait.
-    pub(crate) fn waiting(&mut self, now: Nanos) -> (u32, u64) {
+    fn waiting(&mut self, now: Nanos) -> (u32, u64) {
         self.settle(now);
         (self.waiting.len() as u32, self.waiting_bytes)
-    }
-
-    /// Frames that found no room.
-    pub(crate) fn full(&self) -> u64 {
-        self.full
     }
 
     /// Frames that have begun to be sent wait no more.
@@ -75,17 +62,17 @@ impl Port {
 
     /// When a frame's last bit leaves; `None`: there is no room. It may be marked.
     #[inline]
-    pub(crate) fn queue(&mut self, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
+    fn queue(&mut self, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
         let bytes = head.len() as u32 + tail;
         self.settle(now);
-        if self.transmitter.free_at() > now {
+        if self.pacer.free_at() > now {
             let too_many = self.waiting.len() >= self.limit.packets as usize;
             if too_many || self.waiting_bytes + u64::from(bytes) > self.limit.bytes {
                 self.full += 1;
                 return None;
             }
         }
-        let (start, end) = self.transmitter.send(now, bytes);
+        let (start, end) = self.pacer.send(now, bytes);
         if start > now {
             self.marker.join(self.waiting.len(), head);
             self.waiting.push_back((start, bytes));
@@ -112,7 +99,7 @@ impl Fifo {
     }
 
     /// Attaches a link.
-    pub fn attach(&mut self, port: u16, rate: Option<Rate>, limit: QueueLimit) {
+    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, limit: QueueLimit) {
         let place = usize::from(port);
         if self.ports.len() <= place {
             self.ports.resize_with(place + 1, || None);
@@ -122,18 +109,27 @@ impl Fifo {
 
     /// A frame arrives.
     pub fn receive(&mut self, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
-        let port = destination(head).and_then(|address| self.routes.port(self.node, address));
-        let state = port.and_then(|port| self.ports.get_mut(usize::from(port))?.as_mut());
-        let (Some(port), Some(state)) = (port, state) else {
-            self.no_route += 1;
-            return;
-        };
-        if let Some(sent) = state.queue(exit.now, head, tail) {
+        let Some(port) = self.port_towards(head) else { return };
+        if let Some(sent) = self.queue(port, exit.now, head, tail) {
             exit.send(port, sent, head, tail);
         }
     }
 
-    /// Calls `each` with port, packets and bytes of what waits.
+    /// The port towards a frame's destination; counts a frame for which there is none.
+    #[inline]
+    pub fn port_towards(&mut self, head: &[u8]) -> Option<u16> {
+        let port = destination(head).and_then(|address| self.routes.port(self.node, address));
+        self.no_route += u64::from(port.is_none());
+        port
+    }
+
+    /// When the last bit of a frame leaves a port; `None`: the port has no room, or no link.
+    #[inline]
+    pub fn queue(&mut self, port: u16, now: Nanos, head: &mut [u8], tail: u32) -> Option<Nanos> {
+        self.ports.get_mut(usize::from(port))?.as_mut()?.queue(now, head, tail)
+    }
+
+    /// Calls `each` with a port and the packets and bytes that wait there.
     pub fn queues(&mut self, now: Nanos, mut each: impl FnMut(u16, u32, u64)) {
         for (number, port) in (0..).zip(&mut self.ports) {
             if let Some(port) = port {
@@ -150,7 +146,7 @@ impl Fifo {
         }
     }
 
-    /// Lists what was dropped.
+    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("no_route", self.no_route);
         for (number, port) in (0..).zip(&self.ports) {

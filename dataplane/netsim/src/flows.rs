@@ -9,9 +9,9 @@ use crate::error::BuildError;
 use crate::host::group_end::GroupEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
-use crate::host::{End, EndKind, Messages, Shaper};
+use crate::host::{End, EndKind, Messages};
 use crate::ids::{FlowId, LinkId, NodeId};
-use crate::random::{Random, Stream};
+use crate::random::{Draws, Random};
 use crate::relays::{self, Relay};
 use crate::routes::{Routes, Step};
 use crate::spec::{
@@ -47,7 +47,7 @@ impl Flow {
 struct SessionMember {
     spec: MemberSpec,
     host: NodeId,
-    /// Those of what it sends; the destination varies.
+    /// The addresses of packets that it sends; the destination varies.
     addresses: Addresses,
 }
 
@@ -85,28 +85,28 @@ impl Flows {
             }
             flows.flows.push(resolved);
         }
+        let mut claim = |kind, host, port, name| match ports.insert((host, PROTOCOL_UDP, port), name) {
+            Some(other) => {
+                let problem = format!("{other:?} has the port already");
+                Err(BuildError::new(format!("{kind}.{name}.udp_port"), problem))
+            }
+            None => Ok(()),
+        };
         for member in &spec.members {
             let resolved = resolve_member(spec, nodes, member)?;
-            let key = (resolved.host, PROTOCOL_UDP, member.udp_port);
-            if let Some(other) = ports.insert(key, &member.name) {
-                let problem = format!("{other:?} has the port already");
-                return Err(BuildError::new(format!("members.{}.udp_port", member.name), problem));
-            }
+            claim("members", resolved.host, member.udp_port, &member.name)?;
             flows.members.push(resolved);
         }
         for bone in &spec.bones {
             let resolved = bones::resolve(spec, nodes, bone)?;
-            if let Some(other) = ports.insert((resolved.host, PROTOCOL_UDP, bone.udp_port), &bone.name) {
-                let problem = format!("{other:?} has the port already");
-                return Err(BuildError::new(format!("bones.{}.udp_port", bone.name), problem));
-            }
+            claim("bones", resolved.host, bone.udp_port, &bone.name)?;
             flows.bones.push(resolved);
         }
         flows.relays = relays::resolve(spec, nodes, &flows.flows)?;
         Ok(flows)
     }
 
-    /// What is to be watched on a link.
+    /// The watch of a link.
     pub(crate) fn transits(&self, link: LinkId, sample: Nanos, delay: Nanos) -> Vec<Transit> {
         let flows = self.on_link.get(&link).map_or(&[][..], Vec::as_slice);
         let transit =
@@ -130,15 +130,15 @@ impl Flows {
                 ends.push(self.receiving_end(FlowId(number), flow)?);
             }
         }
-        for (number, member) in (self.flows.len() as u32..).zip(&self.members) {
+        let mut numbers = (self.flows.len() as u32..).map(FlowId);
+        for (member, number) in self.members.iter().zip(&mut numbers) {
             if member.host == node {
-                ends.push(self.member_end(FlowId(number), member));
+                ends.push(self.member_end(number, member));
             }
         }
-        let before = self.flows.len() + self.members.len();
-        for (number, bone) in (before as u32..).zip(&self.bones) {
+        for (bone, number) in self.bones.iter().zip(&mut numbers) {
             if bone.host == node {
-                ends.push(bone.end(FlowId(number), self.seed));
+                ends.push(bone.end(number, self.seed));
             }
         }
         Ok(ends)
@@ -151,7 +151,7 @@ impl Flows {
             if flow.from == agent && flow.path.first() == Some(&link) {
                 ends.push(self.sending_end(FlowId(number), flow, 0)?);
             }
-            if flow.to == agent && flow.path.last() == Some(&reverse(link)) {
+            if flow.to == agent && flow.path.last() == Some(&link.reverse()) {
                 ends.push(self.receiving_end(FlowId(number), flow)?);
             }
         }
@@ -166,8 +166,7 @@ impl Flows {
     fn member_end(&self, flow: FlowId, member: &SessionMember) -> End {
         let seed = self.seed.wrapping_add(u64::from(flow.0));
         let kind = EndKind::Group(Box::new(GroupEnd::new(member.addresses, member.spec.clone(), seed)));
-        let (protocol, port) = (PROTOCOL_UDP, member.spec.udp_port);
-        End { flow, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
+        End::new(flow, PROTOCOL_UDP, member.spec.udp_port, kind)
     }
 
     fn sending_end(&self, number: FlowId, flow: &Flow, limit: u32) -> Result<End, BuildError> {
@@ -175,7 +174,7 @@ impl Flows {
         let stop = flow.spec.stop_ns.map_or(Nanos::MAX, Nanos);
         let kind = match &flow.spec.source {
             SourceSpec::Udp(udp) => {
-                let random = Random::new(self.seed, Stream::Flow(number.0));
+                let random = Random::new(self.seed, Draws::Flow(number.0));
                 let source = UdpSource::new(&flow.addresses, udp.clone(), random, start, stop);
                 EndKind::UdpSource { source: Box::new(source), waiting: VecDeque::new(), limit, dropped: 0 }
             }
@@ -186,22 +185,15 @@ impl Flows {
                     sender.start = Nanos::MAX; // when the stream has come to the agent
                 }
                 let messages = tcp.messages.map(|spec| {
-                    let random = Random::new(self.seed, Stream::Messages(flow.from.0));
+                    let random = Random::new(self.seed, Draws::Messages(flow.from.0));
                     Messages::new(spec, tcp.mss, random, start, stop)
                 });
-                let end = TcpEnd::sender(&flow.addresses, sender, messages);
+                let end = TcpEnd::sending(&flow.addresses, sender, messages);
                 EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
             }
         };
-        let (protocol, shaped_as) = (protocol(&flow.spec.source), flow.spec.shaped_as);
-        Ok(End {
-            flow: number,
-            protocol,
-            port: flow.spec.source_port,
-            kind,
-            shaped_as,
-            shaper: Shaper::new(),
-        })
+        let end = End::new(number, protocol(&flow.spec.source), flow.spec.source_port, kind);
+        Ok(End { shaped_as: flow.spec.shaped_as, ..end })
     }
 
     fn receiving_end(&self, number: FlowId, flow: &Flow) -> Result<End, BuildError> {
@@ -210,12 +202,11 @@ impl Flows {
             SourceSpec::Tcp(tcp) => {
                 let (_, mut receiver) = configure(&flow.spec, tcp)?;
                 receiver.held = self.relays.iter().any(|relay| relay.holds(number));
-                let end = TcpEnd::receiver(&flow.back, receiver);
+                let end = TcpEnd::receiving(&flow.back, receiver);
                 EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
             }
         };
-        let (protocol, port) = (protocol(&flow.spec.source), flow.spec.destination_port);
-        Ok(End { flow: number, protocol, port, kind, shaped_as: None, shaper: Shaper::new() })
+        Ok(End::new(number, protocol(&flow.spec.source), flow.spec.destination_port, kind))
     }
 }
 
@@ -292,11 +283,6 @@ fn is_agent(spec: &NetworkSpec, node: NodeId) -> bool {
     matches!(spec.nodes[node.index()].kind, NodeKind::Agent(_))
 }
 
-/// The other direction of a link.
-fn reverse(link: LinkId) -> LinkId {
-    LinkId(link.0 ^ 1)
-}
-
 fn resolve_member(
     spec: &NetworkSpec,
     nodes: &HashMap<&str, NodeId>,
@@ -305,14 +291,29 @@ fn resolve_member(
     let unknown = || {
         BuildError::new(format!("members.{}.host", member.name), format!("unknown host {:?}", member.host))
     };
-    let node = *nodes.get(member.host.as_str()).ok_or_else(unknown)?;
-    let NodeKind::Host(host) = &spec.nodes[node.index()].kind else { return Err(unknown()) };
+    let (node, host) = host_of(spec, nodes, &member.host).ok_or_else(unknown)?;
     let end = (host, member.udp_port);
     Ok(SessionMember { spec: member.clone(), host: node, addresses: addresses(end, end) })
 }
 
-/// Those of what one end sends to another, by way of its gateway.
-fn addresses((from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16)) -> Addresses {
+/// The host of a name, if there is one.
+pub(crate) fn host_of<'a>(
+    spec: &'a NetworkSpec,
+    nodes: &HashMap<&str, NodeId>,
+    name: &str,
+) -> Option<(NodeId, &'a HostSpec)> {
+    let node = *nodes.get(name)?;
+    match &spec.nodes[node.index()].kind {
+        NodeKind::Host(host) => Some((node, host)),
+        _ => None,
+    }
+}
+
+/// The addresses of packets from one end to another, by way of its gateway.
+pub(crate) fn addresses(
+    (from, source_port): (&HostSpec, u16),
+    (to, destination_port): (&HostSpec, u16),
+) -> Addresses {
     Addresses {
         source_mac: from.mac.0,
         destination_mac: from.gateway_mac.0,

@@ -116,7 +116,7 @@ impl FrameQueue {
         Some(Lent { batch: std::mem::take(batch), head, tail })
     }
 
-    /// Takes back what was lent; its frame is gone from the queue.
+    /// Takes back a lent buffer; its frame is gone from the queue.
     #[inline(always)]
     pub fn give_back(&mut self, lent: Lent) {
         let Lent { mut batch, head, .. } = lent;
@@ -136,11 +136,6 @@ impl FrameQueue {
                 self.drop_front();
             }
         }
-    }
-
-    /// Bytes of memory held.
-    pub fn memory(&self) -> usize {
-        self.batches.iter().chain(&self.spare).map(Vec::capacity).sum()
     }
 
     /// Goes on to the next batch: all frames of the first are gone.
@@ -241,7 +236,7 @@ mod tests {
         for round in 0..100u64 {
             (0..1000).for_each(|n| queue.push(Nanos(round * 1000 + n), &[7; 54], 1460));
             while take(&mut queue).is_some() {}
-            held.push(queue.memory());
+            held.push(queue.batches.iter().chain(&queue.spare).map(Vec::capacity).sum::<usize>());
         }
         assert_eq!(held[10], held[99]);
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-macro_rules! number {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub struct $name(pub u32);
 
@@ -13,20 +13,23 @@ macro_rules! number {
             pub fn index(self) -> usize {
                 self.0 as usize
             }
-        }
+        })+
     };
 }
 
-number!(
+numbers!(
     /// A node, by its place in [`crate::spec::NetworkSpec::nodes`].
-    NodeId
-);
-number!(
+    NodeId,
     /// One direction of a link: twice the link's place in [`crate::spec::NetworkSpec::links`], plus one
     /// for the direction from `b` to `a`.
-    LinkId
-);
-number!(
+    LinkId,
     /// A flow, by its place in [`crate::spec::NetworkSpec::flows`].
-    FlowId
+    FlowId,
 );
+
+impl LinkId {
+    /// The other direction of the link.
+    pub(crate) fn reverse(self) -> LinkId {
+        LinkId(self.0 ^ 1)
+    }
+}

@@ -16,7 +16,7 @@ const INSTANT_LIMIT: u32 = 1 << 24;
 /// A node in its island.
 #[derive(Debug)]
 pub struct Slot {
-    /// Which one.
+    /// The node's number.
     pub id: NodeId,
     /// The node.
     pub node: Node,
@@ -26,7 +26,7 @@ pub struct Slot {
     pub leaf: usize,
 }
 
-/// What a leaf of the tree stands for.
+/// The subject of a leaf of the tree.
 #[derive(Debug, Clone, Copy)]
 pub enum Leaf {
     /// The deadline of the node at this place.
@@ -45,7 +45,7 @@ pub struct Island {
     pub slots: Vec<Slot>,
     /// The links.
     pub wiring: Wiring,
-    /// What each leaf stands for.
+    /// The subject of each leaf.
     pub leaves: Vec<Leaf>,
     /// Frames that switches and routers took.
     pub hops: u64,
@@ -118,7 +118,7 @@ impl Island {
         self.wiring.tree.set(slot.leaf, slot.node.deadline());
     }
 
-    /// Something outside changed what a node does.
+    /// A caller from outside changed a node.
     pub fn touched(&mut self, place: usize) {
         self.reschedule(place);
     }

@@ -1,7 +1,7 @@
 //! Networks in virtual time: links, hosts, routers and P4 switches, the same run after run.
 //!
 //! A [`Network`] is built from a [`spec::NetworkSpec`]; its switches are told their entries; then it runs,
-//! and an [`Observer`] is told what is measured. Nothing here reads a clock or a socket.
+//! and an [`Observer`] is told of all measurements. Nothing here reads a clock or a socket.
 //!
 //! The crate imports the machines that it drives: `groupflow-switch` without its shell, `groupflow-pipeline`
 //! for the switches' programs, the endpoints of `groupflow-session` and `groupflow-transport`, and the
@@ -13,7 +13,7 @@
 //! | `network`, `steering` | a network that runs; settings and readings meanwhile |
 //! | `engine`, `barrier`, `mail` | islands on threads; how threads wait; frames between islands |
 //! | `island`, `wiring`, `node`, `ids` | a part that runs by itself; its links; their ends; names |
-//! | `outlet`, `transmitter`, `loss`, `frame_queue` | a link's near end; rates; losses; frames on the way |
+//! | `outlet`, `pacer`, `loss`, `frame_queue` | a link's near end; rates; losses; frames on the way |
 //! | `fifo`, `ecn`, `pausable`, `pause` | routers; congestion marks; routers that pause; pause frames |
 //! | `switch`, `broadcast` | P4 switches; satellites and their ground stations |
 //! | `host`, `flows`, `wire` | hosts; the flows between them; the bytes of their frames |
@@ -48,6 +48,7 @@ mod mail;
 mod network;
 mod node;
 mod outlet;
+mod pacer;
 mod pausable;
 mod pause;
 mod random;
@@ -61,7 +62,6 @@ mod switch;
 pub mod tcp;
 mod trace;
 mod transit;
-mod transmitter;
 mod wire;
 mod wiring;
 

@@ -83,10 +83,10 @@ impl LossProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::Draws;
 
     fn run(spec: LossSpec, frames: usize) -> Vec<bool> {
-        let mut random = Random::new(11, Stream::Link(0));
+        let mut random = Random::new(11, Draws::Link(0));
         let mut process = LossProcess::new(spec).expect("proportions");
         (0..frames).map(|_| process.loses(&mut random)).collect()
     }

@@ -8,7 +8,7 @@ use crate::frame_queue::Batch;
 /// Which of the two halves of each box is written in a window; the other one is read.
 pub type Parity = usize;
 
-/// The mailbox of one direction of a link. Nobody waits for its lock: in each window one island writes
+/// The mailbox of one direction of a link. No thread waits for its lock: in each window one island writes
 /// one half and one island reads the other.
 #[derive(Debug, Default)]
 pub struct Mailbox {

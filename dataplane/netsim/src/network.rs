@@ -11,7 +11,6 @@ use crate::engine::{Observer, Simulation};
 use crate::error::{BuildError, RunError};
 use crate::ids::{LinkId, NodeId};
 use crate::node::Node;
-use crate::sample::Sample;
 use crate::spec::NetworkSpec;
 use crate::switch::P4Switch;
 
@@ -49,7 +48,7 @@ impl Network {
         Ok(Network { spec, ends, paths, simulation })
     }
 
-    /// What it was built from.
+    /// The description that the network was built from.
     pub fn spec(&self) -> &NetworkSpec {
         &self.spec
     }
@@ -95,17 +94,17 @@ impl Network {
         self.simulation.set_trace(traced);
     }
 
-    /// Runs until the end of the scenario, or until the observer breaks it off.
+    /// Runs until the end of the scenario, or until the observer breaks the run off.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.simulation.run(Nanos(self.spec.duration_ns), observer)
     }
 
-    /// Runs until `until`, or until the observer breaks it off.
+    /// Runs until `until`, or until the observer breaks the run off.
     pub fn run_until(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
         self.simulation.run(until, observer)
     }
 
-    /// What time it is: everything before has happened.
+    /// The virtual time: every event before it has happened.
     pub fn now(&self) -> Nanos {
         self.simulation.now()
     }
@@ -120,13 +119,8 @@ impl Network {
         self.simulation.hops()
     }
 
-    /// Parts that run by themselves, and for how long they may.
+    /// The number of islands, and the time for which they may run by themselves.
     pub fn islands(&self) -> (usize, Nanos) {
         (self.simulation.islands(), self.simulation.lookahead())
-    }
-
-    /// The last measurement.
-    pub fn last_sample(&self) -> &Sample {
-        self.simulation.last_sample()
     }
 }

@@ -1,4 +1,4 @@
-//! What is at the ends of links.
+//! The nodes at the ends of links.
 
 use groupflow_base::Nanos;
 
@@ -7,6 +7,7 @@ use crate::broadcast::Broadcast;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
 use crate::host::Host;
+use crate::ids::NodeId;
 use crate::pausable::Pausable;
 use crate::sample::{CacheSample, FlowSample, QueueSample};
 use crate::switch::P4Switch;
@@ -30,7 +31,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// When it has something to do by itself.
+    /// When the node has something to do by itself.
     #[inline]
     pub fn deadline(&mut self) -> Nanos {
         match self {
@@ -42,7 +43,7 @@ impl Node {
         }
     }
 
-    /// Does what is due.
+    /// Carries out everything due.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         match self {
             Node::Host(host) => host.advance(exit),
@@ -75,36 +76,31 @@ impl Node {
     pub fn sample(
         &mut self,
         now: Nanos,
-        node: crate::ids::NodeId,
+        node: NodeId,
         flows: &mut [FlowSample],
         queues: &mut Vec<QueueSample>,
     ) {
+        let mut push = |port, queue, packets, bytes| {
+            queues.push(QueueSample { node, port, queue, packets, bytes });
+        };
         match self {
             Node::Host(host) => host.sample(flows),
             Node::Agent(agent) => agent.sample(flows),
-            Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| {
-                queues.push(QueueSample { node, port, queue: 0, packets, bytes });
-            }),
-            Node::Broadcast(medium) => medium.queues(now, |port, packets, bytes| {
-                queues.push(QueueSample { node, port, queue: 0, packets, bytes });
-            }),
-            Node::Pausable(router) => router.queues(|port, packets, bytes| {
-                queues.push(QueueSample { node, port, queue: 0, packets, bytes });
-            }),
-            Node::Switch(switch) => switch.queues(|port, queue, packets, bytes| {
-                queues.push(QueueSample { node, port, queue, packets, bytes });
-            }),
+            Node::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| push(port, 0, packets, bytes)),
+            Node::Broadcast(node) => node.queues(now, |port, packets, bytes| push(port, 0, packets, bytes)),
+            Node::Pausable(router) => router.queues(|port, packets, bytes| push(port, 0, packets, bytes)),
+            Node::Switch(switch) => switch.queues(push),
         }
     }
 
     /// Measures the caches of an agent.
-    pub fn caches(&self, node: crate::ids::NodeId, caches: &mut Vec<CacheSample>) {
+    pub fn caches(&self, node: NodeId, caches: &mut Vec<CacheSample>) {
         if let Node::Agent(agent) = self {
             caches.push(agent.cache(node));
         }
     }
 
-    /// Lists what it told senders and neighbours.
+    /// Lists the marks and pauses that the node told senders and neighbours.
     pub fn signals(&self, list: &mut DropList<'_>) {
         match self {
             Node::Fifo(fifo) => fifo.signals(list),
@@ -113,7 +109,7 @@ impl Node {
         }
     }
 
-    /// Lists what was dropped.
+    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         match self {
             Node::Host(host) => host.drops(list),

@@ -1,4 +1,4 @@
-//! The near end of one direction of a link: what is lost, what arrives, and when.
+//! The near end of one direction of a link: it decides which frames are lost, and when the others arrive.
 
 use groupflow_base::Nanos;
 
@@ -16,10 +16,10 @@ pub enum Destination {
     Mailbox(usize),
 }
 
-/// What a link did.
+/// The counters of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutletCounters {
-    /// Frames that entered it or that are announced to, lost ones included.
+    /// Frames that entered the link or are announced to, lost ones included.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -34,29 +34,29 @@ pub struct OutletCounters {
 pub struct Outlet {
     /// The link's delay.
     pub delay: Nanos,
-    /// Which frames it loses.
+    /// The rule by which the link loses frames.
     pub loss: LossProcess,
-    /// What the loss draws from.
+    /// The random numbers of the loss.
     pub random: Random,
-    /// When it is down, in order: from, until.
+    /// The times when the link is down, in order: from, until.
     pub downs: Vec<(Nanos, Nanos)>,
     /// The first of `downs` that is not over.
     pub next_down: usize,
-    /// Where it leads.
+    /// Where the link leads.
     pub destination: Destination,
     /// Frames for another island, of this window.
     pub batch: Batch,
-    /// What it did.
+    /// The counters of the link.
     pub counters: OutletCounters,
-    /// How many frames had entered it at each sample: nodes announce frames ahead of their time.
+    /// How many frames had entered the link at each sample: nodes announce frames ahead of their time.
     pub entered: Marks,
-    /// The flows that are watched on it, in the order of [`Transit::sort`].
+    /// The flows that are watched on the link, in the order of [`Transit::sort`].
     pub transits: Vec<Transit>,
 }
 
 impl Outlet {
     /// Another delay, no shorter than before: frames would overtake each other, and islands run ahead by the
-    /// shortest. Gives whether it is.
+    /// shortest. Returns whether the new delay is that long.
     pub fn lengthen(&mut self, delay: Nanos) -> bool {
         if delay < self.delay {
             return false;
@@ -89,7 +89,7 @@ impl Outlet {
         true
     }
 
-    /// Frames and bytes that have entered it at the next sample's time, which must have come.
+    /// Frames and bytes that have entered the link at the next sample's time, which must have come.
     pub fn sample(&mut self) -> (u64, u64) {
         self.entered.take(self.counters.frames, self.counters.bytes)
     }
@@ -106,14 +106,14 @@ impl Outlet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::Draws;
 
     #[test]
     fn what_is_on_a_link_when_it_goes_down_is_lost() {
         let mut outlet = Outlet {
             delay: Nanos(100),
             loss: LossProcess::None,
-            random: Random::new(1, Stream::Link(0)),
+            random: Random::new(1, Draws::Link(0)),
             downs: vec![(Nanos(1000), Nanos(2000)), (Nanos(5000), Nanos(6000))],
             next_down: 0,
             destination: Destination::Inlet(0),

@@ -1,28 +1,27 @@
 //! A router that obeys pause frames, and sends them: its frames stay in the queue until they may leave.
 //!
-//! Where nothing is paused it does to the nanosecond what [`Fifo`](crate::fifo::Fifo) does, at twice
+//! A port without pauses sends to the nanosecond as [`Fifo`](crate::fifo::Fifo) does, at twice
 //! the events. Frames are counted by the port they came in by, as in IEEE 802.1Qbb.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use groupflow_base::min_tree::MinTree;
-use groupflow_base::Nanos;
-use groupflow_switch::core::Rate;
+use groupflow_base::{BitRate, Nanos};
 
 use crate::drops::DropList;
 use crate::ecn::Marker;
 use crate::fifo::{destination, QueueLimit};
 use crate::frame_queue::FrameQueue;
 use crate::ids::NodeId;
+use crate::pacer::Pacer;
 use crate::pause::{self, Restraint, Thresholds};
 use crate::routes::Routes;
-use crate::transmitter::Transmitter;
 use crate::wiring::Exit;
 
 #[derive(Debug)]
 struct Port {
-    transmitter: Transmitter,
+    pacer: Pacer,
     limit: QueueLimit,
     marker: Marker,
     frames: FrameQueue,
@@ -32,26 +31,26 @@ struct Port {
     full: u64,
     /// Until when the neighbour wants no frames.
     paused_until: Nanos,
-    /// What came in by this port.
+    /// The packets stored here that came in by this port.
     restraint: Restraint,
 }
 
 impl Port {
-    /// When it has something to send, and may.
+    /// When the port has a frame to send, and may send it.
     fn due(&self) -> Nanos {
         let data = if self.inputs.is_empty() { Nanos::MAX } else { self.paused_until };
         let due = data.min(self.restraint.due());
         if due == Nanos::MAX {
             due
         } else {
-            due.max(self.transmitter.free_at())
+            due.max(self.pacer.free_at())
         }
     }
 
     /// Whether a frame need not wait.
     fn is_idle(&self, now: Nanos) -> bool {
         self.inputs.is_empty()
-            && self.transmitter.free_at() <= now
+            && self.pacer.free_at() <= now
             && self.paused_until <= now
             && self.restraint.due() > now
     }
@@ -98,14 +97,14 @@ impl Pausable {
     }
 
     /// Attaches a link, before anything has happened.
-    pub fn attach(&mut self, port: u16, rate: Option<Rate>, limit: QueueLimit) {
+    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, limit: QueueLimit) {
         let place = usize::from(port);
         if self.ports.len() <= place {
             self.ports.resize_with(place + 1, || None);
             self.due = MinTree::new(place + 1);
         }
         self.ports[place] = Some(Port {
-            transmitter: Transmitter::new(rate),
+            pacer: Pacer::new(rate),
             limit,
             marker: self.marker,
             frames: FrameQueue::default(),
@@ -117,13 +116,13 @@ impl Pausable {
         });
     }
 
-    /// When it has something to do.
+    /// When the router has something to do.
     #[inline]
     pub fn deadline(&self) -> Nanos {
         self.due.time()
     }
 
-    /// Sends what may leave now.
+    /// Sends the frames that may leave now.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         while self.due.time() <= exit.now {
             self.send(self.due.first() as u16, exit);
@@ -134,7 +133,7 @@ impl Pausable {
     pub fn receive(&mut self, input: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         if let Some(quanta) = pause::read(head) {
             if let Some(Some(port)) = self.ports.get_mut(usize::from(input)) {
-                port.paused_until = exit.now + pause::span(quanta, port.transmitter.rate());
+                port.paused_until = exit.now + pause::span(quanta, port.pacer.rate());
             }
             self.update(input);
         } else {
@@ -151,7 +150,7 @@ impl Pausable {
             return;
         };
         if state.is_idle(exit.now) {
-            let (_, sent) = state.transmitter.send(exit.now, head.len() as u32 + tail);
+            let (_, sent) = state.pacer.send(exit.now, head.len() as u32 + tail);
             exit.send(port, sent, head, tail);
         } else if state.store(exit.now, input, head, tail) {
             self.update(port);
@@ -167,12 +166,12 @@ impl Pausable {
         let Some(Some(port)) = self.ports.get_mut(usize::from(number)) else { return };
         if port.restraint.due() <= exit.now {
             let (head, tail) = pause::frame(port.restraint.tell(exit.now));
-            let (_, sent) = port.transmitter.send(exit.now, head.len() as u32 + tail);
+            let (_, sent) = port.pacer.send(exit.now, head.len() as u32 + tail);
             exit.send(number, sent, &head, tail);
         } else if let (Some(mut frame), Some(input)) = (port.frames.lend(), port.inputs.pop_front()) {
             let bytes = frame.head().len() as u32 + frame.tail;
             port.bytes -= u64::from(bytes);
-            let (_, sent) = port.transmitter.send(exit.now, bytes);
+            let (_, sent) = port.pacer.send(exit.now, bytes);
             let tail = frame.tail;
             exit.send(number, sent, frame.head(), tail);
             port.frames.give_back(frame);
@@ -191,7 +190,7 @@ impl Pausable {
         }
     }
 
-    /// Calls `each` with port, packets and bytes of what waits.
+    /// Calls `each` with a port and the packets and bytes that wait there.
     pub fn queues(&self, mut each: impl FnMut(u16, u32, u64)) {
         for (number, port) in (0..).zip(&self.ports) {
             if let Some(port) = port {
@@ -210,7 +209,7 @@ impl Pausable {
         }
     }
 
-    /// Lists what was dropped.
+    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("no_route", self.no_route);
         for (number, port) in (0..).zip(&self.ports) {

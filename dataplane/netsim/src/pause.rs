@@ -1,10 +1,9 @@
 //! Pause frames (IEEE 802.1Qbb, one priority class): a node tells its neighbour to stop sending.
 //!
-//! A pause ends by itself after the time that the frame tells, so that a lost frame stops nobody for
-//! ever; who wants it to last repeats it in time.
+//! A pause ends by itself after the time that the frame tells, so that a lost frame stops no sender for
+//! ever; a receiver that wants the pause to last repeats it in time.
 
-use groupflow_base::Nanos;
-use groupflow_switch::core::Rate;
+use groupflow_base::{BitRate, Nanos};
 
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
 const ETHERTYPE: [u8; 2] = [0x88, 0x08];
@@ -48,8 +47,8 @@ pub fn read(head: &[u8]) -> Option<u16> {
 }
 
 /// How long quanta are on a link.
-pub fn span(quanta: u16, rate: Option<Rate>) -> Nanos {
-    let rate = rate.map_or(NOMINAL_RATE, Rate::get);
+pub fn span(quanta: u16, rate: Option<BitRate>) -> Nanos {
+    let rate = rate.map_or(NOMINAL_RATE, |rate| rate.0);
     Nanos(u64::from(quanta) * QUANTUM_BITS * NANOS / rate)
 }
 
@@ -62,7 +61,7 @@ pub struct Thresholds {
     pub xon: u32,
 }
 
-/// What is stored of a neighbour's packets, and what the neighbour was told of it.
+/// The packets of a neighbour that are stored here, and the pause that the neighbour was told.
 #[derive(Debug)]
 pub struct Restraint {
     /// `None` tells nothing.
@@ -71,13 +70,13 @@ pub struct Restraint {
     stop: bool,
     /// Whether the neighbour was told to stop, and when to tell it again.
     told: Option<Nanos>,
-    rate: Option<Rate>,
+    rate: Option<BitRate>,
     pauses: u64,
 }
 
 impl Restraint {
     /// For the neighbour at a link of this rate.
-    pub fn new(thresholds: Option<Thresholds>, rate: Option<Rate>) -> Restraint {
+    pub fn new(thresholds: Option<Thresholds>, rate: Option<BitRate>) -> Restraint {
         Restraint { thresholds, stored: 0, stop: false, told: None, rate, pauses: 0 }
     }
 
@@ -109,7 +108,7 @@ impl Restraint {
         }
     }
 
-    /// What to tell it: a pause in quanta.
+    /// The pause to tell the neighbour, in quanta.
     pub fn tell(&mut self, now: Nanos) -> u16 {
         if !self.stop {
             self.told = None;
@@ -120,7 +119,7 @@ impl Restraint {
         LONGEST
     }
 
-    /// How often it was told to stop.
+    /// How often the neighbour was told to stop.
     pub fn pauses(&self) -> u64 {
         self.pauses
     }
@@ -143,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_quantum_is_512_bit_times() {
-        let gigabit = Rate::bits_per_second(1_000_000_000);
+        let gigabit = Some(BitRate(1_000_000_000));
         assert_eq!(span(1, gigabit), Nanos(512));
         assert_eq!(span(LONGEST, gigabit), Nanos(33_553_920));
         assert_eq!(span(RESUME, gigabit), Nanos::ZERO);

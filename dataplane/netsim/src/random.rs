@@ -4,10 +4,10 @@ use groupflow_base::Nanos;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What draws from a seed. Each user of one seed has a stream of its own, so that one more of them
+/// The purposes of random numbers. Each draws a stream of its own from the seed, so that one more of them
 /// changes nothing for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum Draws {
     /// The losses of a directed link.
     Link(u32),
     /// The arrivals of a flow's source.
@@ -24,13 +24,13 @@ pub struct Random(ChaCha8Rng);
 
 impl Random {
     /// The numbers of one stream.
-    pub fn new(seed: u64, stream: Stream) -> Random {
+    pub fn new(seed: u64, stream: Draws) -> Random {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(match stream {
-            Stream::Link(link) => u64::from(link) * 2,
-            Stream::Flow(flow) => u64::from(flow) * 2 + 1,
-            Stream::Messages(host) => 1 << 40 | u64::from(host),
-            Stream::Errors(link) => 2 << 40 | u64::from(link),
+            Draws::Link(link) => u64::from(link) * 2,
+            Draws::Flow(flow) => u64::from(flow) * 2 + 1,
+            Draws::Messages(host) => 1 << 40 | u64::from(host),
+            Draws::Errors(link) => 2 << 40 | u64::from(link),
         });
         Random(rng)
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn exponential_numbers_have_mean_and_deviation_of_the_distribution() {
-        let mut random = Random::new(1, Stream::Flow(3));
+        let mut random = Random::new(1, Draws::Flow(3));
         let count = 200_000u32;
         let numbers: Vec<f64> = (0..count).map(|_| random.exponential(Nanos(1_000_000)).0 as f64).collect();
         let mean = numbers.iter().sum::<f64>() / f64::from(count);
@@ -102,8 +102,8 @@ mod tests {
     #[test]
     fn streams_differ_and_repeat() {
         let draw = |stream| Random::new(9, stream).next_u32();
-        assert_eq!(draw(Stream::Link(1)), draw(Stream::Link(1)));
-        assert_ne!(draw(Stream::Link(1)), draw(Stream::Flow(1)));
-        assert_ne!(draw(Stream::Link(1)), draw(Stream::Link(2)));
+        assert_eq!(draw(Draws::Link(1)), draw(Draws::Link(1)));
+        assert_ne!(draw(Draws::Link(1)), draw(Draws::Flow(1)));
+        assert_ne!(draw(Draws::Link(1)), draw(Draws::Link(2)));
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use groupflow_transport::fanout::Mode;
+
 use crate::error::BuildError;
 use crate::flows::Flow;
 use crate::ids::{FlowId, NodeId};
-use crate::spec::{NetworkSpec, NodeKind, RelayMode, RelaySpec, SourceSpec, TcpSpec};
+use crate::spec::{NetworkSpec, NodeKind, RelaySpec, SourceSpec, TcpSpec};
 
 /// A stream at an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub(crate) struct Relay {
     pub(crate) agent: NodeId,
     pub(crate) upstream: FlowId,
     pub(crate) branches: Vec<FlowId>,
-    pub(crate) mode: RelayMode,
+    pub(crate) mode: Mode,
     /// How far the acknowledgement may be beyond that of the branches.
     pub(crate) ahead: Option<u64>,
     /// How long the stream is, where it has an end.
@@ -68,7 +70,7 @@ impl Relay {
     }
 }
 
-/// A stream is as long as what its sender has to send; from agent to agent it is the same one.
+/// A stream is as long as its sender's data; from agent to agent it is the same one.
 fn lengths(relays: &mut [Relay], flows: &[Flow]) {
     let length = |flow: FlowId| match &flows[flow.index()].spec.source {
         SourceSpec::Tcp(tcp) => tcp.bytes,
@@ -129,9 +131,9 @@ impl Resolving<'_> {
         }
         let mode = self.relay.mode;
         let ahead = match (mode, self.relay.cache_bytes) {
-            (RelayMode::NodeToNode, bound) => bound,
-            (RelayMode::EndToEnd, None) => Some(0),
-            (RelayMode::EndToEnd, Some(_)) => {
+            (Mode::NodeToNode, bound) => bound,
+            (Mode::EndToEnd, None) => Some(0),
+            (Mode::EndToEnd, Some(_)) => {
                 let problem = "end-to-end acknowledges nothing that is cached; leave it out";
                 return Err(self.refuse("cache_bytes", problem));
             }

@@ -1,4 +1,4 @@
-//! What is measured at an instant.
+//! The measurements of an instant.
 
 use groupflow_base::Nanos;
 
@@ -78,7 +78,7 @@ pub struct TcpSample {
     pub finished: bool,
 }
 
-/// What waits in a queue.
+/// The packets and bytes that wait in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSample {
     /// The node.
@@ -93,7 +93,7 @@ pub struct QueueSample {
     pub bytes: u64,
 }
 
-/// What a node has sent out of a port, lost frames included, from the beginning of the run.
+/// The frames that a node has sent out of a port, lost ones included, from the beginning of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkSample {
     /// The node.
@@ -106,7 +106,7 @@ pub struct LinkSample {
     pub bytes: u64,
 }
 
-/// What a session agent holds because some branch has not acknowledged it.
+/// The bytes that a session agent holds because some branch has not acknowledged them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSample {
     /// The agent.
@@ -130,7 +130,7 @@ pub struct Sample {
     pub links: Vec<LinkSample>,
     /// The caches of all session agents, in the order of nodes.
     pub caches: Vec<CacheSample>,
-    /// What was dropped from the beginning of the run.
+    /// The drops from the beginning of the run.
     pub drops: Drops,
     /// Frames marked (`ecn_marked`) and neighbours told to stop (`pauses`), from the beginning of the run.
     pub signals: Drops,

@@ -1,19 +1,20 @@
 //! A network and its traffic as plain data, with every name resolved and every unit the base unit.
 //!
-//! Scenario files are read in Python (`groupflow.sim`); this is what arrives here.
+//! Scenario files are read in Python (`groupflow.sim`), which hands them over in this form.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+use groupflow_transport::fanout::Mode;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::LossSpec;
 
 mod bone;
 
-pub use bone::{BoneRole, BoneSpec, HubSpec, MethodSpec, RepairSpec};
+pub use bone::{BoneRole, BoneSpec, HubSpec};
 
-/// A network, its traffic and what to measure.
+/// A network, its traffic and its measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSpec {
@@ -30,7 +31,7 @@ pub struct NetworkSpec {
     /// The traffic.
     #[serde(default)]
     pub flows: Vec<FlowSpec>,
-    /// Where agents pass on what they receive.
+    /// The streams that agents pass on.
     #[serde(default)]
     pub relays: Vec<RelaySpec>,
     /// Members of group sessions, and cache agents. They are measured as flows, after the flows.
@@ -41,7 +42,7 @@ pub struct NetworkSpec {
     pub bones: Vec<BoneSpec>,
 }
 
-/// A stream at a session agent: what comes by one TCP connection goes on by others.
+/// A stream at a session agent: the data of one TCP connection goes on by others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
@@ -51,21 +52,21 @@ pub struct RelaySpec {
     pub upstream: String,
     /// The flows that begin there and carry the same bytes.
     pub branches: Vec<String>,
-    /// When it acknowledges.
-    pub mode: RelayMode,
-    /// Node-to-node: acknowledges what lies so far beyond what every branch has acknowledged, and no more.
-    /// What upstream has in flight then is cached, too. `None` has no bound.
+    /// When the agent acknowledges (Emina et al., ICN 2011, section III).
+    #[serde(with = "ModeName")]
+    pub mode: Mode,
+    /// Node-to-node: the agent acknowledges at most so many bytes beyond those that every branch has.
+    /// Data that upstream has in flight then is cached, too. `None` has no bound.
     #[serde(default)]
     pub cache_bytes: Option<u64>,
 }
 
-/// When an agent acknowledges (Emina et al., ICN 2011, section III).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RelayMode {
-    /// When it has cached.
+/// The names of [`Mode`] in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Mode")]
+enum ModeName {
     #[serde(rename = "n2n")]
     NodeToNode,
-    /// When every branch has acknowledged.
     #[serde(rename = "e2e")]
     EndToEnd,
 }
@@ -76,7 +77,7 @@ pub enum RelayMode {
 pub struct MemberSpec {
     /// Its name.
     pub name: String,
-    /// The host it runs on.
+    /// The host that the member runs on.
     pub host: String,
     /// Its UDP port.
     pub udp_port: u16,
@@ -84,24 +85,24 @@ pub struct MemberSpec {
     pub session: u32,
     /// The session's, or the agents', token.
     pub token: String,
-    /// When it joins.
+    /// When the member joins.
     #[serde(default)]
     pub start_ns: u64,
-    /// What it does.
+    /// The role of the member.
     pub role: MemberRole,
 }
 
-/// What a member does.
+/// The role of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MemberRole {
     /// Sends a stream.
     Sender {
-        /// How long it is.
+        /// The length of the stream.
         bytes: u64,
         /// Begin when this many receivers have joined.
         receivers: u16,
-        /// Never faster; 0 is no bound.
+        /// The highest rate; 0 is no bound.
         #[serde(default)]
         rate_bps: u64,
     },
@@ -119,16 +120,16 @@ pub enum MemberRole {
 pub struct NodeSpec {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The kind of node.
     #[serde(flatten)]
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NodeKind {
-    /// Where flows begin and end. It has one link, at port 0.
+    /// A host, where flows begin and end. It has one link, at port 0.
     Host(HostSpec),
     /// A router without P4: a queue a port, first in, first out, tail drop.
     Fifo(FifoSpec),
@@ -147,7 +148,7 @@ pub struct HostSpec {
     pub ip: Ipv4Addr,
     /// Its MAC.
     pub mac: Mac,
-    /// Whom it addresses frames to.
+    /// The MAC of the neighbour that the host addresses frames to.
     pub gateway_mac: Mac,
 }
 
@@ -157,12 +158,12 @@ pub struct AgentSpec {
     /// Its addresses.
     #[serde(flatten)]
     pub host: HostSpec,
-    /// Packets, in and out, that it handles a second; `None` is as many as there are.
+    /// Packets, in and out, that the agent handles a second; `None` is no limit.
     #[serde(default)]
     pub packets_per_second: Option<u64>,
 }
 
-/// What a router without P4 does before a queue is full.
+/// The reaction of a router without P4 before a queue is full.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FifoSpec {
     /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
@@ -176,7 +177,7 @@ pub struct FifoSpec {
 /// Bit errors of a satellite or a ground station.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BroadcastSpec {
-    /// Of what leaves for the neighbour of this name: bytes from one error to the next, on average.
+    /// Bytes from one error to the next, on average, of frames that leave for the neighbour of this name.
     #[serde(default)]
     pub error_bytes: BTreeMap<String, u64>,
 }
@@ -185,9 +186,9 @@ pub struct BroadcastSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSpec {
-    /// Stop: more packets than this wait that came by its link.
+    /// Stop: more packets than this wait that came by the neighbour's link.
     pub xoff: u32,
-    /// Go on: so many wait, or fewer.
+    /// Go on: so many of them wait, or fewer.
     pub xon: u32,
 }
 
@@ -261,7 +262,7 @@ pub struct LinkSpec {
     /// The most bytes that wait at each end.
     #[serde(default)]
     pub queue_bytes: Option<u64>,
-    /// What is lost.
+    /// The losses.
     #[serde(default)]
     pub loss: LossSpec,
     /// When the link is down: from, until; in order, apart from each other.
@@ -282,21 +283,21 @@ pub struct FlowSpec {
     pub source_port: u16,
     /// The destination port.
     pub destination_port: u16,
-    /// When it begins.
+    /// When the flow begins.
     #[serde(default)]
     pub start_ns: u64,
-    /// When it ends.
+    /// When the flow ends.
     #[serde(default)]
     pub stop_ns: Option<u64>,
     /// The number by which feedback packets name it, if it is shaped to the rate they tell.
     #[serde(default)]
     pub shaped_as: Option<u16>,
-    /// What it sends.
+    /// The traffic of the flow.
     #[serde(flatten)]
     pub source: SourceSpec,
 }
 
-/// What a flow sends.
+/// The traffic of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceSpec {
@@ -328,7 +329,7 @@ pub enum Sizes {
     /// All the same.
     #[default]
     Constant,
-    /// Exponentially distributed, within what IPv4 can carry.
+    /// Exponentially distributed, within the sizes that IPv4 can carry.
     Exponential,
 }
 
@@ -343,9 +344,9 @@ pub enum Arrivals {
     Poisson,
     /// At the rate for a while, then silent for a while.
     OnOff {
-        /// How long it sends.
+        /// How long the source sends.
         on_ns: u64,
-        /// How long it is silent.
+        /// How long the source is silent.
         off_ns: u64,
         /// Whether these are means of exponential distributions.
         #[serde(default)]
@@ -368,13 +369,13 @@ pub struct TcpSpec {
     /// How much to send; `None` is without end.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// What the application writes into the connection from time to time, instead of sending without end.
+    /// The writes of an application from time to time, instead of a stream without end.
     #[serde(default)]
     pub messages: Option<MessagesSpec>,
     /// Acknowledge every other segment, or after this long. `None` acknowledges each.
     #[serde(default)]
     pub delayed_ack_ns: Option<u64>,
-    /// Whether it answers to explicit congestion notification.
+    /// Whether the sender answers to explicit congestion notification (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
     /// Segments at the start, if not the profile's.
@@ -387,7 +388,7 @@ pub struct TcpSpec {
     /// The sender then heeds it, and both use timestamps.
     #[serde(default)]
     pub receive_window: Option<u64>,
-    /// Whether it sends when it is told only (`Network::resume_flow`). It is without end then.
+    /// Whether the flow sends only when it is told to (`Network::resume_flow`). It is without end then.
     #[serde(default)]
     pub on_demand: bool,
 }
@@ -395,13 +396,13 @@ pub struct TcpSpec {
 /// Messages that an application writes again and again (Emina et al., ICN 2011, section IV.A).
 ///
 /// Message i = 1, 2, ... is written at `period * (x + i)`, x uniform in -0.5 to 0.5. All flows of a host have
-/// the same x: what it has to say is the same to everyone.
+/// the same x: a host has the same to say to everyone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSpec {
     /// Bytes of a message; they are rounded up to whole packets, as ns-2 does.
     pub bytes: u64,
-    /// The mean time from one to the next.
+    /// The mean time from one message to the next.
     pub period_ns: u64,
 }
 

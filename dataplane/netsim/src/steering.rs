@@ -1,4 +1,4 @@
-//! What is set and read while the network runs: windows of TCP receivers, whether a sender has anything to
+//! Settings and readings while the network runs: windows of TCP receivers, whether a sender has anything to
 //! send, delays of links.
 
 use groupflow_base::Nanos;
@@ -8,7 +8,7 @@ use crate::ids::{FlowId, NodeId};
 use crate::network::Network;
 use crate::node::Node;
 use crate::spec::LinkSpec;
-use crate::tcp::Reading;
+use crate::tcp::{Reading, Receiver, Sender};
 
 impl Network {
     /// The flow of this name.
@@ -20,22 +20,22 @@ impl Network {
     /// The receiver of a flow with `receive_window` advertises so many bytes, from its next acknowledgement
     /// on. `None`: the flow has no TCP receiver at a host.
     pub fn set_receive_window(&mut self, flow: FlowId, bytes: u64) -> Option<()> {
-        self.with_receiver(flow, |end| end.set_window(bytes))
+        self.with_receiver(flow, |receiver| receiver.set_window(bytes))
     }
 
-    /// What the receiver of a flow with `receive_window` has measured; round trips since the last reading.
+    /// The measurements of the receiver of a flow with `receive_window`; round trips since the last reading.
     pub fn read_receiver(&mut self, flow: FlowId) -> Option<Reading> {
-        self.with_receiver(flow, TcpEnd::read).flatten()
+        self.with_receiver(flow, Receiver::read)
     }
 
     /// A greedy TCP flow begins now, or goes on: what it had delivered before it paused stays delivered.
     pub fn resume_flow(&mut self, flow: FlowId) -> Option<()> {
-        self.with_sender(flow, |end, now| end.resume(now))
+        self.with_sender(flow, |sender, now| sender.resume(now))
     }
 
     /// A greedy TCP flow sends nothing new any more; what is in flight is delivered.
     pub fn pause_flow(&mut self, flow: FlowId) -> Option<()> {
-        self.with_sender(flow, |end, _| end.pause())
+        self.with_sender(flow, |sender, _| sender.pause())
     }
 
     /// The link between two nodes has this delay from now on, in both directions; what is on it arrives as it
@@ -55,15 +55,14 @@ impl Network {
         Some(there && back)
     }
 
-    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpEnd, Nanos) -> R) -> Option<R> {
-        let (from, _) = *self.ends.get(flow.index())?;
-        let now = self.now();
-        self.with_tcp(from, flow, |end| act(end, now))
+    fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut Sender, Nanos) -> R) -> Option<R> {
+        let ((from, _), now) = (*self.ends.get(flow.index())?, self.now());
+        self.with_tcp(from, flow, |end| end.with_sender(now, |sender| act(sender, now))).flatten()
     }
 
-    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
-        let (_, to) = *self.ends.get(flow.index())?;
-        self.with_tcp(to, flow, act)
+    fn with_receiver<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut Receiver) -> R) -> Option<R> {
+        let ((_, to), now) = (*self.ends.get(flow.index())?, self.now());
+        self.with_tcp(to, flow, |end| end.with_receiver(now, act)).flatten()
     }
 
     fn with_tcp<R>(&mut self, node: NodeId, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {

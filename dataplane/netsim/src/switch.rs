@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{ConfigError, LinkChange, Rate, Switch, SwitchConfig, ToController};
+use groupflow_switch::core::{ConfigError, Direction, LinkChange, Switch, SwitchConfig, ToController};
 use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
 use groupflow_switch::proto::p4::v1::{PacketIn, PacketOut, Update};
 
@@ -12,7 +12,7 @@ use crate::drops::DropList;
 use crate::fifo::QueueLimit;
 use crate::wiring::Exit;
 
-/// P4Runtime's device id of a switch that nobody connects to.
+/// P4Runtime's device id of a switch without clients.
 const DEVICE_ID: u64 = 1;
 /// The most packets that wait for the controller.
 const PACKET_INS: usize = 4096;
@@ -23,7 +23,7 @@ pub struct P4Switch {
     switch: Switch,
     runtime: Runtime,
     deadline: Nanos,
-    /// Packets for the controller, until it takes them.
+    /// Packets for the controller, until the controller takes them.
     packet_ins: Vec<ToController>,
     /// Packets for a controller that did not take them.
     untaken: u64,
@@ -35,7 +35,7 @@ pub struct SwitchPort {
     /// Its number.
     pub port: u16,
     /// The link's rate.
-    pub rate: Option<Rate>,
+    pub rate: Option<BitRate>,
     /// The limit of each queue.
     pub limit: QueueLimit,
 }
@@ -51,14 +51,12 @@ impl P4Switch {
         let mut switch = Switch::new(config)?;
         for port in ports {
             let change = LinkChange {
+                direction: Direction::Out,
                 rate: Some(port.rate),
                 queue_packets: Some(port.limit.packets),
                 ..LinkChange::default()
             };
-            switch.change_link(
-                Port(port.port),
-                &LinkChange { direction: groupflow_switch::core::Direction::Out, ..change },
-            )?;
+            switch.change_link(Port(port.port), &change)?;
         }
         let mut runtime = Runtime::new(DEVICE_ID);
         runtime.install(&mut switch, program);
@@ -87,7 +85,7 @@ impl P4Switch {
         Ok(())
     }
 
-    /// The switch, to set it up. What is changed takes effect now.
+    /// The switch, to set it up. A change takes effect now.
     pub fn core_mut(&mut self) -> &mut Switch {
         &mut self.switch
     }
@@ -99,18 +97,18 @@ impl P4Switch {
         }
     }
 
-    /// Something was done from outside at `now`: what came of it is to be seen to.
+    /// Something was done from outside at `now`: its consequences are seen to.
     pub(crate) fn touched(&mut self, now: Nanos) {
         self.deadline = now;
     }
 
-    /// When it has something to do.
+    /// When the switch has something to do.
     #[inline]
     pub fn deadline(&self) -> Nanos {
         self.deadline
     }
 
-    /// Does what is due.
+    /// Carries out everything due.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         let next = self.switch.advance_sending(exit.now, |output| {
             exit.send(output.port.0, output.time, &output.bytes, output.tail);
@@ -135,7 +133,7 @@ impl P4Switch {
         self.advance(exit);
     }
 
-    /// Calls `each` with port, queue, packets and bytes of what waits.
+    /// Calls `each` with a port, a queue and the packets and bytes that wait there.
     pub fn queues(&self, mut each: impl FnMut(u16, u8, u32, u64)) {
         for port in self.switch.port_numbers().filter(|port| *port != self.switch.config().cpu_port) {
             let Ok(states) = self.switch.queue_states(port) else { continue };
@@ -145,7 +143,7 @@ impl P4Switch {
         }
     }
 
-    /// Lists what was dropped.
+    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         let stats = self.switch.stats();
         list.at_node("ingress", stats.drops.ingress);

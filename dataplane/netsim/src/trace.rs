@@ -1,4 +1,4 @@
-//! What happened, in total order: the evidence that two runs are the same.
+//! The trace of a run, in total order: the evidence that two runs are the same.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use groupflow_base::Nanos;
 
 use crate::ids::NodeId;
 
-/// What happened to a frame.
+/// An event of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TraceKind {
-    /// It arrived at the node.
+    /// The frame arrived at the node.
     Received,
-    /// The link behind the node's port lost it.
+    /// The link behind the node's port lost the frame.
     Lost,
 }
 
@@ -24,7 +24,7 @@ pub struct TraceRecord {
     pub node: NodeId,
     /// The node's records, counted.
     pub sequence: u64,
-    /// What.
+    /// The event.
     pub kind: TraceKind,
     /// The node's port.
     pub port: u16,

@@ -1,4 +1,4 @@
-//! What of a flow is on a link at given instants: the paper's network efficiency counts it.
+//! A flow's bytes on a link at given instants: the paper's network efficiency counts them.
 
 use std::collections::VecDeque;
 
@@ -109,7 +109,7 @@ impl Marks {
         }
     }
 
-    /// What had entered by the next instant, which must have come; so much is announced by now.
+    /// The bytes that had entered by the next instant, which must have come; so much is announced by now.
     pub fn take(&mut self, packets: u64, bytes: u64) -> (u64, u64) {
         self.known.pop_front().unwrap_or_else(|| {
             self.next += self.interval;

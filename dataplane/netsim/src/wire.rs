@@ -28,7 +28,7 @@ pub const PROTOCOL_TCP: u8 = 6;
 /// IPv4's number of UDP.
 pub const PROTOCOL_UDP: u8 = 17;
 
-/// Who sends to whom.
+/// Source and destination of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// The sender's MAC.
@@ -46,7 +46,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// What tells the flow from others.
+    /// The number that tells the flow from others.
     pub fn key(&self) -> FlowKey {
         let mut key = [0; 12];
         key[..4].copy_from_slice(&self.source.octets());
@@ -57,7 +57,7 @@ impl Addresses {
     }
 }
 
-/// Ethernet and IPv4 headers of a flow; what varies is filled in for each packet.
+/// Ethernet and IPv4 headers of a flow; varying fields are filled in for each packet.
 #[derive(Debug, Clone)]
 pub struct Template {
     bytes: [u8; TRANSPORT],
@@ -100,7 +100,7 @@ impl Template {
     }
 }
 
-/// What a host makes of a frame.
+/// A frame as a host reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received<'a> {
     /// A TCP or UDP packet.
@@ -115,7 +115,7 @@ pub enum Received<'a> {
         source_port: u16,
         /// Receiver's port.
         destination_port: u16,
-        /// The transport header, and what follows of the head.
+        /// The transport header, and the rest of the head.
         segment: &'a [u8],
         /// Bytes from the transport header on, the tail included.
         length: u32,
@@ -126,8 +126,6 @@ pub enum Received<'a> {
         flow: u16,
         /// The rate, Q26.6 packets/s.
         rate: i32,
-        /// Packets that wait in the node that sent it.
-        queued: u32,
     },
     /// A pause frame.
     Pause {
@@ -168,14 +166,12 @@ fn read_ipv4(head: &[u8], tail: u32) -> Option<Received<'_>> {
 }
 
 fn read_feedback(head: &[u8]) -> Option<Received<'_>> {
+    // The last 4 bytes tell the packets that wait, which no sender here uses.
+    let head = head.get(..ETHERNET + 12)?;
     if field16(head, 16)? & FLAG_PROBE != 0 {
         return None; // it measures a link, and tells nothing
     }
-    Some(Received::Feedback {
-        flow: field16(head, 14)?,
-        rate: field32(head, 18)? as i32,
-        queued: field32(head, 22)?,
-    })
+    Some(Received::Feedback { flow: field16(head, 14)?, rate: field32(head, 18)? as i32 })
 }
 
 fn field16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -244,7 +240,7 @@ mod tests {
     fn feedback_is_flow_rate_and_queue() {
         let mut head = vec![0; 12];
         head.extend([0x88, 0xB5, 0, 7, 0, 0, 0xFF, 0xFF, 0xFF, 0xC0, 0, 0, 1, 2]);
-        assert_eq!(read(&head, 0), Received::Feedback { flow: 7, rate: -64, queued: 258 });
+        assert_eq!(read(&head, 0), Received::Feedback { flow: 7, rate: -64 });
         assert_eq!(read(&head[..25], 0), Received::Other);
         head[17] = 1;
         assert_ne!(read(&head, 0), Received::Other, "for an external node");

@@ -1,4 +1,4 @@
-//! The links at and within an island, and what is due next there.
+//! The links at and within an island, and the next event due there.
 
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
@@ -11,12 +11,12 @@ use crate::trace::{TraceKind, Tracer};
 /// No outlet: the port has no link.
 pub const UNCONNECTED: u32 = u32::MAX;
 
-/// The far end of a link: what is on its way to a node.
+/// The far end of a link: the frames on their way to a node.
 #[derive(Debug)]
 pub struct Inlet {
     /// The frames, by when they arrive.
     pub queue: FrameQueue,
-    /// Its leaf of the tree.
+    /// The inlet's leaf of the tree.
     pub leaf: usize,
     /// The node's place in the island.
     pub place: usize,
@@ -31,16 +31,16 @@ pub struct Wiring {
     pub outlets: Vec<Outlet>,
     /// Far ends.
     pub inlets: Vec<Inlet>,
-    /// What is due when.
+    /// The times of all that is due.
     pub tree: MinTree,
     /// The earliest arrival among the frames for other islands, of this window.
     pub earliest: Nanos,
-    /// Records what happens, if asked to.
+    /// The events recorded, if the caller asked for a trace.
     pub tracer: Option<Tracer>,
 }
 
 impl Wiring {
-    /// Appends to an inlet what another island sent there.
+    /// Appends to an inlet the frames that another island sent there.
     pub fn take(&mut self, inlet: usize, batch: &mut Vec<u8>) {
         let inlet = &mut self.inlets[inlet];
         inlet.queue.take(batch);
@@ -54,11 +54,11 @@ pub struct Exit<'a> {
     pub wiring: &'a mut Wiring,
     /// The outlet of each of the node's ports.
     pub outlets: &'a [u32],
-    /// What time it is.
+    /// The virtual time.
     pub now: Nanos,
     /// The node.
     pub node: NodeId,
-    /// Its place in the island.
+    /// The node's place in the island.
     pub place: usize,
 }
 

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{Lab, Recorder};
-use groupflow_netsim::spec::{MessagesSpec, NodeKind, RelayMode, SourceSpec, TcpProfile, TcpSpec};
+use groupflow_netsim::spec::{MessagesSpec, NodeKind, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Network, Sample};
-use RelayMode::{EndToEnd, NodeToNode};
+use groupflow_transport::fanout::Mode;
+use Mode::{EndToEnd, NodeToNode};
 
 const MS: u64 = 1_000_000;
 const RATE: u64 = 100_000_000;
@@ -30,7 +31,7 @@ fn tcp(variant: &str, profile: TcpProfile) -> TcpSpec {
 
 /// s - out - A - B, members 1 and 2 at A, 3 and 4 at B; `out` is the sender's output buffer. `first` is what
 /// s sends.
-fn tree(mode: RelayMode, first: TcpSpec, seconds: u64) -> Lab {
+fn tree(mode: Mode, first: TcpSpec, seconds: u64) -> Lab {
     let mut lab = Lab::new(seconds * 1000 * MS, 10 * MS);
     lab.host("s");
     lab.fifo("out");

@@ -1,4 +1,4 @@
-//! What can go wrong: one enum an operation.
+//! The errors: one enum an operation.
 
 use thiserror::Error;
 
@@ -8,23 +8,15 @@ pub enum LoadError {
     /// The text is not JSON at all.
     #[error("not JSON: {0}")]
     Syntax(String),
-    /// The text is JSON, yet not what p4c writes for BMv2.
+    /// The text is JSON, yet not in p4c's form for BMv2.
     #[error("not p4c's BMv2 JSON: {0}")]
     NotBmv2(String),
-    /// A key that must be there is not.
-    #[error("{path}: missing")]
-    Missing {
-        /// Where, in the manner of `actions[3].primitives[0].op`.
-        path: String,
-    },
-    /// A value of the wrong JSON type.
-    #[error("{path}: expected {expected}")]
-    Type {
-        /// Where.
-        path: String,
-        /// What belongs there.
-        expected: &'static str,
-    },
+    /// A key that must be there is missing: its path, in the manner of `actions[3].primitives[0].op`.
+    #[error("{0}: missing")]
+    Missing(String),
+    /// A value of the wrong JSON type: its path, and the type that belongs there.
+    #[error("{0}: expected {1}")]
+    Type(String, &'static str),
     /// A name or id that nothing in the file defines.
     #[error("{path}: no {kind} {name:?}")]
     Dangling {
@@ -35,22 +27,12 @@ pub enum LoadError {
         /// The name or id that is used.
         name: String,
     },
-    /// A value of the right type that makes no sense.
-    #[error("{path}: {reason}")]
-    Invalid {
-        /// Where.
-        path: String,
-        /// Why.
-        reason: String,
-    },
-    /// Valid for BMv2, but not run by this crate.
-    #[error("{path}: {what} is not supported")]
-    Unsupported {
-        /// Where.
-        path: String,
-        /// The feature.
-        what: String,
-    },
+    /// A value of the right type that makes no sense: its path, and the reason.
+    #[error("{0}: {1}")]
+    Invalid(String, String),
+    /// A feature that BMv2 has and this crate does not: its path, and its name.
+    #[error("{0}: {1} is not supported")]
+    Unsupported(String, String),
 }
 
 /// Why a table refused an operation. The table's state is as before.
@@ -60,35 +42,20 @@ pub enum TableError {
     #[error("no such table")]
     NoSuchTable,
     /// The table has no key; only its default entry can be set.
-    #[error("table {table} has no key: only its default entry can be set")]
-    NoKey {
-        /// The table's name.
-        table: String,
-    },
+    #[error("table {0} has no key: only its default entry can be set")]
+    NoKey(String),
     /// The entries are `const` in P4.
-    #[error("the entries of table {table} are constant")]
-    ConstEntries {
-        /// The table's name.
-        table: String,
-    },
+    #[error("the entries of table {0} are constant")]
+    ConstEntries(String),
     /// The default entry is `const` in P4.
-    #[error("the default action of table {table} is constant")]
-    ConstDefault {
-        /// The table's name.
-        table: String,
-    },
+    #[error("the default action of table {0} is constant")]
+    ConstDefault(String),
     /// An entry with this key (and priority) is there already.
-    #[error("table {table} has this entry already")]
-    AlreadyExists {
-        /// The table's name.
-        table: String,
-    },
+    #[error("table {0} has this entry already")]
+    AlreadyExists(String),
     /// No entry with this key (and priority).
-    #[error("table {table} has no such entry")]
-    NotFound {
-        /// The table's name.
-        table: String,
-    },
+    #[error("table {0} has no such entry")]
+    NotFound(String),
     /// The table holds its `size` of entries.
     #[error("table {table} is full ({size} entries)")]
     Full {
@@ -114,7 +81,7 @@ pub enum TableError {
         table: String,
         /// The key field's name.
         field: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// Priorities belong to ternary, range and optional matches, and only there.
@@ -122,15 +89,12 @@ pub enum TableError {
     Priority {
         /// The table's name.
         table: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// The action is not one of the table's.
-    #[error("table {table} does not have this action")]
-    Action {
-        /// The table's name.
-        table: String,
-    },
+    #[error("table {0} does not have this action")]
+    Action(String),
     /// The action's arguments are wrong.
     #[error("action {action}, parameter {parameter}: {reason}")]
     Argument {
@@ -138,7 +102,7 @@ pub enum TableError {
         action: String,
         /// The parameter's name, or its number where there is no such parameter.
         parameter: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// The table has no direct counter or meter.
@@ -154,12 +118,12 @@ pub enum TableError {
     Meter {
         /// The table's name.
         table: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
 }
 
-/// Why a register, counter, meter or value set refused an access from outside.
+/// Why a register, counter or meter refused an access from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StateError {
     /// The id is of another program.
@@ -177,24 +141,20 @@ pub enum StateError {
         /// The number of cells.
         size: usize,
     },
-    /// The value is wider than the cell.
-    #[error("{what} {name}: the value does not fit {width} bits")]
+    /// The value is wider than a register's cell.
+    #[error("register {name}: the value does not fit {width} bits")]
     Width {
-        /// `register` or `value set`.
-        what: &'static str,
-        /// Its name.
+        /// The register's name.
         name: String,
         /// The width of a cell.
         width: u32,
     },
-    /// A meter's rates are wrong, or a value set is full or of other width.
-    #[error("{what} {name}: {reason}")]
-    Invalid {
-        /// `meter` or `value set`.
-        what: &'static str,
-        /// Its name.
+    /// A meter's rates are wrong.
+    #[error("meter {name}: {reason}")]
+    Meter {
+        /// The meter's name.
         name: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
 }

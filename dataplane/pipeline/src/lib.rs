@@ -2,17 +2,17 @@
 //!
 //! A [`Program`] is the compiled program, checked and resolved once. A [`Pipeline`] is a program with its
 //! tables, registers, counters and meters. A pipeline does no I/O and has no clock: packets, metadata and the
-//! time are arguments, and what is to be done with a packet is a return value.
+//! time are arguments, and the decision about a packet is a return value.
 //!
 //! The modules are layers; each imports those below it only, which `tests/arrows.rs` holds:
 //!
 //! ```text
 //! pipeline           a program with its state: a packet's way, the control plane's access
 //! native             the program as machine code; leaves rare steps to the interpreter
-//! interpret          the reference of what is right
+//! interpret          the reference for native code
 //! state              tables' entries, registers, counters, meters
 //! packet     load    a packet between the controls; from p4c's JSON to a program
-//! program            the representation: knows neither its loader nor what runs it
+//! program            the representation: knows neither its loader nor its engines
 //! error      port    errors of loading and of the control plane; a port's number
 //! ```
 //!
@@ -40,10 +40,11 @@ pub use packet::{
 };
 pub use pipeline::{AtHand, Pipeline};
 pub use port::Port;
+pub use program::bits::{read_bits, write_bits};
 pub use program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig};
 pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
-    MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
+    MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo,
 };
 pub use program::Program;
 pub use state::options::{Engine, Options, Stats};

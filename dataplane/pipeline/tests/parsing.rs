@@ -177,25 +177,15 @@ fn parsers_that_loop_are_stopped() {
 }
 
 #[test]
-fn value_sets_are_written_by_the_control_plane() {
+fn a_value_set_has_no_members_and_matches_nothing() {
     let mut p4 = telling();
     p4.add("parse_vsets", json!({"name": "set", "id": 0, "compressed_bitwidth": 24, "max_size": 2}));
     let key = json!([{"type": "field", "value": ["h", "b"]}, {"type": "field", "value": ["h", "a"]}]);
     let member = json!({"type": "parse_vset", "value": "set", "mask": null, "next_state": "next"});
     p4.state("start", json!([P4::extract("h")]), key, json!([member, P4::otherwise(None)]));
     p4.state("next", json!([x_becomes(hex(1))]), json!([]), json!([P4::otherwise(None)]));
-    let mut pipeline = p4.load();
-    let set = pipeline.program().value_set("set").unwrap().clone();
-    assert_eq!(set.widths, [16, 8]);
-    assert_eq!(through(&mut pipeline, &FRAME)[4], 0);
-    pipeline.value_set_write(set.id, vec![vec![0, 0], vec![0x2233, 1]]).unwrap();
-    assert_eq!(through(&mut pipeline, &FRAME)[4], 1);
-    let refused = [
-        (vec![vec![0; 2]; 3], "value set set: more members than its size"),
-        (vec![vec![0]], "value set set: a member with another number of parts"),
-        (vec![vec![0, 256]], "value set set: the value does not fit 8 bits"),
-    ];
-    for (members, text) in refused {
-        assert_eq!(pipeline.value_set_write(set.id, members).unwrap_err().to_string(), text);
-    }
+    assert_eq!(through(&mut p4.load(), &FRAME)[4], 0);
+    p4.json["parse_vsets"][0]["name"] = json!("other");
+    let error = p4.load_error();
+    assert_eq!(error, "parsers[0].parse_states[0].transitions[0].value: no value set \"set\"");
 }

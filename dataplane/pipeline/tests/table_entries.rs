@@ -25,11 +25,11 @@ fn declared_entries_and_defaults() {
         pipeline.table_entries(t).unwrap().map(|e| (e.is_const, e.entry.key.priority)).collect();
     assert_eq!(read, [(true, 2), (true, 1)], "the lowest number wins in BMv2, the highest here");
     let new = entry(&pipeline, "t", vec![Match::Ternary { value: 5, mask: 255 }], 1, "hit", &[1]);
-    let constant = TableError::ConstEntries { table: "t".to_owned() };
+    let constant = TableError::ConstEntries("t".to_owned());
     assert_eq!(pipeline.table_insert(t, new.clone()), Err(constant.clone()));
     assert_eq!(pipeline.table_modify(t, new.clone()), Err(constant.clone()));
     assert_eq!(pipeline.table_delete(t, &new.key), Err(constant));
-    assert_eq!(pipeline.table_set_default(t, None), Err(TableError::ConstDefault { table: "t".to_owned() }));
+    assert_eq!(pipeline.table_set_default(t, None), Err(TableError::ConstDefault("t".to_owned())));
 }
 
 #[test]

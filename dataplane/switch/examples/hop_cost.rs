@@ -1,4 +1,4 @@
-//! What a hop costs: nanoseconds a packet through the switch's core, with and without emulated links.
+//! The cost of a hop: nanoseconds a packet through the switch's core, with and without emulated links.
 //!
 //! `cargo run --release -p groupflow-switch --example hop_cost [PROGRAM.json ...]`
 //!
@@ -28,7 +28,7 @@ const INTERVAL: u64 = 98;
 const VARIANTS: [(&str, &[&str]); 5] = [
     ("ideal links", &[]),
     ("port at 123 Gb/s", &["2:rate=123gbit,queue=2000,dir=out"]),
-    // Slower than what comes: all but the first packets wait.
+    // Slower than the arrivals: all but the first packets wait.
     ("port at 122 Gb/s, queueing", &["2:rate=122gbit,queue=2000,dir=out"]),
     ("port at 123 Gb/s, 1 us", &["2:rate=123gbit,delay=1us,queue=2000,dir=out"]),
     (
@@ -107,7 +107,7 @@ fn through_switch(program: &Arc<Program>, links: &[&str], eager: bool) -> Result
     let mut deadline = None;
     for n in 0..PACKETS {
         let now = Nanos(n * INTERVAL);
-        // As a simulator does: whatever is due before, at its time.
+        // As a simulator does: events due before happen at their times.
         while let Some(due) = deadline.filter(|due| *due < now) {
             deadline = switch.advance(due, &mut emitted);
             left += emitted.outputs.len() as u64;

@@ -234,7 +234,7 @@ async fn a_bad_arbitration_ends_the_stream_with_its_error() {
     assert!(stream.responses.next().await.is_none());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_control_socket_shows_and_changes() {
     let running = serve().await;
     let path = std::env::temp_dir().join(format!("gfswitch-test-{}.sock", std::process::id()));

@@ -3,17 +3,16 @@
 //! Each port is an interface as a host's: a connection is asked for a packet when the link can take one, so
 //! that nothing that the agent sends waits in a queue, and none of it is lost before the link. That is the
 //! flow control of Emina et al., ICN 2011, section III.A ("session agents perform flow control to avoid the
-//! overflow of an output buffer"), in its strictest form: what waits, waits in the agent's cache.
+//! overflow of an output buffer"), in its strictest form: all data that waits, waits in the agent's cache.
 //! Connections, and the acknowledgements of others, take turns at the link, packet by packet.
 //!
 //! An agent takes no time to pass a packet on, unless it is given a number of packets, in and out, that it
-//! can handle in a second. Packets that arrive are served first, and what it has to send waits for them.
+//! can handle in a second. Packets that arrive are served first; packets to be sent wait for them.
 
 mod stream;
 
 use groupflow_base::min_tree::MinTree;
-use groupflow_base::Nanos;
-use groupflow_switch::core::Rate;
+use groupflow_base::{BitRate, Nanos};
 use stream::Split;
 
 use crate::drops::DropList;
@@ -30,12 +29,12 @@ struct Spot {
     place: usize,
 }
 
-/// What an end is to a stream.
+/// The role of an end in a stream.
 #[derive(Debug, Clone, Copy)]
 enum Role {
-    /// The stream of this number comes by it.
+    /// The stream of this number comes by the end.
     Upstream(usize),
-    /// It is this branch of the stream of this number.
+    /// The end is this branch of the stream of this number.
     Branch(usize, usize),
 }
 
@@ -46,14 +45,14 @@ pub struct Agent {
     interfaces: Vec<Option<Host>>,
     /// The flow of each end, by port and place.
     flows: Vec<Vec<FlowId>>,
-    /// What each end is to a stream, by port and place.
+    /// The role of each end in a stream, by port and place.
     roles: Vec<Vec<Option<Role>>>,
     streams: Vec<Split>,
     /// When each interface has something to do.
     deadlines: MinTree,
-    /// How long it is busy with a packet, in or out.
+    /// How long the agent is busy with a packet, in or out.
     service: Nanos,
-    /// Until when it is busy with those it has taken.
+    /// Until when the agent is busy with the packets it has taken.
     busy_until: Nanos,
     /// Ports at which something has changed.
     touched: Vec<u16>,
@@ -82,7 +81,7 @@ impl Agent {
     }
 
     /// Attaches a link, with the ends of flows whose packets leave by it.
-    pub fn attach(&mut self, port: u16, rate: Option<Rate>, ends: Vec<End>) {
+    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, ends: Vec<End>) {
         let index = usize::from(port);
         if self.interfaces.len() <= index {
             self.interfaces.resize_with(index + 1, || None);
@@ -119,7 +118,7 @@ impl Agent {
         })
     }
 
-    /// When it has something to do.
+    /// When the agent has something to do.
     pub fn deadline(&self) -> Nanos {
         match self.deadlines.time() {
             Nanos::MAX => Nanos::MAX,
@@ -127,7 +126,8 @@ impl Agent {
         }
     }
 
-    /// Does what is due, and sends what can be sent: of several ports first that which has waited longest.
+    /// Carries out everything due, and sends all that can be sent: the port that has waited longest goes
+    /// first.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         while self.deadline() <= exit.now {
             let port = self.deadlines.first();
@@ -155,7 +155,7 @@ impl Agent {
         self.advance(exit);
     }
 
-    /// Hands what came from upstream to all branches.
+    /// Hands the data from upstream to all branches.
     fn pass_on(&mut self, now: Nanos, number: usize) {
         let stream = &mut self.streams[number];
         let before = stream.cached();
@@ -198,12 +198,12 @@ impl Agent {
         self.interfaces.iter().flatten().for_each(|interface| interface.sample(flows));
     }
 
-    /// Measures what it holds.
+    /// Measures the agent's caches.
     pub fn cache(&self, node: NodeId) -> CacheSample {
         CacheSample { node, bytes: self.cached, peak_bytes: self.peak }
     }
 
-    /// Lists what was dropped.
+    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("refused", self.refused);
         self.interfaces.iter().flatten().for_each(|interface| interface.drops(list));

@@ -1,13 +1,13 @@
 //! One stream at an agent: `groupflow_transport::fanout` over the TCP endpoints of its interfaces.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, From, Mode, SplitError, Stream};
+use groupflow_transport::fanout::{BranchId, From, SplitError, Stream};
 
 use super::Spot;
 use crate::host::tcp_end::TcpEnd;
 use crate::host::Host;
 use crate::relays::Relay;
-use crate::spec::RelayMode;
+use crate::tcp::Sender;
 
 /// A cache without bound (Table I of the paper).
 const UNBOUNDED: u64 = u64::MAX;
@@ -20,7 +20,7 @@ pub struct Split {
     ahead: Option<u64>,
     /// Whether all branches stand, and upstream has been told.
     open: bool,
-    /// How long it is, if it ends.
+    /// The length of the stream in bytes, if it ends.
     length: Option<u64>,
     upstream: Spot,
     branches: Vec<(Spot, BranchId)>,
@@ -29,11 +29,7 @@ pub struct Split {
 impl Split {
     /// A stream whose branches begin with its first byte.
     pub fn new(relay: &Relay, upstream: Spot, branches: Vec<Spot>) -> Split {
-        let mode = match relay.mode {
-            RelayMode::NodeToNode => Mode::NodeToNode,
-            RelayMode::EndToEnd => Mode::EndToEnd,
-        };
-        let mut stream = Stream::new(mode, UNBOUNDED);
+        let mut stream = Stream::new(relay.mode, UNBOUNDED);
         // Nothing has come yet, so no branch is refused.
         let added = |spot| stream.add_branch(From::Start).ok().map(|branch| (spot, branch));
         let branches = branches.into_iter().filter_map(added).collect();
@@ -45,14 +41,16 @@ impl Split {
         self.stream.cached()
     }
 
-    /// Takes what upstream's TCP has in order, and hands it to the TCP of each branch.
+    /// Takes the data that upstream's TCP has in order, and hands it to the TCP of each branch.
     pub fn receive(
         &mut self,
         now: Nanos,
         interfaces: &mut [Option<Host>],
         touched: &mut Vec<u16>,
     ) -> Result<(), SplitError> {
-        let delivered = with(interfaces, self.upstream, |tcp| tcp.delivered()).unwrap_or(0);
+        let delivered =
+            with(interfaces, self.upstream, |tcp| tcp.with_receiver(now, |receiver| receiver.delivered()));
+        let delivered = delivered.flatten().unwrap_or(0);
         let news = delivered - self.stream.received();
         if !self.open {
             self.connect(now, interfaces, touched);
@@ -67,12 +65,13 @@ impl Split {
         }
         for &(spot, branch) in &self.branches {
             self.stream.on_sent(branch, news)?;
-            with(interfaces, spot, |tcp| {
-                tcp.supply(now, news);
+            let supply = |sender: &mut Sender| {
+                sender.supply(news);
                 if ended {
-                    tcp.close(now);
+                    sender.close();
                 }
-            });
+            };
+            with(interfaces, spot, |tcp| tcp.with_sender(now, supply));
             touched.push(spot.port);
         }
         self.release(now, interfaces, touched);
@@ -100,15 +99,15 @@ impl Split {
         }
     }
 
-    /// Lets upstream's TCP acknowledge what it may.
+    /// Lets upstream's TCP acknowledge as much as the mode allows.
     fn release(&mut self, now: Nanos, interfaces: &mut [Option<Host>], touched: &mut Vec<u16>) {
         let Some(ahead) = self.ahead else { return };
         let released = self.stream.received().min(self.stream.floor() + ahead);
-        with(interfaces, self.upstream, |tcp| tcp.release(now, released));
+        with(interfaces, self.upstream, |tcp| tcp.with_receiver(now, |receiver| receiver.release(released)));
         touched.push(self.upstream.port);
     }
 
-    /// Takes what a branch's TCP has had acknowledged; upstream's may acknowledge what all have, where it is
+    /// Takes the bytes acknowledged to a branch's TCP; upstream's may acknowledge those of all, where it is
     /// held back.
     pub fn acknowledge(
         &mut self,
@@ -118,7 +117,8 @@ impl Split {
         touched: &mut Vec<u16>,
     ) -> Result<(), SplitError> {
         let (spot, branch) = self.branches[branch];
-        let acked = with(interfaces, spot, |tcp| tcp.acked()).unwrap_or(0);
+        let acked = with(interfaces, spot, |tcp| tcp.with_sender(now, |sender| sender.acked()));
+        let acked = acked.flatten().unwrap_or(0);
         if !self.open {
             self.connect(now, interfaces, touched);
         }

@@ -14,8 +14,9 @@ use crate::sample::{BoneSample, FlowSample};
 use crate::spec::{BoneRole, BoneSpec, HubSpec};
 use crate::wire::{Addresses, UDP};
 
+/// The side of a round multicast that a host is on.
 #[derive(Debug)]
-enum Machine {
+enum Side {
     Hub(Box<Hub>),
     Rim(Box<Rim>),
 }
@@ -24,13 +25,13 @@ enum Machine {
 #[derive(Debug)]
 pub struct BoneEnd {
     addresses: Addresses,
-    machine: Machine,
+    side: Side,
     start: Nanos,
     /// When a rim leaves.
     stop: Nanos,
-    /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
+    /// Since when the machine may have something to send; [`Nanos::MAX`] where it said that it has nothing.
     pending: Nanos,
-    /// Time must pass between two calls of its own accord.
+    /// Time must pass between two timer calls.
     not_before: Nanos,
     sent: u64,
     received: u64,
@@ -41,18 +42,18 @@ pub struct BoneEnd {
 }
 
 impl BoneEnd {
-    /// `addresses` are those of what it sends, but for the destination; `targets` the rims of unicast.
+    /// `addresses` are those of its packets, but for the destination; `targets` the rims of unicast.
     pub fn new(addresses: Addresses, spec: &BoneSpec, targets: Vec<SocketAddrV4>, seed: u64) -> BoneEnd {
-        let machine = match &spec.role {
-            BoneRole::Hub(hub) => Machine::Hub(Box::new(make_hub(hub, targets))),
+        let side = match &spec.role {
+            BoneRole::Hub(hub) => Side::Hub(Box::new(make_hub(hub, targets))),
             &BoneRole::Rim { forgets } => {
                 let id = RimId(u32::from(addresses.source));
-                Machine::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets })))
+                Side::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets })))
             }
         };
         BoneEnd {
             addresses,
-            machine,
+            side,
             start: Nanos(spec.start_ns),
             stop: spec.stop_ns.map_or(Nanos::MAX, Nanos),
             pending: Nanos::MAX,
@@ -66,51 +67,51 @@ impl BoneEnd {
         }
     }
 
-    /// When it has something to do.
+    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         if self.pending < Nanos::MAX {
             return Nanos::MAX; // it will be polled
         }
-        let deadline = match &self.machine {
-            Machine::Hub(hub) => hub.next_deadline(),
-            Machine::Rim(rim) => rim.next_deadline(),
+        let deadline = match &self.side {
+            Side::Hub(hub) => hub.next_deadline(),
+            Side::Rim(rim) => rim.next_deadline(),
         };
         deadline.unwrap_or(Nanos::MAX).min(self.stop).max(self.not_before)
     }
 
-    /// Since when it may have something to send.
+    /// Since when the end may have something to send.
     pub fn wants(&self) -> Nanos {
         self.pending
     }
 
-    /// Its time has come.
+    /// The end's time has come.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.stop <= now {
             self.stop = Nanos::MAX;
-            if let Machine::Rim(rim) = &mut self.machine {
+            if let Side::Rim(rim) = &mut self.side {
                 rim.leave();
             }
         }
         self.pending = self.pending.min(now);
     }
 
-    /// A datagram arrives: a UDP header and what follows.
+    /// A datagram arrives: a UDP header and its payload.
     pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
         let Some(bytes) = segment.get(UDP..).filter(|_| now >= self.start) else { return };
         self.received += 1;
         let datagram = Datagram { from, bytes };
-        let result = match &mut self.machine {
-            Machine::Hub(hub) => hub.handle(now, datagram),
-            Machine::Rim(rim) => rim.handle(now, datagram),
+        let result = match &mut self.side {
+            Side::Hub(hub) => hub.handle(now, datagram),
+            Side::Rim(rim) => rim.handle(now, datagram),
         };
         self.malformed += u64::from(result.is_err());
         self.store();
         self.pending = self.pending.min(now);
     }
 
-    /// Compares what a rim would store.
+    /// Compares the packet that a rim would store with the one sent.
     fn store(&mut self) {
-        let Machine::Rim(rim) = &mut self.machine else { return };
+        let Side::Rim(rim) = &mut self.side else { return };
         while let Some(write) = rim.next_write() {
             let wrong = (write.offset..).zip(&write.bytes).filter(|(at, &byte)| byte != pattern(*at)).count();
             self.corrupt += wrong as u64;
@@ -124,9 +125,9 @@ impl BoneEnd {
     /// Writes the packet to send now, if there is one. Gives its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
-        let transmit = match &mut self.machine {
-            Machine::Hub(hub) => hub.poll_transmit(now),
-            Machine::Rim(rim) => rim.poll_transmit(now),
+        let transmit = match &mut self.side {
+            Side::Hub(hub) => hub.poll_transmit(now),
+            Side::Rim(rim) => rim.poll_transmit(now),
         };
         self.listen();
         let Some(transmit) = transmit else {
@@ -140,7 +141,7 @@ impl BoneEnd {
     }
 
     fn listen(&mut self) {
-        let Machine::Hub(hub) = &mut self.machine else { return };
+        let Side::Hub(hub) = &mut self.side else { return };
         for event in hub.events() {
             if let HubEvent::Ended(report) = event {
                 self.sample = BoneSample {
@@ -173,15 +174,15 @@ impl BoneEnd {
         sample.delivered_packets = self.received;
         sample.delivered_bytes = self.delivered;
         sample.finished = Some(self.sample.done);
-        sample.bone = matches!(self.machine, Machine::Hub(_)).then_some(self.sample);
+        sample.bone = matches!(self.side, Side::Hub(_)).then_some(self.sample);
     }
 }
 
 fn make_hub(spec: &HubSpec, targets: Vec<SocketAddrV4>) -> Hub {
     let mut hub = Hub::new(HubConfig {
         group: SocketAddrV4::new(spec.group, spec.group_port),
-        method: spec.method.into(),
-        repair: spec.repair.into(),
+        method: spec.method,
+        repair: spec.repair,
         packet: spec.packet,
         sizes: (spec.least_packet, spec.most_packet),
         per_round: spec.per_round,

@@ -13,12 +13,12 @@ use super::udp::{UdpSink, UdpSource};
 use crate::ids::FlowId;
 use crate::sample::FlowSample;
 
-/// What an end is.
+/// The kind of an end.
 #[derive(Debug)]
 pub enum EndKind {
     /// Sends UDP.
     UdpSource {
-        /// What it sends.
+        /// The source of its packets.
         source: Box<UdpSource>,
         /// Sizes of the frames that wait for the interface, and since when.
         waiting: VecDeque<(Nanos, u32)>,
@@ -46,16 +46,21 @@ pub struct End {
     pub protocol: u8,
     /// The local port.
     pub port: u16,
-    /// What it is.
+    /// The kind of the end.
     pub kind: EndKind,
     /// By which number feedback names the flow.
     pub shaped_as: Option<u16>,
-    /// Limits what it sends.
+    /// The limit of its sending rate.
     pub shaper: Shaper,
 }
 
 impl End {
-    /// When it has something to do.
+    /// An end at a local port that sends without a limit.
+    pub fn new(flow: FlowId, protocol: u8, port: u16, kind: EndKind) -> End {
+        End { flow, protocol, port, kind, shaped_as: None, shaper: Shaper::new() }
+    }
+
+    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         match &self.kind {
             EndKind::UdpSource { source, .. } => source.due(),
@@ -66,7 +71,7 @@ impl End {
         }
     }
 
-    /// Since when, or from when on, it has something to send.
+    /// Since when, or from when on, the end has something to send.
     pub fn wants(&self) -> Nanos {
         let wants = match &self.kind {
             EndKind::UdpSource { waiting, .. } => waiting.front().map_or(Nanos::MAX, |&(since, _)| since),
@@ -78,7 +83,7 @@ impl End {
         wants.max(self.shaper.next())
     }
 
-    /// Does what is due.
+    /// Carries out everything due.
     pub fn on_timer(&mut self, now: Nanos) {
         match &mut self.kind {
             EndKind::UdpSource { source, waiting, limit, dropped } => {

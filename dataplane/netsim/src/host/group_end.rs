@@ -15,7 +15,7 @@ use crate::sample::FlowSample;
 use crate::spec::{MemberRole, MemberSpec};
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
 
-/// What a sender sends: byte n of a stream is known to everyone.
+/// The data of a sender: byte n of a stream is known to every receiver.
 pub(super) struct Pattern(pub(super) u64);
 
 pub(super) fn pattern(at: u64) -> u8 {
@@ -33,16 +33,16 @@ impl SeekableBytes for Pattern {
     }
 }
 
-/// What a member is to its simulation: a machine, and how far it has come.
-trait Member: Machine<Error = CodecError> + Debug + Send {
-    /// Appends what a receiver has in order, and drops events: nobody hears them.
+/// A member in a simulation: a machine that also tells how far it has come.
+trait Simulated: Machine<Error = CodecError> + Debug + Send {
+    /// Appends the data that a receiver has in order, and drops events: no application hears them.
     fn settle(&mut self, now: Nanos, into: &mut Vec<u8>);
 
-    /// Whether its stream has come to the end.
+    /// Whether the member's stream has come to the end.
     fn finished(&self) -> Option<bool>;
 }
 
-impl Member for Endpoint<Sending> {
+impl Simulated for Endpoint<Sending> {
     fn settle(&mut self, _now: Nanos, _into: &mut Vec<u8>) {
         while self.poll_event().is_some() {}
     }
@@ -52,7 +52,7 @@ impl Member for Endpoint<Sending> {
     }
 }
 
-impl Member for Endpoint<Receiving> {
+impl Simulated for Endpoint<Receiving> {
     fn settle(&mut self, now: Nanos, into: &mut Vec<u8>) {
         self.take(now, into);
         while self.poll_event().is_some() {}
@@ -63,7 +63,7 @@ impl Member for Endpoint<Receiving> {
     }
 }
 
-impl Member for Endpoint<Caching> {
+impl Simulated for Endpoint<Caching> {
     fn settle(&mut self, _now: Nanos, _into: &mut Vec<u8>) {
         while self.poll_event().is_some() {}
     }
@@ -81,10 +81,10 @@ pub struct GroupEnd {
     seed: u64,
     start: Nanos,
     /// `None` before the start.
-    machine: Option<Box<dyn Member>>,
+    machine: Option<Box<dyn Simulated>>,
     /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
-    /// Time must pass between two calls of its own accord.
+    /// Time must pass between two timer calls.
     not_before: Nanos,
     sent: u64,
     received: u64,
@@ -94,7 +94,7 @@ pub struct GroupEnd {
 }
 
 impl GroupEnd {
-    /// A member that joins at its start. `addresses` are those of what it sends, but for the destination.
+    /// A member that joins at its start. `addresses` are those of its packets, but for the destination.
     pub fn new(addresses: Addresses, spec: MemberSpec, seed: u64) -> GroupEnd {
         GroupEnd {
             start: Nanos(spec.start_ns),
@@ -112,7 +112,7 @@ impl GroupEnd {
         }
     }
 
-    /// When it has something to do.
+    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
         if self.pending < Nanos::MAX {
             return Nanos::MAX; // it will be polled
@@ -122,12 +122,12 @@ impl GroupEnd {
         deadline.map_or(Nanos::MAX, |time| time.max(self.not_before))
     }
 
-    /// Since when it may have something to send.
+    /// Since when the end may have something to send.
     pub fn wants(&self) -> Nanos {
         self.pending
     }
 
-    /// Its time has come.
+    /// The end's time has come.
     pub fn on_timer(&mut self, now: Nanos) {
         if self.machine.is_none() {
             self.machine = self.begin(now);
@@ -135,7 +135,7 @@ impl GroupEnd {
         self.pending = self.pending.min(now);
     }
 
-    fn begin(&self, now: Nanos) -> Option<Box<dyn Member>> {
+    fn begin(&self, now: Nanos) -> Option<Box<dyn Simulated>> {
         let member = MemberConfig {
             session: SessionId(self.spec.session),
             name: self.spec.name.clone(),
@@ -158,7 +158,7 @@ impl GroupEnd {
         })
     }
 
-    /// A datagram arrives: a UDP header and what follows.
+    /// A datagram arrives: a UDP header and its payload.
     pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
         let Some(bytes) = segment.get(UDP..) else { return };
         self.received += 1;
@@ -182,7 +182,7 @@ impl GroupEnd {
         Some(0)
     }
 
-    /// Takes what a receiver has in order, and checks it.
+    /// Takes the data that a receiver has in order, and checks it.
     fn deliver(&mut self, now: Nanos) {
         let Some(machine) = &mut self.machine else { return };
         let mut bytes = Vec::new();

@@ -61,13 +61,13 @@ impl Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::Draws;
 
     const PERIOD: u64 = 1_000_000;
 
     fn messages(host: u32, stop: u64) -> Messages {
         let spec = MessagesSpec { bytes: 1_461, period_ns: PERIOD };
-        let random = Random::new(7, Stream::Messages(host));
+        let random = Random::new(7, Draws::Messages(host));
         Messages::new(spec, 1460, random, Nanos(500), Nanos(stop))
     }
 

@@ -1,7 +1,7 @@
 //! A host: the ends of flows behind one network interface.
 //!
-//! An end is asked for a packet when the interface can take it: what a flow has to send waits in the
-//! flow, as under a kernel that limits what it queues, and flows take turns.
+//! An end is asked for a packet when the interface can take it: a flow's data waits in the
+//! flow, as under a kernel that limits its queues, and flows take turns.
 
 pub mod bone_end;
 mod end;
@@ -14,20 +14,18 @@ pub mod udp;
 use std::net::SocketAddrV4;
 
 use groupflow_base::min_tree::MinTree;
-use groupflow_base::Nanos;
-use groupflow_switch::core::Rate;
+use groupflow_base::{BitRate, Nanos};
 
 pub use end::{End, EndKind};
 pub use messages::Messages;
-pub use shaper::Shaper;
 
 use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
 use crate::ids::FlowId;
+use crate::pacer::Pacer;
 use crate::pause;
 use crate::sample::FlowSample;
-use crate::transmitter::Transmitter;
 use crate::wire::{read, Received};
 use crate::wiring::Exit;
 
@@ -35,7 +33,7 @@ use crate::wiring::Exit;
 #[derive(Debug)]
 pub struct Host {
     port: u16,
-    interface: Transmitter,
+    interface: Pacer,
     /// Until when the neighbour wants no frames.
     paused_until: Nanos,
     ends: Vec<End>,
@@ -51,12 +49,12 @@ pub struct Host {
 
 impl Host {
     /// A host whose interface is the node's `port` and has this rate.
-    pub fn new(port: u16, rate: Option<Rate>, ends: Vec<End>) -> Host {
+    pub fn new(port: u16, rate: Option<BitRate>, ends: Vec<End>) -> Host {
         let keys: Vec<_> =
             (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
         let mut host = Host {
             port,
-            interface: Transmitter::new(rate),
+            interface: Pacer::new(rate),
             paused_until: Nanos::ZERO,
             by_port: AddressTable::new(&keys),
             timers: MinTree::new(ends.len()),
@@ -71,7 +69,7 @@ impl Host {
         host
     }
 
-    /// When it has something to do.
+    /// When the host has something to do.
     pub fn deadline(&self) -> Nanos {
         let wants = self.wants.time();
         let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.ready()) };
@@ -83,14 +81,14 @@ impl Host {
         self.interface.free_at().max(self.paused_until)
     }
 
-    /// Does what is due, and sends what can be sent.
+    /// Carries out everything due, and sends all that can be sent.
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         while self.deadline() <= exit.now {
             self.step(exit);
         }
     }
 
-    /// Does one thing that is due. Gives whether it sent a packet.
+    /// Does one thing that is due. Returns whether the host sent a packet.
     pub fn step(&mut self, exit: &mut Exit<'_>) -> bool {
         let now = exit.now;
         if self.timers.time() <= now {
@@ -102,7 +100,7 @@ impl Host {
         self.wants.time() <= now && self.ready() <= now && self.transmit(exit)
     }
 
-    /// Sends a packet of whoever has waited longest, if there is one after all.
+    /// Sends a packet of the end that has waited longest, if there is one after all.
     fn transmit(&mut self, exit: &mut Exit<'_>) -> bool {
         let place = self.wants.first();
         let tail = self.ends[place].poll(exit.now, &mut self.head);
@@ -114,13 +112,13 @@ impl Host {
         tail.is_some()
     }
 
-    /// A frame arrives, and what it brings about is sent.
+    /// A frame arrives, and the packets that it brings about are sent.
     pub fn receive(&mut self, head: &[u8], tail: u32, exit: &mut Exit<'_>) {
         self.take_in(exit.now, head, tail);
         self.advance(exit);
     }
 
-    /// A frame arrives. Gives the place of the end that took it.
+    /// A frame arrives. Returns the place of the end that took it.
     pub fn take_in(&mut self, now: Nanos, head: &[u8], tail: u32) -> Option<usize> {
         match read(head, tail) {
             Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
@@ -134,7 +132,7 @@ impl Host {
                 self.update(place);
                 return Some(place);
             }
-            Received::Feedback { flow, rate, .. } => self.reshape(flow, rate),
+            Received::Feedback { flow, rate } => self.reshape(flow, rate),
             Received::Pause { quanta } => {
                 self.paused_until = now + pause::span(quanta, self.interface.rate());
             }
@@ -179,7 +177,7 @@ impl Host {
         }
     }
 
-    /// Lists what was dropped.
+    /// Lists the drops.
     pub fn drops(&self, list: &mut DropList<'_>) {
         list.at_node("unexpected", self.unexpected);
         list.at_node("malformed", self.ends.iter().map(End::malformed).sum());
@@ -200,7 +198,7 @@ mod tests {
     use crate::ids::{FlowId, NodeId};
     use crate::loss::LossProcess;
     use crate::outlet::{Destination, Outlet, OutletCounters};
-    use crate::random::{Random, Stream};
+    use crate::random::{Draws, Random};
     use crate::spec::{Arrivals, Sizes, UdpSpec};
     use crate::transit::Marks;
     use crate::wire::{Addresses, PROTOCOL_UDP};
@@ -213,7 +211,7 @@ mod tests {
         let outlet = Outlet {
             delay: Nanos::ZERO,
             loss: LossProcess::None,
-            random: Random::new(1, Stream::Link(0)),
+            random: Random::new(1, Draws::Link(0)),
             downs: Vec::new(),
             next_down: 0,
             destination: Destination::Inlet(0),
@@ -240,10 +238,10 @@ mod tests {
         };
         let (sizes, arrivals) = (Sizes::Constant, Arrivals::Constant);
         let spec = UdpSpec { rate_bps, frame_bytes: 1000, sizes, arrivals };
-        let random = Random::new(1, Stream::Flow(0));
+        let random = Random::new(1, Draws::Flow(0));
         let source = Box::new(UdpSource::new(&addresses, spec, random, Nanos::ZERO, Nanos(1000)));
         let kind = EndKind::UdpSource { source, waiting: VecDeque::new(), limit: 1000, dropped: 0 };
-        End { flow: FlowId(0), protocol: PROTOCOL_UDP, port, kind, shaped_as, shaper: Shaper::new() }
+        End { shaped_as, ..End::new(FlowId(0), PROTOCOL_UDP, port, kind) }
     }
 
     /// Lets a host act until `until`; gives when frames had left, with their source ports.
@@ -295,7 +293,7 @@ mod tests {
     #[test]
     fn flows_take_turns_at_the_interface() {
         let ends = vec![source(1, 800_000_000_000, None), source(2, 800_000_000_000, None)];
-        let mut host = Host::new(0, Rate::bits_per_second(8_000_000_000), ends);
+        let mut host = Host::new(0, Some(BitRate(8_000_000_000)), ends);
         let sent = run(&mut host, &mut wiring(), 8_500);
         let times: Vec<u64> = sent.iter().map(|(time, _)| *time).collect();
         assert_eq!(times, (1..=9).map(|n| n * 1000).collect::<Vec<_>>());

@@ -7,13 +7,13 @@ use crate::error::BuildError;
 use crate::sample::{FlowSample, TcpSample};
 use crate::spec::{FlowSpec, MessagesSpec, TcpProfile, TcpSpec};
 use crate::tcp::{
-    decode, encode, Data, DelayedAck, Ecn, Reading, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
+    decode, encode, Data, DelayedAck, Ecn, Receiver, ReceiverConfig, Sender, SenderConfig, Variant,
 };
 use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
 
 /// Either end of a connection.
 #[derive(Debug)]
-enum Machine {
+enum Side {
     Sender(Box<Sender>),
     Receiver(Box<Receiver>),
 }
@@ -21,8 +21,8 @@ enum Machine {
 /// An endpoint.
 #[derive(Debug)]
 pub struct TcpEnd {
-    machine: Machine,
-    /// What the application hands over to a sender.
+    side: Side,
+    /// The application's writes to a sender.
     messages: Option<Messages>,
     template: Template,
     /// Since when it may have something to send; [`Nanos::MAX`]: it said that it has nothing.
@@ -33,58 +33,58 @@ pub struct TcpEnd {
 
 impl TcpEnd {
     /// The end that sends; where there are messages, `config.data` is [`Data::Supplied`].
-    pub fn sender(
+    pub fn sending(
         addresses: &Addresses,
         config: SenderConfig,
         messages: Option<Messages>,
     ) -> Result<TcpEnd, crate::tcp::ConfigError> {
-        let sender = Machine::Sender(Box::new(Sender::new(config)?));
+        let sender = Side::Sender(Box::new(Sender::new(config)?));
         Ok(TcpEnd { messages, ..TcpEnd::new(addresses, sender) })
     }
 
-    /// The end that receives; `addresses` are those of what it sends.
-    pub fn receiver(
+    /// The end that receives; `addresses` are those of its acknowledgements.
+    pub fn receiving(
         addresses: &Addresses,
         config: ReceiverConfig,
     ) -> Result<TcpEnd, crate::tcp::ConfigError> {
-        Ok(TcpEnd::new(addresses, Machine::Receiver(Box::new(Receiver::new(config)?))))
+        Ok(TcpEnd::new(addresses, Side::Receiver(Box::new(Receiver::new(config)?))))
     }
 
-    fn new(addresses: &Addresses, machine: Machine) -> TcpEnd {
+    fn new(addresses: &Addresses, side: Side) -> TcpEnd {
         let template = Template::new(addresses, PROTOCOL_TCP);
-        TcpEnd { machine, messages: None, template, pending: Nanos::MAX, malformed: 0 }
+        TcpEnd { side, messages: None, template, pending: Nanos::MAX, malformed: 0 }
     }
 
-    /// When it has something to do.
+    /// When the end has something to do.
     pub fn deadline(&self) -> Nanos {
-        let deadline = match &self.machine {
-            Machine::Sender(sender) => sender.deadline(),
-            Machine::Receiver(receiver) => receiver.deadline(),
+        let deadline = match &self.side {
+            Side::Sender(sender) => sender.deadline(),
+            Side::Receiver(receiver) => receiver.deadline(),
         };
         let message = self.messages.as_ref().map_or(Nanos::MAX, Messages::due);
         deadline.unwrap_or(Nanos::MAX).min(message)
     }
 
-    /// Since when it may have something to send.
+    /// Since when the end may have something to send.
     pub fn wants(&self) -> Nanos {
         self.pending
     }
 
-    /// Does what is due.
+    /// Carries out everything due.
     pub fn on_timer(&mut self, now: Nanos) {
-        match &mut self.machine {
-            Machine::Sender(sender) => {
+        match &mut self.side {
+            Side::Sender(sender) => {
                 if let Some(messages) = &mut self.messages {
                     sender.supply(messages.take(now));
                 }
                 sender.on_timer(now);
             }
-            Machine::Receiver(receiver) => receiver.on_timer(now),
+            Side::Receiver(receiver) => receiver.on_timer(now),
         }
         self.pending = self.pending.min(now);
     }
 
-    /// A segment arrives: its header, what follows of the head, and all its bytes.
+    /// A segment arrives: its header, the rest of the head, and the size of the frame in bytes.
     pub fn receive(&mut self, now: Nanos, bytes: &[u8], length: u32, ecn: u8) {
         let Ok(mut segment) = decode(bytes) else {
             self.malformed += 1;
@@ -92,24 +92,24 @@ impl TcpEnd {
         };
         segment.payload += length - bytes.len() as u32;
         segment.ecn = Ecn::from_bits(ecn);
-        match &mut self.machine {
-            Machine::Sender(sender) => sender.on_segment(now, &segment),
-            Machine::Receiver(receiver) => receiver.on_segment(now, &segment),
+        match &mut self.side {
+            Side::Sender(sender) => sender.on_segment(now, &segment),
+            Side::Receiver(receiver) => receiver.on_segment(now, &segment),
         }
         self.pending = self.pending.min(now);
     }
 
     /// Writes the segment to send now, if there is one. Gives its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
-        let segment = match &mut self.machine {
-            Machine::Sender(sender) => sender.poll(now),
-            Machine::Receiver(receiver) => receiver.poll(now),
+        let segment = match &mut self.side {
+            Side::Sender(sender) => sender.poll(now),
+            Side::Receiver(receiver) => receiver.poll(now),
         };
         let Some(segment) = segment else {
             self.pending = Nanos::MAX;
             return None;
         };
-        // Who has just sent is the last in line for the next.
+        // The side that has just sent is the last in line for the next turn.
         self.pending = now;
         let header = segment.header_len();
         self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
@@ -120,89 +120,33 @@ impl TcpEnd {
 
     /// Whether the connection stands: a sender's SYN is acknowledged, a receiver's has come.
     pub fn connected(&self) -> bool {
-        match &self.machine {
-            Machine::Receiver(receiver) => receiver.connected(),
-            Machine::Sender(sender) => sender.connected(),
+        match &self.side {
+            Side::Receiver(receiver) => receiver.connected(),
+            Side::Sender(sender) => sender.connected(),
         }
     }
 
     /// A sender begins, a receiver that is held back answers the SYN.
     pub fn open(&mut self, now: Nanos) {
-        match &mut self.machine {
-            Machine::Receiver(receiver) => receiver.open(),
-            Machine::Sender(sender) => sender.begin(now),
+        match &mut self.side {
+            Side::Receiver(receiver) => receiver.open(),
+            Side::Sender(sender) => sender.begin(now),
         }
         self.pending = self.pending.min(now);
     }
 
-    /// Of a receiver: payload bytes that came in sequence.
-    pub fn delivered(&self) -> u64 {
-        match &self.machine {
-            Machine::Receiver(receiver) => receiver.delivered(),
-            Machine::Sender(_) => 0,
-        }
+    /// Does something with the sender, which may have something to send then.
+    pub fn with_sender<R>(&mut self, now: Nanos, act: impl FnOnce(&mut Sender) -> R) -> Option<R> {
+        let Side::Sender(sender) = &mut self.side else { return None };
+        self.pending = self.pending.min(now);
+        Some(act(sender))
     }
 
-    /// Of a sender: payload bytes acknowledged.
-    pub fn acked(&self) -> u64 {
-        match &self.machine {
-            Machine::Sender(sender) => sender.acked(),
-            Machine::Receiver(_) => 0,
-        }
-    }
-
-    /// A sender has so many bytes more to send.
-    pub fn supply(&mut self, now: Nanos, bytes: u64) {
-        if let Machine::Sender(sender) = &mut self.machine {
-            sender.supply(bytes);
-            self.pending = self.pending.min(now);
-        }
-    }
-
-    /// A sender has all there is to send.
-    pub fn close(&mut self, now: Nanos) {
-        if let Machine::Sender(sender) = &mut self.machine {
-            sender.close();
-            self.pending = self.pending.min(now);
-        }
-    }
-
-    /// A receiver that is held back may acknowledge the first so many bytes.
-    pub fn release(&mut self, now: Nanos, bytes: u64) {
-        if let Machine::Receiver(receiver) = &mut self.machine {
-            receiver.release(bytes);
-            self.pending = self.pending.min(now);
-        }
-    }
-
-    /// A receiver whose window is set while it runs advertises so many bytes.
-    pub fn set_window(&mut self, bytes: u64) {
-        if let Machine::Receiver(receiver) = &mut self.machine {
-            receiver.set_window(bytes);
-        }
-    }
-
-    /// What such a receiver has measured.
-    pub fn read(&mut self) -> Option<Reading> {
-        match &mut self.machine {
-            Machine::Receiver(receiver) => Some(receiver.read()),
-            Machine::Sender(_) => None,
-        }
-    }
-
-    /// A greedy sender goes on, or begins.
-    pub fn resume(&mut self, now: Nanos) {
-        if let Machine::Sender(sender) = &mut self.machine {
-            sender.resume(now);
-            self.pending = self.pending.min(now);
-        }
-    }
-
-    /// A greedy sender sends nothing new any more.
-    pub fn pause(&mut self) {
-        if let Machine::Sender(sender) = &mut self.machine {
-            sender.pause();
-        }
+    /// Does something with the receiver, which may have something to send then.
+    pub fn with_receiver<R>(&mut self, now: Nanos, act: impl FnOnce(&mut Receiver) -> R) -> Option<R> {
+        let Side::Receiver(receiver) = &mut self.side else { return None };
+        self.pending = self.pending.min(now);
+        Some(act(receiver))
     }
 
     /// Segments that could not be read.
@@ -212,8 +156,8 @@ impl TcpEnd {
 
     /// Measures the flow at this end.
     pub fn sample(&self, sample: &mut FlowSample) {
-        match &self.machine {
-            Machine::Sender(sender) => {
+        match &self.side {
+            Side::Sender(sender) => {
                 let stats = sender.stats();
                 sample.sent_packets = stats.packets_sent;
                 sample.offered_bytes = self.messages.as_ref().map(Messages::offered);
@@ -229,7 +173,7 @@ impl TcpEnd {
                     finished: sender.is_finished(),
                 });
             }
-            Machine::Receiver(receiver) => {
+            Side::Receiver(receiver) => {
                 let stats = receiver.stats();
                 sample.delivered_packets = stats.packets;
                 sample.delivered_bytes = stats.bytes_delivered;

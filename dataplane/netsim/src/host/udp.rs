@@ -1,11 +1,10 @@
 //! UDP: a source that sends at its own pace, and a sink that counts.
 
-use groupflow_base::Nanos;
-use groupflow_switch::core::Rate;
+use groupflow_base::{BitRate, Nanos};
 
+use crate::pacer::Pacer;
 use crate::random::Random;
 use crate::spec::{Arrivals, Sizes, UdpSpec};
-use crate::transmitter::Transmitter;
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
 
 /// Sequence number and time of sending, at the beginning of the payload.
@@ -22,7 +21,7 @@ pub struct UdpSource {
     ports: [u8; 4],
     spec: UdpSpec,
     random: Random,
-    pace: Transmitter,
+    pace: Pacer,
     /// When the next frame comes into being; [`Nanos::MAX`]: none does.
     due: Nanos,
     /// When an on-off source falls silent next.
@@ -50,7 +49,7 @@ impl UdpSource {
                 (start, start + span(&mut random, on_ns, varies))
             }
         };
-        let pace = Transmitter::new(Rate::bits_per_second(spec.rate_bps));
+        let pace = Pacer::new(Some(BitRate(spec.rate_bps)));
         let due = if due < stop { due } else { Nanos::MAX };
         let template = Template::new(addresses, PROTOCOL_UDP);
         UdpSource { template, ports, spec, random, pace, due, silent_at, stop, sent: 0 }
@@ -86,7 +85,7 @@ impl UdpSource {
         bytes
     }
 
-    /// Writes a frame of `bytes` that leaves now. Gives its tail.
+    /// Writes a frame of `bytes` that leaves now. Returns its tail in bytes.
     pub fn write(&mut self, now: Nanos, bytes: u32, head: &mut Vec<u8>) -> u32 {
         let length = bytes - TRANSPORT as u32;
         self.template.begin(head, length, 0);
@@ -105,7 +104,7 @@ impl UdpSource {
     }
 }
 
-/// What a sink counted.
+/// The counters of a sink.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UdpSink {
     /// Frames.
@@ -114,7 +113,7 @@ pub struct UdpSink {
     pub bytes: u64,
     /// The sum of their times from the source.
     pub delay_ns: u128,
-    /// Frames that came after a later one.
+    /// Frames that arrived after one that was sent later.
     pub reordered: u64,
     expected: u64,
 }
@@ -152,7 +151,7 @@ fn span(random: &mut Random, nanos: u64, varies: bool) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::Draws;
     use std::net::Ipv4Addr;
 
     fn source(rate_bps: u64, frame_bytes: u32, sizes: Sizes, arrivals: Arrivals, stop: u64) -> UdpSource {
@@ -166,7 +165,7 @@ mod tests {
             destination_port: 2,
         };
         let spec = UdpSpec { rate_bps, frame_bytes, sizes, arrivals };
-        UdpSource::new(&addresses, spec, Random::new(1, Stream::Flow(0)), Nanos(100), Nanos(stop))
+        UdpSource::new(&addresses, spec, Random::new(1, Draws::Flow(0)), Nanos(100), Nanos(stop))
     }
 
     fn times(mut source: UdpSource) -> Vec<u64> {

@@ -11,67 +11,69 @@ use serde::{Deserialize, Serialize};
 pub struct BoneSpec {
     /// Its name.
     pub name: String,
-    /// The host it runs on.
+    /// The host that the machine runs on.
     pub host: String,
     /// Its UDP port.
     pub udp_port: u16,
-    /// When it begins; before, it hears nothing.
+    /// When the machine begins; before, it hears nothing.
     #[serde(default)]
     pub start_ns: u64,
     /// When a rim leaves.
     #[serde(default)]
     pub stop_ns: Option<u64>,
-    /// What it does.
+    /// The role of the host.
     pub role: BoneRole,
 }
 
-/// What it does.
+/// The role of a host in a round multicast.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BoneRole {
     /// Sends a file.
     Hub(Box<HubSpec>),
-    /// Receives it.
+    /// Receives the file.
     Rim {
-        /// Whether it forgets what it had when the hub goes back.
+        /// Whether the rim forgets its packets when the hub goes back.
         #[serde(default)]
         forgets: bool,
     },
 }
 
-/// A hub; `groupflow_bone::machine::HubConfig` says what each of these is.
+/// A hub; `groupflow_bone::machine::HubConfig` explains each field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HubSpec {
     /// Bytes of the file.
     pub bytes: u64,
-    /// Where rims listen.
+    /// The multicast address where rims listen.
     pub group: Ipv4Addr,
-    /// And at which port.
+    /// The UDP port where rims listen.
     pub group_port: u16,
-    /// How it sends.
-    pub method: MethodSpec,
-    /// What it sends again.
-    pub repair: RepairSpec,
+    /// The method of sending.
+    #[serde(with = "MethodName")]
+    pub method: Method,
+    /// The packets to send again.
+    #[serde(with = "RepairName")]
+    pub repair: Repair,
     /// Bytes of payload, of the first round at least.
     pub packet: u16,
-    /// The smallest that the size becomes.
+    /// The smallest payload that the hub adapts to, in bytes.
     pub least_packet: u16,
-    /// The largest.
+    /// The largest payload that the hub adapts to, in bytes.
     pub most_packet: u16,
     /// Packets of a round.
     pub per_round: u16,
-    /// Between two packets.
+    /// Time between two packets.
     pub interval_ns: u64,
-    /// How long it gathers who takes part.
+    /// Time (ns) during which the hub gathers participants.
     pub join_wait_ns: u64,
-    /// How long it gathers reception results.
+    /// Time (ns) during which the hub gathers reception results.
     pub result_wait_ns: u64,
-    /// How much later a packet may come.
+    /// Time by which a packet may be late.
     pub grace_ns: u64,
-    /// With more rims than this, not all answer.
+    /// With more rims than this, only some of them answer.
     pub crowd: u32,
-    /// The time that an answer is given then.
+    /// The time allowed for an answer in such a crowd.
     pub per_answer_ns: u64,
     /// How often in a row the hub asks a rim that does not answer.
     pub patience: u8,
@@ -82,46 +84,20 @@ pub struct HubSpec {
     pub targets: Vec<Ipv4Addr>,
 }
 
-/// See [`Method`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MethodSpec {
-    /// Adaptive.
+/// The names of [`Method`] in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Method", rename_all = "snake_case")]
+enum MethodName {
     Scheduled,
-    /// Of a fixed size.
     Unscheduled,
-    /// To one after the other.
     Unicast,
 }
 
-/// See [`Repair`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RepairSpec {
-    /// From the earliest on.
+/// The names of [`Repair`] in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Repair", rename_all = "snake_case")]
+enum RepairName {
     GoBackN,
-    /// What is lacking.
     Selective,
-    /// Other packets of a block.
     Erasure,
-}
-
-impl From<MethodSpec> for Method {
-    fn from(spec: MethodSpec) -> Method {
-        match spec {
-            MethodSpec::Scheduled => Method::Scheduled,
-            MethodSpec::Unscheduled => Method::Unscheduled,
-            MethodSpec::Unicast => Method::Unicast,
-        }
-    }
-}
-
-impl From<RepairSpec> for Repair {
-    fn from(spec: RepairSpec) -> Repair {
-        match spec {
-            RepairSpec::GoBackN => Repair::GoBackN,
-            RepairSpec::Selective => Repair::Selective,
-            RepairSpec::Erasure => Repair::Erasure,
-        }
-    }
 }

@@ -23,7 +23,7 @@ impl Advertised {
         advertised
     }
 
-    /// Another limit. What was promised stays promised: a smaller one is reached as packets arrive.
+    /// Another limit. A promised window stays promised: a smaller one is reached as packets arrive.
     pub fn set(&mut self, bytes: u64) {
         let most = (u64::from(u16::MAX) << WINDOW_SHIFT) / u64::from(self.mss);
         self.packets = (bytes / u64::from(self.mss)).clamp(1, most.max(1));
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As a sender reads it: packets beyond what is acknowledged.
+    /// The window as a sender reads it: packets beyond the acknowledged ones.
     fn read(field: u16, mss: u32) -> u64 {
         (u64::from(field) << WINDOW_SHIFT) / u64::from(mss)
     }

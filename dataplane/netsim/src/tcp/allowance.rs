@@ -1,5 +1,5 @@
-//! What a sender may do beyond its congestion window: the receiver's window, and whether its application has
-//! anything to send.
+//! The limits of a sender besides its congestion window: the receiver's window, and whether its application
+//! has anything to send.
 
 use groupflow_base::Nanos;
 
@@ -9,7 +9,7 @@ use super::segment::Segment;
 use super::sender::Sender;
 
 impl Sender {
-    /// Packets that may be in flight, whatever the congestion window.
+    /// Packets that may be in flight, apart from the congestion window.
     #[inline]
     pub(super) fn most(&self) -> u64 {
         let most = u64::from(self.config.max_window);
@@ -23,7 +23,7 @@ impl Sender {
         self.peer_edge = self.peer_edge.max(Some(acked + packets));
     }
 
-    /// A greedy application has nothing new to send any more: what is in flight is delivered, nothing else.
+    /// A greedy application has nothing new to send any more: only packets in flight are still delivered.
     pub fn pause(&mut self) {
         if self.config.data == Data::Greedy {
             self.limit = self.max;

@@ -54,7 +54,7 @@ impl Sender {
         self.controller.on_ack(&mut self.window, &ack);
     }
 
-    /// What a controller is told of `acked` packets more.
+    /// The event that tells a controller of `acked` packets more.
     pub(super) fn ack(&self, now: Nanos, acked: u64) -> Ack {
         Ack {
             now,

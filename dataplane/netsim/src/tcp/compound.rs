@@ -7,7 +7,7 @@ use super::controller::{Ack, Controller, Loss, Window};
 
 /// Growth of the delay window in a round trip without queue: ALPHA * window^(3/4).
 const ALPHA: f64 = 0.125;
-/// What a loss takes of the whole window.
+/// The part of the whole window that a loss takes.
 const BETA: f64 = 0.5;
 /// Packets in queues that count as congestion.
 const GAMMA: f64 = 30.0;

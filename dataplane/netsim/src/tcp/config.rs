@@ -1,4 +1,4 @@
-//! What can be set about an endpoint, and the two sets of defaults: the RFCs' and ns-2's.
+//! The settings of an endpoint, and their two sets of defaults: the RFCs' and ns-2's.
 
 use groupflow_base::Nanos;
 
@@ -22,7 +22,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Variant; 7] = [
         Variant::Tahoe,
         Variant::Reno,
@@ -33,12 +33,12 @@ impl Variant {
         Variant::Compound,
     ];
 
-    /// Whether it wants the receiver to send SACK blocks.
+    /// Whether the variant wants the receiver to send SACK blocks.
     pub const fn uses_sack(self) -> bool {
         matches!(self, Variant::Sack | Variant::Cubic | Variant::Compound)
     }
 
-    /// Its name in scenario files: lower case.
+    /// The variant's name in scenario files: lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Variant::Tahoe => "tahoe",
@@ -62,7 +62,7 @@ impl std::str::FromStr for Variant {
     }
 }
 
-/// Whom to follow where the RFCs and ns-2 2.35 differ.
+/// The model to follow where the RFCs and ns-2 2.35 differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Behaviour {
     /// The RFCs: half of the data in flight after a loss, RFC 6675's scoreboard, ECT not on retransmissions.
@@ -71,14 +71,14 @@ pub enum Behaviour {
     Ns2,
 }
 
-/// What a sender has to send.
+/// The data of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Data {
     /// As much as the window allows.
     Greedy,
     /// So many bytes.
     Bytes(u64),
-    /// What [`Sender::supply`](super::Sender::supply) hands over, in whole packets.
+    /// The bytes that [`Sender::supply`](super::Sender::supply) hands over, in whole packets.
     Supplied,
 }
 
@@ -96,13 +96,6 @@ pub struct RtoConfig {
 }
 
 impl RtoConfig {
-    /// RFC 6298's figures.
-    pub const RFC6298: RtoConfig = RtoConfig {
-        tick: Nanos::from_millis(1),
-        min: Nanos::from_secs(1),
-        max: Nanos::from_secs(60),
-        initial: Nanos::from_secs(1),
-    };
     /// Linux: a fifth of a second at least.
     pub const LINUX: RtoConfig = RtoConfig {
         tick: Nanos::from_micros(1),
@@ -119,7 +112,7 @@ impl RtoConfig {
     };
 }
 
-/// What makes a [`Sender`](super::Sender).
+/// The settings of a [`Sender`](super::Sender).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderConfig {
     /// Which TCP.
@@ -140,7 +133,7 @@ pub struct SenderConfig {
     pub initial_ssthresh: Option<u32>,
     /// Whether a SYN without payload goes first and the window opens with its acknowledgement.
     pub syn: bool,
-    /// What there is to send.
+    /// The data to send.
     pub data: Data,
     /// When to begin.
     pub start: Nanos,
@@ -232,7 +225,7 @@ pub enum DelayedAck {
     After(Nanos),
 }
 
-/// What makes a [`Receiver`](super::Receiver).
+/// The settings of a [`Receiver`](super::Receiver).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverConfig {
     /// Port of the receiver.
@@ -250,7 +243,7 @@ pub struct ReceiverConfig {
     /// Acknowledge no more than [`Receiver::open`](super::Receiver::open) and
     /// [`Receiver::release`](super::Receiver::release) allow.
     pub held: bool,
-    /// Bytes of the window it advertises at first; `None`: the largest there is.
+    /// Bytes of the window that the receiver advertises at first; `None` is the largest.
     /// [`Receiver::set_window`](super::Receiver::set_window) changes it.
     pub window: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Congestion control: how the window opens with acknowledgements, and what a loss or a timeout leaves of it.
+//! Congestion control: the window opens with acknowledgements, and closes at a loss or a timeout.
 
 use std::fmt::Debug;
 
@@ -28,7 +28,7 @@ impl Window {
         self.cwnd = cwnd.min(bound);
     }
 
-    /// Closes to what a loss leaves.
+    /// Closes the window after a loss.
     pub fn close(&mut self, ssthresh: f64, cwnd: f64) {
         self.ssthresh = ssthresh.max(2.0);
         self.cwnd = cwnd.max(1.0);
@@ -59,9 +59,9 @@ pub(super) struct Ack {
     /// The most packets that may be in flight, and whether the receiver says so.
     pub most: f64,
     pub heeds_window: bool,
-    /// It acknowledges the SYN.
+    /// The acknowledgement is that of the SYN.
     pub handshake: bool,
-    /// It ends more duplicates than mean a loss.
+    /// The acknowledgement ends more duplicates than mean a loss.
     pub inflated: bool,
     /// When the last packet acknowledged left, and how often it did, where the recovery keeps it.
     pub departure: (Nanos, u8),
@@ -80,14 +80,15 @@ pub(super) struct Loss {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Late {
     pub now: Nanos,
-    /// When it left last, and how often it did.
+    /// When the packet left last, and how often it did.
     pub departure: (Nanos, u8),
     /// Packets that the window allows.
     pub window: u64,
     pub dupacks: u32,
 }
 
-/// What sets the congestion window. A controller sees nothing of its sender but what it is told here.
+/// An algorithm that sets the congestion window. A controller knows nothing of its sender but the arguments
+/// of these methods.
 pub(super) trait Controller: Debug + Send {
     /// The sender begins, for the first time or after idling; the first round ends when `round_end` is
     /// acknowledged.
@@ -101,7 +102,7 @@ pub(super) trait Controller: Debug + Send {
         window.close_to_half(loss.base / 2.0, loss.behaviour);
     }
 
-    /// The window that a timeout leaves, whatever a loss left.
+    /// The window after a timeout; a window that a loss left before does not count.
     fn on_timeout(&mut self, _now: Nanos) -> f64 {
         1.0
     }

@@ -6,7 +6,7 @@ use super::controller::{Ack, Controller, Loss, Window};
 
 /// Scale of the cubic, in packets/s^3 (section 5, "C").
 const C: f64 = 0.4;
-/// What a loss leaves of the window (section 4.6).
+/// The part of the window that remains after a loss (RFC 9438, section 4.6).
 const BETA: f64 = 0.7;
 /// Growth that is fair to Reno in the Reno-friendly region, until the last window is reached (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
@@ -27,7 +27,7 @@ struct Epoch {
     /// Seconds until the cubic is back at `w_max`.
     k: f64,
     origin: f64,
-    /// What Reno's window would be.
+    /// The window of Reno at this time, in packets.
     reno: f64,
 }
 

@@ -12,7 +12,7 @@
 //! Inside, sequence numbers count packets of one fixed size from 0 (the SYN, where there is one) in 64 bits.
 //! On the wire they count bytes in 32 bits as TCP's do, and endpoints unwrap them.
 //!
-//! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, which is what the older papers
+//! [`SenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, with which the older papers
 //! measured; [`SenderConfig::new`] follows the RFCs. `docs/validation.md` holds the two against each other.
 //!
 //! | module | subject |

@@ -1,4 +1,4 @@
-//! What a sender puts into a segment.
+//! The segments of a sender.
 
 use groupflow_base::Nanos;
 

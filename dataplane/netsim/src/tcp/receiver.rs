@@ -20,13 +20,13 @@ pub struct Receiver {
     numbers: Numbering,
     /// Lowest packet not received.
     next: u64,
-    /// The number after the last byte in sequence: what is acknowledged.
+    /// The number after the last byte in sequence, to be acknowledged.
     next_byte: u32,
     /// Packets received above `next`.
     above: Ranges,
     /// The stream's last packet, where a short one told of it, and the number after its last byte.
     short: Option<(u64, u32)>,
-    /// Ranges last changed, the most recent first: what SACK blocks report (RFC 2018, section 4).
+    /// Ranges last changed, the most recent first, as SACK blocks report them (RFC 2018, section 4).
     recent: [Option<Range<u64>>; MAX_SACK_BLOCKS],
     /// Acknowledgements due.
     due: u32,
@@ -37,12 +37,12 @@ pub struct Receiver {
     answer: Option<bool>,
     timestamp: Option<u32>,
     held: Option<Held>,
-    /// Where the window is set while the connection runs: it, and what is measured for who sets it.
+    /// The window, and the measurements to set it by; only where it is set while the connection runs.
     tuned: Option<(Advertised, Trips)>,
     stats: ReceiverStats,
 }
 
-/// What holds a receiver's acknowledgements back.
+/// The reason to hold a receiver's acknowledgements back.
 #[derive(Debug, Clone, Default)]
 struct Held {
     /// Whether the SYN may be answered.
@@ -51,7 +51,7 @@ struct Held {
     released: u64,
     /// The timestamp of each segment that is not acknowledged yet, with the payload bytes up to its end.
     stamps: VecDeque<(u64, u32)>,
-    /// The next acknowledgement is not for a release: it tells what has arrived, released or not.
+    /// The next acknowledgement is not for a release: it reports all arrivals, released or not.
     telling: bool,
 }
 
@@ -83,7 +83,7 @@ impl Receiver {
         })
     }
 
-    /// Data or a SYN arrived. Anything else, and what lies outside any window, is ignored.
+    /// Data or a SYN arrived. Anything else, and data outside any window, is ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         let syn = segment.flags.has(Flags::SYN);
         let expected = if syn { self.config.syn } else { segment.payload > 0 };
@@ -165,7 +165,7 @@ impl Receiver {
         self.stats.bytes_delivered
     }
 
-    /// Advertises so many bytes from the next acknowledgement on; what was promised stays promised. Nothing
+    /// Advertises so many bytes from the next acknowledgement on; a promised window stays. Nothing
     /// happens where the configuration gave no window.
     pub fn set_window(&mut self, bytes: u64) {
         if let Some((advertised, _)) = &mut self.tuned {
@@ -173,7 +173,7 @@ impl Receiver {
         }
     }
 
-    /// What was measured where the configuration gave a window; nothing but zeros elsewhere.
+    /// The measurements where the configuration gave a window; nothing but zeros elsewhere.
     pub fn read(&mut self) -> Reading {
         let (delivered, packets) = (self.stats.bytes_delivered, self.stats.packets);
         self.tuned.as_mut().map_or(Reading::default(), |(_, trips)| trips.read(delivered, packets))
@@ -231,7 +231,6 @@ impl Receiver {
             self.echo_congestion = false;
         }
         if segment.ecn == Ecn::Ce {
-            self.stats.ce_marks += 1;
             self.echo_congestion = true;
         }
     }
@@ -251,7 +250,6 @@ impl Receiver {
             self.deliver(before);
             return;
         }
-        self.stats.out_of_order += 1;
         if self.above.insert(packet..packet + 1) == 0 {
             self.stats.duplicates += 1;
         }
@@ -274,7 +272,7 @@ impl Receiver {
         self.stats.bytes_delivered += to.saturating_sub(from);
     }
 
-    /// `range` goes to the front of what SACK reports; what it holds of the rest goes.
+    /// `range` goes to the front of the ranges that SACK reports; ranges within it are removed.
     fn remember(&mut self, range: Range<u64>) {
         let mut kept =
             self.recent.iter().flatten().filter(|old| old.start < range.start || old.end > range.end);
@@ -309,7 +307,7 @@ impl Receiver {
 
     fn schedule(&mut self, now: Nanos, at_once: bool) {
         if let Some(held) = &mut self.held {
-            // What is in order waits for its release; what tells of a loss does not.
+            // Data in order waits for its release; an acknowledgement that tells of a loss does not.
             if at_once && held.open {
                 held.telling = true;
                 self.due += 1;

@@ -7,7 +7,7 @@ use super::controller::{Late, Loss};
 use super::sender::{Recovery, Reduction, Sender};
 
 impl Sender {
-    /// Data in flight or window: what a reduction is taken from.
+    /// Data in flight or window: the base of a reduction.
     pub(super) fn reduction_base(&self) -> f64 {
         let window = (self.window.cwnd + self.controller.delay_window() + self.inflation as f64)
             .min(self.most() as f64);
@@ -25,7 +25,7 @@ impl Sender {
         self.reduced = self.config.ecn;
     }
 
-    /// Decrease to what a timeout leaves.
+    /// Decrease to the window after a timeout.
     pub(super) fn collapse(&mut self, now: Nanos, why: Reduction) {
         self.reduce(why, None);
         self.window.cwnd = self.controller.on_timeout(now);
@@ -66,7 +66,7 @@ impl Sender {
         }
     }
 
-    /// What each variant does at a timeout besides its window: everything unacknowledged is sent again.
+    /// The part of a timeout that all variants share: everything unacknowledged is sent again.
     pub(super) fn go_back(&mut self, now: Nanos) {
         self.dupacks = 0;
         self.recovering = false;

@@ -14,7 +14,7 @@ pub(super) struct Rtt {
     /// Four times its mean deviation, in ticks.
     rttvar4: u64,
     measured: bool,
-    /// What the timeout is multiplied with: doubled by each timeout.
+    /// The factor of the timeout: doubled by each timeout.
     backoff: u32,
     last: Nanos,
     smooth: Nanos,
@@ -96,14 +96,10 @@ impl Rtt {
         self.last
     }
 
-    /// Exponentially smoothed measurements, to the nanosecond, whatever the tick; 0 before the first.
+    /// Exponentially smoothed measurements, to the nanosecond also where the timer has a coarser tick; 0
+    /// before the first.
     pub fn smooth(&self) -> Nanos {
         self.smooth
-    }
-
-    /// Mean deviation.
-    pub fn deviation(&self) -> Nanos {
-        Nanos((self.rttvar4 * self.config.tick.0) >> 2)
     }
 }
 

@@ -6,8 +6,8 @@
 //!   raises.
 //! - RFC 6675 repeats a packet when three above it arrived; Sack1, once in recovery, repeats every hole below
 //!   the highest block.
-//! - After a timeout, RFC 6675 repeats what is not on the scoreboard; Sack1 forgets it, goes back and repeats
-//!   everything.
+//! - After a timeout, RFC 6675 repeats everything that is not on the scoreboard; Sack1 forgets it, goes back
+//!   and repeats everything.
 //! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until
 //!   new data is acknowledged.
 //!

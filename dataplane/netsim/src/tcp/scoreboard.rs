@@ -1,4 +1,4 @@
-//! What the receiver has said it holds above the cumulative acknowledgement, and what that says about the
+//! The ranges that the receiver reported above the cumulative acknowledgement, and their meaning for the
 //! rest (RFC 6675).
 //!
 //! With packets of one size RFC 6675's questions have closed answers. A packet is lost once `threshold`
@@ -17,7 +17,7 @@ pub(super) struct Scoreboard {
     repeated: u64,
     /// Acknowledged packets below `repeated`.
     count_below_repeated: u64,
-    /// Everything below counts as lost: what was in flight at a timeout.
+    /// Everything below this number was in flight at a timeout and counts as lost.
     written_off: u64,
 }
 
@@ -95,7 +95,7 @@ impl Scoreboard {
         self.sacked.first_missing(una)
     }
 
-    /// Whether the receiver has told of a packet above one that it misses.
+    /// Whether the receiver has reported a packet above a missing one.
     pub fn has_hole(&self, una: u64) -> bool {
         self.first_missing(una) < self.highest()
     }

@@ -3,12 +3,13 @@
 /// SACK blocks a header has room for without timestamps; with them it holds three (RFC 2018, section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
-/// One TCP segment. `ecn` belongs to the IP header: whoever frames the segment writes and reads it there.
+/// One TCP segment. `ecn` belongs to the IP header: the code that frames the segment writes and reads it
+/// there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Port of the end that sent it.
+    /// Port of the end that sent the segment.
     pub source_port: u16,
-    /// Port of the end it goes to.
+    /// Port of the end that the segment goes to.
     pub destination_port: u16,
     /// First byte carried, modulo 2^32.
     pub seq: u32,
@@ -20,7 +21,7 @@ pub struct Segment {
     pub window: u16,
     /// Bytes of payload.
     pub payload: u32,
-    /// The ECN field of the packet that carries it.
+    /// The ECN field of the packet that carries the segment.
     pub ecn: Ecn,
     /// RFC 7323 timestamps, in microseconds.
     pub timestamps: Option<Timestamps>,
@@ -45,14 +46,8 @@ impl Segment {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// Last segment of a stream.
-    pub const FIN: Flags = Flags(0x01);
     /// First segment of a connection.
     pub const SYN: Flags = Flags(0x02);
-    /// The connection does not exist.
-    pub const RST: Flags = Flags(0x04);
-    /// Hand over at once.
-    pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement field counts.
     pub const ACK: Flags = Flags(0x10);
     /// Congestion experienced, echoed (RFC 3168).
@@ -124,7 +119,7 @@ pub struct Sack {
 }
 
 impl Sack {
-    /// Appends a block. False, and no change, where it is full.
+    /// Appends a block. Returns false, without a change, where the list is full.
     pub fn push(&mut self, block: SackBlock) -> bool {
         match self.blocks.get_mut(usize::from(self.len)) {
             Some(slot) => {

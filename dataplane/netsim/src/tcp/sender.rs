@@ -72,9 +72,9 @@ pub struct Sender {
     pub(super) partial_seen: bool,
     pub(super) last_reduction: Reduction,
 
-    /// Goes out first, whatever the window.
+    /// The packet goes out first, even where the window allows none.
     pub(super) resend: Option<u64>,
-    /// A new packet goes out, whatever the congestion window: limited transmit.
+    /// A new packet goes out even where the congestion window allows none: limited transmit (RFC 3042).
     pub(super) extra: bool,
     /// Packets `poll` may send before the next event.
     pub(super) burst: u32,
@@ -145,7 +145,7 @@ impl Sender {
         })
     }
 
-    /// Begins now, whatever start was configured.
+    /// The sender begins now, not at the start that was configured.
     pub fn begin(&mut self, now: Nanos) {
         if !self.started {
             self.config.start = now;
@@ -157,7 +157,7 @@ impl Sender {
         self.una > 0 || !self.config.syn
     }
 
-    /// The application hands over so many bytes more. Whole packets only are sent: what is left waits for
+    /// The application hands over so many bytes more. Whole packets only are sent: the rest waits for
     /// more. Nothing happens where the configuration does not say [`Data::Supplied`].
     pub fn supply(&mut self, bytes: u64) {
         if self.config.data == Data::Supplied {
@@ -176,13 +176,12 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement arrived. What is not one, or acknowledges what was never sent, is ignored.
+    /// An acknowledgement arrived. A segment without one, or one for data never sent, is ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment) {
         if !segment.flags.has(Flags::ACK) || !self.started {
             return;
         }
         let Some(acked) = self.acknowledged(segment.ack) else { return };
-        self.stats.acks += 1;
         if self.config.heeds_window {
             self.heed_window(acked, segment);
         }
@@ -268,9 +267,6 @@ impl Sender {
             ssthresh: self.window.ssthresh,
             in_flight: self.max - self.una,
             srtt: self.rtt.smooth(),
-            rttvar: self.rtt.deviation(),
-            last_rtt: self.rtt.last(),
-            rto: self.rtt.timeout(),
             ..self.stats
         }
     }
@@ -326,7 +322,7 @@ impl Sender {
         })
     }
 
-    /// New data is acknowledged: what every variant does with it.
+    /// New data is acknowledged: the part that all variants share.
     pub(super) fn advance(&mut self, now: Nanos, acked: u64, segment: &Segment) {
         self.dupacks = 0;
         self.acknowledge(acked);

@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbering {
     mss: u32,
-    /// What the SYN is short of a full packet.
+    /// Bytes that the SYN is short of a full packet.
     syn_gap: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What endpoints report.
+//! Counters of TCP endpoints.
 
 use groupflow_base::Nanos;
 
@@ -21,20 +21,12 @@ pub struct SenderStats {
     pub fast_retransmits: u64,
     /// Reductions for an ECN echo.
     pub ecn_reductions: u64,
-    /// Acknowledgements received.
-    pub acks: u64,
-    /// Of these, duplicates.
+    /// Duplicate acknowledgements received.
     pub dup_acks: u64,
     /// Payload acknowledged.
     pub bytes_acked: u64,
     /// Smoothed round trip; 0 before the first measurement.
     pub srtt: Nanos,
-    /// Its mean deviation, as the timeout uses it.
-    pub rttvar: Nanos,
-    /// Last round trip measured.
-    pub last_rtt: Nanos,
-    /// Retransmission timeout, backed off.
-    pub rto: Nanos,
 }
 
 /// A receiver's figures since it began.
@@ -42,14 +34,10 @@ pub struct SenderStats {
 pub struct ReceiverStats {
     /// Segments received.
     pub packets: u64,
-    /// Payload received in sequence: what an application could have read.
+    /// Payload received in sequence, in bytes: an application could have read as much.
     pub bytes_delivered: u64,
     /// Segments that had been received before.
     pub duplicates: u64,
-    /// Segments that came before one that should have preceded them.
-    pub out_of_order: u64,
     /// Acknowledgements sent.
     pub acks: u64,
-    /// Segments that met congestion (CE).
-    pub ce_marks: u64,
 }

@@ -1,12 +1,12 @@
-//! What a receiver can measure of a connection, as a server does: round trips from the timestamps that come
-//! back, and gaps.
+//! A receiver's measurements of a connection, as a server takes them: round trips from the timestamps that
+//! come back, and gaps.
 
 use groupflow_base::Nanos;
 
 use super::config::{Behaviour, RtoConfig};
 use super::rtt::Rtt;
 
-/// What a receiver has measured.
+/// The measurements of a receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Payload bytes received in sequence, since the beginning.
@@ -17,7 +17,7 @@ pub struct Reading {
     pub missing: u64,
     /// The shortest round trip since the last reading, if there was one.
     pub round_trip: Option<Nanos>,
-    /// What the sender's retransmission timeout would be after these round trips (RFC 6298); none before the
+    /// The sender's retransmission timeout after these round trips (RFC 6298); none before the
     /// first.
     pub timeout: Option<Nanos>,
 }
@@ -64,7 +64,7 @@ impl Trips {
         self.shortest = Some(self.shortest.map_or(span, |shortest| shortest.min(span)));
     }
 
-    /// What was measured; the next shortest round trip counts from here.
+    /// The measurements so far; the next shortest round trip counts from here.
     pub fn read(&mut self, delivered: u64, packets: u64) -> Reading {
         Reading {
             delivered,

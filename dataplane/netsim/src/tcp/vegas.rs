@@ -1,5 +1,5 @@
 //! Vegas (Brakmo and Peterson 1995) as ns-2 has it: once a round trip the rate that the window should give is
-//! compared with the rate there was; the difference, as packets, is what waits in queues.
+//! compared with the rate there was; the difference, in packets, is the number that waits in queues.
 
 use groupflow_base::Nanos;
 
@@ -23,7 +23,7 @@ pub(super) struct Vegas {
     /// The round ends when this packet is acknowledged; it began at `round_start`.
     round_end: u64,
     round_start: Nanos,
-    /// What each acknowledgement adds to the window in this round.
+    /// Packets that each acknowledgement adds to the window in this round.
     increment: f64,
     /// Slow start grows every other round.
     grow: bool,

@@ -67,8 +67,8 @@ pub fn encode(segment: &Segment, out: &mut [u8]) -> usize {
     writer.at
 }
 
-/// Reads a header; what follows it in `bytes` counts as payload. Options other than SACK and timestamps are
-/// skipped. A caller whose payload is virtual adds it: `segment.payload += tail`.
+/// Reads a header; the bytes that follow it in `bytes` count as payload. Options other than SACK and
+/// timestamps are skipped. A caller whose payload is virtual adds it: `segment.payload += tail`.
 pub fn decode(bytes: &[u8]) -> Result<Segment, DecodeError> {
     let Some(fixed) = bytes.get(..20) else {
         return Err(DecodeError::Truncated { have: bytes.len(), need: 20 });

@@ -7,9 +7,10 @@ use std::net::Ipv4Addr;
 
 use groupflow_netsim::spec::{
     AgentSpec, Arrivals, EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind,
-    NodeSpec, RelayMode, RelaySpec, Sizes, SourceSpec, UdpSpec,
+    NodeSpec, RelaySpec, Sizes, SourceSpec, UdpSpec,
 };
 use groupflow_netsim::{LossSpec, Network, Observer, Sample, TraceRecord};
+use groupflow_transport::fanout::Mode;
 
 /// Builds a description.
 pub struct Lab {
@@ -51,7 +52,7 @@ impl Lab {
         }
     }
 
-    pub fn relay(&mut self, agent: &str, upstream: &str, branches: &[&str], mode: RelayMode) {
+    pub fn relay(&mut self, agent: &str, upstream: &str, branches: &[&str], mode: Mode) {
         let branches = branches.iter().map(|&branch| branch.into()).collect();
         let (agent, upstream) = (agent.into(), upstream.into());
         self.spec.relays.push(RelaySpec { agent, upstream, branches, mode, cache_bytes: None });

@@ -12,11 +12,11 @@ use crate::state::Externs;
 /// How many primitives one packet may run in a pipeline: bounds loops within actions.
 const STEP_LIMIT: u32 = 100_000;
 
-/// A packet's one pass through ingress or egress: what it asks for, besides what its fields say.
+/// A packet's one pass through ingress or egress: its requests besides the values of its fields.
 #[derive(Debug, Default)]
 pub(crate) struct Pass {
     pub now: Nanos,
-    /// Bytes on arrival: what counters and meters count.
+    /// Bytes on arrival, which counters and meters count.
     pub received: u32,
     /// BMv2's packet length: changes with `setValid` and `setInvalid`.
     pub length: u32,
@@ -102,10 +102,6 @@ impl Interpreter<'_> {
                 let hash = u128::from(self.calculate(*calculation)) % max;
                 let value = self.eval(base, locals).wrapping_add(hash);
                 self.assign(target, value, locals);
-            }
-            Op::Log { pieces, values } => {
-                let values = values.iter().map(|value| self.eval(value, locals)).collect::<Vec<_>>();
-                self.externs.log_line(pieces, &values);
             }
             Op::Assert(condition) => {
                 if self.eval(condition, locals) == 0 {

@@ -1,4 +1,4 @@
-//! The interpreter: runs a program as it stands, slowly, and is the reference for what is right.
+//! The interpreter: runs a program as it stands, slowly, and is the reference for native code.
 
 pub(crate) mod control;
 pub(crate) mod interpreter;
@@ -21,8 +21,7 @@ use crate::port::Port;
 use crate::program::calculation::Checksum;
 use crate::program::info::DigestId;
 use crate::program::Program;
-use crate::state::Externs;
-use crate::state::Parts;
+use crate::state::{Externs, Parts};
 
 /// Parser, checksum verification and ingress control.
 pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
@@ -40,12 +39,7 @@ pub(crate) fn ingress(parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[
     let pass = interpreter.pass;
 
     if let Some(reason) = pass.failed {
-        return Ingress {
-            verdict: Verdict::Drop(reason),
-            packet: None,
-            clone: None,
-            digests: Box::default(),
-        };
+        return Ingress::nothing(Verdict::Drop(reason));
     }
     let mut clone = None;
     if let Some((session, list)) = pass.clone {
@@ -154,7 +148,7 @@ fn update_checksums(interpreter: &mut Interpreter<'_>) {
     }
 }
 
-/// Where a packet goes after ingress. Of what was asked for, the first counts: resubmit, multicast, port.
+/// Where a packet goes after ingress. The first request counts: resubmit, multicast, port.
 fn verdict(program: &Program, phv: &[u128], pass: &Pass, drop_port: Port) -> Verdict {
     if let Some(list) = pass.resubmit {
         return Verdict::Resubmit(Box::new(preserve(program, list, phv)));

@@ -2,10 +2,10 @@
 
 use super::interpreter::Interpreter;
 use crate::program::bits::read_bits;
-use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, Pattern, State, MAX_KEY_PARTS, STATE_LIMIT};
+use crate::program::parser::{ErrorCodes, KeyPart, ParserOp, State, MAX_KEY_PARTS, STATE_LIMIT};
 use crate::program::phv::Header;
 
-/// What parsing a packet came to.
+/// The result of parsing a packet.
 pub(crate) struct Parsed {
     /// Bytes taken by headers.
     pub consumed: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Parsed {
     pub error: u32,
 }
 
-/// Runs the parser. As in BMv2, an error ends parsing, and what was extracted before stays.
+/// Runs the parser. As in BMv2, an error ends parsing, and headers extracted before stay.
 pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
     let parser = &interpreter.program.parser;
     let mut cursor = Cursor { bytes, at: 0, codes: parser.errors };
@@ -52,12 +52,10 @@ fn visit(
             KeyPart::Lookahead { offset, width } => cursor.peek(*offset, *width)?,
         };
     }
-    let hit = state.cases.iter().find(|case| match &case.pattern {
-        Pattern::Masked(parts) => key.iter().zip(parts).all(|(key, (value, mask))| key & mask == *value),
-        Pattern::ValueSet(set) => {
-            interpreter.externs.value_sets[*set as usize].iter().any(|member| member == key)
-        }
-    });
+    let hit = state
+        .cases
+        .iter()
+        .find(|case| key.iter().zip(&case.pattern).all(|(key, (value, mask))| key & mask == *value));
     Ok(hit.map_or(state.default, |case| case.next))
 }
 

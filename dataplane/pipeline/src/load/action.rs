@@ -1,6 +1,8 @@
 //! Actions from JSON.
 
-use super::expr::{accessed, exact, expression, header_target, HeaderTarget, Params};
+use std::collections::HashMap;
+
+use super::expr::{accessed, exact, expression, header_ref, Params};
 use super::json::Node;
 use super::scope::Scope;
 use crate::error::LoadError;
@@ -71,42 +73,30 @@ impl<'n> Call<'n, '_> {
     }
 
     fn header(&self, i: usize) -> Result<HeaderRef, LoadError> {
-        match header_target(self.parameter(i)?, self.scope, self.params)? {
-            HeaderTarget::Fixed(header) => Ok(HeaderRef::Fixed(header)),
-            HeaderTarget::Element { stack, index } => Ok(HeaderRef::Element { stack, index }),
-        }
+        header_ref(self.parameter(i)?, self.scope, self.params)
     }
 
     fn stack(&self, i: usize) -> Result<u32, LoadError> {
         self.scope.stack(&self.parameter(i)?.get("value")?)
     }
 
+    /// The array or calculation that a parameter names.
+    fn named(&self, i: usize, kind: &'static str, map: &HashMap<String, u32>) -> Result<u32, LoadError> {
+        Scope::named(map, kind, &self.parameter(i)?.get("value")?)
+    }
+
     fn register(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(&self.scope.registers, "register", &self.parameter(i)?.get("value")?)
-    }
-
-    fn counter(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(&self.scope.counters, "counter", &self.parameter(i)?.get("value")?)
-    }
-
-    fn meter(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(&self.scope.meters, "meter", &self.parameter(i)?.get("value")?)
-    }
-
-    fn calculation(&self, i: usize) -> Result<u32, LoadError> {
-        Scope::named(&self.scope.calculations, "calculation", &self.parameter(i)?.get("value")?)
+        self.named(i, "register", &self.scope.registers)
     }
 
     fn field_list(&self, i: usize) -> Result<u32, LoadError> {
-        let value = self.parameter(i)?.get("value")?;
-        let id = value.unsigned_hex()?;
-        self.scope.field_lists.get(&id).copied().ok_or_else(|| value.dangling("field list", id.to_string()))
+        self.listed(i, "field list", &self.scope.field_lists)
     }
 
-    fn learn_list(&self, i: usize) -> Result<u32, LoadError> {
+    fn listed(&self, i: usize, kind: &'static str, map: &HashMap<u128, u32>) -> Result<u32, LoadError> {
         let value = self.parameter(i)?.get("value")?;
         let id = value.unsigned_hex()?;
-        self.scope.learn_lists.get(&id).copied().ok_or_else(|| value.dangling("learn list", id.to_string()))
+        map.get(&id).copied().ok_or_else(|| value.dangling(kind, id.to_string()))
     }
 
     /// The index of a primitive within the action; its length is the end.
@@ -120,7 +110,7 @@ impl<'n> Call<'n, '_> {
     }
 }
 
-/// What an assignment writes: a field, or a field of a stack's element.
+/// The target of an assignment: a field, or a field of a stack's element.
 pub(crate) fn target(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Target, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
@@ -137,10 +127,10 @@ pub(crate) fn target(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Resu
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
-            (HeaderTarget::Fixed(header), offset) => {
+            (HeaderRef::Fixed(header), offset) => {
                 Ok(Target::Field(scope.layout.header(header).fields[offset as usize]))
             }
-            (HeaderTarget::Element { stack, index }, offset) => Ok(Target::Element { stack, index, offset }),
+            (HeaderRef::Element { stack, index }, offset) => Ok(Target::Element { stack, index, offset }),
         },
         other => Err(node.unsupported(format!("an assignment to {other:?}"))),
     }
@@ -164,30 +154,32 @@ fn op(node: &Node<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
         "register_write" => {
             Op::RegisterWrite { register: call.register(0)?, index: call.exact(1)?, value: call.value(2)? }
         }
-        "count" => Op::Count { counter: call.counter(0)?, index: call.exact(1)? },
-        "execute_meter" => {
-            Op::ExecuteMeter { meter: call.meter(0)?, index: call.exact(1)?, target: call.target(2)? }
-        }
+        "count" => Op::Count { counter: call.named(0, "counter", &scope.counters)?, index: call.exact(1)? },
+        "execute_meter" => Op::ExecuteMeter {
+            meter: call.named(0, "meter", &scope.meters)?,
+            index: call.exact(1)?,
+            target: call.target(2)?,
+        },
         "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
             Op::Clone { session: call.exact(0)?, list: call.field_list(1)? }
         }
-        "generate_digest" => Op::Digest(call.learn_list(1)?),
+        "generate_digest" => Op::Digest(call.listed(1, "learn list", &scope.learn_lists)?),
         "resubmit" => Op::Resubmit(call.field_list(0)?),
         "recirculate" => Op::Recirculate(call.field_list(0)?),
         "modify_field_with_hash_based_offset" => Op::Hash {
             target: call.target(0)?,
             base: call.value(1)?,
-            calculation: call.calculation(2)?,
+            calculation: call.named(2, "calculation", &scope.calculations)?,
             max: call.exact(3)?,
         },
         "modify_field_rng_uniform" => {
             Op::Random { target: call.target(0)?, low: call.exact(1)?, high: call.exact(2)? }
         }
         "truncate" => Op::Truncate(call.exact(0)?),
-        "log_msg" => log(&call)?,
         "assert" | "assume" => Op::Assert(call.exact(0)?),
         "exit" => Op::Exit,
-        "no_op" => Op::Nothing,
+        // Log messages of a program have no reader.
+        "log_msg" | "no_op" => Op::Nothing,
         "_jump" => Op::Jump(call.jump(0, length)?),
         "_jump_if_zero" => Op::JumpIfZero { condition: call.exact(0)?, to: call.jump(1, length)? },
         other => return Err(name.unsupported(format!("the primitive {other:?}"))),
@@ -220,15 +212,4 @@ fn copy_stack(call: &Call<'_, '_>) -> Result<Op, LoadError> {
         return Err(call.node.invalid("the header stacks have different types"));
     }
     Ok(Op::CopyStack { target, source })
-}
-
-fn log(call: &Call<'_, '_>) -> Result<Op, LoadError> {
-    let format = call.parameter(0)?.get("value")?.str()?;
-    let pieces = format.split("{}").map(str::to_owned).collect();
-    let vector = call.parameter(1)?.get("value")?;
-    // Without arguments p4c writes an empty object.
-    let values = if vector.is_object() { Vec::new() } else { vector.items()? };
-    let values =
-        values.iter().map(|value| exact(value, call.scope, call.params)).collect::<Result<_, _>>()?;
-    Ok(Op::Log { pieces, values })
 }

@@ -11,7 +11,7 @@ use crate::program::entry::{ActionCall, Entry, EntryKey, Match};
 use crate::program::info::{ActionId, ActionInfo, KeyInfo, TableInfo};
 use crate::program::phv::{mask, prefix_mask};
 
-/// What tables and their entries refer to.
+/// The names that tables and their entries refer to.
 pub(crate) struct TableScope<'a> {
     pub scope: &'a Scope,
     pub actions: &'a [ActionInfo],

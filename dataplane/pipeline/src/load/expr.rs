@@ -1,12 +1,13 @@
 //! Expressions from JSON, with the range of every intermediate result.
 //!
 //! BMv2 computes with unlimited integers, [`Expr`] with 128 bits. Where a result may need more, only its
-//! lowest 128 bits are right, which is enough for whatever is masked or stored afterwards (`p4c` does that
-//! with the results of `+ - * ~ <<`). Operations for which it is not enough refuse such an operand here.
+//! lowest 128 bits are right, which is enough for every value that is masked or stored afterwards (`p4c` does
+//! that with the results of `+ - * ~ <<`). Operations for which it is not enough refuse such an operand here.
 
 use super::json::Node;
 use super::scope::Scope;
 use crate::error::LoadError;
+use crate::program::action::HeaderRef;
 use crate::program::expr::{Binary, Expr, Unary};
 use crate::program::phv::Field;
 use crate::program::range::Range::{self, Signed, Unsigned, Wrapped};
@@ -240,12 +241,12 @@ fn require_natural(value: &Typed, node: &Node<'_>) -> Result<(), LoadError> {
 }
 
 fn header_valid(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
-    let expr = match header_target(node, scope, params)? {
-        HeaderTarget::Fixed(header) => {
+    let expr = match header_ref(node, scope, params)? {
+        HeaderRef::Fixed(header) => {
             let slot = scope.layout.header(header).valid;
             Expr::Field(Field { slot, width: 1, signed: false })
         }
-        HeaderTarget::Element { stack, index } => Expr::StackValid { stack, index: Box::new(index) },
+        HeaderRef::Element { stack, index } => Expr::StackValid { stack, index: Box::new(index) },
     };
     Ok(typed(expr, Unsigned(1)))
 }
@@ -254,36 +255,26 @@ fn header_valid(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Ty
 fn access_field(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<Typed, LoadError> {
     let (target, offset) = accessed(node, scope, params)?;
     match target {
-        HeaderTarget::Fixed(header) => {
+        HeaderRef::Fixed(header) => {
             let field = scope.layout.header(header).fields[offset as usize];
             Ok(typed(Expr::Field(field), Range::of_field(field)))
         }
-        HeaderTarget::Element { stack, index } => {
+        HeaderRef::Element { stack, index } => {
             let field = scope.layout.header(scope.layout.stack(stack).headers[0]).fields[offset as usize];
             Ok(typed(Expr::StackField { stack, index: Box::new(index), offset }, Range::of_field(field)))
         }
     }
 }
 
-/// A header, or an element of a stack.
-pub(crate) enum HeaderTarget {
-    Fixed(u32),
-    Element { stack: u32, index: Expr },
-}
-
 /// The header that a `header` or `dereference_header_stack` object names.
-pub(crate) fn header_target(
-    node: &Node<'_>,
-    scope: &Scope,
-    params: Params<'_>,
-) -> Result<HeaderTarget, LoadError> {
+pub(crate) fn header_ref(node: &Node<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderRef, LoadError> {
     let value = node.get("value")?;
     match node.get("type")?.str()? {
-        "header" => Ok(HeaderTarget::Fixed(scope.header(&value)?)),
-        "expression" if value.opt("op").is_none() => header_target(&value, scope, params),
+        "header" => Ok(HeaderRef::Fixed(scope.header(&value)?)),
+        "expression" if value.opt("op").is_none() => header_ref(&value, scope, params),
         "expression" if value.get("op")?.str()? == "dereference_header_stack" => {
             let stack = scope.stack(&value.get("left")?.get("value")?)?;
-            Ok(HeaderTarget::Element { stack, index: exact(&value.get("right")?, scope, params)? })
+            Ok(HeaderRef::Element { stack, index: exact(&value.get("right")?, scope, params)? })
         }
         other => Err(node.unsupported(format!("a header given as {other:?}"))),
     }
@@ -294,12 +285,12 @@ pub(crate) fn accessed(
     node: &Node<'_>,
     scope: &Scope,
     params: Params<'_>,
-) -> Result<(HeaderTarget, u32), LoadError> {
-    let target = header_target(&node.get("left")?, scope, params)?;
+) -> Result<(HeaderRef, u32), LoadError> {
+    let target = header_ref(&node.get("left")?, scope, params)?;
     let offset: u32 = node.get("right")?.int()?;
     let header = match &target {
-        HeaderTarget::Fixed(header) => *header,
-        HeaderTarget::Element { stack, .. } => scope.layout.stack(*stack).headers[0],
+        HeaderRef::Fixed(header) => *header,
+        HeaderRef::Element { stack, .. } => scope.layout.stack(*stack).headers[0],
     };
     if offset as usize >= scope.layout.header(header).fields.len() {
         return Err(node.get("right")?.dangling("field", offset.to_string()));

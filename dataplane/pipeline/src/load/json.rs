@@ -26,7 +26,7 @@ impl<'a> Node<'a> {
         let object = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
         match object.get(key) {
             Some(value) => Ok(self.child(key, value)),
-            None => Err(LoadError::Missing { path: self.child(key, self.value).path }),
+            None => Err(LoadError::Missing(self.child(key, self.value).path)),
         }
     }
 
@@ -66,10 +66,6 @@ impl<'a> Node<'a> {
 
     pub fn is_null(&self) -> bool {
         self.value.is_null()
-    }
-
-    pub fn is_object(&self) -> bool {
-        self.value.is_object()
     }
 
     pub fn str(&self) -> Result<&'a str, LoadError> {
@@ -148,11 +144,11 @@ impl<'a> Node<'a> {
     }
 
     pub fn wrong_type(&self, expected: &'static str) -> LoadError {
-        LoadError::Type { path: self.name(), expected }
+        LoadError::Type(self.name(), expected)
     }
 
     pub fn invalid(&self, reason: impl Into<String>) -> LoadError {
-        LoadError::Invalid { path: self.name(), reason: reason.into() }
+        LoadError::Invalid(self.name(), reason.into())
     }
 
     pub fn dangling(&self, kind: &'static str, name: impl Into<String>) -> LoadError {
@@ -160,7 +156,7 @@ impl<'a> Node<'a> {
     }
 
     pub fn unsupported(&self, what: impl Into<String>) -> LoadError {
-        LoadError::Unsupported { path: self.name(), what: what.into() }
+        LoadError::Unsupported(self.name(), what.into())
     }
 
     fn name(&self) -> String {

@@ -23,60 +23,56 @@ use crate::program::{Program, Standard};
 impl Program {
     /// Loads the JSON that `p4c --target bmv2 --arch v1model` writes.
     ///
-    /// Whatever the text is, the result is a program that runs any packet, or an error that names the place.
+    /// # Errors
+    /// Says which place in the text cannot be run. A program that is loaded runs any packet.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
-        program(text)
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
+        let root = Node::root(&value);
+        check_version(&root)?;
+        if let Some(extern_instance) = root.list("extern_instances")?.first() {
+            let name = extern_instance.get("name")?;
+            return Err(extern_instance.unsupported(format!("the extern {:?}", name.str()?)));
+        }
+        let mut scope = Scope::load(&root)?;
+        let standard = standard(&scope)?;
+        let registers = externs::registers(&root, &mut scope)?;
+        let counters = externs::counters(&root, &mut scope)?;
+        let (meters, direct_meters) = externs::meters(&root, &mut scope)?;
+        let calculations = externs::calculations(&root, &mut scope)?;
+        let field_lists = externs::field_lists(&root, &mut scope)?;
+        let (digests, learn_lists) = externs::digests(&root, &mut scope)?;
+        let (actions, bodies) = action::actions(&root, &mut scope)?;
+        let (verified, updated) = externs::checksums(&root, &scope)?;
+        let parser = parser::parser(&root, &scope)?;
+        let deparser = parser::deparser(&root, &scope)?;
+        let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
+        let source = root.opt("program").map(|name| name.str().map(str::to_owned)).transpose()?;
+        Ok(Program {
+            source,
+            layout: scope.layout,
+            standard,
+            parser,
+            deparser,
+            verified,
+            updated,
+            calculations,
+            bodies,
+            nodes: controls.nodes,
+            ingress: controls.ingress,
+            egress: controls.egress,
+            match_tables: controls.match_tables,
+            field_lists,
+            learn_lists,
+            tables: controls.tables,
+            actions,
+            registers,
+            counters,
+            meters,
+            digests,
+            derived: OnceLock::new(),
+        })
     }
-}
-
-fn program(text: &str) -> Result<Program, LoadError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
-    let root = Node::root(&value);
-    check_version(&root)?;
-    if let Some(extern_instance) = root.list("extern_instances")?.first() {
-        let name = extern_instance.get("name")?;
-        return Err(extern_instance.unsupported(format!("the extern {:?}", name.str()?)));
-    }
-    let mut scope = Scope::load(&root)?;
-    let standard = standard(&scope)?;
-    let registers = externs::registers(&root, &mut scope)?;
-    let counters = externs::counters(&root, &mut scope)?;
-    let (meters, direct_meters) = externs::meters(&root, &mut scope)?;
-    let calculations = externs::calculations(&root, &mut scope)?;
-    let field_lists = externs::field_lists(&root, &mut scope)?;
-    let (digests, learn_lists) = externs::digests(&root, &mut scope)?;
-    let mut value_sets = parser::value_sets(&root, &mut scope)?;
-    let (actions, bodies) = action::actions(&root, &mut scope)?;
-    let (verified, updated) = externs::checksums(&root, &scope)?;
-    let parser = parser::parser(&root, &scope, &mut value_sets)?;
-    let deparser = parser::deparser(&root, &scope)?;
-    let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
-    let source = root.opt("program").map(|name| name.str().map(str::to_owned)).transpose()?;
-    Ok(Program {
-        source,
-        layout: scope.layout,
-        standard,
-        parser,
-        deparser,
-        verified,
-        updated,
-        calculations,
-        bodies,
-        nodes: controls.nodes,
-        ingress: controls.ingress,
-        egress: controls.egress,
-        match_tables: controls.match_tables,
-        field_lists,
-        learn_lists,
-        tables: controls.tables,
-        actions,
-        registers,
-        counters,
-        meters,
-        digests,
-        value_sets,
-        derived: OnceLock::new(),
-    })
 }
 
 /// BMv2 reads every format with the major version 2.
@@ -96,7 +92,7 @@ fn standard(scope: &Scope) -> Result<Standard, LoadError> {
     let intrinsic = |name| scope.standard("intrinsic_metadata", name);
     let queueing = |name| scope.standard("queueing_metadata", name);
     let required = |name: &'static str| -> Result<Field, LoadError> {
-        metadata(name).ok_or(LoadError::Missing { path: format!("headers: standard_metadata.{name}") })
+        metadata(name).ok_or(LoadError::Missing(format!("headers: standard_metadata.{name}")))
     };
     Ok(Standard {
         ingress_port: required("ingress_port")?,

@@ -1,6 +1,6 @@
 //! Parser and deparser from JSON.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::action::{single, target};
 use super::expr::{exact, expression};
@@ -9,29 +9,17 @@ use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
-use crate::program::info::{ValueSetId, ValueSetInfo};
-use crate::program::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, Pattern, State, MAX_KEY_PARTS};
+use crate::program::parser::{Case, ErrorCodes, KeyPart, Parser, ParserOp, State, MAX_KEY_PARTS};
 use crate::program::phv::mask;
 
-/// Reads `parse_vsets`; the widths of the parts come with the states that use them.
-pub(crate) fn value_sets(root: &Node<'_>, scope: &mut Scope) -> Result<Vec<ValueSetInfo>, LoadError> {
-    let mut sets = Vec::new();
-    for node in root.list("parse_vsets")? {
-        let id = sets.len() as u32;
-        let name = node.get("name")?.str()?.to_owned();
-        let max_size = node.opt("max_size").map_or(Ok(1024), |size| size.int())?;
-        scope.value_sets.insert(name.clone(), id);
-        sets.push(ValueSetInfo { id: ValueSetId(id), name, widths: Vec::new(), max_size });
-    }
-    Ok(sets)
+/// Reads the names of `parse_vsets`.
+pub(crate) fn value_sets(root: &Node<'_>) -> Result<HashSet<String>, LoadError> {
+    let sets = root.list("parse_vsets")?;
+    sets.iter().map(|node| Ok(node.get("name")?.str()?.to_owned())).collect()
 }
 
 /// Reads the one parser of `parsers`.
-pub(crate) fn parser(
-    root: &Node<'_>,
-    scope: &Scope,
-    value_sets: &mut [ValueSetInfo],
-) -> Result<Parser, LoadError> {
+pub(crate) fn parser(root: &Node<'_>, scope: &Scope) -> Result<Parser, LoadError> {
     let parsers = root.get("parsers")?;
     let [node] = parsers.array::<1>()?;
     let states = node.get("parse_states")?.items()?;
@@ -39,10 +27,11 @@ pub(crate) fn parser(
     for (i, state) in states.iter().enumerate() {
         names.insert(state.get("name")?.str()?.to_owned(), i as u32);
     }
+    let value_sets = value_sets(root)?;
     let start = next_state(&node.get("init_state")?, &names)?;
     let mut loaded = Vec::new();
     for node in &states {
-        loaded.push(state(node, scope, &names, value_sets)?);
+        loaded.push(state(node, scope, &names, &value_sets)?);
     }
     Ok(Parser { states: loaded, start, errors: error_codes(root)? })
 }
@@ -83,7 +72,7 @@ fn state(
     node: &Node<'_>,
     scope: &Scope,
     names: &HashMap<String, u32>,
-    value_sets: &mut [ValueSetInfo],
+    value_sets: &HashSet<String>,
 ) -> Result<State, LoadError> {
     let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
     let (mut key, mut widths) = (Vec::new(), Vec::new());
@@ -103,11 +92,11 @@ fn state(
             Some(next) => next_state(&next, names)?,
             None => None,
         };
-        match pattern(&transition, scope, &widths, value_sets)? {
+        match pattern(&transition, &widths, value_sets)? {
             Some(pattern) => cases.push(Case { pattern, next }),
             None => {
                 default = next;
-                // What follows the default is never reached.
+                // Cases after the default are never reached.
                 break;
             }
         }
@@ -125,7 +114,7 @@ fn key_part(node: &Node<'_>, scope: &Scope) -> Result<(KeyPart, u8), LoadError> 
         kind @ ("field" | "stack_field") => {
             let field = if kind == "field" { scope.field(&value)? } else { scope.stack_field(&value)?.2 };
             let expr = expression(node, scope, &[])?;
-            // Patterns are bits, whatever the sign.
+            // Patterns are bits; a sign does not matter.
             let bits = Expr::Binary(Binary::And, Box::new((expr, Expr::Const(mask(field.width)))));
             Ok((KeyPart::Value(bits), field.width))
         }
@@ -138,13 +127,12 @@ fn lookahead(node: &Node<'_>) -> Result<(u32, u8), LoadError> {
     Ok((offset.int::<u16>()?.into(), width.width()?))
 }
 
-/// The pattern of a transition; `None` for the default.
+/// The pattern of a transition, a value and a mask for each part of the key; `None` for the default.
 fn pattern(
     node: &Node<'_>,
-    scope: &Scope,
     widths: &[u8],
-    value_sets: &mut [ValueSetInfo],
-) -> Result<Option<Pattern>, LoadError> {
+    value_sets: &HashSet<String>,
+) -> Result<Option<Vec<(u128, u128)>>, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.
     let kind = match node.opt("type") {
@@ -161,20 +149,18 @@ fn pattern(
                 None => widths.iter().map(|&width| mask(width)).collect(),
             };
             let parts = values.into_iter().zip(masks).map(|(value, mask)| (value & mask, mask));
-            Ok(Some(Pattern::Masked(parts.collect())))
+            Ok(Some(parts.collect()))
         }
         "parse_vset" => {
             if let Some(masks) = node.opt("mask") {
                 return Err(masks.unsupported("a value set with a mask"));
             }
-            let set = Scope::named(&scope.value_sets, "value set", &value)?;
-            let info = &mut value_sets[set as usize];
-            let widths: Vec<u32> = widths.iter().map(|&width| u32::from(width)).collect();
-            if !info.widths.is_empty() && info.widths != widths {
-                return Err(value.unsupported("a value set used with keys of different widths"));
+            let name = value.str()?;
+            if !value_sets.contains(name) {
+                return Err(value.dangling("value set", name));
             }
-            info.widths = widths;
-            Ok(Some(Pattern::ValueSet(set)))
+            // P4Runtime's ValueSetEntry is not supported, so a value set has no members: nothing & 0 is 1.
+            Ok(Some(widths.iter().map(|_| (1, 0)).collect()))
         }
         other => Err(node.unsupported(format!("a transition of type {other:?}"))),
     }

@@ -12,7 +12,7 @@ struct HeaderType {
     bits: u32,
 }
 
-/// All names of a program and what they stand for.
+/// All names of a program and their meanings.
 #[derive(Default)]
 pub(crate) struct Scope {
     pub layout: Layout,
@@ -26,7 +26,6 @@ pub(crate) struct Scope {
     pub counters: HashMap<String, u32>,
     pub meters: HashMap<String, u32>,
     pub calculations: HashMap<String, u32>,
-    pub value_sets: HashMap<String, u32>,
     /// By the id the JSON gives it.
     pub field_lists: HashMap<u128, u32>,
     /// By the id the JSON gives it.
@@ -220,7 +219,7 @@ fn header_type(node: &Node<'_>) -> Result<HeaderType, LoadError> {
             return Err(width.unsupported(named("varbit")));
         }
         let width = width.width().map_err(|error| match error {
-            LoadError::Unsupported { path, what } => LoadError::Unsupported { path, what: named(&what) },
+            LoadError::Unsupported(path, what) => LoadError::Unsupported(path, named(&what)),
             other => other,
         })?;
         // p4c writes the sign as a boolean, for booleans as the number 0.

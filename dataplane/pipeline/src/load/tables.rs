@@ -23,7 +23,7 @@ fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
     names.get(name).copied().ok_or_else(|| node.dangling("table or condition", name))
 }
 
-/// Reads a table: what the control plane sees, and what packets meet.
+/// Reads a table in both forms: that of the control plane, and that of packets.
 pub(crate) fn table(
     node: &Json<'_>,
     id: TableId,

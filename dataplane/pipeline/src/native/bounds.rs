@@ -1,8 +1,8 @@
 //! Where generated code may load and store.
 //!
-//! Nothing checks an address when the code runs. So whoever generates an access says how much memory there is
-//! behind the address ([`Extents::within`]), and no function is compiled before each of its accesses was
-//! found to lie within that.
+//! Nothing checks an address when the code runs. So the code that generates an access says how much memory
+//! there is behind the address ([`Extents::within`]), and no function is compiled before each of its accesses
+//! was found to lie within that.
 
 use std::collections::HashMap;
 
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// What the check says of a function of one address, with 24 bytes behind it.
+    /// The check's verdict on a function of one address, with 24 bytes behind it.
     fn checked(body: impl FnOnce(&mut FunctionBuilder<'_>, Value)) -> Result<(), String> {
         let mut function = Function::new();
         function.signature = Signature::new(CallConv::SystemV);

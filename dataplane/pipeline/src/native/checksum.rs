@@ -226,7 +226,7 @@ impl Gen<'_> {
         cuts.windows(2).map(|pair| pair[0]..pair[1]).collect()
     }
 
-    /// Puts what Rust wants to know after ingress into the context.
+    /// Puts the results that Rust reads after ingress into the context.
     pub fn summarise(&mut self) {
         let standard = &self.program.standard;
         let mut bytes = self.int(0);

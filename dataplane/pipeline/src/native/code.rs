@@ -9,7 +9,7 @@ pub(crate) struct Code {
     len: usize,
 }
 
-// SAFETY: the memory is never written after `new`, and unmapped only when nobody has the value any more.
+// SAFETY: the memory is never written after `new`, and unmapped only when the last owner drops the value.
 unsafe impl Send for Code {}
 // SAFETY: as above.
 unsafe impl Sync for Code {}

@@ -28,7 +28,8 @@ use crate::state::options::Engine;
 /// conversion of all fields there and back.
 const MOST_RARE: usize = 16;
 
-/// What the interpreter does for native code, each with the action's arguments where they are known.
+/// The steps that the interpreter does for native code, each with the action's arguments where they are
+/// known.
 #[derive(Debug, Default)]
 pub(crate) struct Rare {
     pub ops: Vec<(Vec<Op>, Vec<u128>)>,
@@ -44,9 +45,9 @@ pub(crate) struct Compiled {
     pub layout: NativeLayout,
     pub rare: Rare,
     code: Code,
-    ingress: usize,
-    egress: usize,
-    deparse: usize,
+    pub ingress: usize,
+    pub egress: usize,
+    pub deparse: usize,
 }
 
 impl Compiled {
@@ -92,37 +93,22 @@ impl Compiled {
         self.rare.ops.len() + self.rare.tests.len() + usize::from(self.rare.parser) <= MOST_RARE
     }
 
+    /// Runs the function at `at`: `ingress` (parser, checksums, ingress control), `egress` (its control) or
+    /// `deparse` (checksums and headers).
+    ///
     /// # Safety
     ///
-    /// The context's pointers must be those of a pipeline of this program that nothing else uses meanwhile,
-    /// and `out` must have room for all headers.
-    unsafe fn run(&self, at: usize, context: &mut Context) {
+    /// `at` must be one of these fields. The context's pointers must be those of a pipeline of this program
+    /// that nothing else uses meanwhile, and `out` must have room for all headers.
+    pub unsafe fn run(&self, at: usize, context: &mut Context) {
         // SAFETY: a function of type `Entry` starts there.
         let entry: Entry = unsafe { mem::transmute(self.code.address(at)) };
         // SAFETY: the caller's promise.
         unsafe { entry(context) }
     }
-
-    /// Parser, checksums, ingress control. Safety: see `run`.
-    pub unsafe fn ingress(&self, context: &mut Context) {
-        // SAFETY: the caller's promise.
-        unsafe { self.run(self.ingress, context) }
-    }
-
-    /// Egress control. Safety: see `run`.
-    pub unsafe fn egress(&self, context: &mut Context) {
-        // SAFETY: the caller's promise.
-        unsafe { self.run(self.egress, context) }
-    }
-
-    /// Checksums and headers. Safety: see `run`.
-    pub unsafe fn deparse(&self, context: &mut Context) {
-        // SAFETY: the caller's promise.
-        unsafe { self.run(self.deparse, context) }
-    }
 }
 
-/// What native code is made for: this machine.
+/// The target of native code: this machine.
 fn isa() -> Result<OwnedTargetIsa, String> {
     if !cfg!(all(target_arch = "x86_64", unix)) {
         return Err("no native code for this kind of machine".to_owned());
@@ -163,7 +149,7 @@ fn unusual(program: &Program) -> Result<(), String> {
     Ok(())
 }
 
-/// One function: what runs up to the end of the control, and what is done there.
+/// One function: the nodes up to the end of the control, and the steps at that end.
 fn function(
     isa: &dyn TargetIsa,
     program: &Program,

@@ -1,4 +1,4 @@
-//! What native code and Rust tell each other: one word each.
+//! The words that native code and Rust exchange.
 
 use crate::native::compile::Compiled;
 use crate::native::table::NativeTable;
@@ -32,7 +32,7 @@ context! {
     /// The frame that arrived, or nothing in egress.
     bytes: *const u8,
     len: u64,
-    /// What no header covers.
+    /// The bytes that no header covers.
     payload: *const u8,
     payload_len: u64,
     /// Where the deparser writes headers, and how many bytes it wrote.
@@ -46,7 +46,7 @@ context! {
     program: *const Program,
     compiled: *const Compiled,
     digests: *mut Vec<u32>,
-    /// Null, or what a resubmitted or recirculated packet kept.
+    /// Null, or the fields that a resubmitted or recirculated packet kept.
     restored: *const Preserved,
     now: u64,
     now_us: u64,
@@ -61,7 +61,7 @@ context! {
     enq_qdepth: u64,
     deq_qdepth: u64,
     deq_timedelta_us: u64,
-    /// What the program asked for: 0, or a number plus one, unless said otherwise.
+    /// The program's requests: 0, or a number plus one, unless said otherwise.
     clone_list: u64,
     clone_session: u64,
     resubmit: u64,
@@ -105,7 +105,7 @@ pub(crate) struct RegisterCells {
 impl RegisterCells {
     /// The cells of an array, whose address does not change. Wide cells are left to the interpreter.
     pub fn of(register: &Register) -> RegisterCells {
-        let cells = register.cells();
+        let cells = &register.cells;
         RegisterCells { cells: cells.as_ptr(), len: cells.len() as u64, watched: 0 }
     }
 }

@@ -63,7 +63,7 @@ impl Gen<'_> {
         let (table, info) = (&program.match_tables[number as usize], &program.tables[number as usize]);
         match &table.default {
             Some(call) if table.key.is_empty() && info.const_default => {
-                // What p4c makes of a bare call of an action.
+                // p4c's form of a bare call of an action.
                 let position = info.actions.iter().position(|action| *action == call.action);
                 let next = position.map_or(table.next_default, |position| table.next[position]);
                 let ops = &program.bodies[call.action.index()].ops;

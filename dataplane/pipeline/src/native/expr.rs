@@ -1,6 +1,6 @@
 //! Expressions as machine code.
 //!
-//! A value is the lowest 64 bits of what the interpreter computes, together with the range it can have. Where
+//! A value is the lowest 64 bits of the interpreter's, together with the range it can have. Where
 //! an operation needs more than those bits, it is left to the interpreter.
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -11,7 +11,7 @@ use crate::native::table::row;
 use crate::program::expr::{Binary, Expr, Unary};
 use crate::program::range::Range::{self, Signed, Unsigned};
 
-/// What an action's arguments are.
+/// The arguments of an action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Locals<'a> {
     /// Known when the code is made: none, or those of a constant default action.
@@ -202,7 +202,7 @@ impl Gen<'_> {
         Ok(Typed { value, range })
     }
 
-    /// What was shifted, or 0 if the amount is 64 or more.
+    /// The shifted value, or 0 if the amount is 64 or more.
     fn unless_out(&mut self, amount: Value, shifted: Value) -> Value {
         let (zero, limit) = (self.int(0), self.int(64));
         let within = self.b.ins().icmp(IntCC::UnsignedLessThan, amount, limit);
@@ -265,7 +265,8 @@ impl Gen<'_> {
             Expr::Unary(Unary::IsNonZero, operand) => self.branch(operand, on_true, on_false),
             _ => {
                 let exact = self.expr(condition, Locals::Known(&[])).and_then(Typed::exact);
-                let value = exact.unwrap_or_else(|NotNative| self.rare_test(condition));
+                let rare = |NotNative| self.rare_test(condition, Locals::Known(&[]), None);
+                let value = exact.unwrap_or_else(rare);
                 self.b.ins().brif(value, on_true, &[], on_false, &[]);
             }
         }

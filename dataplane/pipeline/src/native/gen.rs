@@ -12,7 +12,7 @@ use crate::native::layout::{Location, NativeLayout};
 use crate::program::phv::Field;
 use crate::program::Program;
 
-/// What native code does not cover: the interpreter does that step.
+/// A step that native code does not cover: the interpreter does it.
 #[derive(Debug)]
 pub(crate) struct NotNative;
 

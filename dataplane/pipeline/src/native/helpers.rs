@@ -1,4 +1,4 @@
-//! Rust functions that native code calls: lookups that need Rust's structures, and what is left to the
+//! Rust functions that native code calls: lookups that need Rust's structures, and steps left to the
 //! interpreter.
 //!
 //! All take words and return one. The context is that of the pipeline that runs; each pointer in it is to a
@@ -41,16 +41,6 @@ pub(crate) extern "C" fn direct_meter(context: *mut Context, table: u64, number:
         }
         _ => 0,
     }
-}
-
-/// Whether a key is in a parser value set.
-pub(crate) extern "C" fn in_value_set(context: *mut Context, set: u64, key: *const u64, len: u64) -> u64 {
-    // SAFETY: see the module's text; native code passes a key of this length.
-    let (externs, key) = unsafe { (&*(*context).externs, std::slice::from_raw_parts(key, len as usize)) };
-    let same = |member: &Vec<u128>| {
-        member.len() == key.len() && member.iter().zip(key).all(|(a, b)| *a == u128::from(*b))
-    };
-    u64::from(externs.value_sets[set as usize].iter().any(same))
 }
 
 /// The fields of the packet of a context.

@@ -33,7 +33,7 @@ pub(crate) struct Region {
 /// The places of all fields.
 #[derive(Debug)]
 pub(crate) struct NativeLayout {
-    /// By slot of the interpreter's layout; the width of what is there.
+    /// By slot of the interpreter's layout; the width (bits) of the field there.
     places: Vec<(Location, u8)>,
     /// By header.
     pub regions: Vec<Region>,

@@ -56,7 +56,7 @@ impl Gen<'_> {
                         let next = self.b.create_block();
                         let value = self.expr(condition, locals).and_then(Typed::exact);
                         let value =
-                            value.unwrap_or_else(|NotNative| self.rare_test_with(condition, locals, source));
+                            value.unwrap_or_else(|NotNative| self.rare_test(condition, locals, source));
                         self.b.ins().brif(value, next, &[], block, &[]);
                         self.b.switch_to_block(next);
                     }
@@ -373,12 +373,8 @@ impl Gen<'_> {
         }
     }
 
-    /// Leaves a condition without arguments to the interpreter: 0 or 1.
-    pub fn rare_test(&mut self, condition: &Expr) -> Value {
-        self.rare_test_with(condition, Locals::Known(&[]), None)
-    }
-
-    fn rare_test_with(&mut self, condition: &Expr, locals: Locals<'_>, source: Source) -> Value {
+    /// Leaves a condition to the interpreter: 0 or 1.
+    pub fn rare_test(&mut self, condition: &Expr, locals: Locals<'_>, source: Source) -> Value {
         let number = self.rare.tests.len() as u64;
         self.rare.tests.push((condition.clone(), self.rare_locals(locals)));
         let number = self.int(number);

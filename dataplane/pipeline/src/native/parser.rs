@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
+use cranelift_codegen::ir::{types, Block, InstBuilder, Value};
 use cranelift_frontend::Variable;
 
 use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
-use crate::native::helpers;
 use crate::program::action::{Op, Target};
-use crate::program::parser::{KeyPart, ParserOp, Pattern, State, STATE_LIMIT};
+use crate::program::parser::{KeyPart, ParserOp, State, STATE_LIMIT};
 
 /// Bytes taken by headers so far, and states visited.
 const CONSUMED: u32 = 0;
@@ -61,7 +60,7 @@ fn has_loop(states: &[State]) -> bool {
 }
 
 impl Gen<'_> {
-    /// Parses the frame and sets what follows from that.
+    /// Parses the frame and sets the fields that depend on the result.
     pub fn parser(&mut self) -> Result<(), NotNative> {
         let parser = &self.program.parser;
         if !parser.states.iter().all(covered) || !parser.states.iter().all(|state| self.extracts(state)) {
@@ -171,43 +170,27 @@ impl Gen<'_> {
     }
 
     /// Whether a key matches, as a number.
-    fn matches(&mut self, pattern: &Pattern, key: &[Value]) -> Value {
-        match pattern {
-            Pattern::Masked(parts) => {
-                let mut all: Option<Value> = None;
-                for (&key, &(value, mask)) in key.iter().zip(parts) {
-                    let hit = match value >> 64 {
-                        0 => {
-                            let masked = match mask as u64 {
-                                u64::MAX => key,
-                                mask => self.b.ins().band_imm(key, mask as i64),
-                            };
-                            let value = self.int(value as u64);
-                            self.test(IntCC::Equal, masked, value)
-                        }
-                        // No key has that many bits.
-                        _ => self.int(0),
+    fn matches(&mut self, pattern: &[(u128, u128)], key: &[Value]) -> Value {
+        let mut all: Option<Value> = None;
+        for (&key, &(value, mask)) in key.iter().zip(pattern) {
+            let hit = match value >> 64 {
+                0 => {
+                    let masked = match mask as u64 {
+                        u64::MAX => key,
+                        mask => self.b.ins().band_imm(key, mask as i64),
                     };
-                    all = Some(match all {
-                        Some(all) => self.b.ins().band(all, hit),
-                        None => hit,
-                    });
+                    let value = self.int(value as u64);
+                    self.test(IntCC::Equal, masked, value)
                 }
-                all.unwrap_or_else(|| self.int(1))
-            }
-            Pattern::ValueSet(set) => {
-                let size = 8 * key.len() as u32;
-                let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size);
-                let slot = self.b.create_sized_stack_slot(slot);
-                for (i, &part) in key.iter().enumerate() {
-                    self.b.ins().stack_store(part, slot, 8 * i as i32);
-                }
-                let at = self.b.ins().stack_addr(types::I64, slot, 0);
-                let (context, set) = (self.context, self.int(u64::from(*set)));
-                let len = self.int(key.len() as u64);
-                self.call(helpers::in_value_set as *const u8, &[context, set, at, len])
-            }
+                // No key has that many bits.
+                _ => self.int(0),
+            };
+            all = Some(match all {
+                Some(all) => self.b.ins().band(all, hit),
+                None => hit,
+            });
         }
+        all.unwrap_or_else(|| self.int(1))
     }
 
     fn parser_op(&mut self, op: &ParserOp, parsing: &mut Parsing) -> Result<(), NotNative> {

@@ -18,8 +18,7 @@ use crate::packet::{
 use crate::port::Port;
 use crate::program::Program;
 use crate::state::options::Stats;
-use crate::state::Externs;
-use crate::state::Parts;
+use crate::state::{Externs, Parts};
 
 /// A pipeline's side of native code.
 pub(crate) struct Native {
@@ -77,7 +76,7 @@ impl Native {
         self.registers[register].watched = 1;
     }
 
-    /// Adds what native code counted.
+    /// Adds the counts of native code.
     pub fn add_to(&self, stats: &mut Stats) {
         stats.parser_errors += self.context.parser_errors;
         stats.register_out_of_range += self.context.register_out_of_range;
@@ -85,7 +84,7 @@ impl Native {
         stats.assertions_failed += self.context.assertions_failed;
     }
 
-    /// Sets what both controls need.
+    /// Sets the words that both controls need.
     #[inline]
     fn prepare(&mut self, parts: &mut Parts<'_>, words: *mut u64, now: Nanos) {
         self.digests.clear();
@@ -151,7 +150,7 @@ impl Native {
         (context.ingress_port, context.instance) = (u64::from(arrival.port.0), arrival.instance as u64);
         context.truncate = u64::MAX;
         // SAFETY: the context's pointers are to parts of this pipeline, which are all borrowed mutably here.
-        unsafe { self.compiled.ingress(&mut self.context) };
+        unsafe { self.compiled.run(self.compiled.ingress, &mut self.context) };
     }
 
     /// The bytes that ingress left, of those that arrived.
@@ -180,7 +179,7 @@ impl Native {
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.truncation().unwrap_or(u32::MAX))
     }
 
-    /// What came of ingress, as a value.
+    /// The verdict of ingress, as a value.
     pub fn held(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Ingress {
         if let Some(reason) = self.failed() {
             return Ingress::nothing(Verdict::Drop(reason));
@@ -223,7 +222,7 @@ impl Native {
         }
     }
 
-    /// What few packets ask for in ingress besides: a clone, messages, another round. `self.slots` has the
+    /// The rarer requests of ingress: a clone, messages, another round. `self.slots` has the
     /// fields.
     #[cold]
     fn asides(&mut self, parts: Parts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8], done: &mut Ingress) {
@@ -274,7 +273,7 @@ impl Native {
         outcome
     }
 
-    /// Runs egress on a packet, whose context is set but for what the queue adds.
+    /// Runs egress on a packet, whose context is set but for the queue's metadata.
     #[inline(always)]
     fn leave(
         &mut self,
@@ -293,7 +292,7 @@ impl Native {
         context.deq_qdepth = u64::from(departure.deq_qdepth);
         context.deq_timedelta_us = departure.deq_timedelta.as_micros();
         // SAFETY: as in `decide`.
-        unsafe { self.compiled.egress(&mut self.context) };
+        unsafe { self.compiled.run(self.compiled.egress, &mut self.context) };
 
         if let Some(reason) = self.failed() {
             return Outcome { fate: Fate::Drop(reason), clone: None };
@@ -309,7 +308,7 @@ impl Native {
         frame.bytes.reserve(self.most_header_bytes + payload.len());
         self.context.out = frame.bytes.as_mut_ptr();
         // SAFETY: as in `decide`; `out` has room for all headers.
-        unsafe { self.compiled.deparse(&mut self.context) };
+        unsafe { self.compiled.run(self.compiled.deparse, &mut self.context) };
         debug_assert!(self.context.out_len as usize <= self.most_header_bytes);
         // SAFETY: native code has written as many bytes, within the room reserved.
         unsafe { frame.bytes.set_len(self.context.out_len as usize) };

@@ -8,7 +8,7 @@ use crate::program::Program;
 use crate::state::matching::Test;
 use crate::state::table::{Bound, Row};
 
-/// The words of a row. Row 0 is what a miss does.
+/// The words of a row. Row 0 is the action of a miss.
 pub(crate) mod row {
     /// 0: no action; otherwise the position of the action in the table's list, plus 1.
     pub const ACTION: usize = 0;
@@ -23,7 +23,7 @@ pub(crate) mod row {
 /// Finds the row for the key at the pointer.
 pub(crate) type Find = extern "C" fn(*mut NativeTable, *const u64) -> *mut u64;
 
-/// A table's rows in one array, and what finds them.
+/// A table's rows in one array, with their index.
 #[derive(Debug)]
 #[repr(C)] // Native code reads the first word.
 pub(crate) struct NativeTable {
@@ -150,7 +150,7 @@ impl NativeTable {
         self.vacant = if vacant { self.rows.as_mut_ptr() } else { std::ptr::null_mut() };
     }
 
-    /// What finds rows in this kind of table.
+    /// The index of rows in this kind of table.
     pub fn find(table: &Table) -> Find {
         let exact = table.kinds.iter().all(|kind| *kind == MatchKind::Exact);
         match key_words(&table.widths).len() {
@@ -189,13 +189,13 @@ impl NativeTable {
         }
     }
 
-    /// Sets what a miss does.
+    /// Sets the action of a miss.
     pub fn set_miss(&mut self, bound: Option<&Bound>) {
         self.set(0, bound);
         self.note_vacancy();
     }
 
-    /// Sets what an entry does.
+    /// Sets the action of an entry.
     pub fn modify(&mut self, place: u32, bound: &Bound) {
         self.set(NativeTable::number(place), Some(bound));
     }
@@ -319,7 +319,7 @@ extern "C" fn find_prefix(table: *mut NativeTable, key: *const u64) -> *mut u64 
     let number = match &mut table.index {
         Index::Lpm { prefixes, recent, .. } => {
             let entry = recent.entry(key);
-            // Row 0, a miss, is what an entry has that was never used: it is not taken from here.
+            // Row 0, a miss, stands in entries that were never used: it is not taken from here.
             if entry.0 != key || entry.1 == 0 {
                 let row = |(_, masks, slots): &(u8, Vec<u64>, Slots)| {
                     Some(slots.get(&[key & masks[0]])).filter(|&row| row != 0)

@@ -1,4 +1,4 @@
-//! What the target writes into `standard_metadata`, and what packets keep on another round.
+//! The target's writes to `standard_metadata`, and the fields that packets keep on another round.
 
 use groupflow_base::Nanos;
 
@@ -49,7 +49,7 @@ pub(crate) fn depart(
     set(standard.deq_timedelta, phv, u128::from(departure.deq_timedelta.as_micros()));
 }
 
-/// Clears all metadata but what the clone keeps.
+/// Clears all metadata but the fields that the clone keeps.
 pub(crate) fn become_clone(program: &Program, phv: &mut [u128], preserved: &Preserved, instance: Instance) {
     program.layout.clear_metadata(phv);
     restore(phv, preserved);

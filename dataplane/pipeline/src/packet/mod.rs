@@ -1,4 +1,4 @@
-//! A packet between the two pipelines, and what goes in and comes out of each.
+//! A packet between the two pipelines, with the input and output of each.
 
 pub(crate) mod metadata;
 pub(crate) mod pool;
@@ -32,7 +32,7 @@ pub enum Instance {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Preserved(pub(crate) Vec<(u32, u128)>);
 
-/// A frame: its first bytes, and how many more there are that nobody looks at.
+/// A frame: its first bytes, and the number of further ones that no code reads.
 ///
 /// A frame from a wire has no tail. A simulator gives all headers as bytes and the rest as a tail: lengths
 /// and counters include it, no parser can read it, and checksums and hashes over the payload leave it out.
@@ -71,7 +71,7 @@ pub struct Arrival {
     pub port: Port,
     /// `Normal`, `Recirculated` or `Resubmit`.
     pub instance: Instance,
-    /// What [`Verdict::Resubmit`] or [`Fate::Recirculate`] handed out.
+    /// The packet that [`Verdict::Resubmit`] or [`Fate::Recirculate`] handed out.
     pub restored: Option<Box<Preserved>>,
     /// Bytes behind the given ones that exist only as a length; see [`Frame`].
     pub tail: u32,
@@ -116,7 +116,7 @@ pub enum DropReason {
     Foreign,
 }
 
-/// What becomes of a packet after ingress. Multicast goes before unicast and drop, as in BMv2.
+/// The way of a packet after ingress. Multicast goes before unicast and drop, as in BMv2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing more.
@@ -129,7 +129,7 @@ pub enum Verdict {
     Resubmit(Box<Preserved>),
 }
 
-/// What ingress did with a packet.
+/// The result of ingress for a packet.
 #[derive(Debug, Clone)]
 pub struct Ingress {
     /// Where the packet goes.
@@ -160,16 +160,16 @@ pub struct Unicast {
     pub bytes: u32,
 }
 
-/// What egress did with a packet whose frame is in a buffer of the caller.
+/// The result of egress for a packet whose frame is in a buffer of the caller.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What becomes of the frame.
+    /// The way of the frame.
     pub fate: Fate,
     /// A clone to make, through a clone session, of the packet as it is after egress.
     pub clone: Option<CloneRequest>,
 }
 
-/// What becomes of a frame after egress.
+/// The way of a frame after egress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
     /// There is none.
@@ -205,11 +205,6 @@ pub struct Digest {
 pub struct Packet(pub(crate) Box<Body>);
 
 impl Packet {
-    /// Bytes of the frame that arrived.
-    pub fn wire_len_in(&self) -> usize {
-        self.0.received as usize
-    }
-
     /// Bytes of the frame that will leave if egress neither adds nor removes headers.
     pub fn wire_len(&self) -> usize {
         self.0.wire as usize
@@ -218,16 +213,6 @@ impl Packet {
     /// `standard_metadata.priority`: the queue at the port, 0 the lowest.
     pub fn priority(&self) -> u8 {
         self.0.priority
-    }
-
-    /// The bytes that no header covers, without the tail.
-    pub fn payload(&self) -> &[u8] {
-        self.0.payload.as_deref().map_or(&[], |payload| payload)
-    }
-
-    /// Bytes behind the payload that exist only as a length.
-    pub fn tail(&self) -> u32 {
-        self.0.tail
     }
 }
 

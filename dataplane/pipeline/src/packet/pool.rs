@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::packet::Packet;
 
-/// How much is kept: what a burst leaves behind.
+/// Buffers kept: as many as a burst leaves behind.
 const KEPT: usize = 4_096;
 
 /// A packet's fields, as its engine has them.
@@ -43,7 +43,7 @@ impl Phv {
     }
 }
 
-/// What a packet is made of.
+/// The memory of a packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     pub fields: Phv,
@@ -93,7 +93,7 @@ impl Pool {
 
     fn filled(&mut self, bytes: &[u8]) -> Arc<Vec<u8>> {
         let mut payload = self.payloads.pop().unwrap_or_default();
-        // Payloads in the pool are nobody else's.
+        // Payloads in the pool have no other owner.
         if let Some(own) = Arc::get_mut(&mut payload) {
             own.clear();
             own.extend_from_slice(bytes);

@@ -1,12 +1,11 @@
-//! The control plane's access to registers, counters, meters and parser value sets.
+//! The control plane's access to registers, counters and meters.
 
 use crate::error::StateError;
 use crate::pipeline::Pipeline;
 use crate::program::entry::{CounterValue, MeterConfig};
-use crate::program::info::{CounterId, MeterId, RegisterId, ValueSetId};
+use crate::program::info::{CounterId, MeterId, RegisterId};
 use crate::program::phv::mask;
 use crate::state::meter;
-use crate::state::Watch;
 
 impl Pipeline {
     /// A register's cell.
@@ -27,7 +26,7 @@ impl Pipeline {
         state.get(index).ok_or_else(error)?;
         if value & !mask(state.width) != 0 {
             let info = &self.program.registers[register.index()];
-            return Err(StateError::Width { what: "register", name: info.name.clone(), width: info.width });
+            return Err(StateError::Width { name: info.name.clone(), width: info.width });
         }
         self.externs.register_store(register.0, index as u128, value);
         Ok(())
@@ -51,7 +50,7 @@ impl Pipeline {
     pub fn watch(&mut self, register: RegisterId) {
         if let Some(state) = self.externs.registers.get_mut(register.index()) {
             let cells = state.len();
-            state.watch.get_or_insert_with(|| Watch::new(cells));
+            state.listed.get_or_insert_with(|| vec![false; cells]);
             if let Some(native) = &mut self.native {
                 native.watch(register.index());
             }
@@ -68,8 +67,8 @@ impl Pipeline {
     /// was written several times comes once, so the list never outgrows the registers.
     pub fn pop_written(&mut self) -> Option<(RegisterId, usize)> {
         let (register, index) = self.externs.written.pop_front()?;
-        if let Some(watch) = &mut self.externs.registers[register as usize].watch {
-            watch.forget(index);
+        if let Some(listed) = &mut self.externs.registers[register as usize].listed {
+            listed[index as usize] = false;
         }
         Some((RegisterId(register), index as usize))
     }
@@ -119,36 +118,9 @@ impl Pipeline {
     ) -> Result<(), StateError> {
         self.meter_read(meter, index)?;
         let name = || self.program.meters[meter.index()].name.clone();
-        let refused = |reason| StateError::Invalid { what: "meter", name: name(), reason };
+        let refused = |reason| StateError::Meter { name: name(), reason };
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
         self.externs.meters[meter.index()].cells[index].configure(config);
-        Ok(())
-    }
-
-    /// The members of a parser value set; each has one value a part.
-    pub fn value_set(&self, set: ValueSetId) -> Result<&[Vec<u128>], StateError> {
-        let members = self.externs.value_sets.get(set.index()).ok_or(StateError::NoSuch("value set"))?;
-        Ok(members)
-    }
-
-    /// Replaces the members of a parser value set.
-    pub fn value_set_write(&mut self, set: ValueSetId, members: Vec<Vec<u128>>) -> Result<(), StateError> {
-        let info = self.program.value_sets.get(set.index()).ok_or(StateError::NoSuch("value set"))?;
-        let refused = |reason| StateError::Invalid { what: "value set", name: info.name.clone(), reason };
-        if members.len() > info.max_size {
-            return Err(refused("more members than its size"));
-        }
-        for member in &members {
-            if member.len() != info.widths.len() {
-                return Err(refused("a member with another number of parts"));
-            }
-            for (value, &width) in member.iter().zip(&info.widths) {
-                if value & !mask(width as u8) != 0 {
-                    return Err(StateError::Width { what: "value set", name: info.name.clone(), width });
-                }
-            }
-        }
-        self.externs.value_sets[set.index()] = members;
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ impl Pipeline {
         &self.program
     }
 
-    /// What runs the program: never [`Engine::Auto`].
+    /// The engine that runs the program: never [`Engine::Auto`].
     pub fn engine(&self) -> Engine {
         match self.native {
             Some(_) => Engine::Native,
@@ -57,18 +57,13 @@ impl Pipeline {
         }
     }
 
-    /// What went wrong so far.
+    /// The counters of failures so far.
     pub fn stats(&self) -> Stats {
         let mut stats = self.externs.stats;
         if let Some(native) = &self.native {
             native.add_to(&mut stats);
         }
         stats
-    }
-
-    /// The lines the program logged since the last call. At most 1024 are kept.
-    pub fn take_log(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.externs.log)
     }
 
     /// Parser, checksum verification and ingress control.
@@ -79,7 +74,7 @@ impl Pipeline {
     }
 
     /// Egress control, checksum update and deparser. The frame is written to `frame`, whose buffer is used
-    /// again; what `frame` holds is of use only if the fate is not a drop.
+    /// again; the content of `frame` is of use only if the fate is not a drop.
     pub fn egress_into(
         &mut self,
         now: Nanos,
@@ -132,7 +127,7 @@ pub struct AtHand<'a> {
     now: Nanos,
     arrival: &'a Arrival,
     bytes: &'a [u8],
-    /// What the interpreter says; native code keeps it to itself.
+    /// The interpreter's result; native code does not hand one over.
     interpreted: Option<Ingress>,
 }
 
@@ -152,7 +147,7 @@ impl AtHand<'_> {
     }
 
     /// Runs egress, as [`Pipeline::egress_into`]. Only for a packet that [`AtHand::unicast`] describes: of
-    /// any other packet it loses the rest of what ingress asked for.
+    /// any other packet it loses the rest of the requests of ingress.
     #[inline]
     pub fn egress(self, departure: &Departure, frame: &mut Frame) -> Outcome {
         debug_assert!(self.unicast().is_some(), "it has to be held");
@@ -167,7 +162,7 @@ impl AtHand<'_> {
         }
     }
 
-    /// What came of ingress, as a value.
+    /// The verdict of ingress, as a value.
     pub fn hold(self) -> Ingress {
         let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
         let (parts, native) = pipeline.parts();

@@ -22,7 +22,7 @@ fn bind(program: &Program, table: &TableInfo, call: &ActionCall) -> Result<Bound
 }
 
 fn not_found(table: &TableInfo) -> TableError {
-    TableError::NotFound { table: table.name.clone() }
+    TableError::NotFound(table.name.clone())
 }
 
 fn view<'a>(table: &TableInfo, row: &'a Row, counter: CounterValue) -> EntryView<'a> {
@@ -62,7 +62,7 @@ impl Pipeline {
         let key = check::key(info, &entry.key)?;
         let bound = bind(&self.program, info, &entry.call)?;
         if state.find(&key).is_some() {
-            return Err(TableError::AlreadyExists { table: info.name.clone() });
+            return Err(TableError::AlreadyExists(info.name.clone()));
         }
         if state.len() >= info.max_size {
             return Err(TableError::Full { table: info.name.clone(), size: info.max_size });
@@ -106,7 +106,7 @@ impl Pipeline {
     fn writable(&self, table: TableId) -> Result<(&TableInfo, &TableState), TableError> {
         let info = info(&self.program, table)?;
         if info.const_entries {
-            return Err(TableError::ConstEntries { table: info.name.clone() });
+            return Err(TableError::ConstEntries(info.name.clone()));
         }
         Ok((info, &self.tables[table.index()]))
     }
@@ -142,11 +142,11 @@ impl Pipeline {
         Ok(self.tables[table.index()].default.as_ref())
     }
 
-    /// Sets the default entry; `None` resets it to what the program declares.
+    /// Sets the default entry; `None` resets it to the one that the program declares.
     pub fn table_set_default(&mut self, table: TableId, call: Option<ActionCall>) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.const_default {
-            return Err(TableError::ConstDefault { table: info.name.clone() });
+            return Err(TableError::ConstDefault(info.name.clone()));
         }
         let call = call.or_else(|| self.program.match_tables[table.index()].default.clone());
         let bound = call.as_ref().map(|call| bind(&self.program, info, call)).transpose()?;

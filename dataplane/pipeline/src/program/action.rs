@@ -3,7 +3,7 @@
 use crate::program::expr::Expr;
 use crate::program::phv::Field;
 
-/// What an assignment writes.
+/// The target of an assignment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Target {
     Field(Field),
@@ -97,11 +97,6 @@ pub(crate) enum Op {
         high: Expr,
     },
     Truncate(Expr),
-    /// The pieces of the text go between the values.
-    Log {
-        pieces: Vec<String>,
-        values: Vec<Expr>,
-    },
     Assert(Expr),
     Exit,
     Nothing,

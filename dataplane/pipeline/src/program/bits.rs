@@ -1,7 +1,7 @@
 //! Big-endian bit fields within bytes.
 
 /// The `width` bits (at most 128) that start `offset` bits into `bytes`, which must hold them.
-pub(crate) fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u128 {
+pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u128 {
     if offset % 8 == 0 && width % 8 == 0 {
         let first = offset / 8;
         return bytes[first..first + width / 8].iter().fold(0, |value, &byte| value << 8 | u128::from(byte));
@@ -18,7 +18,7 @@ pub(crate) fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u128 {
 }
 
 /// Writes the lowest `width` bits of `value` where [`read_bits`] finds them. The bits there must be zero.
-pub(crate) fn write_bits(bytes: &mut [u8], offset: usize, width: usize, value: u128) {
+pub fn write_bits(bytes: &mut [u8], offset: usize, width: usize, value: u128) {
     let (mut at, mut left) = (offset, width);
     while left > 0 {
         let available = 8 - at % 8;

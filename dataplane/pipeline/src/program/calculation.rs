@@ -5,7 +5,7 @@ use crate::program::expr::Expr;
 use crate::program::hash::Algorithm;
 use crate::program::phv::{Field, Header, Layout};
 
-/// A part of what a calculation covers. Parts of invalid headers are left out, as in BMv2.
+/// A part of a calculation's input. Parts of invalid headers are left out, as in BMv2.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part {
     /// A field, and the slot of its header's validity.
@@ -22,7 +22,7 @@ pub(crate) enum Part {
     Payload,
 }
 
-/// An algorithm and what it covers.
+/// An algorithm and its input.
 #[derive(Debug)]
 pub(crate) struct Calculation {
     pub algorithm: Algorithm,

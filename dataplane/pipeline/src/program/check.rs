@@ -3,13 +3,12 @@
 use crate::error::TableError;
 use crate::program::entry::{ActionCall, EntryKey, Match};
 use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
-use crate::program::phv::mask;
-use crate::program::phv::prefix_mask;
+use crate::program::phv::{mask, prefix_mask};
 
 /// The key in its canonical form, if it fits the table.
 pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<EntryKey, TableError> {
     if table.key.is_empty() {
-        return Err(TableError::NoKey { table: table.name.clone() });
+        return Err(TableError::NoKey(table.name.clone()));
     }
     if key.matches.len() != table.key.len() {
         let (expected, got) = (table.key.len(), key.matches.len());
@@ -73,7 +72,7 @@ pub(crate) fn call(
 ) -> Result<usize, TableError> {
     let position = table.actions.iter().position(|action| *action == call.action);
     let (Some(position), Some(action)) = (position, actions.get(call.action.index())) else {
-        return Err(TableError::Action { table: table.name.clone() });
+        return Err(TableError::Action(table.name.clone()));
     };
     let argument =
         |parameter: String, reason| TableError::Argument { action: action.name.clone(), parameter, reason };

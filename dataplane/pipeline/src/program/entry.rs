@@ -2,7 +2,7 @@
 
 use crate::program::info::ActionId;
 
-/// What one key field of an entry matches. Values are right-aligned.
+/// The match of one key field of an entry. Values are right-aligned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Match {
     /// Equal to the value.
@@ -41,7 +41,7 @@ pub struct ActionCall {
     pub arguments: Vec<u128>,
 }
 
-/// What identifies an entry within its table.
+/// The identity of an entry within its table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EntryKey {
     /// One match a key field, in the order of the table's declaration.
@@ -56,7 +56,7 @@ pub struct EntryKey {
 pub struct Entry {
     /// Which packets it is for.
     pub key: EntryKey,
-    /// What is done with them.
+    /// The action on packets that match.
     pub call: ActionCall,
 }
 

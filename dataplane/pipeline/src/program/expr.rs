@@ -6,7 +6,7 @@
 
 use crate::program::phv::{mask, sign_extend, Field, Layout};
 
-/// What an expression can see.
+/// The values that an expression can read.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub layout: &'a Layout,

@@ -1,8 +1,8 @@
-//! What a program offers to the control plane: tables, actions, registers, counters, meters, digests.
+//! The parts of a program that the control plane sees: tables, actions, registers, counters, meters, digests.
 
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub(crate) u32);
 
@@ -11,39 +11,24 @@ macro_rules! id {
             pub fn index(self) -> usize {
                 self.0 as usize
             }
-        }
+        })+
     };
 }
 
-id!(
+ids!(
     /// A table of a program.
-    TableId
-);
-id!(
+    TableId,
     /// An action of a program.
-    ActionId
-);
-id!(
+    ActionId,
     /// A register array of a program.
-    RegisterId
-);
-id!(
+    RegisterId,
     /// An indirect counter array of a program.
-    CounterId
-);
-id!(
+    CounterId,
     /// An indirect meter array of a program.
-    MeterId
-);
-id!(
+    MeterId,
     /// A digest (learn list) of a program.
-    DigestId
+    DigestId,
 );
-id!(
-    /// A parser value set of a program.
-    ValueSetId
-);
-
 /// How a key field is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
@@ -139,7 +124,7 @@ pub struct CounterInfo {
     pub size: usize,
 }
 
-/// What a meter counts.
+/// The unit of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterUnit {
     /// Packets.
@@ -157,7 +142,7 @@ pub struct MeterInfo {
     pub name: String,
     /// The number of cells.
     pub size: usize,
-    /// What it counts.
+    /// The unit of its counts.
     pub unit: MeterUnit,
 }
 
@@ -170,17 +155,4 @@ pub struct DigestInfo {
     pub name: String,
     /// The width of each member in bits.
     pub widths: Vec<u32>,
-}
-
-/// A parser value set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ValueSetInfo {
-    /// Its id.
-    pub id: ValueSetId,
-    /// The control plane's name.
-    pub name: String,
-    /// The width of each part of a member in bits.
-    pub widths: Vec<u32>,
-    /// How many members it holds.
-    pub max_size: usize,
 }

@@ -1,6 +1,6 @@
-//! The representation of a program: what p4c's JSON says, with every name resolved to an index.
+//! The representation of a program: p4c's JSON with every name resolved to an index.
 //!
-//! Nothing here knows how a program is read or what runs it.
+//! Nothing here knows how a program is read or which engine runs it.
 
 pub(crate) mod action;
 pub(crate) mod bits;
@@ -26,7 +26,7 @@ use crate::program::control::Node;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
 use crate::program::info::{
-    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo, ValueSetInfo,
+    ActionInfo, CounterInfo, DigestInfo, MeterInfo, RegisterInfo, TableId, TableInfo,
 };
 use crate::program::parser::Parser;
 use crate::program::phv::{Field, Layout};
@@ -71,7 +71,7 @@ pub struct Program {
     pub(crate) ingress: Next,
     pub(crate) egress: Next,
     pub(crate) match_tables: Vec<Table>,
-    /// What clones, resubmitted and recirculated packets keep.
+    /// The fields that clones, resubmitted and recirculated packets keep.
     pub(crate) field_lists: Vec<Vec<Field>>,
     /// The members of each digest.
     pub(crate) learn_lists: Vec<Vec<Expr>>,
@@ -81,8 +81,7 @@ pub struct Program {
     pub(crate) counters: Vec<CounterInfo>,
     pub(crate) meters: Vec<MeterInfo>,
     pub(crate) digests: Vec<DigestInfo>,
-    pub(crate) value_sets: Vec<ValueSetInfo>,
-    /// What a back end made of the program when it was first wanted, for all pipelines of this program.
+    /// The code that a back end generated when it was first wanted, for all pipelines of this program.
     pub(crate) derived: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -122,11 +121,6 @@ impl Program {
         &self.digests
     }
 
-    /// The parser value sets, in the order of their ids.
-    pub fn value_sets(&self) -> &[ValueSetInfo] {
-        &self.value_sets
-    }
-
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&TableInfo> {
         self.tables.iter().find(|table| table.name == name)
@@ -156,10 +150,5 @@ impl Program {
     /// The digest of this name.
     pub fn digest(&self, name: &str) -> Option<&DigestInfo> {
         self.digests.iter().find(|digest| digest.name == name)
-    }
-
-    /// The parser value set of this name.
-    pub fn value_set(&self, name: &str) -> Option<&ValueSetInfo> {
-        self.value_sets.iter().find(|set| set.name == name)
     }
 }

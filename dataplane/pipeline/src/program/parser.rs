@@ -61,7 +61,7 @@ pub(crate) enum ParserOp {
     Primitive(Op),
 }
 
-/// A part of what a state's choice depends on.
+/// A part of the key of a state's choice.
 #[derive(Debug)]
 pub(crate) enum KeyPart {
     Value(Expr),
@@ -70,14 +70,8 @@ pub(crate) enum KeyPart {
 
 #[derive(Debug)]
 pub(crate) struct Case {
-    pub pattern: Pattern,
+    /// A value and a mask for each part of the key.
+    pub pattern: Vec<(u128, u128)>,
     /// `None` accepts.
     pub next: Option<u32>,
-}
-
-#[derive(Debug)]
-pub(crate) enum Pattern {
-    /// A value and a mask for each part of the key.
-    Masked(Vec<(u128, u128)>),
-    ValueSet(u32),
 }

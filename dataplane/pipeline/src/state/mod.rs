@@ -1,4 +1,4 @@
-//! What a program keeps between packets, apart from what is on its way through it.
+//! The state that a program keeps between packets.
 
 // Native code works on the cells, too.
 #[allow(unsafe_code)]
@@ -9,7 +9,6 @@ pub(crate) mod options;
 pub(crate) mod table;
 
 use std::collections::VecDeque;
-use std::fmt::Write;
 
 use groupflow_base::Nanos;
 
@@ -22,9 +21,6 @@ use crate::state::cells::Cells;
 use crate::state::meter::Meter;
 use crate::state::options::{Options, Stats};
 use crate::state::table::TableState;
-
-/// Log lines kept until somebody takes them.
-const LOG_LINES: usize = 1_024;
 
 /// A small generator for the `random` extern (SplitMix64): repeatable, not secret.
 #[derive(Debug)]
@@ -49,7 +45,7 @@ impl Random {
     }
 }
 
-/// Registers, counters, meters, value sets, and what the machine needs besides.
+/// Registers, counters and meters, and the memory that both engines work in.
 #[derive(Debug)]
 pub(crate) struct Externs {
     pub options: Options,
@@ -58,9 +54,6 @@ pub(crate) struct Externs {
     pub registers: Vec<Register>,
     pub counters: Vec<Cells<CounterValue>>,
     pub meters: Vec<MeterArray>,
-    /// Members of each parser value set: one value a part.
-    pub value_sets: Vec<Vec<Vec<u128>>>,
-    pub log: Vec<String>,
     /// Register and index of the watched cells the program wrote, until somebody takes them.
     pub written: VecDeque<(u32, u32)>,
     /// Bytes under a hash or checksum.
@@ -76,11 +69,11 @@ pub(crate) struct Externs {
 pub(crate) struct Register {
     pub width: u8,
     /// The cells, if they have 64 bits or less.
-    cells: Cells<u64>,
+    pub cells: Cells<u64>,
     /// The cells otherwise.
     wide: Vec<u128>,
-    /// There if somebody wants to know of the program's writes.
-    pub watch: Option<Watch>,
+    /// If writes are noted: which cells are in the list of written ones, so that each is there once at most.
+    pub listed: Option<Vec<bool>>,
 }
 
 impl Register {
@@ -108,35 +101,6 @@ impl Register {
         }
         true
     }
-
-    /// The cells of at most 64 bits, for native code.
-    pub fn cells(&self) -> &Cells<u64> {
-        &self.cells
-    }
-}
-
-/// Which cells of a register are in the list of written ones, so that each is there once at most.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    listed: Vec<bool>,
-}
-
-impl Watch {
-    pub fn new(cells: usize) -> Watch {
-        Watch { listed: vec![false; cells] }
-    }
-
-    /// Adds a cell to the list, unless it is there.
-    pub fn note(&mut self, register: u32, index: u32, written: &mut VecDeque<(u32, u32)>) {
-        if !std::mem::replace(&mut self.listed[index as usize], true) {
-            written.push_back((register, index));
-        }
-    }
-
-    /// Says that a cell was taken from the list.
-    pub fn forget(&mut self, index: u32) {
-        self.listed[index as usize] = false;
-    }
 }
 
 /// A meter array.
@@ -146,7 +110,7 @@ pub(crate) struct MeterArray {
     pub cells: Vec<Meter>,
 }
 
-/// What a meter of this unit charges for a packet.
+/// The charge of a meter of this unit for a packet.
 pub(crate) fn meter_amount(unit: MeterUnit, bytes: u32) -> u64 {
     match unit {
         MeterUnit::Packets => 1,
@@ -154,7 +118,7 @@ pub(crate) fn meter_amount(unit: MeterUnit, bytes: u32) -> u64 {
     }
 }
 
-/// What an engine works with, apart from what is its own.
+/// The state that all engines work with.
 pub(crate) struct Parts<'a> {
     pub program: &'a Program,
     pub externs: &'a mut Externs,
@@ -168,7 +132,7 @@ impl Externs {
             width: info.width as u8,
             cells: Cells::new(0, if info.width > 64 { 0 } else { info.size }),
             wide: vec![0; if info.width > 64 { info.size } else { 0 }],
-            watch: None,
+            listed: None,
         };
         let meter = |info: &crate::program::info::MeterInfo| MeterArray {
             unit: info.unit,
@@ -185,8 +149,6 @@ impl Externs {
                 .map(|info| Cells::new(CounterValue::default(), info.size))
                 .collect(),
             meters: program.meters().iter().map(meter).collect(),
-            value_sets: vec![Vec::new(); program.value_sets().len()],
-            log: Vec::new(),
             written: VecDeque::new(),
             scratch: Vec::new(),
             key: Vec::new(),
@@ -214,8 +176,10 @@ impl Externs {
 
     /// Lists a cell the program wrote, if the register is watched.
     pub fn note(&mut self, register: u32, index: u32) {
-        if let Some(watch) = &mut self.registers[register as usize].watch {
-            watch.note(register, index, &mut self.written);
+        if let Some(listed) = &mut self.registers[register as usize].listed {
+            if !std::mem::replace(&mut listed[index as usize], true) {
+                self.written.push_back((register, index));
+            }
         }
     }
 
@@ -237,22 +201,6 @@ impl Externs {
                 None
             }
         }
-    }
-
-    pub fn log_line(&mut self, pieces: &[String], values: &[u128]) {
-        if self.log.len() >= LOG_LINES {
-            self.stats.log_lost += 1;
-            return;
-        }
-        let mut line = String::new();
-        for (i, piece) in pieces.iter().enumerate() {
-            line.push_str(piece);
-            if let Some(value) = values.get(i) {
-                // Writing to a string cannot fail.
-                let _ = write!(line, "{}", *value as i128);
-            }
-        }
-        self.log.push(line);
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a target decides for a pipeline, and what the pipeline counts.
+//! A target's options for a pipeline, and the pipeline's counters.
 
 use crate::port::Port;
 
-/// What runs the program.
+/// The engine of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Engine {
     /// The fastest one that this machine and this program allow.
@@ -11,18 +11,18 @@ pub enum Engine {
     /// Machine code where this machine and program allow it, even where much of it is left to the
     /// interpreter.
     Native,
-    /// The interpreter: slower, and the reference for what is right.
+    /// The interpreter: slower, and the reference for native code.
     Interpreter,
 }
 
-/// What a target decides for a pipeline.
+/// A target's options for a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Where `mark_to_drop` sends packets; BMv2's default is 511.
     pub drop_port: Port,
     /// Seeds the `random` extern.
     pub seed: u64,
-    /// What runs the program; all engines do the same.
+    /// The engine; all engines do the same.
     pub engine: Engine,
 }
 
@@ -32,8 +32,8 @@ impl Default for Options {
     }
 }
 
-/// What went wrong inside a program so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Counters of failures inside a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Stats {
     /// Packets whose parsing ended with an error.
     pub parser_errors: u64,
@@ -47,6 +47,4 @@ pub struct Stats {
     pub assertions_failed: u64,
     /// Packets that ran into the step limit.
     pub step_limit: u64,
-    /// `log_msg` lines discarded because nobody took the earlier ones.
-    pub log_lost: u64,
 }

@@ -7,7 +7,7 @@ use crate::program::table::{Next, Table};
 use crate::state::matching::Index;
 use crate::state::meter::Meter;
 
-/// An action bound to a table: what to run, and where to go on.
+/// An action bound to a table: the operations to run, and the node to go on at.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
     pub action: u32,

@@ -1,4 +1,4 @@
-//! What happens next: the total order of events within a switch.
+//! The agenda: the total order of events within a switch.
 
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;

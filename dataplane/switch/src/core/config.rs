@@ -1,4 +1,4 @@
-//! What a switch is made of: ports, links, priorities.
+//! The parts of a switch: ports, links, priorities.
 
 use groupflow_pipeline::Port;
 use thiserror::Error;
@@ -13,7 +13,7 @@ pub const MAX_PORT: u16 = 511;
 /// The most queues a port may have.
 pub const MAX_PRIORITIES: u8 = 64;
 
-/// Queues of a port where nobody says otherwise: v1model's `priority` has 3 bits.
+/// Queues of a port by default: v1model's `priority` has 3 bits.
 pub const DEFAULT_PRIORITIES: u8 = 8;
 
 /// Why a switch cannot be made.
@@ -31,16 +31,9 @@ pub enum ConfigError {
     /// No queue at all, or too many.
     #[error("{0} is no number of priorities between 1 and {MAX_PRIORITIES}")]
     Priorities(u8),
-    /// A queue that a port does not have.
-    #[error("{port} has queues 0 to {last}, not {queue}")]
-    NoSuchQueue {
-        /// The port.
-        port: Port,
-        /// The queue.
-        queue: u8,
-        /// Its last queue.
-        last: u8,
-    },
+    /// A queue that a port does not have: the port, the queue, and the port's last queue.
+    #[error("{0} has queues 0 to {2}, not {1}")]
+    NoSuchQueue(Port, u8, u8),
     /// A packet size that makes no sense.
     #[error("{0} is no packet size between 1 and {MAX_FRAME} bytes")]
     PacketSize(u32),
@@ -59,15 +52,15 @@ pub struct SwitchConfig {
     pub drop_port: Port,
     /// Queues a port.
     pub priorities: u8,
-    /// What queues are set to, in order.
+    /// The settings of the queues, in order.
     pub queues: Vec<(QueuePlace, QueueChange)>,
     /// Bytes of a packet where packets/s are computed from a port's bit rate.
     pub nominal_packet: u32,
     /// Of everything random.
     pub seed: u64,
     /// Whether a frame is handed over when its port begins to send it, with the time at which it will have
-    /// left. For simulators: it saves an event a frame. A link that goes down then loses what waits for it,
-    /// but not what is on it.
+    /// left. For simulators: it saves an event a frame. A link that goes down then loses the frames that
+    /// wait for it, but not those on it.
     pub eager: bool,
 }
 
@@ -88,7 +81,7 @@ impl Default for SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// Refuses what makes no sense.
+    /// Refuses settings that contradict each other or their limits.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.priorities == 0 || self.priorities > MAX_PRIORITIES {
             return Err(ConfigError::Priorities(self.priorities));

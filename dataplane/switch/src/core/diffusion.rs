@@ -1,4 +1,4 @@
-//! What diffusion-type flow control asks of a port: the available bandwidth L of each flow, by eq. 13 of
+//! A port's part in diffusion-type flow control: the available bandwidth L of each flow, by eq. 13 of
 //! Takano et al., "Mutual Complementarity between Diffusion-Type Flow Control and TCP".
 //!
 //! The traffic manager offers a rate for each queue that the program writes. Here that rate is J~, a queue is
@@ -48,7 +48,7 @@ impl Shares {
     }
 
     /// Computes eq. 13 where the port carries B = `port` packets/s and `demands` are J~ of the queues; tells
-    /// the shares that changed. A queue without a flow is told what it would get with one.
+    /// the shares that changed. A queue without a flow is told the share that it would get with one.
     pub fn update(
         &mut self,
         port: Option<PacketRate>,

@@ -1,4 +1,4 @@
-//! What happens inside a switch: frames move along wires, through pipeline and queues.
+//! The events inside a switch: frames move along wires, through pipeline and queues.
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
@@ -10,15 +10,15 @@ use super::port::MAX_FRAME;
 use super::switch::{Output, Switch, ToController};
 use super::traffic_manager::{EnqueueError, Queued, Served, Service};
 
-/// How long a resubmitted or recirculated packet is on its way. It bounds what such packets can take of
-/// the switch's time, as a loop's bandwidth does in hardware.
+/// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
+/// take of the switch's time, as a loop's bandwidth does in hardware.
 pub const LOOPBACK_DELAY: Nanos = Nanos::from_micros(1);
 /// The most packets that are on their way to ingress again.
 pub const LOOPBACK_LIMIT: usize = 4096;
 /// How often egress may clone a copy of a copy.
 pub const CLONE_GENERATIONS: u8 = 3;
 
-/// How a packet leaves: through which port and queue, and what the way to there says of it.
+/// How a packet leaves: through which port and queue, and the metadata that it got on the way there.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     /// The port's place.
@@ -33,9 +33,10 @@ struct Way {
 }
 
 impl Switch {
-    /// Carries out everything that is due by `now`.
+    /// Lets everything happen that is due by `now`, without a look at the output: before a change that
+    /// is to take effect at `now`.
     #[inline]
-    pub(super) fn run(&mut self, now: Nanos) {
+    pub fn catch_up(&mut self, now: Nanos) {
         if self.agenda.is_due(now) {
             self.run_due(now);
         }
@@ -121,11 +122,11 @@ impl Switch {
         self.schedule_generators();
     }
 
-    /// Runs ingress and does what it decides.
+    /// Runs ingress and carries out its decision.
     ///
     /// A packet that has nowhere to wait, as its one port is idle and nothing limits its queue, goes through
-    /// egress at once and is never a value. That equals `dispose` in all that can be seen: what leaves and
-    /// when, what is counted, what the program's registers hold. (tests/fast_path.rs compares both.)
+    /// egress at once and is never a value. That equals `dispose` in all that can be seen: the frames that
+    /// leave, their times, the counters and the program's registers. (tests/fast_path.rs compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
         let Some(forwarding) = &mut self.forwarding else {
@@ -152,7 +153,7 @@ impl Switch {
         self.dispose(now, arrival, bytes, done);
     }
 
-    /// Does what ingress decided.
+    /// Carries out the decision of ingress.
     fn dispose(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], done: Ingress) {
         let Ingress { verdict, packet, clone, digests } = done;
         self.obey_registers(now);
@@ -242,7 +243,7 @@ impl Switch {
         }
     }
 
-    /// Runs egress for what the outbound wire can take now.
+    /// Runs egress for the packets that the outbound wire can take now.
     fn transmit(&mut self, now: Nanos, place: u16) {
         self.clock = self.clock.max(now);
         loop {
@@ -289,7 +290,7 @@ impl Switch {
         self.leave(now, Way { place, queue, bytes, generation, truncate }, outcome, frame);
     }
 
-    /// Does what egress decided.
+    /// Carries out the decision of egress.
     #[inline(always)]
     fn leave(&mut self, now: Nanos, way: Way, outcome: Outcome, mut frame: Frame) {
         let Outcome { fate, clone } = outcome;
@@ -378,7 +379,7 @@ impl Switch {
             self.drops.loopback_full += 1;
             return;
         }
-        // Late arrivals may be older than what is in the loop already; it stays first in, first out.
+        // Late arrivals may be older than packets in the loop already; it stays first in, first out.
         let last = self.loopback.back().map_or(Nanos::ZERO, |(due, _, _)| *due);
         let due = (now + LOOPBACK_DELAY).max(last);
         self.loopback.push_back((due, arrival, bytes));

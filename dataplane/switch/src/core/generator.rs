@@ -9,7 +9,7 @@ use super::port::MAX_FRAME;
 
 /// The most generators of a switch.
 pub const GENERATOR_LIMIT: u8 = 64;
-/// The shortest period: it bounds what a generator can take of the switch's time.
+/// The shortest period: it bounds the share of the switch's time that a generator can take.
 pub const PERIOD_MIN: Nanos = Nanos::from_micros(1);
 
 /// Why a generator cannot be.
@@ -18,7 +18,7 @@ pub enum GeneratorError {
     /// A number that no generator has.
     #[error("id: {0} is not between 0 and 63")]
     Id(u64),
-    /// Too often.
+    /// A period that is too short.
     #[error("period_ns: {} is below {} ns", .0.0, PERIOD_MIN.0)]
     Period(Nanos),
     /// A frame that no port would take.
@@ -27,31 +27,31 @@ pub enum GeneratorError {
     /// A port that P4 cannot express.
     #[error("port: {} is above the highest, {MAX_PORT}", .0.0)]
     Port(Port),
-    /// It is there already.
+    /// The generator is there already.
     #[error("it exists already")]
     AlreadyExists,
-    /// It is not there.
+    /// The generator is not there.
     #[error("it does not exist")]
     NotFound,
 }
 
-/// What a generator makes, and when: tick n is at `first + n * period`.
+/// The packets of a generator, and their times: tick n is at `first + n * period`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generator {
-    /// Between ticks.
+    /// The time between ticks.
     pub period: Nanos,
     /// Tick 0, on the switch's clock. Ticks before the generator was set are not made up for.
     pub first: Nanos,
     /// The frame.
     pub frame: Vec<u8>,
-    /// Where it seems to arrive. The switch need not have that port.
+    /// The port at which the frame seems to arrive. The switch need not have it.
     pub port: Port,
-    /// Whether it ticks.
+    /// Whether the generator ticks.
     pub enabled: bool,
 }
 
 impl Generator {
-    /// Refuses what makes no sense.
+    /// Refuses settings that contradict each other or their limits.
     pub fn check(&self) -> Result<(), GeneratorError> {
         if self.period < PERIOD_MIN {
             return Err(GeneratorError::Period(self.period));
@@ -89,7 +89,7 @@ pub struct Generators {
 }
 
 impl Generators {
-    /// Adds one that ticks from `now` on.
+    /// Adds a generator that ticks from `now` on.
     pub fn insert(&mut self, now: Nanos, id: u8, generator: Generator) -> Result<(), GeneratorError> {
         check(id, &generator)?;
         match self.find(id) {
@@ -101,7 +101,7 @@ impl Generators {
         }
     }
 
-    /// Replaces one.
+    /// Replaces a generator.
     pub fn modify(&mut self, now: Nanos, id: u8, generator: Generator) -> Result<(), GeneratorError> {
         check(id, &generator)?;
         let place = self.find(id).map_err(|_| GeneratorError::NotFound)?;
@@ -111,14 +111,14 @@ impl Generators {
         Ok(())
     }
 
-    /// Removes one.
+    /// Removes a generator.
     pub fn delete(&mut self, id: u8) -> Result<(), GeneratorError> {
         let place = self.find(id).map_err(|_| GeneratorError::NotFound)?;
         self.running.remove(place);
         Ok(())
     }
 
-    /// All, with their numbers and how often they ticked.
+    /// All generators, with their numbers and how often they ticked.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &Generator, u64)> {
         self.running.iter().map(|running| (running.id, &running.generator, running.ticks))
     }

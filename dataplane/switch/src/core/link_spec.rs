@@ -2,43 +2,14 @@
 
 use std::str::FromStr;
 
-use groupflow_base::Nanos;
+use groupflow_base::quantity::{parse_span, QuantityError};
+use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
-use thiserror::Error;
 
 use super::link::{LinkParameters, QUEUE_LIMIT};
-use super::quantity::{parse_span, Loss, QuantityError, Rate};
-
-/// Why a text does not describe a link.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum LinkSpecError {
-    /// There is no colon between port and description.
-    #[error("{0:?} is not PORT:rate=100mbit,delay=10ms,...")]
-    NoPort(String),
-    /// The part before the colon is no port.
-    #[error("{0:?} is not a port number")]
-    BadPort(String),
-    /// A part that is neither KEY=VALUE nor `up` or `down`.
-    #[error("{0:?} is not one of rate=, delay=, loss=, queue=, dir=, up, down")]
-    UnknownKey(String),
-    /// The same key twice.
-    #[error("{0} is given twice")]
-    Twice(&'static str),
-    /// A value that does not parse.
-    #[error("{key}: {error}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// What is wrong with its value.
-        error: QuantityError,
-    },
-    /// A queue that is no number or too large.
-    #[error("queue: {0:?} is not a number of packets between 1 and {QUEUE_LIMIT}")]
-    Queue(String),
-    /// A direction of another name.
-    #[error("dir: {0:?} is not both, in or out")]
-    Direction(String),
-}
+use super::loss::Loss;
+use super::packet_rate::parse_bit_rate;
+use super::spec_text::{number, once, SpecError};
 
 /// Which directions of a link a description is about, seen from the switch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,13 +23,13 @@ pub enum Direction {
     Out,
 }
 
-/// What a description changes; `None` leaves as it is.
+/// The changes of a description; `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkChange {
     /// Which directions the parameters are for. Up and down are always for both.
     pub direction: Direction,
     /// A new rate; `Some(None)` is unlimited.
-    pub rate: Option<Option<Rate>>,
+    pub rate: Option<Option<BitRate>>,
     /// A new delay.
     pub delay: Option<Nanos>,
     /// A new loss.
@@ -93,9 +64,9 @@ impl LinkChange {
 }
 
 impl FromStr for LinkChange {
-    type Err = LinkSpecError;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<LinkChange, LinkSpecError> {
+    fn from_str(text: &str) -> Result<LinkChange, SpecError> {
         let mut change = LinkChange::default();
         let mut direction = None;
         for part in text.split(',') {
@@ -103,10 +74,18 @@ impl FromStr for LinkChange {
                 Some(("rate", value)) => once("rate", &mut change.rate, parse_rate(value))?,
                 Some(("delay", value)) => once("delay", &mut change.delay, parse_span(value))?,
                 Some(("loss", value)) => once("loss", &mut change.loss, value.parse())?,
-                Some(("queue", value)) => set("queue", &mut change.queue_packets, parse_queue(value)?)?,
-                Some(("dir", value)) => set("dir", &mut direction, parse_direction(value)?)?,
-                None if part == "up" || part == "down" => set("up/down", &mut change.up, part == "up")?,
-                _ => return Err(LinkSpecError::UnknownKey(part.into())),
+                Some(("queue", value)) => {
+                    let packets = number("a number of packets", value, 1..=QUEUE_LIMIT);
+                    once("queue", &mut change.queue_packets, packets)?;
+                }
+                Some(("dir", value)) => once("dir", &mut direction, parse_direction(value))?,
+                None if part == "up" || part == "down" => {
+                    once("up/down", &mut change.up, Ok::<_, String>(part == "up"))?;
+                }
+                _ => {
+                    let known = "one of rate=, delay=, loss=, queue=, dir=, up, down";
+                    return Err(QuantityError::new(part, known).into());
+                }
             }
         }
         change.direction = direction.unwrap_or_default();
@@ -115,45 +94,27 @@ impl FromStr for LinkChange {
 }
 
 /// Parses `PORT:DESCRIPTION`.
-pub fn parse_port_link(text: &str) -> Result<(Port, LinkChange), LinkSpecError> {
-    let (port, change) = text.split_once(':').ok_or_else(|| LinkSpecError::NoPort(text.into()))?;
-    let port = port.parse().map_err(|_| LinkSpecError::BadPort(port.into()))?;
+pub fn parse_port_link(text: &str) -> Result<(Port, LinkChange), SpecError> {
+    let form = || QuantityError::new(text, "PORT:rate=100mbit,delay=10ms,...");
+    let (port, change) = text.split_once(':').ok_or_else(form)?;
+    let port = port.parse().map_err(|_| QuantityError::new(port, "a port number"))?;
     Ok((Port(port), change.parse()?))
 }
 
-fn parse_rate(value: &str) -> Result<Option<Rate>, QuantityError> {
-    if value == "unlimited" {
-        return Ok(None);
+fn parse_rate(value: &str) -> Result<Option<BitRate>, QuantityError> {
+    let wanted = "a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)";
+    match value {
+        "unlimited" => Ok(None),
+        rate => parse_bit_rate(rate).map(Some).ok_or_else(|| QuantityError::new(rate, wanted)),
     }
-    value.parse().map(Some)
 }
 
-fn parse_queue(value: &str) -> Result<u32, LinkSpecError> {
-    let in_range = |packets: &u32| (1..=QUEUE_LIMIT).contains(packets);
-    value.parse().ok().filter(in_range).ok_or_else(|| LinkSpecError::Queue(value.into()))
-}
-
-fn parse_direction(value: &str) -> Result<Direction, LinkSpecError> {
+fn parse_direction(value: &str) -> Result<Direction, QuantityError> {
     match value {
         "both" => Ok(Direction::Both),
         "in" => Ok(Direction::In),
         "out" => Ok(Direction::Out),
-        _ => Err(LinkSpecError::Direction(value.into())),
-    }
-}
-
-fn once<T>(
-    key: &'static str,
-    slot: &mut Option<T>,
-    value: Result<T, QuantityError>,
-) -> Result<(), LinkSpecError> {
-    set(key, slot, value.map_err(|error| LinkSpecError::Value { key, error })?)
-}
-
-fn set<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), LinkSpecError> {
-    match slot.replace(value) {
-        Some(_) => Err(LinkSpecError::Twice(key)),
-        None => Ok(()),
+        _ => Err(QuantityError::new(value, "both, in or out")),
     }
 }
 
@@ -169,7 +130,7 @@ mod tests {
         assert_eq!(port, Port(3));
         assert!(change.outbound() && !change.inbound());
         let parameters = change.applied_to(LinkParameters::IDEAL);
-        assert_eq!(parameters.rate.map(Rate::get), Some(100_000_000));
+        assert_eq!(parameters.rate, Some(BitRate(100_000_000)));
         assert_eq!(parameters.delay, Nanos::from_millis(10));
         assert_eq!(parameters.loss.get(), 10_000_000);
         assert_eq!(parameters.queue_packets, 200);
@@ -186,6 +147,7 @@ mod tests {
             ("rate=1mbit", "\"rate=1mbit\" is not PORT:rate=100mbit,delay=10ms,..."),
             ("x:up", "\"x\" is not a port number"),
             ("1:", "\"\" is not one of rate=, delay=, loss=, queue=, dir=, up, down"),
+            ("1:rate=0mbit", "rate: \"0mbit\" is not a rate above zero such as 100mbit (bit, kbit, mbit, gbit or unlimited)"),
             ("1:speed=3", "\"speed=3\" is not one of rate=, delay=, loss=, queue=, dir=, up, down"),
             ("1:up,down", "up/down is given twice"),
             ("1:loss=2", "loss: \"2\" is not a loss between 0 and 1, or a percentage such as 1%"),

@@ -1,7 +1,7 @@
 //! The switch without a clock or a socket: traffic manager, links, replication engine.
 //!
-//! `traffic_manager` and what it uses (`queue`, `shaper`, `scheduler`) know no paper; `diffusion` is the one
-//! module that does, and `port` joins them.
+//! `traffic_manager` and the modules below it (`queue`, `shaper`, `scheduler`) know no paper; `diffusion` is
+//! the one module that does, and `port` joins them.
 //!
 //! | module | subject |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | `config` | ports, links and priorities of a switch |
 //! | `port` | a port: the link to the switch, the queues, the link from it |
 //! | `link`, `link_spec` | one direction of an emulated link; how users describe it |
+//! | `spec_text` | parts `KEY=VALUE` of descriptions |
 //! | `traffic_manager`, `queue` | the queues of one port; one queue |
 //! | `shaper`, `scheduler` | when a queue's head may leave; which queue is served next |
 //! | `queue_settings`, `queue_registers` | queues as users describe them; queues as programs see them |
@@ -16,7 +17,7 @@
 //! | `diffusion` | each flow's available bandwidth under diffusion-type flow control |
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |
-//! | `packet_rate`, `quantity` | rates of queues; bit rates and loss proportions |
+//! | `packet_rate`, `loss` | rates of queues; proportions of packets lost |
 //! | `stats` | counters as they are shown to users |
 
 mod agenda;
@@ -26,9 +27,9 @@ mod events;
 mod generator;
 mod link;
 mod link_spec;
+mod loss;
 mod packet_rate;
 mod port;
-mod quantity;
 mod queue;
 mod queue_control;
 mod queue_registers;
@@ -36,6 +37,7 @@ mod queue_settings;
 mod replication;
 mod scheduler;
 mod shaper;
+mod spec_text;
 mod stats;
 mod switch;
 mod traffic_manager;
@@ -44,21 +46,22 @@ pub use config::{ConfigError, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PR
 pub use events::{CLONE_GENERATIONS, LOOPBACK_DELAY, LOOPBACK_LIMIT};
 pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERIOD_MIN};
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};
-pub use link_spec::{parse_port_link, Direction, LinkChange, LinkSpecError};
+pub use link_spec::{parse_port_link, Direction, LinkChange};
+pub use loss::Loss;
 pub use packet_rate::{PacketRate, QueueRate};
 pub use port::{QueueState, MAX_FRAME};
-pub use quantity::{parse_span, Loss, QuantityError, Rate};
 pub use queue::{Amount, QueueCounters, QueueDrops};
 pub use queue_registers::{QueueRegister, QueueRegisters};
 pub use queue_settings::{
-    parse_port_queue, parse_queue_rate, QueueChange, QueuePlace, QueueSettings, QueueSpecError,
-    NOMINAL_PACKET, QUEUE_BYTES_LIMIT,
+    parse_port_queue, parse_queue_rate, QueueChange, QueuePlace, QueueSettings, NOMINAL_PACKET,
+    QUEUE_BYTES_LIMIT,
 };
 pub use replication::{
     CloneSession, Replica, ReplicationEngine, ReplicationError, REPLICA_LIMIT, SESSION_LIMIT,
 };
+pub use spec_text::SpecError;
 pub use stats::{
-    CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PipelineStats, PortStats,
-    QueueStats, SwitchDrops, SwitchStats,
+    CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
+    SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, Output, Switch, ToController};

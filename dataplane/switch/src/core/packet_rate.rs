@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use groupflow_base::quantity::{self, Unit};
-
-use super::quantity::{QuantityError, Rate};
+use groupflow_base::quantity::{self, QuantityError, Unit};
+use groupflow_base::BitRate;
 
 /// Packets per second in Q26.6: units of 1/64 packet/s in 32 bits, the form that P4 registers hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,8 +29,8 @@ impl PacketRate {
     }
 
     /// The packets of `bytes` that a bit rate carries in a second, rounded down, at most the largest rate.
-    pub fn carried(rate: Rate, bytes: u32) -> PacketRate {
-        let units = u128::from(rate.get()) * u128::from(PacketRate::ONE) / (u128::from(bytes.max(1)) * 8);
+    pub fn carried(rate: BitRate, bytes: u32) -> PacketRate {
+        let units = u128::from(rate.0) * u128::from(PacketRate::ONE) / (u128::from(bytes.max(1)) * 8);
         PacketRate::saturating(u64::try_from(units).unwrap_or(u64::MAX))
     }
 
@@ -59,17 +58,17 @@ impl fmt::Display for PacketRate {
 /// Units of packet rates, in millionths, so that any fraction people write has a nearest 1/64 packet/s.
 const PACKET_RATE: [Unit; 3] = [("mpps", 1_000_000_000_000), ("kpps", 1_000_000_000), ("pps", 1_000_000)];
 
-/// What a queue's rate counts.
+/// The unit of a queue's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueRate {
     /// Packets of any size.
     Packets(PacketRate),
     /// Bits of frames.
-    Bits(Rate),
+    Bits(BitRate),
 }
 
 impl QueueRate {
-    /// What the text form looks like, for error messages.
+    /// The text form, for error messages.
     const WANTED: &'static str =
         "a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), or unlimited";
 }
@@ -85,7 +84,7 @@ impl FromStr for QueueRate {
             let units = u32::try_from(units).ok().filter(|units| *units < u32::MAX).ok_or_else(error)?;
             return Ok(QueueRate::Packets(PacketRate::from_units(units)));
         }
-        text.parse().map(QueueRate::Bits).map_err(|_| error())
+        parse_bit_rate(text).map(QueueRate::Bits).ok_or_else(error)
     }
 }
 
@@ -93,9 +92,14 @@ impl fmt::Display for QueueRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             QueueRate::Packets(rate) => rate.fmt(f),
-            QueueRate::Bits(rate) => rate.fmt(f),
+            QueueRate::Bits(rate) => write!(f, "{}bit", rate.0),
         }
     }
+}
+
+/// A bit rate above zero: `100mbit`, `1.5gbit`, `64kbit`, `9600bit`; decimal multiples.
+pub fn parse_bit_rate(text: &str) -> Option<BitRate> {
+    quantity::parse_rate(text).ok().filter(|bits| *bits > 0).map(BitRate)
 }
 
 #[cfg(test)]
@@ -117,7 +121,7 @@ mod tests {
         assert_eq!(units("0.01pps"), Some(1));
         assert_eq!(units("10.25mpps"), Some(656_000_000));
         assert_eq!(units("0pps"), Some(0));
-        assert_eq!("8mbit".parse(), Ok(QueueRate::Bits(Rate::bits_per_second(8_000_000).expect("not zero"))));
+        assert_eq!("8mbit".parse(), Ok(QueueRate::Bits(BitRate(8_000_000))));
         for text in ["", "pps", "-1pps", "68mpps", "1", "0bit", "unlimited", "99999999999999999mpps"] {
             assert!(text.parse::<QueueRate>().is_err(), "{text:?}");
         }
@@ -125,10 +129,9 @@ mod tests {
 
     #[test]
     fn a_link_carries_whole_units_and_saturates() {
-        let rate = |bits| Rate::bits_per_second(bits).expect("not zero");
-        assert_eq!(PacketRate::carried(rate(12_112_000), 1514).units(), 64_000);
-        assert_eq!(PacketRate::carried(rate(123_000_000_000), 1500).units(), 656_000_000);
-        assert_eq!(PacketRate::carried(rate(u64::MAX), 1), PacketRate::from_units(u32::MAX - 1));
+        assert_eq!(PacketRate::carried(BitRate(12_112_000), 1514).units(), 64_000);
+        assert_eq!(PacketRate::carried(BitRate(123_000_000_000), 1500).units(), 656_000_000);
+        assert_eq!(PacketRate::carried(BitRate(u64::MAX), 1), PacketRate::from_units(u32::MAX - 1));
     }
 
     proptest! {

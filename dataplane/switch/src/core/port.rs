@@ -18,13 +18,13 @@ pub const MAX_FRAME: usize = 9216;
 /// Everything there is to know of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueState {
-    /// What it is set to.
+    /// The settings of the port.
     pub settings: QueueSettings,
     /// J~, the rate that the program asked for.
     pub demand: Option<PacketRate>,
     /// L, its share of the port by eq. 13; [`PacketRate::UNLIMITED`] where there is none.
     pub share: PacketRate,
-    /// What it counted.
+    /// The counters of the port.
     pub counters: QueueCounters,
 }
 
@@ -33,7 +33,7 @@ pub struct QueueState {
 pub struct PortState {
     /// Its number.
     pub port: Port,
-    /// What waits for the inbound wire.
+    /// The frames that wait for the inbound wire.
     pub in_queue: Queue<Frame>,
     /// The link towards the switch.
     pub in_wire: Wire<Frame>,
@@ -122,7 +122,7 @@ impl PortState {
         self.shares.update(self.packet_rate(), self.out_queues.demands(), changed);
     }
 
-    /// Discards what waits, and what the program asked for; gives the number of packets.
+    /// Discards all packets and all settings that the program asked for; returns the number of packets.
     pub fn flush(&mut self) -> u64 {
         self.shares.clear();
         self.out_queues.flush()
@@ -149,7 +149,7 @@ impl PortState {
         depth(&self.out_wire.parameters)
     }
 
-    /// What the port counted.
+    /// The counters of the port.
     pub fn stats(&self) -> PortStats {
         let queues: Vec<QueueStats> = (0..)
             .zip(self.queue_states())

@@ -1,4 +1,4 @@
-//! A bounded queue and what it counts.
+//! A bounded queue and its counters.
 
 use std::collections::VecDeque;
 
@@ -24,11 +24,11 @@ impl Amount {
 pub struct QueueDrops {
     /// The queue held as many packets as it may.
     pub full_packets: Amount,
-    /// They would have been more bytes than may wait.
+    /// The packets would have been more bytes than may wait.
     pub full_bytes: Amount,
     /// They left the queue for a link that was down. These count as sent, too.
     pub link_down: Amount,
-    /// They waited when another program was loaded.
+    /// The packets waited when another program was loaded.
     pub reloaded: Amount,
 }
 

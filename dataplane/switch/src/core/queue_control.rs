@@ -12,7 +12,7 @@ use super::queue_settings::{QueueChange, QueueSettings};
 use super::switch::Switch;
 
 impl Switch {
-    /// Changes a queue. It takes effect at [`Switch::reached`], for what waits already, too.
+    /// Changes a queue. It takes effect at [`Switch::reached`], also for packets that wait already.
     pub fn change_queue(&mut self, port: Port, queue: u8, change: &QueueChange) -> Result<(), ConfigError> {
         let (place, old) = self.queue(port, queue)?;
         let queues = &mut self.ports[usize::from(place)].out_queues;
@@ -58,7 +58,7 @@ impl Switch {
         result
     }
 
-    /// Carries out what the controller wrote to registers of queues; what the program writes is seen by
+    /// Carries out the controller's writes to registers of queues; the program's writes are seen by
     /// itself.
     pub fn obey_controller(&mut self) {
         self.obey_registers(self.reached);
@@ -127,7 +127,7 @@ impl Switch {
         let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
         let queues = &self.ports[usize::from(place)].out_queues;
         let last = (queues.len() - 1) as u8;
-        let settings = queues.settings(queue).ok_or(ConfigError::NoSuchQueue { port, queue, last })?;
+        let settings = queues.settings(queue).ok_or(ConfigError::NoSuchQueue(port, queue, last))?;
         Ok((place, settings))
     }
 }

@@ -2,46 +2,19 @@
 
 use std::str::FromStr;
 
+use groupflow_base::quantity::QuantityError;
 use groupflow_pipeline::Port;
-use thiserror::Error;
 
 use super::link::QUEUE_LIMIT;
 use super::packet_rate::QueueRate;
-use super::quantity::QuantityError;
+use super::spec_text::{number, once, SpecError};
 
 /// The largest limit of a queue in bytes.
 pub const QUEUE_BYTES_LIMIT: u64 = 1 << 40;
-/// A packet's nominal size where nobody says otherwise: Ethernet's usual largest, without FCS.
+/// A packet's nominal size (bytes) by default: Ethernet's usual largest, without FCS.
 pub const NOMINAL_PACKET: u32 = 1514;
 
-/// Why a text does not describe a queue or a port.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum QueueSpecError {
-    /// What is in front of the colon, or the colon itself, is wrong.
-    #[error("{0:?} is not PORT/QUEUE:rate=1000pps,... (or all/QUEUE:...)")]
-    Place(String),
-    /// A part that is neither KEY=VALUE nor `pause` or `resume`.
-    #[error("{0:?} is not one of level=, weight=, rate=, packets=, bytes=, pause, resume")]
-    UnknownKey(String),
-    /// The same key twice.
-    #[error("{0} is given twice")]
-    Twice(&'static str),
-    /// A rate that does not parse.
-    #[error("rate: {0}")]
-    Rate(QuantityError),
-    /// A number that is none, or out of range.
-    #[error("{key}: {text:?} is not {wanted}")]
-    Number {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        text: String,
-        /// What it should be.
-        wanted: String,
-    },
-}
-
-/// What a queue is set to.
+/// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSettings {
     /// Higher levels are served before lower ones.
@@ -59,7 +32,7 @@ pub struct QueueSettings {
 }
 
 impl QueueSettings {
-    /// What queue `number` is set to at first: strict priority, no limits but the link's.
+    /// The settings of queue `number` at first: strict priority, no limits but the link's.
     pub fn of(number: u8) -> QueueSettings {
         QueueSettings {
             level: number,
@@ -72,7 +45,7 @@ impl QueueSettings {
     }
 }
 
-/// What changes of a queue; `None` leaves as it is.
+/// A change of a queue's settings; `None` leaves one as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueChange {
     /// A new level.
@@ -104,35 +77,35 @@ impl QueueChange {
 }
 
 impl FromStr for QueueChange {
-    type Err = QueueSpecError;
+    type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<QueueChange, QueueSpecError> {
+    fn from_str(text: &str) -> Result<QueueChange, SpecError> {
+        const NUMBER: &str = "a number";
         let mut change = QueueChange::default();
         for part in text.split(',') {
             match part.split_once('=') {
                 Some(("level", value)) => {
-                    set("level", &mut change.level, number("level", value, 0, u8::MAX.into())? as u8)?;
+                    once("level", &mut change.level, number(NUMBER, value, 0..=u8::MAX))?;
                 }
                 Some(("weight", value)) => {
-                    set("weight", &mut change.weight, number("weight", value, 1, u16::MAX.into())? as u16)?;
+                    once("weight", &mut change.weight, number(NUMBER, value, 1..=u16::MAX))?;
                 }
-                Some(("rate", value)) => {
-                    set("rate", &mut change.rate, parse_queue_rate(value).map_err(QueueSpecError::Rate)?)?;
-                }
-                Some(("packets", "default")) => set("packets", &mut change.limit_packets, None)?,
+                Some(("rate", value)) => once("rate", &mut change.rate, parse_queue_rate(value))?,
                 Some(("packets", value)) => {
-                    let limit = number("packets", value, 1, QUEUE_LIMIT.into())? as u32;
-                    set("packets", &mut change.limit_packets, Some(limit))?;
+                    let limit = or_default(value, |value| number(NUMBER, value, 1..=QUEUE_LIMIT));
+                    once("packets", &mut change.limit_packets, limit)?;
                 }
-                Some(("bytes", "default")) => set("bytes", &mut change.limit_bytes, None)?,
                 Some(("bytes", value)) => {
-                    let limit = number("bytes", value, 1, QUEUE_BYTES_LIMIT)?;
-                    set("bytes", &mut change.limit_bytes, Some(limit))?;
+                    let limit = or_default(value, |value| number(NUMBER, value, 1..=QUEUE_BYTES_LIMIT));
+                    once("bytes", &mut change.limit_bytes, limit)?;
                 }
                 None if part == "pause" || part == "resume" => {
-                    set("pause/resume", &mut change.paused, part == "pause")?;
+                    once("pause/resume", &mut change.paused, Ok::<_, String>(part == "pause"))?;
                 }
-                _ => return Err(QueueSpecError::UnknownKey(part.into())),
+                _ => {
+                    let known = "one of level=, weight=, rate=, packets=, bytes=, pause, resume";
+                    return Err(QuantityError::new(part, known).into());
+                }
             }
         }
         Ok(change)
@@ -149,8 +122,8 @@ pub struct QueuePlace {
 }
 
 /// Parses `PORT/QUEUE:DESCRIPTION`, where PORT may be `all`.
-pub fn parse_port_queue(text: &str) -> Result<(QueuePlace, QueueChange), QueueSpecError> {
-    let bad = || QueueSpecError::Place(text.into());
+pub fn parse_port_queue(text: &str) -> Result<(QueuePlace, QueueChange), SpecError> {
+    let bad = || QuantityError::new(text, "PORT/QUEUE:rate=1000pps,... (or all/QUEUE:...)");
     let (place, change) = text.split_once(':').ok_or_else(bad)?;
     let (port, queue) = place.split_once('/').ok_or_else(bad)?;
     let port = match port {
@@ -169,19 +142,11 @@ pub fn parse_queue_rate(text: &str) -> Result<Option<QueueRate>, QuantityError> 
     }
 }
 
-fn number(key: &'static str, text: &str, least: u64, most: u64) -> Result<u64, QueueSpecError> {
-    let in_range = |number: &u64| (least..=most).contains(number);
-    text.parse().ok().filter(in_range).ok_or_else(|| QueueSpecError::Number {
-        key,
-        text: text.into(),
-        wanted: format!("a number between {least} and {most}"),
-    })
-}
-
-fn set<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), QueueSpecError> {
-    match slot.replace(value) {
-        Some(_) => Err(QueueSpecError::Twice(key)),
-        None => Ok(()),
+/// A limit, or `None` for `default`.
+fn or_default<T>(value: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, String> {
+    match value {
+        "default" => Ok(None),
+        value => parse(value).map(Some),
     }
 }
 
@@ -237,7 +202,8 @@ mod tests {
         assert_eq!(place("3/7:pause"), Ok((Some(Port(3)), 7)));
         assert_eq!(place("all/0:rate=1pps"), Ok((None, 0)));
         for text in ["3:pause", "3/x:pause", "/1:pause", "3/7", "3/256:pause"] {
-            assert_eq!(place(text), Err(QueueSpecError::Place(text.into())));
+            let message = format!("{text:?} is not PORT/QUEUE:rate=1000pps,... (or all/QUEUE:...)");
+            assert_eq!(place(text).expect_err(text).to_string(), message);
         }
     }
 

@@ -14,13 +14,13 @@ pub const REPLICA_LIMIT: usize = 4096;
 /// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Replica {
-    /// Where it goes.
+    /// The port that the copy leaves by.
     pub port: Port,
-    /// What egress sees as `egress_rid`.
+    /// The `egress_rid` of the copy in egress.
     pub instance: u16,
 }
 
-/// A clone session: who gets copies, and how.
+/// A clone session: the copies that a packet leaves, their queue and their length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloneSession {
     /// The copies to make.
@@ -34,10 +34,10 @@ pub struct CloneSession {
 /// Why the engine refused an operation. Its state is as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplicationError {
-    /// It is there already.
+    /// The group or session is there already.
     #[error("it exists already")]
     AlreadyExists,
-    /// It is not there.
+    /// The group or session is not there.
     #[error("it does not exist")]
     NotFound,
     /// No room.
@@ -47,13 +47,8 @@ pub enum ReplicationError {
     #[error("more than {REPLICA_LIMIT} replicas")]
     TooManyReplicas,
     /// The same port and instance twice.
-    #[error("{port} with instance {instance} is there twice")]
-    Duplicate {
-        /// The port.
-        port: Port,
-        /// The instance.
-        instance: u16,
-    },
+    #[error("{0} with instance {1} is there twice")]
+    Duplicate(Port, u16),
 }
 
 /// Groups and sessions.
@@ -139,7 +134,7 @@ fn check(replicas: &[Replica]) -> Result<(), ReplicationError> {
     let mut sorted = replicas.to_vec();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(ReplicationError::Duplicate { port: pair[0].port, instance: pair[0].instance }),
+        Some(pair) => Err(ReplicationError::Duplicate(pair[0].port, pair[0].instance)),
         None => Ok(()),
     }
 }

@@ -3,11 +3,11 @@
 //! Within a level this is start-time fair queueing (Goyal, Vin and Cheng, 1996): a packet's start tag is the
 //! later of the level's virtual time and the finish tag of the queue's packet before, its finish tag is
 //! `cost / share` after that, the least start tag is served, and virtual time is the start tag of what is
-//! served. So virtual time never falls behind the tags, whatever the port's rate does, and a queue that comes
+//! served. So virtual time never falls behind the tags at any rate of the port, and a queue that comes
 //! back after idling starts at the virtual time of now: it gets its share from now on, and is neither starved
 //! nor repaid for the time it had nothing to send.
 //!
-//! Only differences of tags matter, so what is kept is how far each queue's finish tag is ahead of virtual
+//! Only differences of tags matter, so each queue keeps how far its finish tag is ahead of virtual
 //! time. When virtual time advances, that is subtracted from all, down to zero: nothing ever overflows, and
 //! an idle queue's tag cannot be too far in the future: it is at most one packet ahead.
 
@@ -17,7 +17,7 @@ pub enum Share {
     /// Bytes are served in proportion to these, from 1 on.
     Weight(u16),
     /// Packets are served in proportion to these, the rates that a program asked for, in 1/64 packet/s. In a
-    /// level, such queues go before those with a weight: their rates limit them, and what they leave is
+    /// level, such queues go before those with a weight: their rates limit them, and the rest is
     /// shared.
     Demand(u32),
 }
@@ -56,7 +56,7 @@ pub struct Scheduler {
     lanes: Vec<Lane>,
     /// Queues that share service, in the order in which the groups are served.
     groups: Vec<Mask>,
-    /// Queues that share service with no other: what they send is nobody's loss.
+    /// Queues that share service with no other: their packets take no service from others.
     alone: Mask,
     /// Whether any queue may be ahead.
     running: bool,
@@ -77,7 +77,7 @@ impl Scheduler {
         scheduler
     }
 
-    /// Changes a queue's level and share. What it is ahead by stays the same number of packets or bytes.
+    /// Changes a queue's level and share. Its lead stays the same number of packets or bytes.
     pub fn set(&mut self, queue: usize, level: u8, share: Share) {
         let lane = &mut self.lanes[queue];
         if (lane.level, lane.share) == (level, share) {
@@ -136,7 +136,7 @@ impl Scheduler {
         self.running = true;
     }
 
-    /// The port had nothing to send for a while: nobody is ahead any more.
+    /// The port had nothing to send for a while: no queue is ahead any more.
     pub fn restart(&mut self) {
         if std::mem::take(&mut self.running) {
             self.lanes.iter_mut().for_each(|lane| lane.ahead = 0);
@@ -236,7 +236,7 @@ mod tests {
             }
         }
 
-        /// Nobody is ever further ahead than one packet.
+        /// No queue is ever further ahead than one packet.
         #[test]
         fn nobody_gets_far_ahead(
             steps in proptest::collection::vec((any::<u8>(), 1u32.., 0usize..4, 0u32.., 0u8..3), 0..300),

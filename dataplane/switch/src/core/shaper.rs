@@ -2,7 +2,7 @@
 //!
 //! Credit is exact: one packet is 64e9 units, one bit 1e9, and a nanosecond is worth the rate's own number
 //! (in 1/64 packet/s, or bit/s). Nothing is rounded but the time at which a head becomes eligible, which is
-//! rounded up; what accrues beyond its cost until then is kept for the next.
+//! rounded up; the credit that accrues beyond its cost until then is kept for the next.
 
 use groupflow_base::Nanos;
 
@@ -12,13 +12,13 @@ const BILLION: u64 = 1_000_000_000;
 
 /// The credit of one queue.
 ///
-/// - A head leaves when there is credit for it. What is left is kept: over any time in which packets wait
+/// - A head leaves when there is credit for it. The rest is kept: over any time in which packets wait
 ///   and the port does not hold them up, exactly the rate leaves.
 /// - While nothing waits, credit grows to that of the next packet: it leaves at once, and the one behind it
 ///   one interval later. There are no bursts after idling.
-/// - While a head waits for the port, credit grows to twice the head's: what the port held up by less than
+/// - While a head waits for the port, credit grows to twice the head's: a delay by the port of less than
 ///   one interval is made up for.
-/// - A new rate is for the time from now on. What accrued until now stays.
+/// - A new rate is for the time from now on. Credit accrued until now stays.
 #[derive(Debug, Clone, Copy)]
 pub struct Shaper {
     rate: Option<QueueRate>,
@@ -96,7 +96,7 @@ impl Shaper {
         match self.rate {
             _ if self.paused => 0,
             Some(QueueRate::Packets(rate)) => rate.units().into(),
-            Some(QueueRate::Bits(rate)) => rate.get(),
+            Some(QueueRate::Bits(rate)) => rate.0,
             None => u64::MAX,
         }
     }
@@ -105,7 +105,7 @@ impl Shaper {
         let stopped = self.speed() == 0;
         self.eligible = match head {
             None => Nanos::ZERO,
-            // A rate of zero holds back what there is credit for, too.
+            // A rate of zero holds back even packets with enough credit.
             Some(_) if stopped => Nanos::MAX,
             Some(bytes) => {
                 let missing = cost(self.rate, bytes).saturating_sub(self.credit);
@@ -127,7 +127,7 @@ fn cost(rate: Option<QueueRate>, bytes: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::quantity::Rate;
+    use groupflow_base::BitRate;
     use proptest::prelude::*;
 
     const SECOND: u64 = BILLION;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn bits(rate: u64) -> Option<QueueRate> {
-        Rate::bits_per_second(rate).map(QueueRate::Bits)
+        Some(QueueRate::Bits(BitRate(rate)))
     }
 
     /// A shaper in front of a queue that has just got its first packet, at zero.
@@ -239,8 +239,8 @@ mod tests {
     }
 
     proptest! {
-        /// Over any changes of rate, what left is what accrued: never more than a packet beyond the integral
-        /// of the rate, and never less than a packet behind.
+        /// Over any changes of rate, packets left as credit accrued: never more than a packet beyond the
+        /// integral of the rate, and never less than a packet behind.
         #[test]
         fn what_leaves_is_the_integral_of_the_rate(
             changes in proptest::collection::vec((1u64..3_000_000_000, 0u32..100_000), 1..20),

@@ -1,5 +1,6 @@
-//! What a switch counted, as it is shown to users. All packets that vanish are in one of these counters.
+//! The counters of a switch, as users see them. All packets that vanish are in one of these counters.
 
+use groupflow_pipeline::Stats;
 use serde::Serialize;
 
 use super::link::{LinkParameters, WireCounters};
@@ -71,7 +72,7 @@ pub struct LinkStats {
     pub rate_bps: Option<u64>,
     /// Propagation delay.
     pub delay_ns: u64,
-    /// Lost, in parts of 10^9.
+    /// Proportion of packets lost, in parts of 10^9.
     pub loss_ppb: u32,
     /// The most packets that wait.
     pub queue_packets: u32,
@@ -88,7 +89,7 @@ pub struct InStats {
     pub drops: InDrops,
     /// The emulated link.
     pub link: LinkStats,
-    /// What waits for it.
+    /// The packets that wait for it.
     pub queue: QueueCounters,
 }
 
@@ -99,7 +100,7 @@ pub struct QueueStats {
     pub priority: u8,
     /// Higher levels are served first.
     pub level: u8,
-    /// Its part of its level.
+    /// The queue's part of its level.
     pub weight: u16,
     /// The rate it was set to, such as `1000pps`; `None` is no limit.
     pub rate: Option<String>,
@@ -119,7 +120,7 @@ pub struct QueueStats {
 }
 
 impl QueueStats {
-    /// As it is shown.
+    /// The queue's state as users see it.
     pub fn new(priority: u8, state: &QueueState) -> QueueStats {
         let settings = &state.settings;
         QueueStats {
@@ -150,7 +151,7 @@ pub struct OutStats {
     pub link: LinkStats,
     /// Bytes of a packet where packets/s are computed from the bit rate.
     pub nominal_packet: u32,
-    /// What waits for it.
+    /// The packets that wait for it.
     pub queues: Vec<QueueStats>,
 }
 
@@ -193,23 +194,6 @@ pub struct CpuDrops {
     pub no_primary: u64,
 }
 
-/// What went wrong inside the program.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct PipelineStats {
-    /// Packets whose parsing ended with an error.
-    pub parser_errors: u64,
-    /// Register accesses past the end.
-    pub register_out_of_range: u64,
-    /// Counts past the end.
-    pub counter_out_of_range: u64,
-    /// Meters executed past the end.
-    pub meter_out_of_range: u64,
-    /// False `assert` and `assume` statements.
-    pub assertions_failed: u64,
-    /// Packets that ran into the step limit.
-    pub step_limit: u64,
-}
-
 /// Everything a switch counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SwitchStats {
@@ -220,13 +204,13 @@ pub struct SwitchStats {
     /// Packets that vanished in between.
     pub drops: SwitchDrops,
     /// The program's own troubles.
-    pub pipeline: PipelineStats,
+    pub pipeline: Stats,
 }
 
 impl From<&LinkParameters> for LinkStats {
     fn from(parameters: &LinkParameters) -> LinkStats {
         LinkStats {
-            rate_bps: parameters.rate.map(|rate| rate.get()),
+            rate_bps: parameters.rate.map(|rate| rate.0),
             delay_ns: parameters.delay.0,
             loss_ppb: parameters.loss.get(),
             queue_packets: parameters.queue_packets,
@@ -235,7 +219,7 @@ impl From<&LinkParameters> for LinkStats {
 }
 
 impl InDrops {
-    /// With what a wire and its queue counted.
+    /// The counters with those of a wire and its queue.
     pub fn with_link(self, wire: WireCounters, queue: QueueCounters) -> InDrops {
         InDrops {
             queue_full: queue.dropped,
@@ -248,7 +232,7 @@ impl InDrops {
 }
 
 impl OutDrops {
-    /// With what a wire and the queues before it counted.
+    /// The counters with those of a wire and the queues before it.
     pub fn with_link(self, wire: WireCounters, queues: &[QueueStats]) -> OutDrops {
         OutDrops {
             queue_full: queues.iter().map(|queue| queue.counters.dropped).sum(),

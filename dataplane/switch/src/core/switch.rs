@@ -14,7 +14,7 @@ use super::packet_rate::PacketRate;
 use super::port::{PortState, MAX_FRAME};
 use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
-use super::stats::{CpuStats, PipelineStats, SwitchDrops, SwitchStats};
+use super::stats::{CpuStats, SwitchDrops, SwitchStats};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
@@ -24,9 +24,9 @@ const SPARE_BUFFERS: usize = 1024;
 /// A frame that leaves the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// When it left.
+    /// When the frame left.
     pub time: Nanos,
-    /// Where it left.
+    /// Where the frame left.
     pub port: Port,
     /// The frame.
     pub bytes: Vec<u8>,
@@ -37,13 +37,13 @@ pub struct Output {
 /// A packet for the controller, with the program's `packet_in` header in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToController {
-    /// When it left the pipeline.
+    /// When the packet left the pipeline.
     pub time: Nanos,
     /// Header and payload.
     pub bytes: Vec<u8>,
 }
 
-/// What came out of a switch.
+/// The output of a switch.
 #[derive(Debug, Default)]
 pub struct Emitted {
     /// Frames.
@@ -54,7 +54,7 @@ pub struct Emitted {
     pub digests: Vec<(Nanos, Digest)>,
 }
 
-/// What a switch does with packets: the program with its state, and all that comes and goes with it.
+/// The processing of packets: the program with its state, and all that comes and goes with it.
 #[derive(Debug)]
 pub struct Forwarding {
     /// The program with tables, registers, counters and meters.
@@ -79,7 +79,7 @@ pub struct Switch {
     pub(super) places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
     pub(super) loopback: VecDeque<(Nanos, Arrival, Vec<u8>)>,
-    /// What the program takes for the time: that of the event.
+    /// The time that the program sees: that of the event.
     pub(super) clock: Nanos,
     /// Everything before this has happened.
     pub(super) reached: Nanos,
@@ -164,7 +164,7 @@ impl Switch {
         let reached = self.reached;
         self.forwarding = Some(forwarding);
         self.change_generators(|generators, _| generators.start(reached));
-        // What the controller wrote before the program was installed.
+        // Writes of the controller from before the program was installed.
         self.obey_registers(reached);
     }
 
@@ -178,7 +178,7 @@ impl Switch {
         self.forwarding.as_mut()
     }
 
-    /// What the switch is made of, without what may have changed since; see [`Switch::stats`].
+    /// The configuration that the switch began with; [`Switch::stats`] has later changes.
     pub fn config(&self) -> &SwitchConfig {
         &self.config
     }
@@ -192,17 +192,17 @@ impl Switch {
         Ok(())
     }
 
-    /// A frame arrives at a port's interface. What was due before happens first.
+    /// A frame arrives at a port's interface. Events due before happen first.
     ///
-    /// `now` may be a little before what was already advanced to (a frame that was read late): it then
-    /// still goes through the emulated link as of when it arrived.
+    /// `now` may be a little before the time already advanced to (a frame that was read late): it then
+    /// still goes through the emulated link as of its arrival.
     pub fn inject(&mut self, now: Nanos, port: Port, bytes: &[u8]) {
         self.inject_with_tail(now, port, bytes, 0);
     }
 
     /// As [`Switch::inject`], a frame that has `tail` further bytes which exist only as a length.
     pub fn inject_with_tail(&mut self, now: Nanos, port: Port, bytes: &[u8], tail: u32) {
-        self.run(now);
+        self.catch_up(now);
         let Some(place) = self.place(port).filter(|_| port != self.config.cpu_port) else {
             self.drops.no_such_port += 1;
             return;
@@ -226,15 +226,9 @@ impl Switch {
 
     /// A packet of the controller, with the program's `packet_out` header in front.
     pub fn packet_out(&mut self, now: Nanos, bytes: &[u8]) {
-        self.run(now);
+        self.catch_up(now);
         self.cpu.packet_outs += 1;
         self.ingress(now, Arrival::on(self.config.cpu_port), bytes);
-    }
-
-    /// Lets everything happen that is due by `now`, without a look at what comes out: before a change that
-    /// is to take effect at `now`.
-    pub fn catch_up(&mut self, now: Nanos) {
-        self.run(now);
     }
 
     /// Up to when everything has happened.
@@ -249,10 +243,10 @@ impl Switch {
         self.spare.extend(outputs.drain(..).take(room).map(|output| output.bytes));
     }
 
-    /// Lets everything happen that is due by `now`, adds what came out to `emitted`, and says when the
+    /// Lets everything happen that is due by `now`, adds the output to `emitted`, and returns when the
     /// next thing is due.
     pub fn advance(&mut self, now: Nanos, emitted: &mut Emitted) -> Option<Nanos> {
-        self.run(now);
+        self.catch_up(now);
         if emitted.outputs.is_empty() {
             std::mem::swap(&mut emitted.outputs, &mut self.emitted.outputs);
         } else {
@@ -267,7 +261,7 @@ impl Switch {
     /// to `send` one by one and their buffers are used again, the rest is left for [`Switch::take_messages`].
     #[inline]
     pub fn advance_sending(&mut self, now: Nanos, mut send: impl FnMut(&Output)) -> Option<Nanos> {
-        self.run(now);
+        self.catch_up(now);
         for output in self.emitted.outputs.drain(..) {
             send(&output);
             if self.spare.len() < SPARE_BUFFERS {
@@ -277,7 +271,7 @@ impl Switch {
         self.agenda.next()
     }
 
-    /// What [`Switch::advance_sending`] left: packets and digests for the controller.
+    /// The packets and digests for the controller, which [`Switch::advance_sending`] left.
     #[inline]
     pub fn take_messages(&mut self) -> Option<Emitted> {
         let Emitted { packet_ins, digests, .. } = &self.emitted;
@@ -290,26 +284,18 @@ impl Switch {
         self.agenda.next()
     }
 
-    /// What the switch counted.
+    /// The counters of the switch.
     pub fn stats(&self) -> SwitchStats {
         let front = self.ports.len() - 1;
         let mut cpu = self.cpu;
         cpu.drops.egress = self.ports[front].out_drops.egress;
         cpu.drops.queue_full =
             self.ports[front].out_queues.states().map(|(_, counters)| counters.dropped).sum();
-        let pipeline = self.forwarding.as_ref().map(|f| f.pipeline.stats()).unwrap_or_default();
         SwitchStats {
             ports: self.ports[..front].iter().map(PortState::stats).collect(),
             cpu,
             drops: self.drops,
-            pipeline: PipelineStats {
-                parser_errors: pipeline.parser_errors,
-                register_out_of_range: pipeline.register_out_of_range,
-                counter_out_of_range: pipeline.counter_out_of_range,
-                meter_out_of_range: pipeline.meter_out_of_range,
-                assertions_failed: pipeline.assertions_failed,
-                step_limit: pipeline.step_limit,
-            },
+            pipeline: self.forwarding.as_ref().map(|f| f.pipeline.stats()).unwrap_or_default(),
         }
     }
 

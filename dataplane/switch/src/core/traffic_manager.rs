@@ -1,4 +1,4 @@
-//! The queues of one port: what waits, when it may leave, and which leaves next.
+//! The queues of one port: they hold packets, and decide which one leaves next, and when.
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Instance, Packet};
@@ -16,15 +16,15 @@ pub struct Queued {
     pub packet: Packet,
     /// Which copy of a multicast group or clone session.
     pub rid: u16,
-    /// How it came to be.
+    /// The origin of the packet.
     pub instance: Instance,
     /// Bytes to keep, where a clone session says so.
     pub truncate: Option<usize>,
     /// How many times egress cloned its way to this packet.
     pub generation: u8,
-    /// When it was queued.
+    /// When the packet was queued.
     pub enqueued_at: Nanos,
-    /// Packets in the queue when it joined.
+    /// Packets in the queue when this one joined.
     pub enqueue_depth: u32,
 }
 
@@ -37,7 +37,7 @@ pub enum EnqueueError {
     Priority,
 }
 
-/// What the port may send.
+/// The packets that the port may send.
 #[derive(Debug)]
 pub enum Service {
     /// This packet.
@@ -166,7 +166,7 @@ impl PortQueues {
     }
 
     /// Takes the packet to send next. `rested` says that the port could have sent something just before, and
-    /// had nothing: whoever comes now competes with nobody's past.
+    /// had nothing: a queue that fills now does not compete with the past of others.
     pub fn pop(&mut self, now: Nanos, rested: bool) -> Service {
         if self.waiting == 0 {
             return Service::Nothing;
@@ -184,7 +184,7 @@ impl PortQueues {
         }
     }
 
-    /// When the first of what waits may leave, as far as its queue's rate is concerned; `None`: nothing
+    /// When the first packet that waits may leave, as far as its queue's rate is concerned; `None`: nothing
     /// waits, or nothing of it may leave before something changes.
     pub fn eligible(&self) -> Option<Nanos> {
         if self.waiting & !self.limited != 0 {
@@ -228,12 +228,13 @@ impl PortQueues {
         self.queues.len()
     }
 
-    /// What a queue is set to.
+    /// The settings of a queue.
     pub fn settings(&self, queue: u8) -> Option<QueueSettings> {
         self.queues.get(usize::from(queue)).map(|queue| queue.settings)
     }
 
-    /// Sets a queue; its rate takes effect for what waits already. False where there is no such queue.
+    /// Sets a queue; its rate takes effect also for packets that wait already. False where there is no such
+    /// queue.
     pub fn configure(&mut self, now: Nanos, queue: u8, settings: QueueSettings) -> bool {
         let number = usize::from(queue);
         let Some(queue) = self.queues.get_mut(number) else { return false };
@@ -277,7 +278,7 @@ impl PortQueues {
         }
     }
 
-    /// Discards everything, and what the program asked for; gives the number of packets.
+    /// Discards all packets and all settings that the program asked for; returns the number of packets.
     pub fn flush(&mut self) -> u64 {
         self.waiting = 0;
         let flushed = self.queues.iter_mut().map(|queue| queue.packets.flush()).sum();
@@ -294,7 +295,7 @@ impl PortQueues {
         self.queues.iter().map(|queue| queue.demand)
     }
 
-    /// What each queue is set to and counted, from queue 0 on.
+    /// The settings and counters of each queue, from queue 0 on.
     pub fn states(&self) -> impl Iterator<Item = (QueueSettings, QueueCounters)> + '_ {
         self.queues.iter().map(|queue| (queue.settings, queue.packets.counters()))
     }

@@ -5,7 +5,7 @@ use groupflow_pipeline::RegisterId;
 use super::binding::{BoundArray, Mismatch};
 use crate::core::{QueueRegister, QueueRegisters, MAX_PRIORITIES};
 
-/// What the annotations of this project start with.
+/// The prefix of this project's annotations.
 const PREFIX: &str = "groupflow_";
 const DEPTH: &str = "groupflow_queue_depth";
 const RATE: &str = "groupflow_queue_rate";

@@ -1,4 +1,4 @@
-//! Who may write: the primary is the client whose election id equals the highest ever seen.
+//! The right to write: the primary is the client whose election id equals the highest ever seen.
 //!
 //! P4Runtime specification, sections "Rules for Handling MasterArbitrationUpdate" and "Client
 //! Arbitration Notifications". There is one role, the default one.
@@ -14,19 +14,19 @@ use crate::proto::p4::v1::{
 /// The most clients at once.
 pub const CLIENT_LIMIT: usize = 64;
 
-/// A client's stream.
+/// A client, which has one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
+pub struct ClientId(pub u64);
 
 /// A message for a client.
-pub type Notice = (StreamId, StreamMessageResponse);
+pub type ClientMessage = (ClientId, StreamMessageResponse);
 
 /// The clients of a device and which of them is primary.
 #[derive(Debug)]
 pub struct Arbitration {
     device_id: u64,
     highest: Option<u128>,
-    clients: BTreeMap<StreamId, Option<u128>>,
+    clients: BTreeMap<ClientId, Option<u128>>,
 }
 
 impl Arbitration {
@@ -36,7 +36,7 @@ impl Arbitration {
     }
 
     /// The stream of the primary.
-    pub fn primary(&self) -> Option<StreamId> {
+    pub fn primary(&self) -> Option<ClientId> {
         let highest = self.highest?;
         self.clients.iter().find(|(_, id)| **id == Some(highest)).map(|(stream, _)| *stream)
     }
@@ -47,7 +47,7 @@ impl Arbitration {
         id.is_some() && id == self.highest && self.primary().is_some()
     }
 
-    /// Refuses who is not primary, saying who is.
+    /// Refuses a client that is not primary. The error names the primary's election id.
     pub fn check(&self, election_id: Option<&Uint128>) -> Result<(), Status> {
         if self.is_primary(election_id) {
             return Ok(());
@@ -61,12 +61,12 @@ impl Arbitration {
         Err(Status::new(Code::PermissionDenied, message))
     }
 
-    /// A client's arbitration update: whom to tell what, or why the stream ends.
+    /// A client's arbitration update: the messages to clients, or the reason why the stream ends.
     pub fn update(
         &mut self,
-        stream: StreamId,
+        stream: ClientId,
         update: &MasterArbitrationUpdate,
-    ) -> Result<Vec<Notice>, Status> {
+    ) -> Result<Vec<ClientMessage>, Status> {
         let election_id = self.check_update(stream, update)?;
         let former_primary = self.primary();
         let known = self.clients.insert(stream, election_id).is_some();
@@ -80,8 +80,8 @@ impl Arbitration {
         Ok(vec![self.notice(stream)])
     }
 
-    /// A client's stream has ended: whom to tell what.
-    pub fn closed(&mut self, stream: StreamId) -> Vec<Notice> {
+    /// A client's stream has ended: the messages to the others.
+    pub fn closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         let was_primary = self.primary() == Some(stream);
         self.clients.remove(&stream);
         if was_primary {
@@ -93,7 +93,7 @@ impl Arbitration {
 
     fn check_update(
         &self,
-        stream: StreamId,
+        stream: ClientId,
         update: &MasterArbitrationUpdate,
     ) -> Result<Option<u128>, Status> {
         let known = self.clients.contains_key(&stream);
@@ -113,7 +113,7 @@ impl Arbitration {
             }
         }
         let election_id = update.election_id.as_ref().map(number);
-        let taken = |(other, id): (&StreamId, &Option<u128>)| *other != stream && *id == election_id;
+        let taken = |(other, id): (&ClientId, &Option<u128>)| *other != stream && *id == election_id;
         if election_id.is_some() && self.clients.iter().any(taken) {
             let id = election_id.unwrap_or_default();
             let message = format!("election id {id} is already used by another client");
@@ -125,14 +125,14 @@ impl Arbitration {
         Ok(election_id)
     }
 
-    /// What everyone is told when the primary changes; the new primary last.
-    fn notices(&self) -> Vec<Notice> {
+    /// The messages to all clients when the primary changes; that to the new primary last.
+    fn notices(&self) -> Vec<ClientMessage> {
         let primary = self.primary();
         let backups = self.clients.keys().filter(|stream| Some(**stream) != primary);
         backups.copied().chain(primary).map(|stream| self.notice(stream)).collect()
     }
 
-    fn notice(&self, stream: StreamId) -> Notice {
+    fn notice(&self, stream: ClientId) -> ClientMessage {
         let (code, message) = match self.primary() {
             Some(primary) if primary == stream => (Code::Ok, "you are primary"),
             Some(_) => (Code::AlreadyExists, "another client is primary"),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     /// Stream, code and election id of each notice.
-    fn told(notices: Vec<Notice>) -> Vec<(u64, i32, Option<u128>)> {
+    fn told(notices: Vec<ClientMessage>) -> Vec<(u64, i32, Option<u128>)> {
         notices
             .into_iter()
             .map(|(stream, response)| match response.update {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn ok(arbitration: &mut Arbitration, stream: u64, id: Option<u128>) -> Vec<(u64, i32, Option<u128>)> {
-        told(arbitration.update(StreamId(stream), &update(id)).expect("accepted"))
+        told(arbitration.update(ClientId(stream), &update(id)).expect("accepted"))
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let mut arbitration = Arbitration::new(DEVICE);
         ok(&mut arbitration, 1, Some(10));
         ok(&mut arbitration, 2, Some(9));
-        assert_eq!(told(arbitration.closed(StreamId(1))), [(2, 5, Some(10))]);
+        assert_eq!(told(arbitration.closed(ClientId(1))), [(2, 5, Some(10))]);
         assert_eq!(arbitration.primary(), None);
         assert!(!arbitration.is_primary(Some(&uint128(10))), "its stream is gone");
         let refusal = arbitration.check(Some(&uint128(9))).expect_err("backup");
@@ -263,7 +263,7 @@ mod tests {
         let mut arbitration = Arbitration::new(DEVICE);
         ok(&mut arbitration, 1, Some(10));
         for (stream, update, code, message) in cases {
-            let status = arbitration.update(StreamId(stream), update).expect_err(message);
+            let status = arbitration.update(ClientId(stream), update).expect_err(message);
             assert_eq!((status.code, status.message.as_str()), (code, message));
         }
     }
@@ -272,9 +272,9 @@ mod tests {
     fn the_number_of_clients_is_bounded() {
         let mut arbitration = Arbitration::new(DEVICE);
         (0..CLIENT_LIMIT as u64).for_each(|n| drop(ok(&mut arbitration, n, None)));
-        let status = arbitration.update(StreamId(1000), &update(None)).expect_err("full");
+        let status = arbitration.update(ClientId(1000), &update(None)).expect_err("full");
         assert_eq!(status.code, Code::ResourceExhausted);
-        arbitration.closed(StreamId(0));
+        arbitration.closed(ClientId(0));
         ok(&mut arbitration, 1000, None);
     }
 }

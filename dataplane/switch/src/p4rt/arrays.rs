@@ -26,13 +26,13 @@ pub fn write_register(
 ) -> Result<(), Refusal> {
     only_modify(kind, "register_entry")?;
     let array = find(&state.config.binding.registers, entry.register_id, "register")?;
-    let write = || {
+    let mut write = || {
         let value = register_value(array, entry.data.as_ref())?;
         cells(array, entry.index.as_ref())?.try_for_each(|cell| {
             forwarding.pipeline.register_write(array.array, cell, value).map_err(refusal)
         })
     };
-    write_within("register", array, write)
+    write().map_err(|refusal| within("register", array, refusal))
 }
 
 /// Adds the cells that a request asks for.
@@ -43,19 +43,13 @@ pub fn read_register(
     found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     let arrays = &state.config.binding.registers;
-    for (id, array) in wanted(arrays, filter.register_id, filter.index.is_some(), "register")? {
-        for cell in cells(array, filter.index.as_ref()).map_err(|e| within("register", array, e))? {
-            let value = forwarding.pipeline.register_read(array.array, cell).map_err(refusal)?;
-            let bytes = if array.signed { encode_signed(value, array.width) } else { encode(value) };
-            let entry = RegisterEntry {
-                register_id: id,
-                index: Some(index(cell)),
-                data: Some(P4Data { data: Some(Data::Bitstring(bytes)) }),
-            };
-            found.push(Entity { entity: Some(entity::Entity::RegisterEntry(entry)) });
-        }
-    }
-    Ok(())
+    let asked = (filter.register_id, filter.index.as_ref());
+    read(arrays, asked, "register", found, |register_id, array, cell| {
+        let value = forwarding.pipeline.register_read(array.array, cell)?;
+        let bytes = if array.signed { encode_signed(value, array.width) } else { encode(value) };
+        let data = Some(P4Data { data: Some(Data::Bitstring(bytes)) });
+        Ok(RegisterEntry { register_id, index: Some(index(cell)), data })
+    })
 }
 
 /// Sets the value of one counter, or of all in the array.
@@ -67,7 +61,7 @@ pub fn write_counter(
 ) -> Result<(), Refusal> {
     only_modify(kind, "counter_entry")?;
     let array = find(&state.config.binding.counters, entry.counter_id, "counter")?;
-    let write = || {
+    let mut write = || {
         let mut cells = cells(array, entry.index.as_ref())?;
         let Some(value) = entry.data.as_ref().map(counter_value).transpose()? else {
             return Ok(());
@@ -75,7 +69,7 @@ pub fn write_counter(
         cells
             .try_for_each(|cell| forwarding.pipeline.counter_write(array.array, cell, value).map_err(refusal))
     };
-    write_within("counter", array, write)
+    write().map_err(|refusal| within("counter", array, refusal))
 }
 
 /// Adds the counters that a request asks for.
@@ -86,15 +80,11 @@ pub fn read_counter(
     found: &mut Vec<Entity>,
 ) -> Result<(), Refusal> {
     let arrays = &state.config.binding.counters;
-    for (id, array) in wanted(arrays, filter.counter_id, filter.index.is_some(), "counter")? {
-        for cell in cells(array, filter.index.as_ref()).map_err(|e| within("counter", array, e))? {
-            let value = forwarding.pipeline.counter_read(array.array, cell).map_err(refusal)?;
-            let (index, data) = (Some(index(cell)), Some(counter_data(value)));
-            let entry = CounterEntry { counter_id: id, index, data };
-            found.push(Entity { entity: Some(entity::Entity::CounterEntry(entry)) });
-        }
-    }
-    Ok(())
+    let asked = (filter.counter_id, filter.index.as_ref());
+    read(arrays, asked, "counter", found, |counter_id, array, cell| {
+        let data = Some(counter_data(forwarding.pipeline.counter_read(array.array, cell)?));
+        Ok(CounterEntry { counter_id, index: Some(index(cell)), data })
+    })
 }
 
 /// Sets the rates of one meter, or of all in the array.
@@ -106,13 +96,13 @@ pub fn write_meter(
 ) -> Result<(), Refusal> {
     only_modify(kind, "meter_entry")?;
     let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
-    let write = || {
+    let mut write = || {
         refuse_colours(&entry.counter_data)?;
         let rates = entry.config.as_ref().map(meter_rates).transpose()?;
         cells(array, entry.index.as_ref())?
             .try_for_each(|cell| forwarding.pipeline.meter_write(array.array, cell, rates).map_err(refusal))
     };
-    write_within("meter", array, write)
+    write().map_err(|refusal| within("meter", array, refusal))
 }
 
 /// Adds the meters that a request asks for.
@@ -124,18 +114,31 @@ pub fn read_meter(
 ) -> Result<(), Refusal> {
     refuse_colours(&filter.counter_data)?;
     let arrays = &state.config.binding.meters;
-    for (id, array) in wanted(arrays, filter.meter_id, filter.index.is_some(), "meter")? {
-        for cell in cells(array, filter.index.as_ref()).map_err(|e| within("meter", array, e))? {
-            let rates = forwarding.pipeline.meter_read(array.array, cell).map_err(refusal)?;
-            let (index, config) = (Some(index(cell)), rates.map(meter_config));
-            let entry = MeterEntry { meter_id: id, index, config, counter_data: None };
-            found.push(Entity { entity: Some(entity::Entity::MeterEntry(entry)) });
+    let asked = (filter.meter_id, filter.index.as_ref());
+    read(arrays, asked, "meter", found, |meter_id, array, cell| {
+        let config = forwarding.pipeline.meter_read(array.array, cell)?.map(meter_config);
+        Ok(MeterEntry { meter_id, index: Some(index(cell)), config, counter_data: None })
+    })
+}
+
+type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
+
+/// Adds an entity for each cell of the arrays that an id and an index ask for.
+fn read<Id, E: Into<entity::Entity>>(
+    arrays: &Arrays<Id>,
+    (id, index): (u32, Option<&Index>),
+    what: &str,
+    found: &mut Vec<Entity>,
+    entry: impl Fn(u32, &BoundArray<Id>, usize) -> Result<E, StateError>,
+) -> Result<(), Refusal> {
+    for (id, array) in wanted(arrays, id, index.is_some(), what)? {
+        for cell in cells(array, index).map_err(|refusal| within(what, array, refusal))? {
+            let entry = entry(id, array, cell).map_err(refusal)?;
+            found.push(Entity { entity: Some(entry.into()) });
         }
     }
     Ok(())
 }
-
-type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
 
 fn find<'a, Id>(arrays: &'a Arrays<Id>, id: u32, what: &str) -> Result<&'a BoundArray<Id>, Refusal> {
     arrays.get(&id).ok_or_else(|| Refusal::invalid(format!("{what}_id: the program has no {what} {id}")))
@@ -195,14 +198,6 @@ fn only_modify(kind: Kind, what: &str) -> Result<(), Refusal> {
 
 fn within<Id>(what: &str, array: &BoundArray<Id>, refusal: Refusal) -> Refusal {
     refusal.within(&format!("{what} {}", array.name))
-}
-
-fn write_within<Id>(
-    what: &str,
-    array: &BoundArray<Id>,
-    write: impl FnOnce() -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
-    write().map_err(|refusal| within(what, array, refusal))
 }
 
 fn refusal(error: StateError) -> Refusal {

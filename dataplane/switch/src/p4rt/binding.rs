@@ -21,7 +21,7 @@ pub struct BoundField {
     pub name: String,
     /// The program's width in bits.
     pub width: u32,
-    /// How the controller matches it.
+    /// How the controller matches the field.
     pub kind: MatchKind,
     /// How the program does: p4c writes optional fields as ternary ones.
     pub program_kind: MatchKind,
@@ -45,7 +45,7 @@ pub struct BoundAction {
     pub action: ActionId,
     /// Its name.
     pub name: String,
-    /// Where it may be used.
+    /// Where the action may be used.
     pub scope: Scope,
     /// P4Info's id, the name and the width of each parameter, in the program's order.
     pub params: Vec<(u32, String, u32)>,

@@ -50,7 +50,7 @@ impl ConfigurationError {
     }
 }
 
-/// A checked configuration. It does not change; what is written to it is kept elsewhere.
+/// A checked configuration. It does not change; writes are kept elsewhere.
 #[derive(Debug)]
 pub struct PipelineConfig {
     /// The program.

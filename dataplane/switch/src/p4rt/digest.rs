@@ -14,9 +14,9 @@ use super::status::{Code, Refusal};
 use super::update::Kind;
 use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::p4_data::Data;
-use crate::proto::p4::v1::{entity, DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
+use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity, P4Data, P4StructLike};
 
-/// The longest list, and what a list size of zero means.
+/// The longest list; a list size of zero means as many.
 pub const LIST_LIMIT: usize = 1024;
 /// The most messages per digest that wait for an acknowledgement; beyond it the oldest list is forgotten.
 pub const UNACKNOWLEDGED_LIMIT: usize = 65_536;
@@ -28,7 +28,7 @@ pub struct Digests {
     next_list: u64,
 }
 
-/// One digest: what waits to be sent, and what was sent but not acknowledged.
+/// One digest: the data that waits to be sent, and the lists sent but not acknowledged.
 #[derive(Debug)]
 struct Learner {
     config: Config,
@@ -170,7 +170,7 @@ pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Vec<Entity>)
     let enabled = state.digests.enabled.iter().filter(|(id, _)| wanted(id));
     found.extend(enabled.map(|(id, learner)| {
         let entry = DigestEntry { digest_id: *id, config: Some(learner.config) };
-        Entity { entity: Some(entity::Entity::DigestEntry(entry)) }
+        Entity { entity: Some(entry.into()) }
     }));
     Ok(())
 }

@@ -11,9 +11,9 @@ use super::status::Refusal;
 use super::table;
 use super::update::Kind;
 use crate::core::Forwarding;
-use crate::proto::p4::v1::{self, entity, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
+use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
 
-/// What a write of a table entry says about its counter and meter.
+/// The counter and meter in a write of a table entry.
 #[derive(Debug)]
 pub struct Resources {
     counter: Option<CounterValue>,
@@ -22,7 +22,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Checks what an entry says.
+    /// Checks the counter and meter of an entry.
     pub fn of(table: &BoundTable, entry: &TableEntry) -> Result<Resources, Refusal> {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Refusal::invalid("counter_data: the table has no direct counter"));
@@ -94,7 +94,7 @@ pub fn read_counter(
     for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, view| {
         let data = view.counter.map(counter_data);
         let direct = DirectCounterEntry { table_entry: Some(entry), data };
-        found.push(Entity { entity: Some(entity::Entity::DirectCounterEntry(direct)) });
+        found.push(Entity { entity: Some(direct.into()) });
     })
 }
 
@@ -111,21 +111,17 @@ pub fn read_meter(
     for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, view| {
         let config = view.meter.map(meter_config);
         let direct = DirectMeterEntry { table_entry: Some(entry), config, counter_data: None };
-        found.push(Entity { entity: Some(entity::Entity::DirectMeterEntry(direct)) });
+        found.push(Entity { entity: Some(direct.into()) });
     })
 }
 
 /// A counter's value in P4Runtime's form.
 pub fn counter_data(value: CounterValue) -> v1::CounterData {
-    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     v1::CounterData { byte_count: signed(value.bytes), packet_count: signed(value.packets) }
 }
 
 /// A counter's value from P4Runtime's form.
 pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Refusal> {
-    let unsigned = |field: &str, count: i64| {
-        u64::try_from(count).map_err(|_| Refusal::invalid(format!("{field}: it is negative")))
-    };
     Ok(CounterValue {
         packets: unsigned("packet_count", data.packet_count)?,
         bytes: unsigned("byte_count", data.byte_count)?,
@@ -134,7 +130,6 @@ pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Refusal> {
 
 /// A meter's rates in P4Runtime's form.
 pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
-    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     v1::MeterConfig {
         cir: signed(rates.cir),
         cburst: signed(rates.cburst),
@@ -146,9 +141,6 @@ pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
 
 /// A meter's rates from P4Runtime's form.
 pub fn meter_rates(config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
-    let unsigned = |field: &str, rate: i64| {
-        u64::try_from(rate).map_err(|_| Refusal::invalid(format!("{field}: it is negative")))
-    };
     if config.eburst != 0 {
         return Err(Refusal::invalid("eburst: meters are of the two-rate three-colour type"));
     }
@@ -162,6 +154,14 @@ pub fn meter_rates(config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
         return Err(Refusal::invalid("pir: it is below cir"));
     }
     Ok(rates)
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn unsigned(field: &str, number: i64) -> Result<u64, Refusal> {
+    u64::try_from(number).map_err(|_| Refusal::invalid(format!("{field}: it is negative")))
 }
 
 /// Meters do not count by colour.

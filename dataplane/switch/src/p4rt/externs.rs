@@ -1,7 +1,7 @@
 //! Queues, port settings and packet generators as ExternEntry, with a google.protobuf.Struct in it.
 //!
-//! P4Runtime specification, section "ExternEntry": `extern_type_id` says what, and the Struct all the rest,
-//! so that `extern_id` is 0. docs/traffic-manager.md lists the fields.
+//! P4Runtime specification, section "ExternEntry": `extern_type_id` names the type, and the Struct holds all
+//! the rest, so that `extern_id` is 0. docs/traffic-manager.md lists the fields.
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
@@ -13,7 +13,7 @@ use crate::core::{
     parse_queue_rate, Amount, ConfigError, Generator, GeneratorError, Generators, PacketRate, QueueChange,
     QueueState, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
 };
-use crate::proto::p4::v1::{entity, Entity, ExternEntry};
+use crate::proto::p4::v1::{Entity, ExternEntry};
 
 /// `extern_type_id` of a queue of a port; P4Runtime leaves 0x81 to 0xfe to architectures.
 pub const QUEUE: u32 = 0x81;
@@ -65,7 +65,7 @@ pub fn read(
     };
     found.extend(entries.into_iter().map(|entry| {
         let entry = ExternEntry { extern_type_id: type_id, extern_id: 0, entry: Some(entry.build()) };
-        Entity { entity: Some(entity::Entity::ExternEntry(entry)) }
+        Entity { entity: Some(entry.into()) }
     }));
     Ok(())
 }

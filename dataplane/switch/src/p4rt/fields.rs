@@ -20,7 +20,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The fields of an entry, or none where it is missing.
+    /// The fields of an entry, or none where the entry is missing.
     pub fn of(entry: Option<&Any>) -> Result<Fields, Refusal> {
         let Some(any) = entry else {
             return Ok(Fields { fields: BTreeMap::new() });
@@ -70,7 +70,7 @@ impl Fields {
             .ok_or_else(|| Refusal::invalid(format!("entry.{name}: it is missing")))
     }
 
-    /// A text, if it is there.
+    /// A text field, if the entry has it.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {
         match self.take(name) {
             None => Ok(None),
@@ -79,7 +79,7 @@ impl Fields {
         }
     }
 
-    /// True or false, if it is there.
+    /// A Boolean field, if the entry has it.
     pub fn flag(&mut self, name: &str) -> Result<Option<bool>, Refusal> {
         match self.take(name) {
             None => Ok(None),
@@ -88,7 +88,7 @@ impl Fields {
         }
     }
 
-    /// Refuses what nobody took.
+    /// Refuses fields that no caller took.
     pub fn finish(self, known: &str) -> Result<(), Refusal> {
         match self.fields.into_keys().next() {
             None => Ok(()),

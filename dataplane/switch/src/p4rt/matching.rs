@@ -1,6 +1,6 @@
 //! Match keys of table entries, from and to P4Runtime's form.
 //!
-//! P4Runtime specification, section "Match Format": what matches everything is left out.
+//! P4Runtime specification, section "Match Format": a field that matches everything is left out.
 
 use groupflow_pipeline::{EntryKey, Match, MatchKind};
 

@@ -1,4 +1,4 @@
-//! P4Runtime without sockets: who may do what, and what it does to a switch.
+//! P4Runtime without sockets: the rights of clients, and the effect of their calls on a switch.
 //!
 //! | module | subject |
 //! |---|---|
@@ -35,7 +35,7 @@ mod table;
 mod table_read;
 mod update;
 
-pub use arbitration::{Notice, StreamId, CLIENT_LIMIT};
+pub use arbitration::{ClientId, ClientMessage, CLIENT_LIMIT};
 pub use binding::{
     Binding, BoundAction, BoundArray, BoundDigest, BoundField, BoundTable, ControllerHeader, Mismatch, Scope,
 };

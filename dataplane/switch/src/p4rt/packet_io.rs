@@ -3,8 +3,10 @@
 //! P4Runtime specification, section "Packet I/O". BMv2's convention: the header's fields are packed
 //! without gaps in front of the packet.
 
+use groupflow_pipeline::{read_bits, write_bits};
+
 use super::binding::ControllerHeader;
-use super::bytestring::{decode, encode, ones};
+use super::bytestring::{decode, encode};
 use super::status::Refusal;
 use crate::core::MAX_FRAME;
 use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
@@ -27,67 +29,37 @@ pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u
             return Err(Refusal::invalid(format!("metadata {name}: it is there twice")));
         }
     }
-    let mut bytes = Packer::default();
+    let mut bytes = vec![0; header_bits(header).div_ceil(8)];
+    let mut at = 0;
     for (value, (_, name, width)) in values.into_iter().zip(header) {
         let value = value.ok_or_else(|| Refusal::invalid(format!("metadata {name}: it is missing")))?;
-        bytes.push(value, *width);
+        write_bits(&mut bytes, at, *width as usize, value);
+        at += *width as usize;
     }
-    let mut bytes = bytes.finish();
     bytes.extend_from_slice(&packet.payload);
     Ok(bytes)
 }
 
 /// The message for the controller; `None` if the bytes are shorter than the header.
 pub fn packet_in(header: &ControllerHeader, bytes: &[u8]) -> Option<PacketIn> {
-    let bits: usize = header.iter().map(|(_, _, width)| *width as usize).sum();
-    let payload = bytes.get(bits.div_ceil(8)..)?;
+    let payload = bytes.get(header_bits(header).div_ceil(8)..)?;
     let mut at = 0;
     let metadata = header.iter().map(|(id, _, width)| {
-        let value = bit_field(bytes, at, *width);
+        let value = read_bits(bytes, at, *width as usize);
         at += *width as usize;
         PacketMetadata { metadata_id: *id, value: encode(value) }
     });
     Some(PacketIn { metadata: metadata.collect(), payload: payload.to_vec() })
 }
 
-#[derive(Debug, Default)]
-struct Packer {
-    bytes: Vec<u8>,
-    /// Bits of the last byte that are in use; 0 means all.
-    used: u32,
-}
-
-impl Packer {
-    fn push(&mut self, value: u128, width: u32) {
-        let mut left = width;
-        while left > 0 {
-            if self.used == 0 {
-                self.bytes.push(0);
-            }
-            let take = left.min(8 - self.used);
-            let part = (value >> (left - take) & ones(take)) as u8;
-            if let Some(last) = self.bytes.last_mut() {
-                *last |= part << (8 - self.used - take);
-            }
-            self.used = (self.used + take) % 8;
-            left -= take;
-        }
-    }
-
-    fn finish(self) -> Vec<u8> {
-        self.bytes
-    }
-}
-
-/// `width` bits from bit `at` on; the caller made sure that they are there.
-fn bit_field(bytes: &[u8], at: usize, width: u32) -> u128 {
-    let bit = |n: usize| u128::from(bytes[n / 8] >> (7 - n % 8) & 1);
-    (at..at + width as usize).fold(0, |value, n| value << 1 | bit(n))
+fn header_bits(header: &ControllerHeader) -> usize {
+    header.iter().map(|(_, _, width)| *width as usize).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::p4rt::bytestring::ones;
     use proptest::prelude::*;
 
     fn header() -> ControllerHeader {

@@ -12,7 +12,7 @@ use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT}
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
 use crate::proto::p4::v1::{
-    self, entity, CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry,
+    self, CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry,
 };
 
 /// Carries out an update of the replication engine. `priorities` is the number of queues a port.
@@ -61,7 +61,7 @@ pub fn read(
 
 fn entity(kind: Type) -> Entity {
     let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
-    Entity { entity: Some(entity::Entity::PacketReplicationEngineEntry(entry)) }
+    Entity { entity: Some(entry.into()) }
 }
 
 fn write_group(

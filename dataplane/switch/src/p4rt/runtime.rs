@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
-use super::arbitration::{wrong_device, Arbitration, Notice, StreamId};
+use super::arbitration::{wrong_device, Arbitration, ClientId, ClientMessage};
 use super::config::PipelineConfig;
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
@@ -25,11 +25,11 @@ use crate::proto::p4::v1::{
 /// The version of P4Runtime that is offered.
 pub const API_VERSION: &str = "1.5.0";
 
-/// What a message on a stream leads to.
+/// The consequence of a message on a stream.
 #[derive(Debug, PartialEq)]
 pub enum Reaction {
     /// Messages for clients.
-    Tell(Vec<Notice>),
+    Tell(Vec<ClientMessage>),
     /// A packet for the pipeline, see [`Switch::packet_out`].
     PacketOut(Vec<u8>),
 }
@@ -57,7 +57,7 @@ impl Runtime {
     }
 
     /// The primary's stream.
-    pub fn primary(&self) -> Option<StreamId> {
+    pub fn primary(&self) -> Option<ClientId> {
         self.arbitration.primary()
     }
 
@@ -69,7 +69,7 @@ impl Runtime {
     /// A message on a client's stream; an error ends the stream.
     pub fn stream_message(
         &mut self,
-        stream: StreamId,
+        stream: ClientId,
         message: StreamMessageRequest,
     ) -> Result<Reaction, Status> {
         let error = match message.update {
@@ -99,19 +99,19 @@ impl Runtime {
     }
 
     /// A client's stream has ended.
-    pub fn stream_closed(&mut self, stream: StreamId) -> Vec<Notice> {
+    pub fn stream_closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         self.arbitration.closed(stream)
     }
 
     /// A packet from the pipeline. `None` if no client is primary, or the packet is too short.
-    pub fn packet_in(&self, bytes: &[u8]) -> Option<Notice> {
+    pub fn packet_in(&self, bytes: &[u8]) -> Option<ClientMessage> {
         let primary = self.arbitration.primary()?;
         let packet = packet_io::packet_in(&self.config()?.binding.packet_in, bytes)?;
         Some((primary, StreamMessageResponse { update: Some(Response::Packet(packet)) }))
     }
 
     /// A digest message from the pipeline.
-    pub fn digest(&mut self, now: Nanos, message: Digest) -> Option<Notice> {
+    pub fn digest(&mut self, now: Nanos, message: Digest) -> Option<ClientMessage> {
         let primary = self.arbitration.primary()?;
         let state = self.committed.as_mut()?;
         let list = state.digests.learn(now, &state.config.binding, message)?;
@@ -119,7 +119,7 @@ impl Runtime {
     }
 
     /// The digest lists whose time has come.
-    pub fn digests_due(&mut self, now: Nanos) -> Vec<Notice> {
+    pub fn digests_due(&mut self, now: Nanos) -> Vec<ClientMessage> {
         let primary = self.arbitration.primary();
         let lists = self.committed.as_mut().map(|state| state.digests.due(now)).unwrap_or_default();
         let Some(primary) = primary else { return Vec::new() };
@@ -163,7 +163,8 @@ impl Runtime {
         }
     }
 
-    /// Carries out what [`Runtime::check_set_config`] let pass. `config` is there unless it is a commit.
+    /// Carries out a request that [`Runtime::check_set_config`] let pass. `config` is there unless it is a
+    /// commit.
     pub fn set_config(
         &mut self,
         switch: &mut Switch,
@@ -236,14 +237,6 @@ impl Runtime {
         }
     }
 
-    /// A whole write. A caller that shares the switch may rather use the two steps and let others in
-    /// between updates.
-    pub fn write(&mut self, switch: &mut Switch, request: &WriteRequest) -> Result<(), Status> {
-        self.check_write(request)?;
-        let results: Vec<_> = request.updates.iter().map(|update| self.apply(switch, update)).collect();
-        Status::of_batch("update", &results)
-    }
-
     /// Checks a read as a whole.
     pub fn check_read(&self, request: &ReadRequest) -> Result<(), Status> {
         self.check_device(request.device_id)?;
@@ -251,7 +244,7 @@ impl Runtime {
         self.current()
     }
 
-    /// Adds what one entity of a read asks for.
+    /// Adds the entities that one entity of a read asks for.
     pub fn find(&self, switch: &Switch, entity: &Entity, found: &mut Vec<Entity>) -> Result<(), Refusal> {
         let (state, forwarding) = match (&self.saved, &self.committed, switch.forwarding()) {
             (Some(saved), ..) => (&saved.state, &saved.forwarding),
@@ -264,17 +257,6 @@ impl Runtime {
         }
     }
 
-    /// A whole read: what was found, and the outcome.
-    pub fn read(&self, switch: &Switch, request: &ReadRequest) -> (Vec<Entity>, Result<(), Status>) {
-        let mut found = Vec::new();
-        if let Err(status) = self.check_read(request) {
-            return (found, Err(status));
-        }
-        let results: Vec<_> =
-            request.entities.iter().map(|entity| self.find(switch, entity, &mut found)).collect();
-        (found, Status::of_batch("request", &results))
-    }
-
     /// Capabilities are the server's; the device is only looked at.
     pub fn capabilities(&self, device_id: u64) -> Result<&'static str, Status> {
         if device_id != 0 {
@@ -283,13 +265,13 @@ impl Runtime {
         Ok(API_VERSION)
     }
 
-    fn packet_out(&self, stream: StreamId, packet: &PacketOut) -> Result<Vec<u8>, Refusal> {
+    fn packet_out(&self, stream: ClientId, packet: &PacketOut) -> Result<Vec<u8>, Refusal> {
         self.check_primary_stream(stream)?;
         let config = self.config().ok_or_else(|| Refusal::new(Code::FailedPrecondition, NO_CONFIG))?;
         packet_io::packet_out(&config.binding.packet_out, packet)
     }
 
-    fn digest_ack(&mut self, stream: StreamId, ack: &DigestListAck) -> Result<(), Refusal> {
+    fn digest_ack(&mut self, stream: ClientId, ack: &DigestListAck) -> Result<(), Refusal> {
         self.check_primary_stream(stream)?;
         match &mut self.committed {
             Some(state) => state.digests.acknowledge(&state.config.binding, ack),
@@ -297,7 +279,7 @@ impl Runtime {
         }
     }
 
-    fn check_primary_stream(&self, stream: StreamId) -> Result<(), Refusal> {
+    fn check_primary_stream(&self, stream: ClientId) -> Result<(), Refusal> {
         if self.arbitration.primary() == Some(stream) {
             return Ok(());
         }
@@ -340,7 +322,7 @@ fn check_role(role: &str, role_id: u64) -> Result<(), Status> {
     Err(Status::new(Code::NotFound, format!("role {role:?} is not offered, only the default role is")))
 }
 
-fn to_notice(stream: StreamId, list: DigestList) -> Notice {
+fn to_notice(stream: ClientId, list: DigestList) -> ClientMessage {
     (stream, StreamMessageResponse { update: Some(Response::Digest(list)) })
 }
 

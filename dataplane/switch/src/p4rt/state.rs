@@ -1,4 +1,4 @@
-//! What the controller set beside the pipeline's own state: it is read back as it was written.
+//! The controller's settings beside the pipeline's own state: they are read back as they were written.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Note {
     pub metadata: Vec<u8>,
 }
 
-/// A pipeline configuration with what the controller wrote since it was set.
+/// A pipeline configuration with the controller's writes since it was set.
 #[derive(Debug)]
 pub struct ControlState {
     /// The configuration.

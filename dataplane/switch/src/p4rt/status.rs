@@ -1,4 +1,4 @@
-//! What a P4Runtime call answers when it does not succeed.
+//! The answer of a P4Runtime call that does not succeed.
 
 use prost::Message;
 
@@ -27,7 +27,7 @@ pub enum Code {
 pub struct Refusal {
     /// The kind of error.
     pub code: Code,
-    /// What is wrong, naming the field.
+    /// The fault, with the name of the field.
     pub message: String,
 }
 
@@ -57,7 +57,7 @@ impl Refusal {
         Refusal::new(Code::PermissionDenied, message)
     }
 
-    /// With what it is about in front.
+    /// The status with its subject in front of the message.
     pub fn within(self, place: &str) -> Refusal {
         Refusal { code: self.code, message: format!("{place}: {}", self.message) }
     }
@@ -68,7 +68,7 @@ impl Refusal {
 pub struct Status {
     /// The kind of error.
     pub code: Code,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// One `p4.Error` an entity, where the batch was attempted.
     pub errors: Vec<v1::Error>,

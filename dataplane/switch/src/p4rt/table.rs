@@ -39,9 +39,9 @@ pub fn find(tables: &std::collections::BTreeMap<u32, BoundTable>, id: u32) -> Re
 /// The refusal that a table's error amounts to.
 pub fn refusal(error: TableError) -> Refusal {
     let code = match error {
-        TableError::ConstEntries { .. } | TableError::ConstDefault { .. } => Code::PermissionDenied,
-        TableError::AlreadyExists { .. } => Code::AlreadyExists,
-        TableError::NotFound { .. } => Code::NotFound,
+        TableError::ConstEntries(_) | TableError::ConstDefault(_) => Code::PermissionDenied,
+        TableError::AlreadyExists(_) => Code::AlreadyExists,
+        TableError::NotFound(_) => Code::NotFound,
         TableError::Full { .. } => Code::ResourceExhausted,
         _ => Code::InvalidArgument,
     };

@@ -13,7 +13,7 @@ use super::status::Refusal;
 use super::table;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::action::Param;
-use crate::proto::p4::v1::{entity, table_action, Action, Entity, TableAction, TableEntry};
+use crate::proto::p4::v1::{table_action, Action, Entity, TableAction, TableEntry};
 
 /// Adds the entries that a request asks for.
 pub fn read(
@@ -72,7 +72,7 @@ fn read_table(
             && (filter.metadata.is_empty() || filter.metadata == metadata);
         if wanted {
             let message = to_message(id, table, &view, note, filter);
-            found.push(Entity { entity: Some(entity::Entity::TableEntry(message)) });
+            found.push(Entity { entity: Some(message.into()) });
         }
     }
     Ok(())
@@ -100,7 +100,7 @@ fn read_default(
         metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
         ..TableEntry::default()
     };
-    found.push(Entity { entity: Some(entity::Entity::TableEntry(entry)) });
+    found.push(Entity { entity: Some(entry.into()) });
     Ok(())
 }
 

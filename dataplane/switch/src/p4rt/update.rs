@@ -7,19 +7,19 @@ use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
-/// What an update does.
+/// The operation of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Adds what is not there.
+    /// Adds an entity that is not there.
     Insert,
-    /// Changes what is there.
+    /// Changes an entity that is there.
     Modify,
-    /// Removes what is there.
+    /// Removes an entity that is there.
     Delete,
 }
 
 impl Kind {
-    /// What an update does.
+    /// The operation of an update.
     pub fn of(update: &Update) -> Result<Kind, Refusal> {
         match update::Type::try_from(update.r#type) {
             Ok(update::Type::Insert) => Ok(Kind::Insert),
@@ -82,7 +82,7 @@ pub fn read(
         Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
         Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
         Kinds::DigestEntry(filter) => digest::read(state, filter, found),
-        // Of what no program can have here there is nothing: clients ask for everything to clean up.
+        // A read of entities that no program has here finds none: clients ask for everything to clean up.
         other if is_wildcard(other) => Ok(()),
         other => Err(unsupported(other)),
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
@@ -15,8 +16,8 @@ use super::lateness::Limits;
 use super::report::render;
 use super::run::{run, Options};
 use crate::core::{
-    parse_port_link, parse_port_queue, parse_span, LinkChange, QueueChange, QueuePlace, SwitchConfig,
-    DEFAULT_PRIORITIES, NOMINAL_PACKET,
+    parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
+    NOMINAL_PACKET,
 };
 
 /// Flags of simple_switch_grpc that mean nothing here, and the value some of them take.
@@ -111,7 +112,7 @@ struct SwitchArgs {
     /// repeat)
     #[arg(long, value_name = "PORT/QUEUE:SPEC", value_parser = parse_port_queue)]
     queue: Vec<(QueuePlace, QueueChange)>,
-    /// A packet's size where packets/s are computed from a port's bit rate
+    /// A packet's size in bytes where packets/s are computed from a port's bit rate
     #[arg(long, value_name = "BYTES", default_value_t = NOMINAL_PACKET)]
     nominal_packet: u32,
     /// Emulate a link: PORT:rate=100mbit,delay=10ms,loss=0.01,queue=200[,dir=both|in|out] (repeat)
@@ -127,13 +128,13 @@ struct SwitchArgs {
     /// id>.sock]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
-    /// Later than this at the 99th percentile is CPU-bound
+    /// The switch counts as CPU-bound when the 99th percentile of its lateness is above this
     #[arg(long, value_name = "SPAN", default_value = "10ms", value_parser = parse_span)]
     lateness_limit: Nanos,
-    /// More frames than this dropped by the kernel is CPU-bound
+    /// The switch counts as CPU-bound when the kernel has dropped more frames than this
     #[arg(long, value_name = "N", default_value_t = 0)]
     kernel_drop_limit: u64,
-    /// Write what each interface receives and sends to DIR
+    /// Write the frames that each interface receives and sends to files in DIR
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pcap: Option<PathBuf>,
     /// Log to standard error, at level info unless --log-level says otherwise
@@ -188,7 +189,7 @@ enum Command {
         target: Target,
         /// The port
         port: u16,
-        /// A packet's size where packets/s are computed from the port's bit rate
+        /// A packet's size in bytes where packets/s are computed from the port's bit rate
         #[arg(long, value_name = "BYTES")]
         nominal_packet: u32,
     },
@@ -324,7 +325,7 @@ fn log(args: &SwitchArgs) -> Result<(), ShellError> {
     match &args.log_file {
         Some(path) => {
             let file = std::fs::File::create(path);
-            let file = file.map_err(|error| ShellError::File { path: path.clone(), error })?;
+            let file = file.map_err(|error| ShellError::File(path.clone(), error))?;
             builder.with_ansi(false).with_writer(std::sync::Mutex::new(file)).init();
         }
         None => builder.with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).init(),

@@ -31,7 +31,7 @@ pub enum ControlRequest {
     Link {
         /// The port.
         port: u16,
-        /// What changes, see [`LinkChange`].
+        /// The change, as [`LinkChange`] reads it.
         spec: String,
     },
     /// A change of a port's queue.
@@ -40,7 +40,7 @@ pub enum ControlRequest {
         port: u16,
         /// The queue.
         queue: u8,
-        /// What changes, see [`QueueChange`].
+        /// The change, as [`QueueChange`] reads it.
         spec: String,
     },
     /// A change of a port's settings.
@@ -62,7 +62,7 @@ pub struct ControlSocket {
 impl ControlSocket {
     /// Listens at a path. A file that a dead switch left there is replaced.
     pub fn bind(path: &Path) -> Result<ControlSocket, ShellError> {
-        let failed = |error| ShellError::Control { path: path.into(), error };
+        let failed = |error| ShellError::Control(path.into(), error);
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 if std::os::unix::net::UnixStream::connect(path).is_ok() {
@@ -94,7 +94,7 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // Somebody else may have removed it.
+        // Another process may have removed the file.
         drop(std::fs::remove_file(&self.path));
     }
 }
@@ -169,7 +169,7 @@ fn refusal(message: &str) -> String {
 /// Sends a request to a running switch.
 pub fn ask(path: &Path, request: &ControlRequest) -> Result<serde_json::Value, ShellError> {
     use std::io::{BufRead, Write};
-    let failed = |error| ShellError::Control { path: path.into(), error };
+    let failed = |error| ShellError::Control(path.into(), error);
     let mut socket = std::os::unix::net::UnixStream::connect(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => ShellError::NoSwitch(path.into()),
         _ => failed(error),

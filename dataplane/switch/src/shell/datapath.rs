@@ -32,9 +32,9 @@ pub struct PortInterface {
     pub port: Port,
     /// Where its frames come from.
     pub receiver: Receiver,
-    /// Where they go.
+    /// Where the frames go.
     pub transmitter: Transmitter,
-    /// Files for what comes in and goes out.
+    /// Files of the frames that come in and go out.
     pub captures: Option<(Capture, Capture)>,
 }
 
@@ -53,10 +53,10 @@ pub struct Datapath {
 /// State of the loop.
 struct Loop {
     datapath: Datapath,
-    /// What was taken in this turn.
+    /// The frames taken in this turn.
     frames: Vec<ReceivedFrame>,
     emitted: Emitted,
-    /// Positions in `emitted` of what each port sends.
+    /// Positions in `emitted` of the frames that each port sends.
     outgoing: Vec<Vec<usize>>,
     polls: Vec<libc::pollfd>,
     /// The place of each port number.
@@ -120,7 +120,7 @@ impl Loop {
         self.sleep(until, !busy);
     }
 
-    /// Takes what is there, but no more than [`TURN`] frames; says whether there may be more. Ports take
+    /// Takes the frames that are there, at most [`TURN`]; returns whether there may be more. Ports take
     /// turns, a batch each, so that a busy one does not starve the others.
     fn read_all(&mut self) -> bool {
         let ports = self.datapath.ports.len();
@@ -164,7 +164,7 @@ impl Loop {
         shared.lateness().kernel_dropped(read.lost);
     }
 
-    /// Gives the switch what arrived and lets it run; says when it has to run next.
+    /// Gives the switch the arrivals and lets it run; returns when it has to run next.
     fn run_switch(&mut self, began: Nanos) -> Option<Nanos> {
         let offset = self.wall_offset;
         // Frames of one port are in order already; a stable sort merges the ports.
@@ -172,7 +172,7 @@ impl Loop {
         let shared = &self.datapath.shared;
         let ports = &mut self.datapath.ports;
         let mut switch = shared.switch();
-        // Only now: who held the switch may have had it run until later than when the turn began.
+        // Only now: the thread that held the switch may have run it until later than the turn's begin.
         let now = if self.frames.is_empty() { began } else { shared.clock.now() };
         switch.reuse(&mut self.emitted.outputs);
         for frame in &self.frames {

@@ -1,4 +1,4 @@
-//! What ends gfswitch, in one line: the cause and its cure.
+//! The errors that end gfswitch, one line each: the cause and its cure.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,45 +21,23 @@ pub enum ShellError {
     #[error("interface {0} is attached to two ports")]
     InterfaceTwice(String),
     /// A system call failed for an interface.
-    #[error("interface {name}: {what}: {error}")]
-    Interface {
-        /// The interface.
-        name: String,
-        /// What was tried.
-        what: &'static str,
-        /// Why it failed.
-        error: std::io::Error,
-    },
+    #[error("interface {0}: {1}: {2}")]
+    Interface(String, &'static str, std::io::Error),
     /// The ports or links make no sense.
     #[error("{0}")]
     Config(#[from] ConfigError),
     /// A file cannot be read or written.
-    #[error("{path}: {error}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    #[error("{0}: {1}")]
+    File(PathBuf, std::io::Error),
     /// The program or its P4Info cannot be used.
-    #[error("{path}: {error}")]
-    Program {
-        /// The program's file.
-        path: PathBuf,
-        /// What is wrong.
-        error: ConfigurationError,
-    },
+    #[error("{0}: {1}")]
+    Program(PathBuf, ConfigurationError),
     /// The P4Runtime address is no address.
     #[error("--grpc-server-addr {0}: not an address such as 0.0.0.0:9559")]
     Address(String),
     /// Something else listens there.
-    #[error("cannot listen on {address}: {error}; choose another --grpc-server-addr, or stop what uses it")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        error: std::io::Error,
-    },
+    #[error("cannot listen on {0}: {1}; choose another --grpc-server-addr, or stop what uses it")]
+    Listen(SocketAddr, std::io::Error),
     /// The P4Runtime server failed.
     #[error("P4Runtime server: {0}")]
     Server(#[from] tonic::transport::Error),
@@ -67,21 +45,11 @@ pub enum ShellError {
     #[error("{0} belongs to a gfswitch that runs: give each switch its own --device-id or --control-socket")]
     ControlInUse(PathBuf),
     /// The control socket cannot be made.
-    #[error("control socket {path}: {error}")]
-    Control {
-        /// The socket.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// A call that never fails otherwise.
-    #[error("{what}: {error}")]
-    System {
-        /// What was tried.
-        what: &'static str,
-        /// Why it failed.
-        error: std::io::Error,
-    },
+    #[error("control socket {0}: {1}")]
+    Control(PathBuf, std::io::Error),
+    /// A system call that hardly ever fails: the operation, and its error.
+    #[error("{0}: {1}")]
+    System(&'static str, std::io::Error),
     /// The data path ended by itself, which is a bug.
     #[error("the data path stopped: this is a bug, please report it with the log")]
     DatapathDied,
@@ -93,7 +61,7 @@ pub enum ShellError {
     Refused(String),
 }
 
-/// Attaches what was tried to the last system error.
+/// Names the operation that failed with the last system error.
 pub fn system(what: &'static str) -> impl Fn(std::io::Error) -> ShellError {
-    move |error| ShellError::System { what, error }
+    move |error| ShellError::System(what, error)
 }

@@ -1,4 +1,4 @@
-//! Repairs of received frames: what senders' kernels left to hardware that veth does not have.
+//! Repairs of received frames: work that senders' kernels left to hardware that veth does not have.
 
 /// Bytes of a VLAN tag.
 pub const VLAN_TAG: usize = 4;

@@ -55,12 +55,6 @@ impl Histogram {
         }
         self.max
     }
-
-    fn clear(&mut self) {
-        self.buckets.fill(0);
-        self.packets = 0;
-        self.max = Nanos::ZERO;
-    }
 }
 
 /// Values below `STEPS` have a bucket each, larger ones share it with those of the same leading bits.
@@ -84,13 +78,13 @@ fn upper_end(bucket: usize) -> u64 {
 /// One second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Window {
-    /// When it began.
+    /// When the window began.
     pub start_ns: u64,
     /// Packets sent.
     pub packets: u64,
-    /// 99 % were not later than this.
+    /// The 99th percentile of the lateness.
     pub p99_ns: u64,
-    /// The latest.
+    /// The lateness of the latest packet.
     pub max_ns: u64,
     /// Frames that the kernel dropped.
     pub kernel_drops: u64,
@@ -101,13 +95,13 @@ pub struct Window {
 pub struct LatenessStats {
     /// Packets sent.
     pub packets: u64,
-    /// Half were not later than this.
+    /// The median of the lateness.
     pub p50_ns: u64,
-    /// 99 % were not later than this.
+    /// The 99th percentile of the lateness.
     pub p99_ns: u64,
-    /// The latest.
+    /// The lateness of the latest packet.
     pub max_ns: u64,
-    /// Above this the switch is bound by the CPU.
+    /// A 99th percentile above this limit means that the CPU bounds the switch.
     pub limit_ns: u64,
     /// The last seconds.
     pub windows: Vec<Window>,
@@ -168,7 +162,7 @@ impl Lateness {
                 kernel_drops: self.window_drops,
             });
         }
-        self.window.clear();
+        self.window = Histogram::default();
         self.window_drops = 0;
         self.window_start = now;
     }
@@ -183,7 +177,7 @@ impl Lateness {
         self.kernel_drops
     }
 
-    /// What was measured.
+    /// The measurements.
     pub fn stats(&self) -> LatenessStats {
         LatenessStats {
             packets: self.total.packets,
@@ -195,7 +189,7 @@ impl Lateness {
         }
     }
 
-    /// Starts anew.
+    /// Starts new figures at `now`.
     pub fn reset(&mut self, now: Nanos) {
         *self = Lateness { window_start: now, ..Lateness::new(self.limits) };
     }

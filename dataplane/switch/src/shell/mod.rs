@@ -29,11 +29,12 @@ mod streams;
 mod tx;
 
 pub use cli::main;
-pub use clock::Clock;
 pub use control::{ask, ControlRequest, ControlSocket};
 pub use error::ShellError;
-pub use lateness::{Lateness, LatenessStats, Limits, Window};
-pub use report::{render, report, SwitchReport};
-pub use run::{run, Options};
+pub use lateness::Limits;
+pub use report::render;
+pub use ring::{Ring, Slot};
 pub use server::Service;
 pub use shared::{Shared, ToControlPlane};
+pub use socket::{bind, interface_index, packet_socket, set_option};
+pub use tx::Transmitter;

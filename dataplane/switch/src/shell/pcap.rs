@@ -1,4 +1,4 @@
-//! Writes what each port received and sent to files, as simple_switch does.
+//! Writes the frames that each port received and sent to files, as simple_switch does.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -23,7 +23,7 @@ impl Capture {
     /// Creates `<dir>/<interface>_<direction>.pcap`.
     pub fn create(dir: &Path, interface: &str, direction: &str) -> Result<Capture, ShellError> {
         let path = dir.join(format!("{interface}_{direction}.pcap"));
-        let failed = |error| ShellError::File { path: path.clone(), error };
+        let failed = |error| ShellError::File(path.clone(), error);
         let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
         out.write_all(&file_header()).map_err(failed)?;
         Ok(Capture { path, out: Some(out) })
@@ -37,7 +37,7 @@ impl Capture {
         });
     }
 
-    /// Makes what was written visible to readers.
+    /// Makes the frames written so far visible to readers.
     pub fn flush(&mut self) {
         self.attempt(BufWriter::flush);
     }

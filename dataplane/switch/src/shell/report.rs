@@ -1,4 +1,4 @@
-//! What `gfswitch stats` shows: the switch's counters with those of its interfaces and its clock.
+//! The report of `gfswitch stats`: the switch's counters with those of its interfaces and its clock.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ pub struct SwitchReport {
     pub device_id: u64,
     /// Since when the counters count.
     pub uptime_ns: u64,
-    /// What p4c compiled.
+    /// The program that p4c compiled.
     pub program: Option<String>,
     /// Whether figures measured with this switch are about the machine, not the network.
     pub cpu_bound: bool,
@@ -136,7 +136,7 @@ fn is_used(queue: &serde_json::Value) -> bool {
     counts || queue["paused"] == true || !queue["rate"].is_null() || !queue["demand"].is_null()
 }
 
-/// What is below its port's line: a queue's settings, J~ and L of eq. 13 in packets/s, counters.
+/// A queue's line, below its port's: settings, J~ and L of eq. 13 in packets/s, counters.
 fn queue_line(queue: &serde_json::Value) -> String {
     let number = |key: &str| queue[key].as_u64().unwrap_or(0);
     let packets = |key: &str| match queue[key].as_u64() {
@@ -164,7 +164,7 @@ fn queue_line(queue: &serde_json::Value) -> String {
     )
 }
 
-/// `key=value` of what is not zero, or `-`.
+/// `key=value` of the counters that are not zero, or `-`.
 fn nonzero(object: &serde_json::Value) -> String {
     let mut parts = Vec::new();
     for (key, value) in object.as_object().into_iter().flatten() {

@@ -10,24 +10,24 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::socket::set_option;
 
-/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for what the kernel puts in
-/// front of it. Of a longer frame the ring has the beginning.
+/// Bytes of a slot: room for a frame of an interface with the usual MTU, and for the header that the kernel
+/// puts in front of it. Of a longer frame the ring has the beginning.
 const SLOT: usize = 2048;
 /// Memory of the ring is allocated in such pieces; every slot is within one.
 const BLOCK: usize = 1 << 16;
 /// The header of a slot and the address behind it (TPACKET2_HDRLEN).
 const HEADER: usize = 52;
 
-/// What the kernel says about a frame.
+/// The kernel's description of a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Slot {
     /// `TP_STATUS_…`
     pub status: u32,
     /// Bytes of the frame on the wire.
     pub length: usize,
-    /// Bytes of it in the ring.
+    /// Bytes of the frame in the ring.
     pub captured: usize,
-    /// When it arrived: ns since 1970.
+    /// When the frame arrived: ns since 1970.
     pub received_at: u64,
     /// The tag that the kernel took off, and its ethertype, as far as `status` says that they are valid.
     pub vlan_control: u16,
@@ -105,7 +105,7 @@ impl Ring {
     /// or reach over the bytes in front of it, which are free for use up to the slot's header.
     pub fn bytes(&self, start: usize, length: usize) -> &[u8] {
         self.check(start, length);
-        // SAFETY: within a slot that is ours, as checked; nobody writes while `self` is borrowed.
+        // SAFETY: within a slot that is ours, as checked; no code writes while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length) }
     }
 

@@ -31,7 +31,7 @@ const TO_CONTROL_PLANE: usize = 4096;
 /// How long clients get to see why their streams end.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// What a switch is to be.
+/// The description of a switch to start.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Ports and their interfaces.
@@ -134,12 +134,12 @@ fn load(
 ) -> Result<(), ShellError> {
     let unreadable = |path: &Path| {
         let path = path.to_path_buf();
-        move |error| ShellError::File { path, error }
+        move |error| ShellError::File(path, error)
     };
     let text = std::fs::read_to_string(json).map_err(unreadable(json))?;
     let Some(p4info) = p4info else {
         let program = Program::from_json(&text);
-        let program = program.map_err(|e| ShellError::Program { path: json.into(), error: e.into() })?;
+        let program = program.map_err(|e| ShellError::Program(json.into(), e.into()))?;
         // Annotations are in P4Info only.
         switch.install(switch.fresh(Arc::new(program), QueueRegisters::default()));
         return Ok(());
@@ -147,7 +147,7 @@ fn load(
     let info = std::fs::read(p4info).map_err(unreadable(p4info))?;
     let config = PipelineConfig::from_files(&text, &info).map_err(|error| {
         let path = if error.field() == "p4info" { p4info } else { json };
-        ShellError::Program { path: path.into(), error }
+        ShellError::Program(path.into(), error)
     })?;
     runtime.install(switch, config);
     Ok(())
@@ -156,10 +156,10 @@ fn load(
 async fn listen(address: &str) -> Result<TcpListener, ShellError> {
     let bad = || ShellError::Address(address.into());
     let address: SocketAddr = address.to_socket_addrs().map_err(|_| bad())?.next().ok_or_else(bad)?;
-    TcpListener::bind(address).await.map_err(|error| ShellError::Listen { address, error })
+    TcpListener::bind(address).await.map_err(|error| ShellError::Listen(address, error))
 }
 
-/// Starts the data path's thread. The receiver resolves when the thread ends for whatever reason.
+/// Starts the data path's thread. The receiver resolves when the thread ends for any reason.
 fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Receiver<()>), ShellError> {
     let (alive, died) = oneshot::channel();
     let body = move || {
@@ -170,14 +170,14 @@ fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Re
     Ok((thread.map_err(system("starting the data path"))?, died))
 }
 
-/// Says on standard output that the switch is ready, for whoever started it.
+/// Prints on standard output that the switch is ready, for the process that started it.
 fn announce(options: &Options, listener: Option<&TcpListener>) {
     use std::io::Write;
     let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
     let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());
     let line = format!("gfswitch ready device_id={} grpc={grpc} control={control}\n", options.device_id);
     let mut out = std::io::stdout();
-    // Nobody may be reading.
+    // The reader may be gone.
     let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -244,9 +244,8 @@ async fn serve_grpc(
         return Ok(());
     };
     let keepalive = Duration::from_secs(30);
-    let incoming = TcpIncoming::from_listener(listener, true, Some(keepalive)).map_err(|error| {
-        ShellError::System { what: "accepting connections", error: std::io::Error::other(error) }
-    })?;
+    let incoming = TcpIncoming::from_listener(listener, true, Some(keepalive))
+        .map_err(|error| ShellError::System("accepting connections", std::io::Error::other(error)))?;
     let server = Server::builder()
         // A client whose machine vanished must not stay primary for ever.
         .http2_keepalive_interval(Some(Duration::from_secs(10)))

@@ -22,7 +22,7 @@ const RECEIVE_BUFFER: c_int = 4 << 20;
 const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 
-/// Receives what arrives at one interface.
+/// Receives the frames that arrive at one interface.
 #[derive(Debug)]
 pub struct Receiver {
     socket: OwnedFd,
@@ -35,7 +35,7 @@ pub struct Receiver {
 /// A frame that a receiver holds until [`Receiver::release`].
 #[derive(Debug, Clone, Copy)]
 pub struct ReceivedFrame {
-    /// The receiver it is from, as numbered by the caller.
+    /// The number that the caller gave the receiver of the frame.
     pub source: usize,
     /// The wall clock's reading when the kernel got it, ns since 1970.
     pub received_at: u64,
@@ -51,7 +51,7 @@ enum Buffer {
     Long(usize, usize),
 }
 
-/// What a read amounted to.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Read {
     /// Frames looked at.
@@ -69,14 +69,14 @@ impl Receiver {
         let socket = packet_socket()?;
         let failed = |what| {
             let name = name.to_string();
-            move |error| ShellError::Interface { name, what, error }
+            move |error| ShellError::Interface(name, what, error)
         };
         let enable = |option| set_option(&socket, libc::SOL_PACKET, option, &1);
         enable(libc::PACKET_IGNORE_OUTGOING)
             .map_err(failed("PACKET_IGNORE_OUTGOING (Linux 4.20 or newer is needed)"))?;
         enable(libc::PACKET_VNET_HDR).map_err(failed("PACKET_VNET_HDR"))?;
         enable(libc::PACKET_COPY_THRESH).map_err(failed("PACKET_COPY_THRESH"))?;
-        // Without CAP_NET_ADMIN the plain form still gives what sysctl allows.
+        // Without CAP_NET_ADMIN the plain form still gives as much as sysctl allows.
         if set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
             set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
                 .map_err(failed("SO_RCVBUF"))?;

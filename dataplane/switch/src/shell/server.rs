@@ -1,6 +1,6 @@
 //! P4Runtime over gRPC.
 
-#![allow(clippy::result_large_err)] // tonic::Status is what it is.
+#![allow(clippy::result_large_err)] // tonic::Status is large.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ use tonic::{Request, Response, Streaming};
 
 use super::shared::{lock, Shared, ToControlPlane};
 use super::streams::{Outgoing, Streams};
-use crate::p4rt::{self, PipelineConfig, Reaction, Refusal, Runtime, StreamId};
+use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Refusal, Runtime};
 use crate::proto::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use crate::proto::p4::v1::*;
 
@@ -89,7 +89,7 @@ impl Service {
         tokio::time::sleep(Duration::from_nanos(left.0)).await;
     }
 
-    async fn serve_stream(self, stream: StreamId, mut requests: Streaming<StreamMessageRequest>) {
+    async fn serve_stream(self, stream: ClientId, mut requests: Streaming<StreamMessageRequest>) {
         let error = loop {
             match requests.message().await {
                 Ok(Some(message)) => {
@@ -108,7 +108,7 @@ impl Service {
         self.streams.tell(notices);
     }
 
-    fn react(&self, stream: StreamId, message: StreamMessageRequest) -> Result<(), tonic::Status> {
+    fn react(&self, stream: ClientId, message: StreamMessageRequest) -> Result<(), tonic::Status> {
         // Held until the notices are under way, so that clients see arbitration in order.
         let mut runtime = lock(&self.runtime);
         match runtime.stream_message(stream, message).map_err(to_tonic)? {

@@ -1,12 +1,12 @@
-//! What the data path's thread and the control plane share.
+//! The state that the data path's thread and the control plane share.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::clock::Clock;
 use super::error::{system, ShellError};
@@ -15,39 +15,30 @@ use crate::core::Switch;
 
 /// Wakes the data path from its sleep.
 #[derive(Debug)]
-pub struct Waker {
-    event: OwnedFd,
-}
+pub struct Waker(EventFd);
 
 impl Waker {
     /// Not woken yet.
     pub fn new() -> Result<Waker, ShellError> {
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if fd < 0 {
-            return Err(system("eventfd")(io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor is new and nobody else owns it.
-        Ok(Waker { event: unsafe { OwnedFd::from_raw_fd(fd) } })
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        EventFd::from_value_and_flags(0, flags).map(Waker).map_err(|error| system("eventfd")(error.into()))
     }
 
     /// Wakes; any number of calls before the sleeper looks count as one.
     pub fn wake(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: the pointer is to 8 readable bytes. A full counter means that the sleeper is woken anyway.
-        unsafe { libc::write(self.fd(), one.as_ptr().cast(), one.len()) };
+        // A full counter means that the sleeper is woken anyway.
+        let _ = self.0.write(1);
     }
 
     /// Makes ready for the next wake.
     pub fn clear(&self) {
-        let mut count = [0u8; 8];
-        // SAFETY: the pointer is to 8 writable bytes. Nothing to read is fine.
-        unsafe { libc::read(self.fd(), count.as_mut_ptr().cast(), count.len()) };
+        // An empty counter is clear already.
+        let _ = self.0.read();
     }
 
     /// For poll.
     pub fn fd(&self) -> RawFd {
-        self.event.as_raw_fd()
+        self.0.as_raw_fd()
     }
 }
 
@@ -60,7 +51,7 @@ pub enum ToControlPlane {
     Digest(Nanos, Digest),
 }
 
-/// What an interface itself counted.
+/// The counters of an interface itself.
 #[derive(Debug, Default)]
 pub struct InterfaceCounters {
     /// Frames that the kernel dropped before the switch read them.
@@ -71,7 +62,7 @@ pub struct InterfaceCounters {
     pub refused: AtomicU64,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug)]
 pub struct Shared {
     /// The time.

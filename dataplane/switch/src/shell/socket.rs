@@ -1,6 +1,5 @@
-//! Packet sockets: what receiving and sending have in common.
+//! Packet sockets: the part that receiving and sending share.
 
-use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,17 +15,17 @@ pub fn packet_socket() -> Result<OwnedFd, ShellError> {
     // in before bind().
     let fd = unsafe { libc::socket(libc::AF_PACKET, flags, 0) };
     if fd >= 0 {
-        // SAFETY: the descriptor is new and nobody else owns it.
+        // SAFETY: the descriptor is new and has no other owner.
         return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => Err(ShellError::NotRoot),
-        _ => Err(ShellError::System { what: "packet socket", error }),
+        _ => Err(ShellError::System("packet socket", error)),
     }
 }
 
-/// Binds to the interface with an index: frames of `protocol` come in (0 for none), and what is sent goes
+/// Binds to the interface with an index: frames of `protocol` come in (0 for none), and sent frames go
 /// out there.
 pub fn bind(socket: &OwnedFd, index: c_int, protocol: c_int) -> io::Result<()> {
     // SAFETY: sockaddr_ll is plain integers, for which zero is valid.
@@ -62,12 +61,9 @@ pub fn option<T: Copy + Default>(socket: &OwnedFd, level: c_int, option: c_int) 
     Ok(value)
 }
 
-/// The index of an interface, if it exists.
+/// The index of an interface; `None` where there is no such interface.
 pub fn interface_index(name: &str) -> Option<c_int> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: name is a string that ends with a zero byte and outlives the call.
-    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-    c_int::try_from(index).ok().filter(|index| *index > 0)
+    c_int::try_from(nix::net::if_::if_nametoindex(name).ok()?).ok()
 }
 
 fn succeeded(result: c_int) -> io::Result<()> {

@@ -8,29 +8,27 @@ use tokio::sync::mpsc::{channel, error::TrySendError, Receiver, Sender};
 use tonic::Status;
 
 use super::shared::lock;
-use crate::p4rt::{Notice, StreamId};
+use crate::p4rt::{ClientId, ClientMessage};
 use crate::proto::p4::v1::stream_message_response::Update;
 use crate::proto::p4::v1::StreamMessageResponse;
 
 /// Messages that wait for a client that reads slowly.
 const WAITING: usize = 4096;
 
-/// What goes to a client.
+/// A message to a client.
 pub type Outgoing = Result<StreamMessageResponse, Status>;
 
 /// The open streams.
 #[derive(Debug, Default)]
 pub struct Streams {
     next: AtomicU64,
-    open: Mutex<HashMap<StreamId, Sender<Outgoing>>>,
-    /// Packets and digests that a client was too slow for.
-    pub lost: AtomicU64,
+    open: Mutex<HashMap<ClientId, Sender<Outgoing>>>,
 }
 
 impl Streams {
     /// A new stream, and the end of it that the client reads.
-    pub fn open(&self) -> (StreamId, Receiver<Outgoing>) {
-        let id = StreamId(self.next.fetch_add(1, Ordering::Relaxed));
+    pub fn open(&self) -> (ClientId, Receiver<Outgoing>) {
+        let id = ClientId(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = channel(WAITING);
         lock(&self.open).insert(id, sender);
         (id, receiver)
@@ -38,23 +36,20 @@ impl Streams {
 
     /// Sends messages. A client too slow for packets loses them; one that is too slow for arbitration has
     /// lost touch, and its stream is closed.
-    pub fn tell(&self, notices: Vec<Notice>) {
+    pub fn tell(&self, notices: Vec<ClientMessage>) {
         let mut open = lock(&self.open);
         for (id, message) in notices {
             let may_be_lost = matches!(message.update, Some(Update::Packet(_) | Update::Digest(_)));
             let Some(sender) = open.get(&id) else { continue };
-            if let Err(TrySendError::Full(_)) = sender.try_send(Ok(message)) {
-                if may_be_lost {
-                    self.lost.fetch_add(1, Ordering::Relaxed);
-                } else {
-                    open.remove(&id);
-                }
+            let full = matches!(sender.try_send(Ok(message)), Err(TrySendError::Full(_)));
+            if full && !may_be_lost {
+                open.remove(&id);
             }
         }
     }
 
     /// Ends a stream, with an error if there is one.
-    pub fn close(&self, id: StreamId, error: Option<Status>) {
+    pub fn close(&self, id: ClientId, error: Option<Status>) {
         let sender = lock(&self.open).remove(&id);
         if let (Some(sender), Some(error)) = (sender, error) {
             // A full stream ends without its error.

@@ -8,7 +8,9 @@ use std::sync::{Arc, OnceLock};
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{Emitted, Output, Switch, SwitchConfig};
-use groupflow_switch::p4rt::{encode, Binding, Code, PipelineConfig, Reaction, Refusal, Runtime, StreamId};
+use groupflow_switch::p4rt::{
+    encode, Binding, ClientId, Code, PipelineConfig, Reaction, Refusal, Runtime, Status,
+};
 use groupflow_switch::proto::p4::v1::action::Param;
 use groupflow_switch::proto::p4::v1::digest_entry::Config;
 use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
@@ -16,8 +18,8 @@ use groupflow_switch::proto::p4::v1::replica::PortKind;
 use groupflow_switch::proto::p4::v1::update::Type;
 use groupflow_switch::proto::p4::v1::{
     field_match, stream_message_request, table_action, Action, CloneSessionEntry, DigestEntry, Entity,
-    FieldMatch, MasterArbitrationUpdate, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
-    StreamMessageRequest, TableAction, TableEntry, Uint128, Update, WriteRequest,
+    FieldMatch, MasterArbitrationUpdate, MulticastGroupEntry, PacketReplicationEngineEntry, ReadRequest,
+    Replica, StreamMessageRequest, TableAction, TableEntry, Uint128, Update, WriteRequest,
 };
 
 pub const JSON: &str = include_str!("../programs/testbed.json");
@@ -84,7 +86,7 @@ impl Testbed {
             ..MasterArbitrationUpdate::default()
         };
         let request = stream_message_request::Update::Arbitration(update);
-        let reaction = runtime.stream_message(StreamId(1), StreamMessageRequest { update: Some(request) });
+        let reaction = runtime.stream_message(ClientId(1), StreamMessageRequest { update: Some(request) });
         assert!(matches!(reaction, Ok(Reaction::Tell(_))));
         Testbed { switch, runtime, emitted: Emitted::default() }
     }
@@ -102,6 +104,25 @@ impl Testbed {
     pub fn refused(&mut self, kind: Type, entity: impl Into<Kinds>) -> (Code, String) {
         let refusal = self.apply(kind, entity).expect_err("it should be refused");
         (refusal.code, refusal.message)
+    }
+
+    /// A whole write request, as the server carries it out.
+    pub fn write(&mut self, request: &WriteRequest) -> Result<(), Status> {
+        self.runtime.check_write(request)?;
+        let updates = request.updates.iter();
+        let results: Vec<_> = updates.map(|update| self.runtime.apply(&mut self.switch, update)).collect();
+        Status::of_batch("update", &results)
+    }
+
+    /// A whole read request, as the server carries it out: what was found, and the outcome.
+    pub fn read_all(&self, request: &ReadRequest) -> (Vec<Entity>, Result<(), Status>) {
+        let mut found = Vec::new();
+        if let Err(status) = self.runtime.check_read(request) {
+            return (found, Err(status));
+        }
+        let find = |entity| self.runtime.find(&self.switch, entity, &mut found);
+        let results: Vec<_> = request.entities.iter().map(find).collect();
+        (found, Status::of_batch("request", &results))
     }
 
     pub fn read(&self, entity: impl Into<Kinds>) -> Result<Vec<Kinds>, Refusal> {

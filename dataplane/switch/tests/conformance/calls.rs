@@ -1,6 +1,6 @@
 //! Whole calls: who may make them, and how errors are reported.
 
-use groupflow_switch::p4rt::{Code, Reaction, StreamId};
+use groupflow_switch::p4rt::{ClientId, Code, Reaction};
 use groupflow_switch::proto::p4::v1::{
     stream_error, stream_message_request, stream_message_response, update::Type, write_request::Atomicity,
     Entity, PacketMetadata, PacketOut, ReadRequest, StreamMessageRequest, TableEntry, Uint128, WriteRequest,
@@ -37,7 +37,7 @@ fn checks_come_in_order() {
         (good.clone(), Code::FailedPrecondition, "no forwarding pipeline configuration is set yet"),
     ];
     for (request, code, message) in cases {
-        let status = bed.runtime.write(&mut bed.switch, &request).expect_err(message);
+        let status = bed.write(&request).expect_err(message);
         assert_eq!((status.code, status.message.as_str()), (code, message));
         assert!(status.details().is_empty(), "nothing was attempted");
     }
@@ -48,7 +48,7 @@ fn only_continue_on_error_is_offered() {
     let mut bed = Testbed::new(&[]);
     for atomicity in [Atomicity::RollbackOnError as i32, Atomicity::DataplaneAtomic as i32, 99] {
         let request = WriteRequest { atomicity, ..bed.write_request(vec![]) };
-        let status = bed.runtime.write(&mut bed.switch, &request).expect_err("refused");
+        let status = bed.write(&request).expect_err("refused");
         assert_eq!(status.code, Code::Unimplemented);
     }
 }
@@ -58,7 +58,7 @@ fn a_batch_goes_on_after_an_error() {
     let mut bed = Testbed::new(&[]);
     let insert = |id| update(Type::Insert, group(id, &[replica(1, 1)]));
     let request = bed.write_request(vec![insert(1), insert(0), insert(1), insert(2)]);
-    let status = bed.runtime.write(&mut bed.switch, &request).expect_err("two fail");
+    let status = bed.write(&request).expect_err("two fail");
     assert_eq!(status.code, Code::Unknown);
     assert_eq!(
         status.message,
@@ -73,20 +73,20 @@ fn a_batch_goes_on_after_an_error() {
 #[test]
 fn reads_need_no_stream_and_report_each_request() {
     let mut bed = Testbed::new(&[]);
-    bed.runtime.stream_closed(StreamId(1));
+    bed.runtime.stream_closed(ClientId(1));
     let entities = vec![
         Entity { entity: Some(group(0, &[]).into()) },
         Entity { entity: None },
         Entity { entity: Some(TableEntry { table_id: 5, ..TableEntry::default() }.into()) },
     ];
     let request = ReadRequest { device_id: DEVICE, entities, ..ReadRequest::default() };
-    let (found, outcome) = bed.runtime.read(&bed.switch, &request);
+    let (found, outcome) = bed.read_all(&request);
     assert!(found.is_empty());
     let status = outcome.expect_err("two fail");
     assert_eq!(status.message, "2 of 3 requests failed, first request 2: entity: it is missing");
     assert_eq!(status.errors[2].message, "table_id: the program has no table 5");
     let elsewhere = ReadRequest { device_id: 9, ..request };
-    let (_, outcome) = bed.runtime.read(&bed.switch, &elsewhere);
+    let (_, outcome) = bed.read_all(&elsewhere);
     assert_eq!(outcome.expect_err("no such device").code, Code::NotFound);
 }
 
@@ -94,7 +94,7 @@ fn reads_need_no_stream_and_report_each_request() {
 fn reads_need_a_configuration() {
     let bed = Testbed::without_program(&[]);
     let request = ReadRequest { device_id: DEVICE, ..ReadRequest::default() };
-    let (_, outcome) = bed.runtime.read(&bed.switch, &request);
+    let (_, outcome) = bed.read_all(&request);
     assert_eq!(outcome.expect_err("none").code, Code::FailedPrecondition);
 }
 
@@ -148,17 +148,17 @@ fn stream_error(reaction: Reaction) -> (i32, String, Option<stream_error::Detail
 #[test]
 fn only_the_primary_sends_packets() {
     let mut bed = Testbed::new(&[]);
-    let sent = bed.runtime.stream_message(StreamId(1), packet_out(b"\x02", true)).unwrap();
+    let sent = bed.runtime.stream_message(ClientId(1), packet_out(b"\x02", true)).unwrap();
     assert_eq!(sent, Reaction::PacketOut(b"\x01\x00payload".to_vec()));
-    let reaction = bed.runtime.stream_message(StreamId(2), packet_out(b"\x02", true)).unwrap();
+    let reaction = bed.runtime.stream_message(ClientId(2), packet_out(b"\x02", true)).unwrap();
     let (code, message, details) = stream_error(reaction);
     assert_eq!((code, message.as_str()), (Code::PermissionDenied as i32, "only the primary may do this"));
     assert!(matches!(details, Some(stream_error::Details::PacketOut(_))));
-    let reaction = bed.runtime.stream_message(StreamId(1), packet_out(b"\x02", false)).unwrap();
+    let reaction = bed.runtime.stream_message(ClientId(1), packet_out(b"\x02", false)).unwrap();
     let (code, message, _) = stream_error(reaction);
     assert_eq!((code, message.as_str()), (Code::InvalidArgument as i32, "metadata padding: it is missing"));
     let empty = StreamMessageRequest { update: None };
-    let reaction = bed.runtime.stream_message(StreamId(1), empty).unwrap();
+    let reaction = bed.runtime.stream_message(ClientId(1), empty).unwrap();
     assert_eq!(stream_error(reaction).1, "update: it is missing");
 }
 
@@ -166,7 +166,7 @@ fn only_the_primary_sends_packets() {
 fn packets_go_to_the_primary_with_the_programs_metadata() {
     let mut bed = Testbed::new(&[]);
     let (stream, message) = bed.runtime.packet_in(&[0x01, 0x85, 0xaa]).unwrap();
-    assert_eq!(stream, StreamId(1));
+    assert_eq!(stream, ClientId(1));
     match message.update {
         Some(stream_message_response::Update::Packet(packet)) => {
             let values: Vec<(u32, Vec<u8>)> =
@@ -176,7 +176,7 @@ fn packets_go_to_the_primary_with_the_programs_metadata() {
         }
         other => panic!("{other:?}"),
     }
-    bed.runtime.stream_closed(StreamId(1));
+    bed.runtime.stream_closed(ClientId(1));
     assert!(bed.runtime.packet_in(&[0x01, 0x85, 0xaa]).is_none(), "nobody is primary");
 }
 
@@ -191,9 +191,9 @@ fn capabilities() {
 #[test]
 fn a_primary_that_left_cannot_write() {
     let mut bed = Testbed::new(&[]);
-    bed.runtime.stream_closed(StreamId(1));
+    bed.runtime.stream_closed(ClientId(1));
     let request = WriteRequest { election_id: Some(ELECTION), ..bed.write_request(vec![]) };
-    let status = bed.runtime.write(&mut bed.switch, &request).expect_err("no primary");
+    let status = bed.write(&request).expect_err("no primary");
     assert_eq!(status.code, Code::PermissionDenied);
     assert_eq!(status.message, "not primary: election id 10, at least 10 is needed");
 }
@@ -203,8 +203,8 @@ fn a_thousand_updates_are_one_batch() {
     let mut bed = Testbed::new(&[]);
     let updates = (1..=1000).map(|id| update(Type::Insert, group(id, &[replica(1, id)]))).collect();
     let request = bed.write_request(updates);
-    assert_eq!(bed.runtime.write(&mut bed.switch, &request), Ok(()));
+    assert_eq!(bed.write(&request), Ok(()));
     let entry = bed.entry("TestIngress.destinations", &[exact(1, 1)], "forward", &[1, 0]);
     let request = bed.write_request(vec![update(Type::Insert, entry)]);
-    assert_eq!(bed.runtime.write(&mut bed.switch, &request), Ok(()));
+    assert_eq!(bed.write(&request), Ok(()));
 }

@@ -1,7 +1,7 @@
 //! Digests: lists without duplicates, acknowledged or forgotten.
 
 use groupflow_base::Nanos;
-use groupflow_switch::p4rt::{Code, Notice, Reaction, StreamId};
+use groupflow_switch::p4rt::{ClientId, ClientMessage, Code, Reaction};
 use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
 use groupflow_switch::proto::p4::v1::p4_data::Data;
 use groupflow_switch::proto::p4::v1::update::Type;
@@ -12,8 +12,8 @@ use groupflow_switch::proto::p4::v1::{
 
 use crate::common::{digest_entry, frame, Testbed};
 
-fn list((stream, message): Notice) -> DigestList {
-    assert_eq!(stream, StreamId(1));
+fn list((stream, message): ClientMessage) -> DigestList {
+    assert_eq!(stream, ClientId(1));
     match message.update {
         Some(stream_message_response::Update::Digest(list)) => list,
         other => panic!("{other:?}"),
@@ -54,7 +54,7 @@ fn testbed(max_list_size: i32, timeout: i64, ack_timeout: i64) -> Testbed {
 fn acknowledge(bed: &mut Testbed, list: &DigestList) {
     let ack = DigestListAck { digest_id: list.digest_id, list_id: list.list_id };
     let request = stream_message_request::Update::DigestAck(ack);
-    let reaction = bed.runtime.stream_message(StreamId(1), StreamMessageRequest { update: Some(request) });
+    let reaction = bed.runtime.stream_message(ClientId(1), StreamMessageRequest { update: Some(request) });
     assert_eq!(reaction, Ok(Reaction::Tell(vec![])));
 }
 

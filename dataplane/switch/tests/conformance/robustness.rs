@@ -1,6 +1,6 @@
 //! No request panics, whatever is in it.
 
-use groupflow_switch::p4rt::StreamId;
+use groupflow_switch::p4rt::ClientId;
 use groupflow_switch::proto::p4::v1::{Entity, StreamMessageRequest, Update, WriteRequest};
 use proptest::prelude::*;
 use prost::Message;
@@ -34,10 +34,10 @@ fn try_everything(bed: &mut Testbed, bytes: &[u8]) {
         let _ = bed.runtime.find(&bed.switch, &entity, &mut Vec::new());
     }
     if let Ok(request) = WriteRequest::decode(bytes) {
-        let _ = bed.runtime.write(&mut bed.switch, &request);
+        let _ = bed.write(&request);
     }
     if let Ok(message) = StreamMessageRequest::decode(bytes) {
-        let _ = bed.runtime.stream_message(StreamId(1), message);
+        let _ = bed.runtime.stream_message(ClientId(1), message);
     }
 }
 

@@ -1,0 +1,80 @@
+//! Proportions of packets that are lost, and how people write them.
+
+use std::str::FromStr;
+
+use groupflow_base::quantity::{parse_decimal, QuantityError};
+
+/// A proportion of packets, in parts per 10^9.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Loss(u32);
+
+impl Loss {
+    /// Nothing is lost.
+    pub const NONE: Loss = Loss(0);
+    const WHOLE: u32 = 1_000_000_000;
+
+    /// `parts` of 10^9; `None` above the whole.
+    pub const fn parts_per_billion(parts: u32) -> Option<Loss> {
+        if parts <= Loss::WHOLE {
+            Some(Loss(parts))
+        } else {
+            None
+        }
+    }
+
+    /// Parts of 10^9.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Whether a uniformly drawn number means that this packet is lost.
+    pub fn hits(self, drawn: u32) -> bool {
+        // drawn / 2^32 < loss / 10^9, without division.
+        u64::from(drawn) * u64::from(Loss::WHOLE) < u64::from(self.0) << 32
+    }
+}
+
+impl FromStr for Loss {
+    type Err = QuantityError;
+
+    /// A proportion such as `0.01`, or `1%`.
+    fn from_str(text: &str) -> Result<Loss, QuantityError> {
+        let (number, parts) = match text.strip_suffix('%') {
+            Some(number) => (number, Loss::WHOLE / 100),
+            None => (text, Loss::WHOLE),
+        };
+        parse_decimal(number, parts.into())
+            .and_then(|parts| u32::try_from(parts).ok())
+            .and_then(Loss::parts_per_billion)
+            .ok_or_else(|| QuantityError::new(text, "a loss between 0 and 1, or a percentage such as 1%"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_read_as_written() {
+        assert_eq!("0.01".parse(), Ok(Loss(10_000_000)));
+        assert_eq!("1%".parse(), Ok(Loss(10_000_000)));
+        assert_eq!("1".parse(), Ok(Loss(1_000_000_000)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "1.1", "-0.1", "200%", "%", "0.0000000001", "x"] {
+            assert!(text.parse::<Loss>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_loss_is_the_proportion_of_the_numbers_drawn() {
+        let percent: Loss = "1%".parse().expect("a loss");
+        assert!(percent.hits(0));
+        assert!(percent.hits((u32::MAX / 100) - 1));
+        assert!(!percent.hits((u32::MAX / 100) + 2));
+        assert!(!Loss::NONE.hits(0));
+        assert!("1".parse::<Loss>().expect("a loss").hits(u32::MAX));
+    }
+}

@@ -1,0 +1,44 @@
+//! The form that the descriptions of links and queues share: parts `KEY=VALUE`, each given at most once.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use groupflow_base::quantity::QuantityError;
+use thiserror::Error;
+
+/// Why a text does not describe a link or a queue.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// A part that no such description has.
+    #[error(transparent)]
+    Part(#[from] QuantityError),
+    /// The same key twice.
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+    /// A value that does not parse, or is out of range.
+    #[error("{0}: {1}")]
+    Value(&'static str, String),
+}
+
+/// Sets the value that a part describes, which no part before may have set.
+pub fn once<T, E: Display>(
+    key: &'static str,
+    slot: &mut Option<T>,
+    value: Result<T, E>,
+) -> Result<(), SpecError> {
+    let value = value.map_err(|error| SpecError::Value(key, error.to_string()))?;
+    match slot.replace(value) {
+        Some(_) => Err(SpecError::Twice(key)),
+        None => Ok(()),
+    }
+}
+
+/// A whole number within a range; the error calls it `what`.
+pub fn number<T>(what: &str, text: &str, range: RangeInclusive<T>) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("{text:?} is not {what} between {} and {}", range.start(), range.end()))
+}
