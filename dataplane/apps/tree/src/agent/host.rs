@@ -195,7 +195,7 @@ impl<'a> Host<'a> {
         self.send_quic();
         self.probes.keep(self.now, &mut self.poller, Target::Probe);
         if let Some(measured) = self.probes.take(self.now, &mut self.poller) {
-            self.node.on_measured(&measured);
+            self.node.conns.on_measured(&measured);
             self.tell(&FromHost::Measured(measured));
         }
         if self.again.is_some_and(|again| again <= self.now) {
@@ -239,10 +239,10 @@ impl<'a> Host<'a> {
         }
         if self.node.deadline() <= self.nanos() {
             for (&conn, edge) in &self.edges {
-                self.node.on_round_trip(conn, edge::round_trip(edge.socket()));
+                self.node.conns.on_round_trip(conn, edge::round_trip(edge.socket()));
             }
             for (conn, least) in self.quic.iter().flat_map(|quic| quic.links.round_trips()) {
-                self.node.on_round_trip(conn, nanos_of(least));
+                self.node.conns.on_round_trip(conn, nanos_of(least));
             }
             self.node.on_time(self.nanos());
         }
@@ -271,7 +271,7 @@ impl<'a> Host<'a> {
         if tcp::prepare(&socket, SILENCE).is_err() {
             return Ok(());
         }
-        let Some(conn) = self.node.on_accepted(self.nanos()) else { return Ok(()) };
+        let Some(conn) = self.node.conns.on_accepted(self.nanos()) else { return Ok(()) };
         match self.poller.add(&socket, Target::Edge(conn)) {
             Ok(token) => drop(self.edges.insert(conn, Edge::new(Channel::accepted(socket, tls), token))),
             Err(_) => self.node.on_closed(self.nanos(), conn),
@@ -350,7 +350,7 @@ impl<'a> Host<'a> {
 
     /// Carries out the node's actions.
     fn act(&mut self) -> Result<(), AgentError> {
-        while let Some(action) = self.node.poll() {
+        while let Some(action) = self.node.conns.poll() {
             match action {
                 Action::Connect { conn, to } => self.connect(conn, to)?,
                 Action::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),

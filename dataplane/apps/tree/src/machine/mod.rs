@@ -56,5 +56,5 @@ pub use dispatchers::{Dispatchers, Mail, Told};
 pub use frame::{Begin, Frame, Reason};
 pub use message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
-pub use node::{Action, ConnId, Datagram, Node, NodeConfig, Read, Slow};
+pub use node::{Action, ConnId, Conns, Node, NodeConfig, Read, Relay, Slow};
 pub use policy::{Demotion, Policy};

@@ -168,7 +168,7 @@ impl Stream {
     fn add(&mut self, host: HostId, mut node: Node, attachment: Attachment, capacity: u16) {
         self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
-        node.on_dispatchers(far + far);
+        node.conns.on_dispatchers(far + far);
         let cluster = self.dispatchers.root();
         let found = StreamHost {
             node,
@@ -309,7 +309,7 @@ impl Stream {
         let now = self.now;
         let host = match noticed {
             Noticed::Asked { wire, to } => {
-                match self.node(to).and_then(|node| node.on_accepted(now)) {
+                match self.node(to).and_then(|node| node.conns.on_accepted(now)) {
                     Some(conn) => {
                         self.wires.accept(now, wire, conn);
                         self.measure((to, conn));
@@ -340,14 +340,14 @@ impl Stream {
     /// Measures a connection, as the kernel would.
     fn measure(&mut self, (host, conn): End) {
         let round_trip = self.wires.round_trip((host, conn));
-        self.node(host).into_iter().for_each(|node| node.on_round_trip(conn, round_trip));
+        self.node(host).into_iter().for_each(|node| node.conns.on_round_trip(conn, round_trip));
     }
 
     /// Carries out a node's actions, fills its connections and reads, until nothing is left to do.
     fn act(&mut self, host: HostId) {
         let mut more = true;
         while std::mem::take(&mut more) {
-            while let Some(action) = self.node(host).and_then(Node::poll) {
+            while let Some(action) = self.node(host).and_then(|node| node.conns.poll()) {
                 self.carry_out(host, action);
             }
             for conn in self.wires.of(host) {

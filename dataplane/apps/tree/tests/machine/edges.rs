@@ -54,13 +54,13 @@ pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
 
 /// A connection over which that was said.
 pub fn connect(node: &mut Node, now: Nanos, frame: &Frame) -> ConnId {
-    let conn = node.on_accepted(now).expect("room");
+    let conn = node.conns.on_accepted(now).expect("room");
     say(node, now, conn, frame);
     conn
 }
 
 pub fn actions(node: &mut Node) -> Vec<Action> {
-    std::iter::from_fn(|| node.poll()).collect()
+    std::iter::from_fn(|| node.conns.poll()).collect()
 }
 
 /// A source with two children that are expected, and some bytes of which none is needed any more.
@@ -102,7 +102,7 @@ fn who_says_something_wrong_is_refused_and_told_why() {
         let now = Nanos::ZERO;
         let mut node = source(Slow::Wait, 1000);
         let other = connect(&mut node, now, &hello(GOOD, 1, Begin::Now));
-        let conn = node.on_accepted(now).expect("room");
+        let conn = node.conns.on_accepted(now).expect("room");
         frames.iter().for_each(|frame| say(&mut node, now, conn, frame));
         assert_eq!(hear(&mut node, now, conn).last(), Some(&Frame::Refused(reason)), "{name}");
         assert!(actions(&mut node).contains(&Action::Close(conn)), "{name}");
@@ -133,12 +133,12 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     assert_eq!(hear(&mut node, now, again), welcome);
     assert_eq!(actions(&mut node), [Action::Close(conns[0]), Action::Close(conns[1])]);
     // And who says nothing is not kept for ever, however many come.
-    let strangers = std::iter::from_fn(|| node.on_accepted(now)).take(1000).count();
+    let strangers = std::iter::from_fn(|| node.conns.on_accepted(now)).take(1000).count();
     assert!(strangers < 30, "{strangers}");
     let later = Nanos(config().silence.0);
     say(&mut node, later, again, &Frame::Alive);
     node.on_time(later);
-    assert!(node.on_accepted(later).is_some());
+    assert!(node.conns.on_accepted(later).is_some());
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
 }
 
@@ -153,7 +153,7 @@ fn who_is_far_away_may_be_silent_longer() {
         let mut node = source(Slow::Wait, 0);
         let conn = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::Now));
         if known {
-            node.on_round_trip(conn, round_trip);
+            node.conns.on_round_trip(conn, round_trip);
         }
         node
     };
@@ -173,9 +173,9 @@ fn who_is_far_away_may_be_silent_longer() {
     {
         let mut node = Node::new(config(), Begin::Now);
         if far == round_trip {
-            node.on_measured(&[(BAD, Nanos::ZERO), (GOOD, silence)]);
+            node.conns.on_measured(&[(BAD, Nanos::ZERO), (GOOD, silence)]);
         } else {
-            node.on_dispatchers(far);
+            node.conns.on_dispatchers(far);
         }
         let parent = Peer { host: GOOD, address: SocketAddr::from(([10, 0, 0, 1], 5)) };
         node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
@@ -229,7 +229,7 @@ fn below_with(config: NodeConfig) -> (Node, ConnId) {
     let address = SocketAddr::from(([10, 0, 0, 1], 4000));
     let parent = Peer { host: HostId(0), address };
     node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
-    let Some(Action::Connect { conn, .. }) = node.poll() else { panic!("it connects") };
+    let Some(Action::Connect { conn, .. }) = node.conns.poll() else { panic!("it connects") };
     node.on_connected(Nanos::ZERO, conn);
     let said = hear(&mut node, Nanos::ZERO, conn);
     assert!(
@@ -381,7 +381,7 @@ fn a_parent_hears_what_is_still_needed() {
     );
     assert_eq!(said(&mut node, Some((child, Frame::Moved)), 0), []);
     assert_eq!(said(&mut node, None, 20), taken(2000, 2000));
-    assert_eq!(node.children().count() + node.keeps_for().count(), 0);
+    assert_eq!((node.children().count(), node.keeps_for_departed()), (0, false));
 }
 
 /// A host that told its parent to need nothing before serves a child that does, from its history: but not
@@ -414,7 +414,7 @@ fn what_a_child_that_is_gone_did_not_say_to_have_is_kept() {
         hear(&mut node, now, conn);
         say(&mut node, now, conn, &Frame::Taken { taken: 2500, needed: 1000 });
         node.on_closed(now, conn);
-        assert_eq!((node.held(), node.keeps_for().collect()), (2000, vec![GOOD]), "{name}");
+        assert_eq!((node.held(), node.keeps_for_departed()), (2000, true), "{name}");
         // A connection of the same edge that was asked for long ago: what was said since counts.
         let conn = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
         let frames = hear(&mut node, now, conn);
@@ -435,7 +435,7 @@ fn what_a_child_that_is_gone_did_not_say_to_have_is_kept() {
                 node.on_time(now + config().keep);
             }
         }
-        assert_eq!((node.held(), node.keeps_for().count()), (0, 0), "{name}");
+        assert_eq!((node.held(), node.keeps_for_departed()), (0, false), "{name}");
     }
 }
 

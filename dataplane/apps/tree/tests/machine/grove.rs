@@ -333,7 +333,7 @@ impl Grove {
 
     /// Does what a node wants done.
     fn act(&mut self, host: HostId) {
-        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.poll()) {
+        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.conns.poll()) {
             match action {
                 Action::Connect { conn, to } => self.connect(host, conn, to.host),
                 Action::Close(conn) => {
@@ -403,7 +403,7 @@ impl Grove {
 
     fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
         let now = self.now;
-        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.on_accepted(now));
+        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.conns.on_accepted(now));
         let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
         if !self.blocks_datagrams || conn.0 % 2 == 0 {
             node.offer(conn, DEADLINE);
@@ -592,7 +592,7 @@ impl Grove {
             text += &format!(
                 "{host} ({}, {}) in {} at {:?} received {} failed {:?} parent {:?} order {} attached {} children {:?} keeps {:?} again {:?} joins {}\n",
                 f.place, f.capacity, f.cluster, f.at, n.received(), n.failed(), n.parent(), f.order, f.attached,
-                n.children().collect::<Vec<_>>(), n.keeps_for().collect::<Vec<_>>(), f.again, f.joins,
+                n.children().collect::<Vec<_>>(), n.keeps_for_departed(), f.again, f.joins,
             );
         }
         for w in &self.wires {

@@ -66,11 +66,11 @@ proptest! {
         expect(&mut node, BAD);
         let mut now = Nanos::ZERO;
         let good = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
-        let mut bad = node.on_accepted(now);
+        let mut bad = node.conns.on_accepted(now);
         let (mut written, mut got) = (0_u64, 0_u64);
         for input in inputs {
             now += Nanos::from_millis(10);
-            bad = bad.or_else(|| node.on_accepted(now));
+            bad = bad.or_else(|| node.conns.on_accepted(now));
             match (input, bad) {
                 (Input::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
                 (Input::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),

@@ -75,7 +75,7 @@ impl Host<'_> {
             quic.links.drop(now, conn);
         }
         if let Some(Dialling { to, tls, .. }) = self.dials.remove(&conn) {
-            self.node.on_redialled(self.nanos(), conn);
+            self.node.conns.on_heard(self.nanos(), conn);
             self.dial(conn, to, tls, blocked);
         }
     }

@@ -151,7 +151,7 @@ impl Host<'_> {
         }
         self.control.know(self.now, &addresses(&welcome["dispatchers"]));
         self.control.is_welcome();
-        self.node.on_dispatchers(self.control.round_trip());
+        self.node.conns.on_dispatchers(self.control.round_trip());
         let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
         self.control.expect_signs(signs.map(|every| SIGNS_MISSED * every));
         let before = self.root.replace(root);

@@ -38,7 +38,7 @@ impl Host<'_> {
         }
         let (Some(quic), Some(shared)) = (&mut self.quic, &self.shared) else { return Ok(None) };
         let begun = quic.links.connect(now, conn, to.into(), shared.connect_quic(to)?);
-        let far = Duration::from_nanos(self.node.far().0);
+        let far = Duration::from_nanos(self.node.conns.far().0);
         Ok(begun.then_some(now + PATIENCE + far))
     }
 
@@ -52,7 +52,7 @@ impl Host<'_> {
     /// Whether the edge to the parent was to be over UDP, and is over TCP.
     pub fn is_over_tcp(&self) -> bool {
         let over_quic = |conn| self.quic.as_ref().is_some_and(|quic| quic.links.has(conn));
-        let mut conns = self.node.parents_conns().peekable();
+        let mut conns = self.node.conns.to_parents().peekable();
         let asked = self.args.edges.is_over_udp() && self.attached;
         asked && conns.peek().is_some() && !conns.any(over_quic)
     }
@@ -64,7 +64,7 @@ impl Host<'_> {
         while let Some(happened) = self.quic.as_mut().and_then(|quic| quic.links.poll()) {
             match happened {
                 Happened::Came(handle) => {
-                    let named = self.node.on_accepted(self.nanos());
+                    let named = self.node.conns.on_accepted(self.nanos());
                     let Some(quic) = &mut self.quic else { break };
                     match named {
                         Some(conn) => quic.links.name(handle, conn),
