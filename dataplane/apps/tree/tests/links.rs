@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use groupflow_host::identity::Identity;
-use groupflow_tree::agent::quic::{Happened, Links};
+use groupflow_tree::agent::quic::{Happened, Link, Links};
 use groupflow_tree::agent::shared::Shared;
 use groupflow_tree::machine::ConnId;
 use rand::{Rng, SeedableRng};
@@ -79,6 +79,8 @@ struct World {
     /// The parent says something to all children, without end; what each of them heard.
     endless: bool,
     each: BTreeMap<ConnId, usize>,
+    /// How many transmits each end's socket takes before it is full, until the next event.
+    room: [usize; 2],
     named: u64,
 }
 
@@ -105,12 +107,17 @@ impl World {
             rest: Default::default(),
             endless: false,
             each: BTreeMap::new(),
+            room: [usize::MAX; 2],
             named: 0,
         }
     }
 
     fn elapsed(&self) -> Duration {
         self.now - self.began
+    }
+
+    fn link(&mut self, end: usize, conn: ConnId) -> &mut Link {
+        self.ends[end].get(conn).expect("a connection")
     }
 
     fn put(&mut self, from: usize, bytes: &[u8]) {
@@ -150,17 +157,18 @@ impl World {
                     Happened::Connected(conn) => {
                         self.connected = true;
                         if self.endless {
-                            self.ends[end].write(self.now, conn, vec![1]);
+                            let now = self.now;
+                            self.link(end, conn).write(now, vec![1].into());
                         }
                     }
                     Happened::Readable(conn) => {
                         let mut came = Vec::new();
-                        self.closed[end] |= self.ends[end].read(conn, usize::MAX, &mut came).is_none();
+                        self.closed[end] |= self.link(end, conn).read(usize::MAX, &mut came).is_none();
                         if end == 1 {
                             *self.each.entry(conn).or_default() += came.len();
                         }
                         self.heard[end].extend(came);
-                        while let Some(datagram) = self.ends[end].read_datagram(conn) {
+                        while let Some(datagram) = self.link(end, conn).read_datagram() {
                             self.datagrams.push(datagram.to_vec());
                         }
                     }
@@ -170,22 +178,25 @@ impl World {
                     }
                 }
             }
-            while !self.rest[end].is_empty() && self.ends[end].takes(CONN) {
-                let piece = self.rest[end].drain(..self.rest[end].len().min(BATCH)).collect();
-                self.ends[end].write(self.now, CONN, piece);
-            }
-            if self.rest[end].is_empty() && self.ends[end].takes(CONN) {
-                self.ends[end].finish(self.now, CONN);
+            let rest = &mut self.rest[end];
+            while let Some(link) = self.ends[end].get(CONN).filter(|link| link.takes()) {
+                if rest.is_empty() {
+                    link.finish(self.now);
+                    break;
+                }
+                let piece: Vec<u8> = rest.drain(..rest.len().min(BATCH)).collect();
+                link.write(self.now, piece.into());
             }
             if self.endless && end == 0 {
                 for conn in self.ends[0].names() {
-                    while self.ends[0].takes(conn) {
-                        self.ends[0].write(self.now, conn, vec![0; BATCH]);
+                    while let Some(link) = self.ends[0].get(conn).filter(|link| link.takes()) {
+                        link.write(self.now, vec![0; BATCH].into());
                     }
                 }
             }
             let mut out = Vec::new();
-            while let Some(transmit) = self.ends[end].poll_transmit(self.now, 8, &mut out) {
+            for _ in 0..self.room[end] {
+                let Some(transmit) = self.ends[end].poll_transmit(self.now, 8, &mut out) else { break };
                 let size = transmit.segment_size.unwrap_or(transmit.size).max(1);
                 out[..transmit.size].chunks(size).for_each(|one| self.put(end, one));
                 out.clear();
@@ -249,7 +260,7 @@ fn a_stream_comes_as_it_was_said_over_any_path() {
         // The parent says a last word and ends.
         let by = world.now + Duration::from_secs(5);
         world.rest[0] = b"bye".to_vec();
-        world.ends[0].end(CONN, by);
+        world.link(0, CONN).end(by);
         assert!(world.run(Duration::from_secs(5), |world| world.closed[1]), "{name}");
         assert!(world.heard[1].ends_with(b"bye"), "{name}");
         assert_eq!(
@@ -316,11 +327,12 @@ fn datagrams_are_not_sent_again_nor_late() {
     {
         let mut world = World::new(path, &shared, &shared);
         world.connect();
-        world.ends[0].limit(CONN, Duration::from_millis(patience));
+        world.link(0, CONN).patience = Duration::from_millis(patience);
         // 1 MB in a second.
         for n in 0..1000_u32 {
             let bytes = [&n.to_be_bytes()[..], &data(996)].concat();
-            world.ends[0].write_datagram(world.now, CONN, bytes.into());
+            let now = world.now;
+            world.link(0, CONN).write_datagram(now, bytes.into());
             world.run(Duration::from_millis(1), |_| false);
         }
         world.run(Duration::from_millis(patience + 500), |_| false);
@@ -346,10 +358,11 @@ fn the_end_does_not_overtake_datagrams() {
     let shared = identity("end");
     let mut world = World::new(Path::default(), &shared, &shared);
     world.connect();
-    world.ends[0].limit(CONN, Duration::from_secs(10));
+    world.link(0, CONN).patience = Duration::from_secs(10);
     // More than may be on the way at first: most wait.
     for _ in 0..300 {
-        world.ends[0].write_datagram(world.now, CONN, data(1000).into());
+        let now = world.now;
+        world.link(0, CONN).write_datagram(now, data(1000).into());
     }
     world.rest[0] = b"end".to_vec();
     assert!(world.run(Duration::from_secs(10), |world| world.heard[1] == b"end"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use groupflow_host::poller::{Poller, Token};
 use groupflow_host::tcp;
 
-use super::edge;
+use super::tcp_link;
 
 /// Times from the beginning at which the second and the third attempt start (RFC 8305, 5: 100 to 2000 ms).
 const AGAIN: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
@@ -58,7 +58,7 @@ impl Dial {
 
     fn attempt<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         self.begun += 1;
-        let socket = tcp::connect(self.to, &edge::options(), self.silence)?;
+        let socket = tcp::connect(self.to, &tcp_link::options(), self.silence)?;
         let token = poller.add(&socket, target)?;
         self.attempts.push(Attempt { socket, token, began: now });
         Ok(())

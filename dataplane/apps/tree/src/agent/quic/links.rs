@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Incoming,
     MtuDiscoveryConfig, ServerConfig, Transmit, TransportConfig, VarInt,
@@ -277,64 +277,14 @@ impl Links {
         self.links.values_mut().filter_map(Link::deadline).min()
     }
 
-    fn link(&mut self, conn: ConnId) -> Option<&mut Link> {
+    /// A named connection.
+    pub fn get(&mut self, conn: ConnId) -> Option<&mut Link> {
         self.links.get_mut(self.names.get(&conn)?)
     }
 
     /// Whether this connection is over QUIC.
     pub fn has(&self, conn: ConnId) -> bool {
         self.names.contains_key(&conn)
-    }
-
-    /// Appends bytes that came, at most `most`; `None`: the stream has ended, or the connection has.
-    pub fn read(&mut self, conn: ConnId, most: usize, into: &mut Vec<u8>) -> Option<()> {
-        self.link(conn)?.read(most, into)
-    }
-
-    /// The next datagram that came.
-    pub fn read_datagram(&mut self, conn: ConnId) -> Option<Bytes> {
-        self.link(conn)?.read_datagram()
-    }
-
-    /// Whether the stream has room: then it takes a write of any length.
-    pub fn takes(&mut self, conn: ConnId) -> bool {
-        self.link(conn).is_some_and(|link| link.takes())
-    }
-
-    /// Writes to the stream; only while [`Links::takes`].
-    pub fn write(&mut self, now: Instant, conn: ConnId, bytes: Vec<u8>) {
-        if let Some(link) = self.link(conn) {
-            link.write(now, bytes.into());
-        }
-    }
-
-    /// Datagrams to this peer are of no use when they have waited for longer than `deadline`.
-    pub fn limit(&mut self, conn: ConnId, deadline: Duration) {
-        if let Some(link) = self.link(conn) {
-            link.patience = deadline;
-        }
-    }
-
-    /// Sends a datagram, or drops it.
-    pub fn write_datagram(&mut self, now: Instant, conn: ConnId, bytes: Bytes) {
-        if let Some(link) = self.link(conn) {
-            link.write_datagram(now, bytes);
-        }
-    }
-
-    /// Closes the connection when [`Links::finish`] was called and the other end has everything, at the
-    /// latest at `by`.
-    pub fn end(&mut self, conn: ConnId, by: Instant) {
-        if let Some(link) = self.link(conn) {
-            link.end(by);
-        }
-    }
-
-    /// Ends the stream if the connection is to end: the last bytes were written.
-    pub fn finish(&mut self, now: Instant, conn: ConnId) {
-        if let Some(link) = self.link(conn) {
-            link.finish(now);
-        }
     }
 
     /// Closes the connection at once; the other end is told, if it listens.
