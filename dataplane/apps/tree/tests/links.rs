@@ -474,3 +474,22 @@ fn eight_edges_share_a_short_queue() {
     assert!(shares.len() == 8 && fair > 0.8 && 8.0 * sum / 10.0 > 18e6, "{shares:?}: {fair:.3}");
     assert!(lost < 0.1, "{lost:.3} were lost");
 }
+
+/// A socket that is full after each transmit serves all edges in turn, not the first one alone.
+#[test]
+fn edges_have_their_turn_at_a_full_socket() {
+    let shared = identity("turns");
+    let mut world = World::new(Path::default(), &shared, &shared);
+    for n in 2..5 {
+        let config = shared.connect_quic(PARENT).expect("a client");
+        assert!(world.ends[1].connect(world.now, ConnId(n), PARENT.into(), config));
+    }
+    world.endless = true;
+    assert!(world.run(Duration::from_secs(5), |world| world.each.len() == 4));
+    world.room[0] = 1;
+    let before = world.each.clone();
+    world.run(Duration::from_secs(1), |_| false);
+    let shares: Vec<usize> = world.each.iter().map(|(conn, count)| count - before[conn]).collect();
+    let (least, most) = (shares.iter().min().copied(), shares.iter().max().copied());
+    assert!(shares.len() == 4 && least.map(|least| 2 * least) > most, "{shares:?}");
+}

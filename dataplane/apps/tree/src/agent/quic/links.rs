@@ -119,6 +119,8 @@ pub struct Links {
     names: HashMap<ConnId, usize>,
     happened: VecDeque<Happened>,
     answers: VecDeque<(Transmit, Vec<u8>)>,
+    /// The connection that is asked first for packets to send.
+    turn: usize,
     scratch: Vec<u8>,
     before: Counts,
 }
@@ -135,6 +137,7 @@ impl Links {
             names: HashMap::new(),
             happened: VecDeque::new(),
             answers: VecDeque::new(),
+            turn: 0,
             scratch: Vec::new(),
             before: Counts::default(),
         }
@@ -269,7 +272,14 @@ impl Links {
             out.extend(bytes);
             return Some(to);
         }
-        self.links.values_mut().find_map(|link| link.poll_transmit(now, most, out))
+        // Each connection has its turn, as the socket may be full again after one of them.
+        let mut next = |(&number, link): (&usize, &mut Link)| {
+            link.poll_transmit(now, most, out).map(|transmit| (number + 1, transmit))
+        };
+        let later = self.links.range_mut(self.turn..).find_map(&mut next);
+        let (turn, transmit) = later.or_else(|| self.links.range_mut(..self.turn).find_map(next))?;
+        self.turn = turn;
+        Some(transmit)
     }
 
     /// When [`Links::advance`] has work to do next.
