@@ -273,7 +273,7 @@ fn a_stream_comes_as_it_was_said_over_any_path() {
 
 /// A child knows its parent by the tree's certificate.
 #[test]
-fn who_has_another_certificate_is_no_parent() {
+fn a_host_with_another_certificate_is_no_parent() {
     let (one, other) = (identity("one"), identity("other"));
     let mut world = World::new(Path::default(), &one, &other);
     world.rest[1] = b"hello".to_vec();
@@ -283,7 +283,7 @@ fn who_has_another_certificate_is_no_parent() {
 
 /// It is said soon, so that the child can come another way.
 #[test]
-fn where_nothing_comes_through_nothing_is_connected() {
+fn a_blocked_path_connects_nothing() {
     let shared = identity("blocked");
     let mut world = World::new(Path { blocked: true, ..Path::default() }, &shared, &shared);
     assert!(world.run(Duration::from_secs(5), |world| world.closed[1]));

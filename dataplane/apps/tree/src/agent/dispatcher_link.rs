@@ -337,11 +337,6 @@ impl DispatcherLink {
             poller.remove(open.link.socket(), open.link.token);
         }
     }
-
-    /// Whether all lines have been written.
-    pub fn is_empty(&self) -> bool {
-        self.open.as_ref().map_or(true, |open| open.link.waiting() == 0)
-    }
 }
 
 impl Open {

@@ -110,7 +110,7 @@ impl<'a> Host<'a> {
     pub fn pump(&mut self) -> Result<(), AgentError> {
         let now = self.drive.now;
         if !self.dialogue.ended {
-            self.dialogue.link.keep(now, &mut self.drive.poller, Target::Control)?;
+            self.dialogue.link.keep(now, &mut self.drive.poller, Target::Dispatchers)?;
             self.hear()?;
         }
         self.take_quic();
@@ -144,7 +144,7 @@ impl<'a> Host<'a> {
                 Target::Listener => {
                     self.tcp.accept(&mut self.drive, self.shared.as_ref(), self.args.secure.plain)?;
                 }
-                Target::Control => self.dialogue.link.on_ready(ready),
+                Target::Dispatchers => self.dialogue.link.on_ready(ready),
                 Target::Probe(host) => {
                     self.probes.on_ready(self.drive.now, host, &mut self.drive.poller);
                 }

@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_record_that_is_cut_by_a_skip_nothing_is_handed_on() {
+    fn a_record_that_a_skip_cuts_is_not_handed_on() {
         let mut taken = Taken::of(4);
         taken.push(b"abcdef".to_vec(), 0);
         assert!(!taken.goes_on_at(20), "what is before the gap is handed on first");
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn without_records_every_byte_is_one() {
+    fn without_alignment_every_byte_is_a_record() {
         let mut taken = Taken::of(1);
         taken.push(b"abc".to_vec(), 5);
         assert_eq!((taken.bytes.as_slice(), taken.at), (b"abc".as_slice(), 5));

@@ -36,7 +36,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_a_body_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..1300)) {
+        fn any_bytes_are_a_body_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..1300)) {
             if let Some((offset, bytes)) = parse_body(&bytes) {
                 prop_assert!(!bytes.is_empty() && bytes.len() <= MAX_PAYLOAD && offset <= u64::MAX - bytes.len() as u64);
             }

@@ -18,13 +18,13 @@ pub const DATA_HEADER: usize = HEADER + 8;
 pub const MAX_BLOCK: usize = 16 << 10;
 const DATA: u8 = 17;
 
-/// Where a child begins.
+/// Where in the stream a child begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
-    /// With what comes next.
+pub enum StartAt {
+    /// With the bytes that come next.
     Now,
-    /// With this byte.
-    At(u64),
+    /// With the byte at this offset.
+    Offset(u64),
 }
 
 /// Why a parent does not serve a child, or no longer.
@@ -70,7 +70,7 @@ pub enum Frame {
         /// Goes up with each edge of the child to this parent: connections of one edge have the same.
         edge: u32,
         /// Where to begin.
-        begin: Begin,
+        begin: StartAt,
         /// Neither it nor any host below it needs what is before. The rest is kept for those below it, though
         /// it has it.
         needed: u64,
@@ -128,8 +128,8 @@ impl Frame {
                 let version = if deadline.is_some() { WITH_DATAGRAMS } else { VERSION };
                 w.u8(version).u64(child.0).bytes(&ticket.0).u32(*edge);
                 match begin {
-                    Begin::Now => w.u8(0).u64(0),
-                    Begin::At(offset) => w.u8(1).u64(*offset),
+                    StartAt::Now => w.u8(0).u64(0),
+                    StartAt::Offset(offset) => w.u8(1).u64(*offset),
                 };
                 w.u64(*needed).u64(*room);
                 match deadline.map(|deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)) {
@@ -219,16 +219,16 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
     let edge = r.u32("hello.edge")?;
     let (at, offset) = (r.u8("hello.begin")?, r.u64("hello.begin")?);
     let begin = match at {
-        0 => Begin::Now,
-        1 => Begin::At(offset),
+        0 => StartAt::Now,
+        1 => StartAt::Offset(offset),
         other => return Err(CodecError::value("hello.begin", other)),
     };
     let needed = r.u64("hello.needed")?;
-    if matches!(begin, Begin::At(offset) if needed > offset) {
+    if matches!(begin, StartAt::Offset(offset) if needed > offset) {
         return Err(CodecError::new("hello.needed", format!("{needed} is beyond what it has")));
     }
     let room = r.u64("hello.room")?;
-    if let (Begin::At(offset), true) = (begin, offset.checked_add(room).is_none()) {
+    if let (StartAt::Offset(offset), true) = (begin, offset.checked_add(room).is_none()) {
         let text = format!("{room} from {offset} on lies beyond the longest stream");
         return Err(CodecError::new("hello.room", text));
     }
@@ -258,7 +258,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame() -> impl Strategy<Value = Frame> {
-        let begin = prop_oneof![Just(Begin::Now), (0..u64::MAX / 2).prop_map(Begin::At)];
+        let begin = prop_oneof![Just(StartAt::Now), (0..u64::MAX / 2).prop_map(StartAt::Offset)];
         prop_oneof![
             (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<Option<u32>>())
                 .prop_map(|(child, ticket, edge, begin, room, deadline)| Frame::Hello {
@@ -303,7 +303,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_that_comes_makes_it_panic_or_hold_much(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        fn no_bytes_make_the_decoder_panic_or_hold_much(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
             while let Ok(Some(_)) = decoder.next_frame(&mut input) {}
             prop_assert!(decoder.0.held() <= HEADER + 8 + MAX_BLOCK);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_and_named() {
+    fn a_malformed_frame_is_refused_and_named() {
         let hello = |version: u8, at: u8| {
             let mut body = vec![version];
             body.extend([0; 28]);
@@ -381,12 +381,12 @@ mod tests {
         };
         let cases = [
             (
-                hello(Begin::Now),
+                hello(StartAt::Now),
                 "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
                  0500000000000000000000000000000000060000000000000007",
             ),
             (
-                hello(Begin::At(0x0809)),
+                hello(StartAt::Offset(0x0809)),
                 "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
                  0501000000000000080900000000000000060000000000000007",
             ),

@@ -53,7 +53,7 @@ pub mod policy;
 pub use cluster::{Cluster, ClusterHost, Up};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, Mail, Told};
-pub use frame::{Begin, Frame, Reason};
+pub use frame::{Frame, Reason, StartAt};
 pub use message::{Between, Founding, FromHost, Join, Output, RefusalCode, ToHost};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
 pub use node::{Action, ConnId, Conns, Node, NodeConfig, Read, Relay, Slow};

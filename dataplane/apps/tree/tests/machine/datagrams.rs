@@ -3,13 +3,13 @@
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
-use groupflow_tree::machine::{Begin, Demotion, Frame, HostId, Node, NodeConfig, Policy, Read, Slow};
+use groupflow_tree::machine::{Demotion, Frame, HostId, Node, NodeConfig, Policy, Read, Slow, StartAt};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::edges::{actions, connect, expect, hear, GOOD, TICKET};
 use super::forest::SOURCE;
 use super::grove::{byte, Grove, MIDDLE};
+use super::one_node::{actions, connect, expect, hear, GOOD, TICKET};
 
 const WAIT: Nanos = Nanos::from_millis(20);
 
@@ -109,7 +109,7 @@ proptest! {
         let mut streams = Vec::new();
         for (capacity, stream, now) in hosts {
             let datagrams = Some(WAIT).filter(|_| !stream);
-            let begin = if now { Begin::Now } else { Begin::At(0) };
+            let begin = if now { StartAt::Now } else { StartAt::Offset(0) };
             let host = grove.join_with(NodeConfig { datagrams, ..config(align) }, begin, MIDDLE, capacity);
             streams.extend(stream.then_some(host));
             grove.deliver_all();
@@ -137,7 +137,7 @@ proptest! {
 
     /// Without loss nobody misses anything, however datagrams are mixed.
     #[test]
-    fn what_is_not_lost_is_read(
+    fn datagrams_that_are_not_lost_are_read(
         count in 1..10_usize, writes in vec((1..3000_usize, vec((any::<usize>(), any::<bool>()), 0..20)), 1..40),
     ) {
         let mut grove = Grove::new(config(100), policy(), 2);
@@ -209,12 +209,12 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
         child: GOOD,
         ticket: TICKET,
         edge: 1,
-        begin: Begin::At(0),
+        begin: StartAt::Offset(0),
         needed: 0,
         room: 10,
         deadline: Some(deadline),
     };
-    let mut node = Node::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::edges::config() });
+    let mut node = Node::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::one_node::config() });
     expect(&mut node, GOOD);
     let conn = connect(&mut node, Nanos::ZERO, &hello);
     assert!(actions(&mut node).contains(&groupflow_tree::machine::Action::Datagrams { conn, deadline }));
@@ -242,13 +242,13 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
 
 /// With nothing but its first bytes lost, who begins now begins with a record, and is told of no hole.
 #[test]
-fn who_comes_later_begins_with_what_comes() {
+fn a_late_child_begins_with_the_next_bytes() {
     let mut grove = Grove::new(config(100), policy(), 2);
     let first = grove.join(1, 1);
     grove.settle();
     grove.write(550);
     grove.settle();
-    let late = grove.join_at(Begin::Now, MIDDLE, 0, 1);
+    let late = grove.join_at(StartAt::Now, MIDDLE, 0, 1);
     grove.settle();
     grove.write(450);
     grove.finish();

@@ -291,7 +291,7 @@ fn a_dispatcher_that_is_made_again_goes_on_with_its_hosts() {
 
 /// What it was told may be lost: whom it is to expect, it would refuse.
 #[test]
-fn who_is_on_the_way_to_a_host_that_comes_back_is_sent_again() {
+fn a_head_on_its_way_to_a_host_that_comes_back_is_sent_again() {
     let (mut root, upper, lower) = (root(1), HostId(1), HostId(2));
     for (host, parents) in [(upper, vec![SOURCE]), (lower, vec![SOURCE, upper])] {
         root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
@@ -347,7 +347,7 @@ fn messages_are_readable_json_and_come_back_as_they_were() {
 
 /// Otherwise it would be sent there again and again until the news come that it is gone.
 #[test]
-fn nobody_is_sent_to_a_host_that_could_not_be_reached_before_it_is_heard_of() {
+fn no_host_is_sent_to_an_unreachable_one_before_it_is_heard_of() {
     let (mut root, gone, other) = (root(1), HostId(1), HostId(2));
     for (host, parents) in [(gone, vec![SOURCE]), (other, vec![SOURCE, gone])] {
         root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));

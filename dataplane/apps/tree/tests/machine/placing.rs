@@ -201,7 +201,7 @@ fn the_farthest_or_the_slowest_child_is_moved_down() {
 /// Neither one that joins nor one whose parent died is put below a host that was reported as slow, though it
 /// is the nearest and has room; in the end it is forgiven.
 #[test]
-fn nobody_is_put_below_a_slow_host() {
+fn no_host_is_put_below_a_slow_one() {
     let slow_for = Nanos::from_millis(60_000);
     for demotion in [Demotion::Never, Demotion::Slowest] {
         let mut forest = Forest::new(Policy { slow_for, ..policy(64, demotion) }, 3);
@@ -232,7 +232,7 @@ fn nobody_is_put_below_a_slow_host() {
 
 /// Nor below a child of one, as long as there is room elsewhere.
 #[test]
-fn nobody_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
+fn no_host_is_put_behind_a_slow_one_while_there_is_room_elsewhere() {
     let slow_for = Nanos::from_millis(60_000);
     let mut forest = Forest::new(Policy { slow_for, ..policy(64, Demotion::Never) }, 2);
     let joins = |forest: &mut Forest, place, capacity| {
@@ -278,7 +278,7 @@ fn no_cluster_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
 /// A slow host whose children take all the room there is below stays where it is, instead of making another
 /// host slow.
 #[test]
-fn who_is_moved_down_takes_no_place_that_is_taken() {
+fn a_demoted_host_takes_no_place_that_is_taken() {
     let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
     let mut joins = |place, capacity| {
         let host = forest.join(place, None, capacity);
@@ -296,7 +296,7 @@ fn who_is_moved_down_takes_no_place_that_is_taken() {
 
 /// It is no child's fault.
 #[test]
-fn who_serves_more_than_it_offered_has_a_child_less_when_there_is_room() {
+fn an_overloaded_host_gives_up_a_child_when_there_is_room() {
     let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
     let mut joins = |place, capacity| {
         let host = forest.join(place, None, capacity);
@@ -321,7 +321,7 @@ fn who_serves_more_than_it_offered_has_a_child_less_when_there_is_room() {
 }
 
 #[test]
-fn who_has_another_token_or_finds_no_room_is_refused() {
+fn a_host_with_another_token_or_without_room_is_refused() {
     let mut forest = Forest::new(policy(64, Demotion::Never), 1);
     let only = forest.join(500, None, 0);
     forest.settle();

@@ -15,7 +15,7 @@ use crate::machine::{ConnId, HostId, Node};
 pub(super) enum Target {
     Stop,
     Listener,
-    Control,
+    Dispatchers,
     Link(ConnId),
     Probe(HostId),
     Quic,

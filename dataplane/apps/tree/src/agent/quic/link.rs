@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quinn_proto::{
-    Connection, ConnectionEvent, Dir, Event, ReadError, Side, StreamEvent, StreamId, Transmit, VarInt,
-    WriteError,
+    Connection, ConnectionEvent, Dir, Event, ReadError, Side, StreamEvent, Transmit, VarInt, WriteError,
 };
 
 use super::links::{Counts, WRITE};
@@ -34,7 +33,7 @@ pub struct Link {
     pub patience: Duration,
     /// The least round trip, once it is known.
     pub(super) round_trip: Option<Duration>,
-    stream: Option<StreamId>,
+    stream: Option<quinn_proto::StreamId>,
     /// Bytes that were written, and not given to the connection yet.
     pending: Bytes,
     datagrams: VecDeque<(Instant, Bytes)>,

@@ -70,7 +70,7 @@ impl Dispatcher {
         if self.parent().is_some() {
             return self.pass_up(cluster);
         }
-        self.out.push_back(Output::Cluster(cluster, Between::Gone(tried)));
+        self.send(cluster, Between::Gone(tried));
         if let Some(below) = self.below.get_mut(&cluster) {
             below.behind = false;
         }

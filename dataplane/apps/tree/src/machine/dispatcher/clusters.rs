@@ -104,8 +104,7 @@ impl Dispatcher {
                 self.passed_on.pop_front();
             }
             self.count_foreign();
-            let message = Between::Adopt { cluster, below: Below { latency, ..below.given() } };
-            self.out.push_back(Output::Cluster(to, message));
+            self.send(to, Between::Adopt { cluster, below: Below { latency, ..below.given() } });
         }
     }
 
@@ -124,7 +123,7 @@ impl Dispatcher {
         if self.below.len() > 2 * self.policy.max_clusters {
             return self.pass_up(cluster);
         }
-        self.out.push_back(Output::Cluster(cluster, Between::Adopted { head, moves }));
+        self.send(cluster, Between::Adopted { head, moves });
         self.attach(now, cluster, None, may_pass_on);
     }
 
@@ -149,7 +148,7 @@ impl Dispatcher {
         if let Some(before) = self.parent().filter(|&before| before != from) {
             let late = moves <= self.moves;
             let left = Between::Left(moves.max(self.moves));
-            self.out.push_back(Output::Cluster(if late { from } else { before }, left));
+            self.send(if late { from } else { before }, left);
             if late {
                 return;
             }
@@ -179,8 +178,8 @@ impl Dispatcher {
 
     fn tell_head(&mut self, parent: ClusterId, head: Peer) {
         let behind = self.tree.get(head.host).is_some_and(|member| member.behind);
-        let message = Between::Head { head, moves: self.moves, behind, tried: self.tried.filter(|_| behind) };
-        self.out.push_back(Output::Cluster(parent, message));
+        let tried = self.tried.filter(|_| behind);
+        self.send(parent, Between::Head { head, moves: self.moves, behind, tried });
     }
 
     pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, given: HostId) {
@@ -188,7 +187,7 @@ impl Dispatcher {
         // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
         // own will follow.
         let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
-            return self.out.push_back(Output::Cluster(from, Between::Free(ticket)));
+            return self.send(from, Between::Free(ticket));
         };
         self.above = Above::Attached(from, to, ticket);
         self.note_outside(head);
@@ -244,11 +243,10 @@ impl Dispatcher {
     /// Tells the parent, once for each [`Between::Attach`], that all hosts have carried out their orders.
     pub(super) fn report_settled(&mut self) {
         let Above::Attached(parent, _, ticket) = self.above else { return };
-        let mut hosts = self.tree.iter();
-        if self.reported != Some(ticket) && !self.tree.is_empty() && hosts.all(|(_, member)| member.attached)
-        {
+        let settled = !self.tree.is_empty() && self.tree.iter().all(|(_, member)| member.attached);
+        if settled && self.reported != Some(ticket) {
             self.reported = Some(ticket);
-            self.out.push_back(Output::Cluster(parent, Between::Settled(ticket)));
+            self.send(parent, Between::Settled(ticket));
         }
     }
 
@@ -263,10 +261,10 @@ impl Dispatcher {
     pub(super) fn pass_up(&mut self, cluster: ClusterId) {
         let Some(below) = self.below.remove(&cluster) else { return };
         self.count_foreign();
-        self.out.push_back(match self.parent() {
-            Some(parent) => Output::Cluster(parent, Between::GiveBack { cluster, below: below.given() }),
-            None => Output::Cluster(cluster, Between::Dissolve),
-        });
+        match self.parent() {
+            Some(parent) => self.send(parent, Between::GiveBack { cluster, below: below.given() }),
+            None => self.send(cluster, Between::Dissolve),
+        }
     }
 
     /// Keeps a cluster that could not be given to the lost parent, until there is another parent.
@@ -282,8 +280,7 @@ impl Dispatcher {
         if self.above == Above::Root || (from != self.root && self.parent() != Some(from)) {
             return;
         }
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
+        for host in self.tree.hosts() {
             self.tell(host, ToHost::Redirect(self.root));
             self.tree.send_away(host, self.now + self.policy.patience);
             self.tree.remove(host);
@@ -329,7 +326,7 @@ impl Dispatcher {
         let below = std::mem::take(&mut self.below);
         let clusters = below.into_iter().map(|(cluster, below)| (cluster, below.given())).collect();
         if let Some(parent) = self.parent() {
-            self.out.push_back(Output::Cluster(parent, Between::Vanished(clusters)));
+            self.send(parent, Between::Vanished(clusters));
         }
         for host in std::mem::take(&mut self.joins).into_keys() {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());

@@ -7,8 +7,8 @@ impl Dispatcher {
     /// The host that can serve another head: it has room, is not behind a slow host if possible, and is
     /// nearest to this cluster's head.
     pub(super) fn attach_point(&self, now: Nanos, not: Option<HostId>) -> Option<HostId> {
-        let open = self.tree.iter().map(|(host, _)| host);
-        let open = open.filter(|&host| Some(host) != not && self.tree.room(host, now) > 0);
+        let hosts = self.tree.hosts().into_iter();
+        let open = hosts.filter(|&host| Some(host) != not && self.tree.room(host, now) > 0);
         let rated =
             open.filter_map(|host| Some((self.tree.is_behind_slow(host, now), self.tree.total(host)?, host)));
         rated.min().map(|(.., host)| host)
@@ -50,7 +50,7 @@ impl Dispatcher {
         self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
         self.count_foreign();
         self.tell(host, ToHost::Expect { child, ticket });
-        self.out.push_back(Output::Cluster(cluster, Between::Attach { to, ticket, head: child }));
+        self.send(cluster, Between::Attach { to, ticket, head: child });
     }
 
     /// Connects the heads that this host serves to others.
@@ -100,7 +100,7 @@ impl Dispatcher {
     /// Tells the dispatcher of a cluster below that its head holds others up.
     pub(super) fn demote_head(&mut self, head: HostId, parent: HostId) -> bool {
         let Some(cluster) = self.served(head, parent) else { return false };
-        self.out.push_back(Output::Cluster(cluster, Between::HeadSlow));
+        self.send(cluster, Between::HeadSlow);
         true
     }
 
@@ -137,7 +137,7 @@ impl Dispatcher {
     pub(super) fn on_lower(&mut self, now: Nanos, from: ClusterId) {
         let before = self.below.get(&from).and_then(|below| below.from);
         let level = before.and_then(|host| self.tree.depth(host));
-        let open = self.tree.iter().map(|(host, _)| host).filter(|&host| self.tree.room(host, now) > 0);
+        let open = self.tree.hosts().into_iter().filter(|&host| self.tree.room(host, now) > 0);
         let rated = open.filter_map(|host| Some((self.tree.depth(host)?, self.tree.total(host)?, host)));
         let lower = rated.filter(|&(depth, ..)| Some(depth) > level).min();
         if let Some((_, _, host)) = lower {
@@ -147,8 +147,7 @@ impl Dispatcher {
 
     /// Counts the heads that each host serves.
     pub(super) fn count_foreign(&mut self) {
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
+        for host in self.tree.hosts() {
             let count = self.below.values().filter(|below| below.from == Some(host)).count();
             if let Some(member) = self.tree.get_mut(host) {
                 member.foreign = u16::try_from(count).unwrap_or(u16::MAX);

@@ -199,10 +199,8 @@ impl Dispatcher {
     fn put_above(&mut self, now: Nanos, host: HostId, leaf: HostId) {
         match self.tree.get(leaf).map(|member| member.up) {
             Some(Up::Host(parent)) => {
-                let latency = self.tree.latency(host, parent, self.policy.threshold);
-                self.order(host, Up::Host(parent), latency);
-                let latency = self.tree.latency(leaf, host, self.policy.threshold);
-                self.order(leaf, Up::Host(host), latency);
+                self.order_below(host, parent);
+                self.order_below(leaf, host);
             }
             Some(Up::Outside) => {
                 self.tree.unplace(leaf);

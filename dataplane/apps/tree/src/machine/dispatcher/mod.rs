@@ -233,8 +233,7 @@ impl Dispatcher {
     /// Continues from a stored state: known hosts are given as long to be heard of as if they had just been
     /// heard of. Hosts then say [`FromHost::Back`].
     pub fn resume(&mut self, now: Nanos) {
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
+        for host in self.tree.hosts() {
             if let Some(member) = self.tree.get_mut(host) {
                 (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
             }
@@ -264,8 +263,7 @@ impl Dispatcher {
             (Between::Free(ticket), _) => self.on_free(from, Some(ticket)),
             (Between::Returned(message), _) => self.on_returned(now, from, *message),
             (message, true) => {
-                let message = Between::Returned(Box::new(message));
-                self.out.push_back(Output::Cluster(from, message));
+                self.send(from, Between::Returned(Box::new(message)));
             }
             (Between::Left(moves), false) => self.on_left(now, from, moves),
             (message, false) => self.on_known(now, from, message),
@@ -275,8 +273,7 @@ impl Dispatcher {
     /// Handles a message passed on from a cluster that was below this one and is elsewhere now.
     fn on_known(&mut self, now: Nanos, from: ClusterId, message: Between) {
         if let (false, Some(to)) = (self.knows(from), self.passed_on_to(from)) {
-            let message = Between::Forwarded(from, Box::new(message));
-            return self.out.push_back(Output::Cluster(to, message));
+            return self.send(to, Between::Forwarded(from, Box::new(message)));
         }
         match message {
             Between::Head { head, moves, behind, tried } => {
@@ -393,6 +390,10 @@ impl Dispatcher {
 
     fn tell(&mut self, host: HostId, message: ToHost) {
         self.out.push_back(Output::Host(host, message));
+    }
+
+    fn send(&mut self, to: ClusterId, message: Between) {
+        self.out.push_back(Output::Cluster(to, message));
     }
 
     fn refuse(&mut self, host: HostId, code: RefusalCode, text: String) {

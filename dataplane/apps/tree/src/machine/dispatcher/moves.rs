@@ -31,6 +31,12 @@ impl Dispatcher {
         self.tell(host, ToHost::Place { order, parent, ticket });
     }
 
+    /// Orders a host below another of this cluster.
+    pub(super) fn order_below(&mut self, host: HostId, parent: HostId) {
+        let latency = self.tree.latency(host, parent, self.policy.threshold);
+        self.order(host, Up::Host(parent), latency);
+    }
+
     pub(super) fn on_attached(&mut self, now: Nanos, host: HostId, order: u32, latency: Nanos) {
         let Some(left) = self.tree.confirm(host, order) else {
             return;
@@ -99,10 +105,7 @@ impl Dispatcher {
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
                     Some(head) if gone && head == parent => self.on_behind_head(now, host, head),
                     // The head of this cluster keeps the bytes that any host of it may need.
-                    Some(head) => {
-                        let latency = self.tree.latency(host, head, self.policy.threshold);
-                        self.order(host, Up::Host(head), latency);
-                    }
+                    Some(head) => self.order_below(host, head),
                     None => self.place_beside(now, host, Some(parent)),
                 }
             }
@@ -128,10 +131,7 @@ impl Dispatcher {
         for orphan in orphans {
             // The parent still has the bytes that the host had not passed on.
             match gone.parent().filter(|&above| self.tree.room(above, now) > 0) {
-                Some(above) => {
-                    let latency = self.tree.latency(orphan, above, self.policy.threshold);
-                    self.order(orphan, Up::Host(above), latency);
-                }
+                Some(above) => self.order_below(orphan, above),
                 None => self.place(now, orphan),
             }
         }
@@ -172,12 +172,8 @@ impl Dispatcher {
     pub(super) fn place_beside(&mut self, now: Nanos, host: HostId, not: Option<HostId>) {
         let best = self.best_parent(now, host, |parent, _| Some(parent) != not);
         let best = best.or_else(|| self.best_parent(now, host, |_, _| true));
-        let overloaded = || {
-            let parent = self.overloaded_parent(now, Some(host))?;
-            Some((self.tree.latency(host, parent, self.policy.threshold), parent))
-        };
-        match best.or_else(overloaded) {
-            Some((latency, parent)) => self.order(host, Up::Host(parent), latency),
+        match best.or_else(|| self.overloaded_parent(now, Some(host))) {
+            Some(parent) => self.order_below(host, parent),
             None if self.may_serve(Some(host)) => {}
             None => self.send_away(now, host),
         }
@@ -210,14 +206,8 @@ impl Dispatcher {
     }
 
     /// The best parent with room: one that shares the host's router if possible, then the one over which the
-    /// head is nearest; a host behind a slow one only if there is no other. Returns the latency to the
-    /// parent, and the parent.
-    fn best_parent(
-        &self,
-        now: Nanos,
-        host: HostId,
-        may: impl Fn(HostId, usize) -> bool,
-    ) -> Option<(Nanos, HostId)> {
+    /// head is nearest; a host behind a slow one only if there is no other.
+    fn best_parent(&self, now: Nanos, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
         let router = self.tree.get(host).and_then(|member| member.router);
         let open = self.tree.iter().map(|(parent, _)| parent);
         let open = open.filter(|&p| self.tree.room(p, now) > 0 && !self.tree.is_below(p, host));
@@ -233,7 +223,7 @@ impl Dispatcher {
             let apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
             may(parent, depth).then_some((late, waits, apart, total + latency, depth, latency, parent))
         });
-        rated.min().map(|(.., latency, parent)| (latency, parent))
+        rated.min().map(|(.., parent)| parent)
     }
 
     /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
@@ -288,9 +278,7 @@ impl Dispatcher {
         match self.tree.get(child) {
             Some(member) if member.up == Up::Host(host) => {
                 let other = self.best_parent(now, child, |_, _| true);
-                if let Some((latency, other)) = other {
-                    self.order(child, Up::Host(other), latency);
-                }
+                other.into_iter().for_each(|other| self.order_below(child, other));
                 other.is_some()
             }
             Some(_) => false,
@@ -321,37 +309,30 @@ impl Dispatcher {
         let heir = serving.max_by_key(|&child| self.tree.room(child, now)).filter(|_| lower(self).is_none());
         let children: Vec<HostId> = self.tree.children(slow).collect();
         for child in children {
-            // The host's own place at its parent becomes free.
-            let latency = self.tree.latency(child, parent, self.policy.threshold);
             match self.best_parent(now, child, |p, _| !self.tree.is_below(p, slow)) {
-                Some((latency, other)) => self.order(child, Up::Host(other), latency),
-                None if heir == Some(child) => self.order(child, Up::Host(parent), latency),
+                Some(other) => self.order_below(child, other),
+                // The host's own place at its parent becomes free.
+                None if heir == Some(child) => self.order_below(child, parent),
                 None => {}
             }
         }
         // One of the other children may have taken the room.
-        let target = match heir {
-            Some(heir) => Some((self.tree.latency(slow, heir, self.policy.threshold), heir)),
-            None => lower(self),
-        };
+        let target = heir.or_else(|| lower(self));
         if target.is_some() || self.attach_point(now, Some(slow)).is_some() {
             self.attach_elsewhere(now, slow);
         }
-        if let Some((latency, target)) = target {
-            self.order(slow, Up::Host(target), latency);
-        }
+        target.into_iter().for_each(|target| self.order_below(slow, target));
         target.is_some()
     }
 
     /// Retries moves that were not possible before.
     pub(super) fn retry(&mut self, now: Nanos) {
         for (host, parent) in std::mem::take(&mut self.deferred) {
-            let latency = self.tree.latency(host, parent, self.policy.threshold);
             // A host without a place gets the best one that there is now.
             let placed = |member: &ClusterHost| member.up != Up::Nothing && member.up != Up::Host(parent);
             // A host that was meanwhile put below the host cannot serve it: the move waits for another.
             if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
-                self.order(host, Up::Host(parent), latency);
+                self.order_below(host, parent);
             }
         }
         let waiting = self.tree.iter().filter(|(_, member)| member.up == Up::Nothing);

@@ -59,7 +59,7 @@ mod tests {
     proptest! {
         /// The queue reads as a plain vector does that forgets nothing.
         #[test]
-        fn what_is_read_is_what_was_pushed(
+        fn bytes_are_read_as_they_were_pushed(
             steps in proptest::collection::vec((0..40_usize, 0..40_u64, 0..60_u64, 0..60_usize), 1..60),
         ) {
             let (mut queue, mut all) = (ByteQueue::at(100), Vec::<u8>::new());

@@ -31,15 +31,15 @@ pub struct Relay {
 pub(super) struct Datagrams {
     /// Datagrams from the parent on their way into order; `None`: DATA come as a stream, or the beginning is
     /// not known yet.
-    arrived: Option<Reorder>,
+    pub(super) arrived: Option<Reorder>,
     /// When bytes missing in `arrived` are given up; `None`: it waits for room, or nothing is missing.
-    due: Option<Nanos>,
+    pub(super) due: Option<Nanos>,
     /// Everything in order before this offset was relayed.
     relayed: u64,
     outbox: VecDeque<Relay>,
     waiting: usize,
     /// Datagrams that the owner did not take from the outbox.
-    dropped: u64,
+    pub(super) dropped: u64,
 }
 
 impl Datagrams {
@@ -58,24 +58,10 @@ impl Datagrams {
     /// Says whether the parent's DATA come in datagrams from now on, or as a stream, which needs no
     /// reordering: bytes that were out of order come again.
     pub(super) fn take_by(&mut self, datagrams: bool, config: &NodeConfig, received: u64) {
-        if datagrams != self.has_begun() {
+        if datagrams != self.arrived.is_some() {
             self.arrived = Some(received).filter(|_| datagrams).and_then(|at| reorder(config, at));
             self.due = None;
         }
-    }
-
-    /// Whether the parent's DATA come in datagrams.
-    pub(super) fn has_begun(&self) -> bool {
-        self.arrived.is_some()
-    }
-
-    /// Takes out the datagrams that came; [`Datagrams::put_back`] puts them back.
-    pub(super) fn take_out(&mut self) -> Option<Reorder> {
-        self.arrived.take()
-    }
-
-    pub(super) fn put_back(&mut self, arrived: Option<Reorder>) {
-        self.arrived = arrived;
     }
 
     /// Bytes that came and are not in order yet.
@@ -88,21 +74,11 @@ impl Datagrams {
         self.arrived.as_mut().is_some_and(|arrived| arrived.insert(now, offset, bytes))
     }
 
-    /// The stream ends at the offset `length`; false: DATA come as a stream.
-    pub(super) fn end(&mut self, now: Nanos, length: u64) -> bool {
-        self.arrived.as_mut().map(|arrived| arrived.end(now, length)).is_some()
-    }
-
     /// The next piece in order, as there is room.
     pub(super) fn next_piece(&mut self, now: Nanos, room: u64, far: u64) -> Option<Piece> {
         let piece = self.arrived.as_mut().and_then(|arrived| arrived.poll(now, room, far));
         self.due = self.arrived.as_ref().and_then(Reorder::deadline).filter(|&due| due > now);
         piece
-    }
-
-    /// When missing bytes are given up.
-    pub(super) fn deadline(&self) -> Option<Nanos> {
-        self.due
     }
 
     /// The end of the last bytes that came.
@@ -126,7 +102,7 @@ impl Datagrams {
     pub(super) fn relay_taken(&mut self, to: &[ConnId], stream: &Stream, held: &Held, align: u64) {
         let received = stream.received();
         let mut at = std::mem::replace(&mut self.relayed, received).max(stream.base());
-        if to.is_empty() || self.has_begun() {
+        if to.is_empty() || self.arrived.is_some() {
             return;
         }
         while at < received {
@@ -151,10 +127,6 @@ impl Datagrams {
         let next = self.outbox.pop_front()?;
         self.waiting -= next.bytes.len();
         Some(next)
-    }
-
-    pub(super) fn dropped(&self) -> u64 {
-        self.dropped
     }
 }
 

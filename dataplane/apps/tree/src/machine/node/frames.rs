@@ -6,7 +6,7 @@ use groupflow_transport::fanout::Mode;
 use super::child::{Asked, Child};
 use super::conns::Role;
 use super::{Action, ConnId, Node, Slow};
-use crate::machine::frame::{Begin, Frame, Reason, DATA_HEADER, MAX_BLOCK};
+use crate::machine::frame::{Frame, Reason, StartAt, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
 impl Node {
@@ -135,35 +135,35 @@ impl Node {
         now: Nanos,
         conn: ConnId,
         child: HostId,
-        begin: Begin,
+        begin: StartAt,
         asked: Asked,
     ) -> Result<(u64, bool), Reason> {
         // A node without a place in the tree accepts no child: nobody above keeps bytes for its subtree, and
         // it may not know where its own stream begins.
-        if !self.source && !(self.held.has_place() && self.parents.is_kept()) {
+        if !self.source && !(self.held.incoming.is_some() && self.parents.kept) {
             return Err(Reason::Unexpected);
         }
         let (base, received) = (self.stream.base(), self.stream.received());
         let (needed, has, late) = match begin {
             // The child gets bytes that come from now on, and none that came before.
-            Begin::Now if asked.datagrams => {
+            StartAt::Now if asked.datagrams => {
                 let frontier = self.datagrams.frontier().max(received);
                 (received, self.config.slow.next_record(frontier), false)
             }
-            Begin::At(offset) if asked.datagrams => (received, offset, false),
+            StartAt::Offset(offset) if asked.datagrams => (received, offset, false),
             // A child that began at the newest byte would be the fastest, and the others late.
-            Begin::Now if self.source && self.config.slow == Slow::Isolate => {
+            StartAt::Now if self.source && self.config.slow == Slow::Isolate => {
                 let begin = self.children.fastest(&self.stream).max(base);
                 (begin, begin, false)
             }
-            Begin::Now => (received, self.config.slow.next_record(received), false),
-            Begin::At(offset) => (asked.needed, offset, offset < base),
+            StartAt::Now => (received, self.config.slow.next_record(received), false),
+            StartAt::Offset(offset) => (asked.needed, offset, offset < base),
         };
         // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
         // is refused, so that nobody depends on this host alone. Otherwise this node serves what it has: the
         // child may come from a slow parent, and no other host would take it.
         let end_to_end = self.config.mode == Mode::EndToEnd;
-        let promised = end_to_end && !self.source && needed < self.receipts.promised();
+        let promised = end_to_end && !self.source && needed < self.receipts.promised;
         let refused = match self.config.slow {
             Slow::Wait => late || promised && !asked.datagrams,
             Slow::Isolate => late,
@@ -202,17 +202,16 @@ impl Node {
                 return Err(Reason::BadFrame);
             }
             Frame::Welcome { begin } => return self.on_welcome(now, conn, edge, begin),
-            Frame::Data { offset, bytes } if self.datagrams.has_begun() => {
+            Frame::Data { offset, bytes } if self.datagrams.arrived.is_some() => {
                 self.arrive(now, offset, &bytes);
             }
             Frame::Data { offset, bytes } => return self.held.receive(&mut self.stream, offset, &bytes),
-            Frame::End { length } => {
-                if !self.datagrams.end(now, length) {
-                    return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. }));
-                }
-            }
+            Frame::End { length } => match &mut self.datagrams.arrived {
+                Some(arrived) => arrived.end(now, length),
+                None => return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. })),
+            },
             // Late bytes do not come in datagrams, either.
-            Frame::Skip { .. } if self.datagrams.has_begun() => {}
+            Frame::Skip { .. } if self.datagrams.arrived.is_some() => {}
             Frame::Skip { to } => {
                 if self.held.delivered().is_some_and(|delivered| delivered < to) {
                     self.go_on_at(to);
@@ -231,7 +230,7 @@ impl Node {
 
     fn on_welcome(&mut self, now: Nanos, conn: ConnId, edge: u32, begin: u64) -> Result<(), Reason> {
         self.conns.set_role(conn, Role::Parent { edge, welcome: true });
-        match (self.held.has_place(), self.held.find_place()) {
+        match (self.held.incoming.is_some(), std::mem::take(&mut self.held.is_lost)) {
             (false, true) => self.go_on_at(begin),
             (false, false) if self.config.datagrams.is_some() => {
                 self.begin_at(self.config.slow.next_record(begin));

@@ -17,14 +17,14 @@ pub(super) struct Held {
     bytes: ByteQueue,
     window: u64,
     /// Bytes from the parent; `None`: the node is the source, or does not know yet where it begins.
-    incoming: Option<Reassembly>,
+    pub(super) incoming: Option<Reassembly>,
     /// Whether the node lost its place: no host had the next bytes, so it skips to where the next parent
     /// serves.
-    is_lost: bool,
+    pub(super) is_lost: bool,
     /// Missing ranges between the bytes in order.
     gaps: VecDeque<Range<u64>>,
     /// Bytes that did not come in time and were skipped.
-    missing: u64,
+    pub(super) missing: u64,
 }
 
 impl Held {
@@ -55,21 +55,6 @@ impl Held {
     /// Bytes in order and beyond a gap.
     pub(super) fn len(&self) -> u64 {
         self.bytes.len() as u64 + self.incoming.as_ref().map_or(0, Reassembly::held)
-    }
-
-    /// Whether it is known which byte comes next from a parent.
-    pub(super) fn has_place(&self) -> bool {
-        self.incoming.is_some()
-    }
-
-    /// Waits for a parent that says where the stream goes on.
-    pub(super) fn lose_place(&mut self) {
-        (self.incoming, self.is_lost) = (None, true);
-    }
-
-    /// Whether the place was lost, and not only unknown; it is to be found now.
-    pub(super) fn find_place(&mut self) -> bool {
-        std::mem::take(&mut self.is_lost)
     }
 
     /// Offset of the next byte from a parent, if it is known.
@@ -125,11 +110,6 @@ impl Held {
             self.incoming = Some(Reassembly::new(to, self.window));
         }
         fits
-    }
-
-    /// Bytes that did not come, or came too late, and were skipped.
-    pub(super) fn missing(&self) -> u64 {
-        self.missing
     }
 
     /// The first missing range that ends after the offset.

@@ -80,7 +80,7 @@ mod reorder;
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Mode, Stream};
 
-use super::frame::{Begin, Frame, Reason};
+use super::frame::{Frame, Reason, StartAt};
 use super::message::{FromHost, RefusalCode};
 use super::names::{ClusterId, HostId, Peer};
 use children::Children;
@@ -193,10 +193,10 @@ impl Node {
     }
 
     /// A node that begins at `begin`, once the dispatcher names its parent.
-    pub fn new(config: NodeConfig, begin: Begin) -> Node {
+    pub fn new(config: NodeConfig, begin: StartAt) -> Node {
         match begin {
-            Begin::Now => Node::with(config, None),
-            Begin::At(offset) => Node::with(config, Some(offset)),
+            StartAt::Now => Node::with(config, None),
+            StartAt::Offset(offset) => Node::with(config, Some(offset)),
         }
     }
 
@@ -246,7 +246,7 @@ impl Node {
     /// The offset from which on no host could serve this node, or its reader took nothing: the stream is
     /// broken off here.
     pub fn failed(&self) -> Option<u64> {
-        self.reader.failed()
+        self.reader.failed
     }
 
     /// Whether the whole stream came, and its end; bytes that were not read yet are in the cache.
@@ -261,12 +261,12 @@ impl Node {
 
     /// Bytes of the stream that did not come, or came too late, and were skipped.
     pub fn missing(&self) -> u64 {
-        self.held.missing()
+        self.held.missing
     }
 
     /// Datagrams that were dropped because [`Node::poll_datagram`] was not called.
     pub fn dropped(&self) -> u64 {
-        self.datagrams.dropped()
+        self.datagrams.dropped
     }
 
     /// A connection to a parent that the node asked for carries datagrams. If the node is to take them
@@ -284,12 +284,12 @@ impl Node {
         let Some(Role::Parent { edge, .. }) = self.conns.role(conn) else { return };
         let (child, room) = (self.config.host, self.config.window);
         let (begin, needed) = match self.held.delivered() {
-            None => (Begin::Now, 0),
-            Some(delivered) => (Begin::At(delivered), self.needed()),
+            None => (StartAt::Now, 0),
+            Some(delivered) => (StartAt::Offset(delivered), self.needed()),
         };
         let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
-            self.receipts.promise(needed);
+            self.receipts.promised = self.receipts.promised.max(needed);
             self.conns.say(conn, &Frame::Hello { child, ticket, edge, begin, needed, room, deadline });
         }
     }
@@ -353,7 +353,7 @@ impl Node {
             self.presence.sign,
             self.parents.deadline(),
             self.children.deadline(),
-            self.datagrams.deadline(),
+            self.datagrams.due,
             self.receipts.deadline(),
             self.stall_deadline(),
         ];
@@ -363,7 +363,7 @@ impl Node {
     /// When some child or reader will have taken nothing for too long.
     fn stall_deadline(&self) -> Option<Nanos> {
         let stall = self.config.stall;
-        let reader = self.reader.stuck().map(|since| since + stall);
+        let reader = self.reader.stuck.map(|since| since + stall);
         let waits = !matches!(self.config.slow, Slow::Skip { .. });
         self.children.stall_deadline(stall).into_iter().chain(reader).filter(|_| waits).min()
     }
@@ -392,7 +392,7 @@ impl Node {
         match self.config.mode {
             Mode::NodeToNode => received,
             Mode::EndToEnd => {
-                self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised())
+                self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
             }
         }
     }
@@ -434,9 +434,9 @@ impl Node {
                 Piece::Bytes(at, bytes) => self.held.receive(&mut self.stream, at, &bytes),
                 Piece::Hole { to } => {
                     if !self.held.leave_gap(&mut self.stream, to) {
-                        let arrived = self.datagrams.take_out();
+                        let arrived = self.datagrams.arrived.take();
                         self.go_on_at(to);
-                        self.datagrams.put_back(arrived);
+                        self.datagrams.arrived = arrived;
                     }
                     Ok(())
                 }
@@ -476,7 +476,7 @@ impl Node {
                 false => self.children.skip(child, to, &mut self.stream, &mut self.conns),
             }
         }
-        if overtaken.contains(&self.reader.branch()) {
+        if overtaken.contains(&self.reader.branch) {
             match isolates {
                 true => self.reader.cut_off(&mut self.stream),
                 false => self.reader.skip(&mut self.stream, to),
@@ -495,7 +495,8 @@ impl Node {
     fn tell_parent(&mut self, now: Nanos) {
         let conn = self.parents.edge().and_then(|edge| self.conns.accepted(edge));
         let Some((taken, conn)) = self.held.delivered().zip(conn) else {
-            return self.receipts.forget();
+            self.receipts.untold = None;
+            return;
         };
         let (new, step) = ((taken, self.needed()), self.config.window / 8);
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {

@@ -44,7 +44,8 @@ impl Node {
     pub fn begin_again(&mut self, now: Nanos) {
         self.presence.end();
         self.children.leave_all(&mut self.stream, &mut self.conns);
-        self.parents.forget(&mut self.conns);
+        self.parents.leave(&mut self.conns, false);
+        self.parents.kept = false;
         self.tend(now);
     }
 
@@ -87,8 +88,8 @@ impl Node {
             Slow::Skip { .. } => {
                 // The next parent decides where the stream goes on; children and reader are told then.
                 self.parents.leave(&mut self.conns, false);
-                self.held.lose_place();
-                self.datagrams.take_out();
+                (self.held.incoming, self.held.is_lost) = (None, true);
+                self.datagrams.arrived = None;
             }
             Slow::Wait | Slow::Isolate => self.break_off(now),
         }
@@ -96,7 +97,7 @@ impl Node {
 
     /// Ends the stream here, for the reader and for all hosts below.
     pub(super) fn break_off(&mut self, now: Nanos) {
-        self.reader.break_off(self.stream.received());
+        self.reader.failed = self.reader.failed.or(Some(self.stream.received()));
         self.begin_again(now);
         self.presence.departure = Departure::Released;
         self.conns.tell(FromHost::Leave);

@@ -41,7 +41,7 @@ pub(super) struct Parents {
     next: Option<Upstream>,
     edges: u32,
     /// Whether a parent served this node once: that parent, or hosts above it, keep the bytes that it needs.
-    kept: bool,
+    pub(super) kept: bool,
 }
 
 impl Parents {
@@ -62,16 +62,6 @@ impl Parents {
         for edge in [self.present.take(), self.next.take()].into_iter().flatten() {
             conns.close_edge(edge.edge, moved);
         }
-    }
-
-    /// No host above keeps bytes for this one any more.
-    pub(super) fn forget(&mut self, conns: &mut Conns) {
-        self.leave(conns, false);
-        self.kept = false;
-    }
-
-    pub(super) fn is_kept(&self) -> bool {
-        self.kept
     }
 
     /// The parent that serves this node.

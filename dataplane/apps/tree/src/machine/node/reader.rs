@@ -9,19 +9,19 @@ use super::{NodeConfig, Read};
 /// The position of the host's own reader.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
-    branch: BranchId,
+    pub(super) branch: BranchId,
     /// False: the host only passes the stream on; all bytes that came count as read.
     reads: bool,
     /// Bytes before this offset are not for the reader.
     from: u64,
     /// The offset at which the reader is to be told to go on.
     skipped: Option<u64>,
-    /// Since when bytes wait and the reader takes none.
-    stuck: Option<Nanos>,
+    /// Since when bytes wait and the reader takes none; it is known with [`super::Slow::Wait`] only.
+    pub(super) stuck: Option<Nanos>,
     /// Whether the reader has read the end: bytes that another parent sends again are not for it.
     over: bool,
     /// The offset at which the stream is broken off.
-    failed: Option<u64>,
+    pub(super) failed: Option<u64>,
 }
 
 impl Reader {
@@ -61,19 +61,6 @@ impl Reader {
             self.failed = self.failed.or(stream.acked(self.branch));
             self.stop(stream);
         }
-    }
-
-    /// The stream is broken off at the offset, if it was not before.
-    pub(super) fn break_off(&mut self, at: u64) {
-        self.failed = self.failed.or(Some(at));
-    }
-
-    pub(super) fn failed(&self) -> Option<u64> {
-        self.failed
-    }
-
-    pub(super) fn branch(&self) -> BranchId {
-        self.branch
     }
 
     /// Offset of the byte that the reader gets next.
@@ -159,10 +146,5 @@ impl Reader {
         if self.stuck.is_some_and(|since| since + stall <= now) {
             self.cut_off(stream);
         }
-    }
-
-    /// Since when bytes wait and the reader takes none; it is known with [`super::Slow::Wait`] only.
-    pub(super) fn stuck(&self) -> Option<Nanos> {
-        self.stuck
     }
 }

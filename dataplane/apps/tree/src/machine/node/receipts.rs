@@ -14,9 +14,9 @@ pub(super) struct Receipts {
     /// second is needed.
     told: (u64, u64),
     /// Since when the parent is to be told newer offsets.
-    untold: Option<Nanos>,
+    pub(super) untold: Option<Nanos>,
     /// Hosts above were told that no host here needs bytes before this offset.
-    promised: u64,
+    pub(super) promised: u64,
     completed: bool,
 }
 
@@ -30,15 +30,6 @@ impl Receipts {
         (self.told, self.promised) = ((offset, offset), offset);
     }
 
-    /// Hosts above keep no byte before this offset for this node.
-    pub(super) fn promised(&self) -> u64 {
-        self.promised
-    }
-
-    pub(super) fn promise(&mut self, needed: u64) {
-        self.promised = self.promised.max(needed);
-    }
-
     /// Tells the parent everything again: the connection that carried it is lost, or the parent is a new one.
     pub(super) fn repeat(&mut self) {
         (self.told, self.completed) = ((0, 0), false);
@@ -47,11 +38,6 @@ impl Receipts {
     /// When the parent is to be told offsets that were held back.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         self.untold.map(|since| since + TELL_AFTER)
-    }
-
-    /// Forgets offsets that were held back: no parent serves this node.
-    pub(super) fn forget(&mut self) {
-        self.untold = None;
     }
 
     /// The frame that tells the offsets: at once if they are `step` further, or if all is taken, else after

@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Action, Begin, ClusterId, ConnId, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
-    RefusalCode, ToHost, Told,
+    Action, ClusterId, ConnId, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read, RefusalCode,
+    StartAt, ToHost, Told,
 };
 
 use super::forest::{token, SOURCE};
 use super::parts::Parts;
+
+mod checks;
+mod wires;
 
 /// What a connection's sockets hold.
 const SOCKET: usize = 3000;
@@ -167,18 +170,18 @@ impl Grove {
     /// One that is somewhere else.
     pub fn join_from(&mut self, place: u64, capacity: u16, sockets: u16) -> HostId {
         assert_eq!(self.written, 0);
-        self.join_at(Begin::At(0), place, capacity, sockets)
+        self.join_at(StartAt::Offset(0), place, capacity, sockets)
     }
 
-    pub fn join_at(&mut self, begin: Begin, place: u64, capacity: u16, sockets: u16) -> HostId {
+    pub fn join_at(&mut self, begin: StartAt, place: u64, capacity: u16, sockets: u16) -> HostId {
         self.join_with(NodeConfig { sockets, ..self.config }, begin, place, capacity)
     }
 
-    pub fn join_with(&mut self, config: NodeConfig, begin: Begin, place: u64, capacity: u16) -> HostId {
+    pub fn join_with(&mut self, config: NodeConfig, begin: StartAt, place: u64, capacity: u16) -> HostId {
         let host = HostId(self.next);
         self.next += 1;
         let node = Node::new(NodeConfig { host, ..config }, begin);
-        let at = (begin == Begin::At(0)).then_some(0);
+        let at = (begin == StartAt::Offset(0)).then_some(0);
         let root = self.dispatchers.root();
         self.nodes.insert(host, Reader { at, ..reader(node, root, place, capacity) });
         self.ask(host, root);
@@ -365,118 +368,6 @@ impl Grove {
         }
     }
 
-    /// One of the datagrams comes, and may come again; false: there is none.
-    pub fn land(&mut self, n: usize, again: bool) -> bool {
-        if self.air.is_empty() {
-            return false;
-        }
-        let at = n % self.air.len();
-        let Flying { to: (host, conn), offset, bytes } = self.air.swap_remove(at);
-        if let Some(found) = self.nodes.get_mut(&host) {
-            found.node.on_datagram(self.now, conn, offset, &bytes);
-            self.act(host);
-        }
-        if again {
-            self.air.push(Flying { to: (host, conn), offset, bytes });
-        }
-        true
-    }
-
-    /// One of the datagrams does not come.
-    pub fn lose(&mut self, n: usize) {
-        if !self.air.is_empty() {
-            self.air.swap_remove(n % self.air.len());
-        }
-    }
-
-    /// Datagrams come in the order in which they were sent, and what comes of them.
-    pub fn land_all(&mut self) -> bool {
-        let some = !self.air.is_empty();
-        while !self.air.is_empty() {
-            for flying in std::mem::take(&mut self.air) {
-                self.air.insert(0, flying);
-                self.land(0, false);
-            }
-        }
-        some
-    }
-
-    fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
-        let now = self.now;
-        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.conns.on_accepted(now));
-        let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
-        if !self.blocks_datagrams || conn.0 % 2 == 0 {
-            node.offer(conn, DEADLINE);
-        }
-        match accepted {
-            Some(accepted) => {
-                node.on_connected(now, conn);
-                let (bytes, closing) = (Default::default(), [false; 2]);
-                self.wires.push(Wire { ends: [(host, conn), (to, accepted)], bytes, closing, carried: 0 });
-            }
-            None => node.on_closed(now, conn),
-        }
-        self.act(host);
-    }
-
-    /// A connection breaks; what it carried is lost.
-    fn cut(&mut self, at: usize) {
-        let wire = self.wires.swap_remove(at);
-        for (host, conn) in wire.ends {
-            let now = self.now;
-            if let Some(found) = self.nodes.get_mut(&host) {
-                found.node.on_closed(now, conn);
-                self.act(host);
-            }
-        }
-    }
-
-    pub fn wires(&self) -> usize {
-        self.wires.len()
-    }
-
-    pub fn break_wire(&mut self, n: usize) {
-        if !self.wires.is_empty() {
-            self.cut(n % self.wires.len());
-        }
-    }
-
-    /// Carries so many bytes from one end of a connection to the other.
-    pub fn carry(&mut self, n: usize, side: usize, most: usize) -> bool {
-        let (now, count) = (self.now, self.wires.len());
-        if count == 0 {
-            return false;
-        }
-        let at = n % count;
-        let (from, to) = (self.wires[at].ends[side], self.wires[at].ends[1 - side]);
-        let room = SOCKET.saturating_sub(self.wires[at].bytes[side].len());
-        let mut filled = Vec::new();
-        if let Some(found) = self.nodes.get_mut(&from.0).filter(|_| room > 0) {
-            found.node.fill(now, from.1, &mut filled, room);
-        }
-        let wire = &mut self.wires[at];
-        wire.bytes[side].extend(&filled);
-        let carried: Vec<u8> = wire.bytes[side].drain(..most.min(wire.bytes[side].len())).collect();
-        wire.carried += if side == 1 { carried.len() } else { 0 };
-        let over = carried.is_empty() && filled.is_empty() && wire.closing[side];
-        if let Some(found) = self.nodes.get_mut(&to.0).filter(|_| !carried.is_empty()) {
-            found.node.on_bytes(now, to.1, &carried);
-        }
-        self.act(from.0);
-        self.act(to.0);
-        if over {
-            let found = self.wires.iter().position(|wire| wire.ends.contains(&from));
-            found.into_iter().for_each(|at| self.cut(at));
-        }
-        over || !carried.is_empty()
-    }
-
-    /// How much was carried so far to a host over each of its connections to another.
-    pub fn carried(&self, from: HostId, to: HostId) -> Vec<usize> {
-        let of_it = |wire: &&Wire| wire.ends[0].0 == to && wire.ends[1].0 == from;
-        self.wires.iter().filter(of_it).map(|wire| wire.carried).collect()
-    }
-
     /// Whatever the first so many connections take.
     pub fn carry_all(&mut self, wires: usize) {
         for wire in 0..wires {
@@ -581,77 +472,6 @@ impl Grove {
             if idle > 60 {
                 return;
             }
-        }
-    }
-
-    /// For who looks for what went wrong.
-    pub fn show(&self) -> String {
-        let mut text = String::new();
-        for (host, f) in &self.nodes {
-            let n = &f.node;
-            text += &format!(
-                "{host} ({}, {}) in {} at {:?} received {} failed {:?} parent {:?} order {} attached {} children {:?} keeps {:?} again {:?} joins {}\n",
-                f.place, f.capacity, f.cluster, f.at, n.received(), n.failed(), n.parent(), f.order, f.attached,
-                n.children().collect::<Vec<_>>(), n.keeps_for_departed(), f.again, f.joins,
-            );
-        }
-        for w in &self.wires {
-            text += &format!(
-                "wire {:?} closing {:?} bytes {:?}\n",
-                w.ends,
-                w.closing,
-                [w.bytes[0].len(), w.bytes[1].len()]
-            );
-        }
-        for d in self.dispatchers.iter() {
-            text += &format!("{} below {:?} ended {}\n", d.id(), d.parent(), d.has_ended());
-            for (host, m) in d.tree().iter() {
-                text += &format!("    {host} {:?} {:?} order {} attached {} was {:?} left {:?} behind {} suspect {} foreign {}\n", m.up, m.outside, m.order, m.attached, m.was, m.left, m.behind, m.suspect, m.foreign);
-            }
-            for (c, b) in d.below() {
-                text += &format!(
-                    "    {c} head {} from {:?} awaited {} moves {} behind {}\n",
-                    b.head.host,
-                    b.from,
-                    b.awaited.is_some(),
-                    b.moves,
-                    b.behind
-                );
-            }
-        }
-        text
-    }
-
-    /// Whether a cluster is there whose founder did not come, and may be dead.
-    pub fn waits_for_founders(&self) -> bool {
-        self.dispatchers.iter().any(|dispatcher| dispatcher.tree().is_empty() && !dispatcher.has_ended())
-    }
-
-    /// So long passes that whoever says nothing is given up; those that live say that they do.
-    pub fn outlast_patience(&mut self) {
-        for _ in 0..6 {
-            self.settle();
-            self.pass(Nanos(self.policy.patience.0 / 3));
-        }
-        self.settle();
-    }
-
-    /// Nobody holds more than it may, dispatchers have no more of anything than they may, and connections
-    /// have no cycle.
-    pub fn check(&self) {
-        for (&host, found) in &self.nodes {
-            let held = found.node.held();
-            assert!(held <= self.config.capacity + self.config.window, "{host} holds {held}");
-            let (mut at, mut seen) = (host, BTreeSet::new());
-            while let Some(parent) = self.nodes.get(&at).and_then(|found| found.node.parent()) {
-                assert!(seen.insert(at), "{host} is in a cycle");
-                at = parent;
-            }
-        }
-        for dispatcher in self.dispatchers.iter() {
-            assert!(dispatcher.tree().len() <= self.policy.max_members);
-            assert!(dispatcher.joining() <= self.policy.max_joins);
-            assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
         }
     }
 }

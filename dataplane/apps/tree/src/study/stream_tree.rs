@@ -8,10 +8,10 @@ use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 
 use super::overlay::{token, SOURCE};
-use super::wires::{Attachment, End, Noticed, Wires};
+use super::wires::{Attachment, End, WireEvent, Wires};
 use crate::machine::{
-    Action, Begin, ClusterId, Dispatchers, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
-    RefusalCode, RouterId, ToHost, Told,
+    Action, ClusterId, Dispatchers, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
+    RefusalCode, RouterId, StartAt, ToHost, Told,
 };
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
@@ -59,7 +59,7 @@ enum What {
 
 /// The stream, the hosts of its tree, and their dispatchers.
 #[derive(Debug)]
-pub struct Stream {
+pub struct StreamTree {
     /// The time now.
     pub now: Nanos,
     /// All hosts, including those that are gone.
@@ -86,7 +86,7 @@ fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
     Join { peer: Peer { host, address }, router, capacity, token: token() }
 }
 
-impl Stream {
+impl StreamTree {
     /// A tree with only its source.
     pub fn new(
         wires: Wires,
@@ -94,9 +94,9 @@ impl Stream {
         config: NodeConfig,
         (attachment, capacity): (Attachment, u16),
         seed: u64,
-    ) -> Stream {
+    ) -> StreamTree {
         let source = card(SOURCE, attachment.router, capacity);
-        let mut stream = Stream {
+        let mut stream = StreamTree {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
             wires,
@@ -117,7 +117,7 @@ impl Stream {
     /// Adds a host, which is to receive the whole stream.
     pub fn join(&mut self, attachment: Attachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
-        let node = Node::new(NodeConfig { host, ..self.config }, Begin::At(0));
+        let node = Node::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
         self.add(host, node, attachment, capacity);
         self.ask(host, self.dispatchers.root());
         host
@@ -141,11 +141,6 @@ impl Stream {
         self.dispatchers.iter().count()
     }
 
-    /// Whether every host is connected to the parent that it was ordered to have.
-    pub fn is_complete(&self) -> bool {
-        self.hosts.iter().all(|(&host, found)| host == SOURCE || found.attached)
-    }
-
     /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         loop {
@@ -156,8 +151,8 @@ impl Stream {
             }
             self.now = own.min(wires);
             if wires <= own {
-                let noticed = self.wires.step();
-                noticed.into_iter().for_each(|noticed| self.notice(noticed));
+                let event = self.wires.step();
+                event.into_iter().for_each(|event| self.on_wire(event));
             } else if let Some((_, what)) = self.steps.pop() {
                 self.happen(what);
             }
@@ -305,10 +300,10 @@ impl Stream {
         self.act(host);
     }
 
-    fn notice(&mut self, noticed: Noticed) {
+    fn on_wire(&mut self, event: WireEvent) {
         let now = self.now;
-        let host = match noticed {
-            Noticed::Asked { wire, to } => {
+        let host = match event {
+            WireEvent::Asked { wire, to } => {
                 match self.node(to).and_then(|node| node.conns.on_accepted(now)) {
                     Some(conn) => {
                         self.wires.accept(now, wire, conn);
@@ -318,21 +313,21 @@ impl Stream {
                 }
                 to
             }
-            Noticed::Connected((host, conn)) => {
+            WireEvent::Connected((host, conn)) => {
                 self.measure((host, conn));
                 self.node(host).into_iter().for_each(|node| node.on_connected(now, conn));
                 host
             }
-            Noticed::Bytes((host, conn), bytes) => {
+            WireEvent::Bytes((host, conn), bytes) => {
                 self.node(host).into_iter().for_each(|node| node.on_bytes(now, conn, &bytes));
                 host
             }
-            Noticed::Closed((host, conn)) => {
+            WireEvent::Closed((host, conn)) => {
                 self.closing.remove(&(host, conn));
                 self.node(host).into_iter().for_each(|node| node.on_closed(now, conn));
                 host
             }
-            Noticed::Room((host, _)) => host,
+            WireEvent::Room((host, _)) => host,
         };
         self.act(host);
     }
