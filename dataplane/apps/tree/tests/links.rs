@@ -38,17 +38,17 @@ fn data(count: usize) -> Vec<u8> {
     (0..count as u64).map(|at| (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(17)) as u8).collect()
 }
 
-/// What becomes of a datagram on its way.
+/// The fate of a datagram on its way.
 #[derive(Debug, Clone, Copy)]
 struct Path {
     lost: f64,
     twice: f64,
     altered: f64,
-    /// At most so much later than the others.
+    /// A datagram comes at most this much later than without jitter.
     jitter: Duration,
-    /// Bytes in a second; 0: as many as come.
+    /// Bytes in a second; 0: no bound.
     rate: u64,
-    /// What would wait for longer is lost.
+    /// A datagram that would wait for longer is lost.
     queue: Duration,
     blocked: bool,
 }
@@ -74,9 +74,9 @@ struct World {
     count: u64,
     longest: usize,
     rng: ChaCha8Rng,
-    /// What is still to be said, to the parent and to the child.
+    /// Bytes that the parent and the child are still to write.
     rest: [Vec<u8>; 2],
-    /// The parent says something to all children, without end; what each of them heard.
+    /// The parent writes to all children without end; the bytes that each of them read.
     endless: bool,
     each: BTreeMap<ConnId, usize>,
     /// How many transmits each end's socket takes before it is full, until the next event.
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// Until that is so, at most for so long; false: it is not.
+    /// Runs until `done`, for `most` at most; false: it is not done.
     fn run(&mut self, most: Duration, mut done: impl FnMut(&World) -> bool) -> bool {
         let until = self.now + most;
         loop {
@@ -235,9 +235,9 @@ impl World {
     }
 }
 
-/// Whatever becomes of datagrams, all that is said comes as it was said, both ways, and the end after it.
+/// Whatever the path does to datagrams, all bytes come as they were written, both ways, and the end after them.
 #[test]
-fn a_stream_comes_as_it_was_said_over_any_path() {
+fn a_stream_comes_as_it_was_written_over_any_path() {
     let shared = identity("stream");
     let jitter = Duration::from_millis(15);
     let paths = [
@@ -281,7 +281,7 @@ fn a_host_with_another_certificate_is_no_parent() {
     assert!(!world.connected && world.heard[0].is_empty());
 }
 
-/// It is said soon, so that the child can come another way.
+/// A blocked path is noticed soon, so that the child can come another way.
 #[test]
 fn a_blocked_path_connects_nothing() {
     let shared = identity("blocked");
@@ -302,9 +302,9 @@ fn a_path_that_breaks_is_noticed_at_both_ends() {
     assert!(world.elapsed() < Duration::from_secs(5), "{:?}", world.elapsed());
 }
 
-/// What waits besides what is on the way is bounded: it could not go over another connection.
+/// Bytes that wait besides those on the way are bounded: they could not go over another connection.
 #[test]
-fn no_more_waits_than_is_allowed() {
+fn waiting_bytes_are_bounded() {
     let shared = identity("waits");
     // 1 Mbit/s: what is on the way is little.
     let mut world = World::new(Path { rate: 125_000, ..Path::default() }, &shared, &shared);
@@ -317,7 +317,7 @@ fn no_more_waits_than_is_allowed() {
     assert!(waits < 512 << 10, "{waits} wait");
 }
 
-/// Those that come are whole and as they were sent, the rest are lost; nothing is sent again, and late ones
+/// Datagrams that come are whole and as they were sent, the rest are lost; none is sent again, and late ones
 /// are not sent at all.
 #[test]
 fn datagrams_are_not_sent_again_nor_late() {
@@ -352,7 +352,7 @@ fn datagrams_are_not_sent_again_nor_late() {
     }
 }
 
-/// What is said over the stream comes after the datagrams that were sent before it.
+/// Bytes of the stream come after the datagrams that were sent before them.
 #[test]
 fn the_end_does_not_overtake_datagrams() {
     let shared = identity("end");
@@ -369,7 +369,7 @@ fn the_end_does_not_overtake_datagrams() {
     assert_eq!(world.datagrams.len(), 300);
 }
 
-/// Somebody who makes up packets gets an answer to none that is not a client's first, and those are bounded.
+/// A peer that makes up packets gets no answer, unless a packet is a client's first; those answers are bounded.
 #[test]
 fn strangers_are_bounded_and_noise_is_not_answered() {
     let shared = identity("strangers");
@@ -388,7 +388,7 @@ fn strangers_are_bounded_and_noise_is_not_answered() {
             out.clear();
         }
     }
-    // Clients that begin, and say nothing more: each has another address.
+    // Clients that begin, and send no second packet: each has another address.
     let mut answered = 0;
     for n in 0..200_u16 {
         let at = SocketAddrV4::new(*CHILD.ip(), 5000 + n);

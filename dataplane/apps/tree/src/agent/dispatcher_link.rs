@@ -72,7 +72,7 @@ struct Open {
 /// An event of the connection.
 #[derive(Debug, PartialEq)]
 pub enum Said {
-    /// The connection is made, and this host must say who it is.
+    /// The connection is made, and this host must introduce itself.
     Connected,
     /// The connection is lost.
     Lost,
@@ -267,8 +267,8 @@ impl DispatcherLink {
         Ok(true)
     }
 
-    /// Queues a line; without a connection it is lost. The first line of each connection says who this host
-    /// is.
+    /// Queues a line; without a connection it is lost. The first line of each connection introduces
+    /// this host.
     pub fn say(&mut self, line: &Value) {
         if let Some(open) = &mut self.open {
             if open.link.waiting() < WAITING {

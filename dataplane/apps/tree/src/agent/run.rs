@@ -179,7 +179,7 @@ pub fn receiver(
             return Err(broken(at));
         }
         if host.dialogue.ended && !host.drive.node.has_all() && host.drive.node.parent().is_none() {
-            let cure = "ask whoever sends to send it again";
+            let cure = "ask the sender to send it again";
             return Err(AgentError::new(
                 "sender_lost",
                 "the source has left before the stream was complete",
@@ -301,7 +301,7 @@ fn add_quic(fields: &mut Value, host: &Host<'_>) {
     }
 }
 
-/// The events that are told of a transfer.
+/// The events of a transfer, as they are reported.
 struct Run {
     began: Option<Instant>,
     opened: Instant,

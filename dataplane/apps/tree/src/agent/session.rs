@@ -64,7 +64,7 @@ const OFFSET: usize = 8;
 pub struct Options {
     /// The host's options as on the command line. `json` is not used.
     pub host: TreeArgs,
-    /// The source begins when so many hosts are in the tree.
+    /// The source begins when this many hosts are in the tree.
     pub members: usize,
     /// Where in the stream a receiving host begins.
     pub from: From,

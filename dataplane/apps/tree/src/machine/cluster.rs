@@ -318,7 +318,7 @@ impl Cluster {
         router.is_some() && self.get(host).is_some_and(|member| member.router == router)
     }
 
-    /// The hosts above a host, according to orders: first its parent, last the head or a host without a place.
+    /// The hosts above a host, according to orders: first its parent, last the head or one without a place.
     fn above(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
         // Orders never make a cycle.
         std::iter::successors(self.get(host).and_then(ClusterHost::parent), |&at| self.get(at)?.parent())

@@ -11,7 +11,7 @@ const LATE: Nanos = Nanos::from_millis(500);
 /// The last part of the stream, in which the tree should have settled.
 pub(super) const END: Nanos = Nanos::from_secs(10);
 
-/// What the hosts of one kind received, from when the slow host became slow until the stream's end.
+/// The bytes that the hosts of one kind received, from when the slow host became slow until the stream's end.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Group {
     /// How many hosts there are.
@@ -69,7 +69,7 @@ impl Kind {
         Some(lag)
     }
 
-    /// What the hosts received between two times in the stream, of which the second is now.
+    /// The bytes that the hosts received between two times in the stream, of which the second is now.
     pub(super) fn end(&self, stream: &StreamTree, rate: BitRate, (from, to): (Nanos, Nanos)) -> Group {
         let rates = |before: &[u64], span: Nanos| {
             let now = read(&self.hosts, stream);

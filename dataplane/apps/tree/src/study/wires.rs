@@ -97,7 +97,7 @@ impl Link {
     }
 }
 
-/// Time that so many bytes of a connection take.
+/// Time that these bytes of a connection take.
 fn takes(rate: BitRate, bytes: usize) -> Nanos {
     let bytes = bytes as u64;
     rate.time_for(bytes + HEADERS * bytes.div_ceil(SEGMENT).max(1))

@@ -1,5 +1,5 @@
-//! What dispatchers tell each other about what is kept for hosts of another's cluster, and about who needs
-//! what is not there any more.
+//! Messages between dispatchers about bytes that are kept for hosts of another cluster, and about hosts that
+//! need bytes which no host near them has any more.
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
@@ -173,7 +173,7 @@ fn a_host_without_children_that_needs_more_than_the_head_has_founds_a_cluster() 
     assert_eq!(cluster.tree().head(), Some(FOUNDER));
 }
 
-/// It may be connected to nobody until it has a place elsewhere: what it needs is kept.
+/// The host may be without a parent until it has a place elsewhere: the bytes that it needs are kept.
 #[test]
 fn bytes_for_a_redirected_host_are_kept_as_long_as_its_way_may_take() {
     let mut cluster = of_two(0);
@@ -242,9 +242,9 @@ fn an_earlier_ticket_for_the_same_parent_is_given_back() {
     assert!(!outputs(&mut cluster).contains(&free(PARENT, AGAIN)), "it counts");
 }
 
-/// Where nobody has room for it. As long as that one has not settled the source serves both.
+/// No host has room for the cluster. Until the other one has settled, the source serves both.
 #[test]
-fn a_cluster_goes_below_another_rather_than_that_a_host_serves_more_than_it_offered() {
+fn a_cluster_goes_below_another_before_a_host_is_overloaded() {
     let policy = Policy { max_clusters: 16, ..policy() };
     let [first, second] = [ClusterId(5), ClusterId(6)];
     for settles_first in [true, false] {

@@ -1,5 +1,5 @@
-//! Edges whose DATA are datagrams, which are lost, come twice and in any order: who reads gets whole records,
-//! each as it was written and in order, and is told of what is missing.
+//! Edges whose DATA are datagrams, which are lost, come twice and in any order: readers get whole records,
+//! each as it was written and in order, and are told of missing ones.
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
@@ -96,8 +96,7 @@ fn run(grove: &mut Grove, step: Step) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever becomes of datagrams and hosts; some hosts take streams, and to some no datagrams come
-    /// through. `Grove::read` compares every byte.
+    /// Datagrams and hosts have any fate; some hosts take streams, and some get no datagrams through. `Grove::read` compares every byte.
     #[test]
     fn readers_get_whole_records_and_are_told_of_holes(
         align in proptest::sample::select(vec![1_u64, 100, 1500]), blocked in proptest::bool::weighted(0.3),
@@ -119,7 +118,7 @@ proptest! {
             run(&mut grove, step);
         }
         grove.settle();
-        // A whole record, so that who lost all of the others goes on with it.
+        // A whole record, so that a reader that lost all of the others goes on with it.
         grove.write(10_000);
         grove.finish();
         grove.settle();
@@ -135,7 +134,7 @@ proptest! {
         prop_assert!(!kept && grove.nodes[&SOURCE].node.is_complete());
     }
 
-    /// Without loss nobody misses anything, however datagrams are mixed.
+    /// Without loss no reader misses a byte, however datagrams are mixed.
     #[test]
     fn datagrams_that_are_not_lost_are_read(
         count in 1..10_usize, writes in vec((1..3000_usize, vec((any::<usize>(), any::<bool>()), 0..20)), 1..40),
@@ -227,7 +226,7 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
         assert!(sent.iter().all(|datagram| datagram.to == [conn]));
         assert_eq!(sent.into_iter().flat_map(|datagram| datagram.bytes).collect::<Vec<u8>>(), bytes);
     }
-    // Nobody asks for them: they do not pile up.
+    // No owner asks for the datagrams: they do not pile up.
     for _ in 0..100 {
         node.write(Nanos::ZERO, &[1; 10_000]);
     }
@@ -240,7 +239,7 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
     assert_eq!(said, [Frame::Welcome { begin: 0 }, Frame::End { length: 1_250_000 }]);
 }
 
-/// With nothing but its first bytes lost, who begins now begins with a record, and is told of no hole.
+/// A child that begins now, and loses only the first bytes, begins with a record and is told of no hole.
 #[test]
 fn a_late_child_begins_with_the_next_bytes() {
     let mut grove = Grove::new(config(100), policy(), 2);

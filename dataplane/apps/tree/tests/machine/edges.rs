@@ -22,7 +22,7 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
     let taken = Frame::Taken { taken: 5, needed: 5 };
     let data = Frame::Data { offset: 0, bytes: vec![1] };
     let good = hello(BAD, 1, StartAt::Now);
-    // What is said after each other over one connection; why it is refused.
+    // The frames that a peer sends over one connection, and the reason of the refusal.
     let cases: [(&str, Vec<Frame>, Reason); 9] = [
         ("another ticket", vec![wrong], Reason::Unexpected),
         ("another host", vec![hello(HostId(9), 1, StartAt::Now)], Reason::Unexpected),
@@ -68,7 +68,7 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     let again = connect(&mut node, now, &hello(GOOD, 2, StartAt::Now));
     assert_eq!(hear(&mut node, now, again), welcome);
     assert_eq!(actions(&mut node), [Action::Close(conns[0]), Action::Close(conns[1])]);
-    // And who says nothing is not kept for ever, however many come.
+    // A silent stranger is not kept for ever, however many come.
     let strangers = std::iter::from_fn(|| node.conns.on_accepted(now)).take(1000).count();
     assert!(strangers < 30, "{strangers}");
     let later = Nanos(config().silence.0);
@@ -78,8 +78,7 @@ fn a_child_has_so_many_connections_and_a_node_so_many_children() {
     assert_eq!(node.children().collect::<Vec<_>>(), [GOOD]);
 }
 
-/// The first word of who is far away takes two round trips, and one that is lost is sent again after more
-/// than one.
+/// The first frame of a distant peer takes two round trips, and a lost one is sent again after more than one.
 #[test]
 fn a_distant_peer_may_be_silent_longer() {
     let silence = config().silence;
@@ -151,8 +150,7 @@ fn a_parent_that_says_something_wrong_is_left() {
     }
 }
 
-/// One of several connections is refused: the others serve the host. When it is the last one nobody does any
-/// more.
+/// When one of several connections is refused, the others serve the host; when the last one is, none does.
 #[test]
 fn a_host_without_connections_is_put_elsewhere() {
     let now = Nanos::ZERO;
@@ -179,8 +177,7 @@ fn a_host_without_connections_is_put_elsewhere() {
     }
 }
 
-/// What one needs is told at once when it is much, and otherwise soon; and a child that moved is not waited
-/// for.
+/// A need that has moved on by much is told at once, and otherwise soon; a child that moved is not waited for.
 #[test]
 fn a_parent_hears_what_is_still_needed() {
     let (mut node, conn) = served();
@@ -210,8 +207,8 @@ fn a_parent_hears_what_is_still_needed() {
     assert_eq!((node.children().count(), node.keeps_for_departed()), (0, false));
 }
 
-/// A host that told its parent to need nothing before serves a child that does, from its history: but not
-/// where all are waited for, as nobody above would have it any more if this host died.
+/// A host that needs no early bytes itself serves a child that does, from its history: but not where all are
+/// waited for, as no host above would have these bytes any more if this host died.
 #[test]
 fn a_child_that_is_behind_is_served_from_the_history_unless_all_are_waited_for() {
     let now = Nanos::ZERO;
@@ -249,7 +246,7 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
             [Frame::Welcome { begin: 2500 }, Frame::Data { offset: 2500, bytes: vec![1; 500] }]
         );
         node.on_closed(now, conn);
-        // Who needs what was not kept for it is told so.
+        // A child that needs bytes which were not kept is told so.
         expect(&mut node, BAD);
         let other = connect(&mut node, now, &hello(BAD, 1, StartAt::Offset(999)));
         assert_eq!(hear(&mut node, now, other), [Frame::Refused(Reason::Gone)]);

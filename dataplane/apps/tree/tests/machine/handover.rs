@@ -57,7 +57,7 @@ fn a_slow_child_does_not_slow_its_sibling() {
         grove.carry(1, 0, usize::MAX);
         grove.read(fast, usize::MAX);
         grove.read(slow, usize::MAX);
-        // What it has not got of a round is never more than a socket and a window.
+        // The bytes of a round that it lacks are never more than a socket and a window.
         assert!(grove.nodes[&fast].count + 4000 >= round * 1000);
         grove.pass(Nanos::from_millis(25));
         grove.check();
@@ -166,7 +166,7 @@ fn late_bytes_are_skipped_by_whole_records() {
                 found.skips
             );
         }
-        // What it reads then is all of the rest.
+        // From then on it reads all of the rest.
         let before = grove.nodes[&late].count;
         while grove.nodes[&late].skips == 0 {
             grove.carry_all(3);
@@ -183,7 +183,7 @@ fn late_bytes_are_skipped_by_whole_records() {
     }
 }
 
-/// Who leaves serves its children until they have other parents, and then goes.
+/// A leaving host serves its children until they have other parents, and then goes.
 #[test]
 fn a_host_that_leaves_is_not_missed() {
     let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Wait), never_demoted(), 1);

@@ -37,7 +37,7 @@ pub fn say(node: &mut Node, now: Nanos, conn: ConnId, frame: &Frame) {
     node.on_bytes(now, conn, &bytes);
 }
 
-/// What a connection carries from the node now.
+/// The frames that a connection carries from the node now.
 pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     node.fill(now, conn, &mut bytes, 100_000);
@@ -48,7 +48,7 @@ pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
     frames
 }
 
-/// A connection over which that was said.
+/// A connection over which a peer sent this frame.
 pub fn connect(node: &mut Node, now: Nanos, frame: &Frame) -> ConnId {
     let conn = node.conns.on_accepted(now).expect("room");
     say(node, now, conn, frame);
@@ -68,7 +68,7 @@ pub fn source(slow: Slow, written: usize) -> Node {
     node
 }
 
-/// A host below a parent that says what it likes.
+/// A host below a parent whose frames the test chooses.
 pub fn below_with(config: NodeConfig) -> (Node, ConnId) {
     let mut node = Node::new(config, StartAt::Offset(0));
     let address = SocketAddr::from(([10, 0, 0, 1], 4000));

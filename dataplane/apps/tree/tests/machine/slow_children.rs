@@ -5,8 +5,8 @@ use groupflow_tree::machine::*;
 
 use super::one_node::*;
 
-/// It says that it is there, and takes nothing: its sibling gets what the cache holds, and goes on when it is
-/// cut off.
+/// The child gives signs of life, and takes no byte: its sibling gets the bytes that the cache holds, and goes
+/// on when the child is cut off.
 #[test]
 fn a_child_that_reads_nothing_is_cut_off_after_a_while() {
     let mut node = source(Slow::Wait, 0);
@@ -25,7 +25,7 @@ fn a_child_that_reads_nothing_is_cut_off_after_a_while() {
             }
         }
         if refused.is_none() && hear(&mut node, now, bad).contains(&Frame::Refused(Reason::Stalled)) {
-            // What the cache holds, and what came just now.
+            // The bytes that the cache holds, and those that came just now.
             assert!((20_000..=21_000).contains(&taken), "{taken}");
             refused = Some(now);
         }
@@ -110,7 +110,7 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
     assert_eq!(reports, [11, 21, 31]);
 }
 
-/// It writes faster than any of them: without this rule all were cut off by a file that was read from a disk.
+/// A source that reads a disk writes faster than any child takes: without this rule it would cut off all.
 #[test]
 fn a_source_that_cuts_off_slow_children_waits_for_the_fastest() {
     let mut now = Nanos::ZERO;
@@ -134,7 +134,7 @@ fn a_source_that_cuts_off_slow_children_waits_for_the_fastest() {
     assert_eq!(hear(&mut node, now, bad).last(), Some(&Frame::Refused(Reason::Overtaken)));
 }
 
-/// It begins with what the fastest gets next: what the source has beyond it is for both.
+/// The new host begins with the bytes that the fastest child gets next: later ones are for both.
 #[test]
 fn a_host_that_joins_a_waiting_source_makes_no_host_slow() {
     let mut now = Nanos::ZERO;
@@ -179,7 +179,7 @@ fn a_child_that_pauses_behind_the_fastest_is_not_cut_off_at_once() {
     }
 }
 
-/// It came from a slow parent, with what that held up.
+/// The child came from a slow parent, which held up the bytes that it lacks.
 #[test]
 fn a_child_that_catches_up_is_not_reported() {
     // Of each 100 ms: what it takes, and when it is reported.

@@ -1,4 +1,4 @@
-//! What nodes do with a stream, while parents die, connections break, and children are slow.
+//! Random streams over nodes, while parents die, connections break, and children are slow.
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same, with what else happens to several clusters.
+/// A step, or an event that several clusters can have besides.
 fn step_of_several() -> impl Strategy<Value = Step> {
     prop_oneof![
         110 => step(),
@@ -133,9 +133,9 @@ fn session(
     for step in steps {
         run(&mut grove, step);
     }
-    // What does not fit now fits when what was before is read.
+    // Bytes that do not fit now fit when earlier ones are read.
     grove.settle();
-    // Until then something may be kept for who was sent elsewhere, and a founder waited for; what dispatchers
+    // Until then something may be kept for a host that was sent elsewhere, and a founder waited for; what dispatchers
     // said last may be lost with them, and a question be on its way to one that ends.
     if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() || parts > 1 {
         grove.outlast_patience();
@@ -183,7 +183,7 @@ fn host() -> impl Strategy<Value = (u64, u16, u16)> {
     (place, 1..4_u16, 1..4_u16)
 }
 
-/// Some serve nobody.
+/// A host that perhaps serves no child.
 fn host_of_few() -> impl Strategy<Value = (u64, u16, u16)> {
     (host(), any::<bool>())
         .prop_map(|((place, capacity, sockets), serves)| (place, capacity * u16::from(serves), sockets))
@@ -197,8 +197,8 @@ pub fn of_several(max_members: usize, max_clusters: usize) -> Policy {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// End-to-end: whoever dies or leaves, in whatever order, however slow: those that live read every byte,
-    /// once and in order.
+    /// End-to-end: hosts die and leave, in any order and however slow. The living hosts read every byte, once
+    /// and in order.
     #[test]
     fn no_byte_is_lost_or_doubled(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
@@ -222,10 +222,10 @@ proptest! {
         all_is_forgotten(&grove);
     }
 
-    /// Where half of the hosts serve nobody some find no room when those that served them die. The others
-    /// read every byte.
+    /// Half of the hosts serve no child, so some find no room when their parents die. The others read every
+    /// byte.
     #[test]
-    fn no_byte_is_lost_or_doubled_of_who_finds_room(
+    fn no_byte_is_lost_or_doubled_at_hosts_that_find_room(
         hosts in vec(host_of_few(), 3..16), steps in vec(step_of_several(), 0..600),
         max_members in 3..12_usize, max_clusters in 2..5_usize, parts in 1..4_usize,
     ) {
@@ -252,8 +252,8 @@ proptest! {
         all_is_forgotten(&grove);
     }
 
-    /// Where slow ones are not waited for: whoever is not cut off comes to the end, and what any reads is the
-    /// stream, in order and without a gap that it is not told of.
+    /// Slow hosts are not waited for. A host that is not cut off comes to the end, and every host reads the
+    /// stream in order, without a gap that it is not told of.
     #[test]
     fn hosts_not_waited_for_are_cut_off_or_skip(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),

@@ -12,7 +12,7 @@ use crate::agent::tcp_link::BATCH;
 use crate::machine::datagram::{body, parse_body};
 use crate::machine::{ConnId, Relay};
 
-/// How long a last word may take to be acknowledged.
+/// How long the last bytes of a connection may take to be acknowledged.
 const LAST_WORD: Duration = Duration::from_millis(1000);
 
 impl Host<'_> {
@@ -132,12 +132,12 @@ impl Host<'_> {
         }
     }
 
-    /// Whether no peer is still to hear a last word.
+    /// Whether all last bytes are acknowledged.
     pub fn is_silent(&self) -> bool {
         self.quic.as_ref().map_or(true, |quic| quic.links.names().is_empty())
     }
 
-    /// Ends all edges over QUIC: last words wait in this process until they are acknowledged.
+    /// Ends all edges over QUIC: their last bytes wait in this process until they are acknowledged.
     pub fn hang_up(&mut self) {
         let names = self.quic.as_ref().map(|quic| quic.links.names()).unwrap_or_default();
         names.into_iter().for_each(|conn| self.end_link(conn));

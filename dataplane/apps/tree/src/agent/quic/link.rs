@@ -103,7 +103,7 @@ impl Link {
                 self.stream = self.stream.or_else(|| self.connection.streams().accept(Dir::Bi));
                 Says::Nothing
             }
-            // The other end has heard all of the stream, or does not listen.
+            // The peer has all bytes of the stream, or does not read it.
             Event::Stream(StreamEvent::Finished { .. } | StreamEvent::Stopped { .. }) => {
                 self.close(now);
                 Says::Closed
@@ -136,7 +136,7 @@ impl Link {
         match self.connection.send_stream(stream).write_chunks(&mut chunks) {
             Ok(written) if written.chunks == chunks.len() => {}
             Ok(_) | Err(WriteError::Blocked) => [self.pending] = chunks,
-            // A peer that does not listen will be gone.
+            // A peer that stopped the stream will be gone soon.
             Err(_) => {}
         }
         self.speaks = true;
@@ -193,7 +193,8 @@ impl Link {
         self.connection.datagrams().recv()
     }
 
-    /// Whether the stream takes a write of any length: not while datagrams wait, which it would delay until they are late.
+    /// Whether the stream takes a write of any length: not while datagrams wait, which it would delay until they
+    /// are late.
     pub fn takes(&self) -> bool {
         self.stream.is_some() && self.pending.is_empty() && self.datagrams.is_empty()
     }
@@ -216,7 +217,7 @@ impl Link {
         self.speaks = true;
     }
 
-    /// Closes the connection when [`Link::finish`] was called and the other end has everything, at the latest
+    /// Closes the connection when [`Link::finish`] was called and the peer has all bytes, at the latest
     /// at `by`.
     pub fn end(&mut self, by: Instant) {
         self.ends.get_or_insert(by);

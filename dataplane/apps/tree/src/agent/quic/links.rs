@@ -22,7 +22,7 @@ use crate::machine::ConnId;
 
 /// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more.
 const STRANGERS: usize = 256;
-/// Handshakes of unknown peers at one time from which on a peer has to prove its address first (RFC 9000, 8.1.2).
+/// With this many handshakes of unknown peers at one time, a peer proves its address first (RFC 9000, 8.1.2).
 const UNPROVED: usize = 16;
 /// Milliseconds without a packet after which a connection is closed, as over TCP.
 const SILENCE: VarInt = VarInt::from_u32(3_000);
@@ -297,7 +297,7 @@ impl Links {
         self.names.contains_key(&conn)
     }
 
-    /// Closes the connection at once; the other end is told, if it listens.
+    /// Closes the connection at once, and tells the peer.
     pub fn drop(&mut self, now: Instant, conn: ConnId) -> bool {
         let number = self.names.remove(&conn);
         let link = number.and_then(|number| self.links.get_mut(&number));

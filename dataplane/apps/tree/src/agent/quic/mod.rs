@@ -44,7 +44,7 @@ pub struct Quic {
     socket: UdpSocket,
     state: UdpSocketState,
     room: Box<[u8]>,
-    /// Packets that the socket had no room for.
+    /// Packets for which the socket had no room.
     unsent: Option<Transmit>,
     out: Vec<u8>,
     /// Bytes that came over a connection's stream.

@@ -45,10 +45,10 @@ impl Dispatcher {
 
     /// Sends a host to another cluster. Bytes that it needs are kept here for as long as finding a place
     /// there may take.
-    pub(super) fn redirect(&mut self, now: Nanos, host: HostId, to: ClusterId) {
+    pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
         self.tell(host, ToHost::Redirect(to));
-        self.tree.send_away(host, now + self.policy.patience);
-        self.remove(now, host);
+        self.tree.send_away(host, self.now + self.policy.patience);
+        self.remove(host);
     }
 
     /// Handles Free: a cluster, which may be elsewhere by now, no longer needs bytes that are kept here for

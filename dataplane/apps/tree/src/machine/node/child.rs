@@ -37,7 +37,7 @@ pub(super) struct Child {
     pub(super) pace: Pace,
 }
 
-/// What a child says in its HELLO.
+/// The request of a child's HELLO.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub(super) edge: u32,

@@ -11,7 +11,7 @@ use crate::machine::frame::{Decoder, Frame};
 use crate::machine::message::FromHost;
 use crate::machine::names::{HostId, Peer};
 
-/// Connections whose peers did not say yet who they are: this many beyond the most that children may have.
+/// Connections of strangers: this many beyond the most that children may have.
 const STRANGERS: usize = 16;
 /// The most that a round trip counts: a longer one is due to a queue, or to a packet that was sent again.
 const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
@@ -19,7 +19,7 @@ const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
 /// The peer at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A peer that connected and did not say yet who it is.
+    /// A peer that connected and did not introduce itself yet.
     Stranger,
     /// A peer to which the last bytes still go out; bytes from it are ignored.
     Closing,

@@ -1,4 +1,4 @@
-//! Frames from peers: strangers that say who they are, children, and parents.
+//! Frames from peers: strangers that introduce themselves, children, and parents.
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
@@ -138,7 +138,7 @@ impl Node {
         begin: StartAt,
         asked: Asked,
     ) -> Result<(u64, bool), Reason> {
-        // A node without a place in the tree accepts no child: nobody above keeps bytes for its subtree, and
+        // A node without a place in the tree accepts no child: no host above keeps bytes for its subtree, and
         // it may not know where its own stream begins.
         if !self.source && !(self.held.incoming.is_some() && self.parents.kept) {
             return Err(Reason::Unexpected);
@@ -160,7 +160,7 @@ impl Node {
             StartAt::Offset(offset) => (asked.needed, offset, offset < base),
         };
         // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
-        // is refused, so that nobody depends on this host alone. Otherwise this node serves what it has: the
+        // is refused, so that no host depends on this one alone. Otherwise this node serves what it has: the
         // child may come from a slow parent, and no other host would take it.
         let end_to_end = self.config.mode == Mode::EndToEnd;
         let promised = end_to_end && !self.source && needed < self.receipts.promised;

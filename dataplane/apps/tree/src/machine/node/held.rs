@@ -104,7 +104,7 @@ impl Held {
         self.missing += missing;
         let fits = stream.on_received(missing).is_ok();
         if fits {
-            // These bytes stand in for missing ones; nobody reads them.
+            // These bytes stand in for missing ones; no branch reads them.
             self.bytes.push_missing(missing);
             self.gaps.push_back(from..to);
             self.incoming = Some(Reassembly::new(to, self.window));

@@ -52,7 +52,7 @@
 //!    the dispatcher says that all hosts below them have other parents.
 //! 2. The need that a node told its parent never goes back, and with [`Slow::Wait`] the node accepts no child
 //!    that needs an earlier byte. With [`Slow::Isolate`] it accepts one if it has the bytes itself: hosts
-//!    below a slow host are better served by it than by nobody.
+//!    below a slow host are better served by it than not at all.
 //!
 //! So all hosts above a host keep the bytes that it and the hosts below it need. When hosts die, those below
 //! them go to a host above, which has these bytes, or to another host. That one serves them if by rule 2 it

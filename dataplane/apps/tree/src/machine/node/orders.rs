@@ -66,7 +66,7 @@ impl Node {
         self.presence.departure != Departure::No
     }
 
-    /// Whether a host that leaves is free to go: nobody needs it any more.
+    /// Whether a host that leaves is free to go: no host needs it any more.
     pub fn is_over(&self) -> bool {
         self.presence.is_released() && self.children.count() == 0 && self.conns.is_empty()
     }

@@ -152,7 +152,7 @@ impl Parents {
         let is = |found: &Option<Upstream>| found.as_ref().is_some_and(|found| found.edge == edge);
         conns.close_edge(edge, false);
         if is(&self.next) {
-            // A host that cannot carry out an order is connected to nobody: so the dispatcher always knows.
+            // A host that cannot carry out an order leaves its parent, too: so the dispatcher always knows.
             self.leave(conns, false);
         } else if is(&self.present) {
             self.present = None;

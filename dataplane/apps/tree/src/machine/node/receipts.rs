@@ -1,4 +1,4 @@
-//! What a node tells its parent of the stream: the offsets that are taken and needed, and the end.
+//! A node's reports to its parent: the offsets that are taken and needed, and the end.
 
 use groupflow_base::Nanos;
 

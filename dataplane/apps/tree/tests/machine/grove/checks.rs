@@ -1,9 +1,9 @@
-//! What holds in every grove at any time, and a grove as text.
+//! Checks that hold in every grove at any time, and a grove as text.
 
 use super::*;
 
 impl Grove {
-    /// For who looks for what went wrong.
+    /// The grove as text, for the message of a failed check.
     pub fn show(&self) -> String {
         let mut text = String::new();
         for (host, f) in &self.nodes {
@@ -41,12 +41,12 @@ impl Grove {
         text
     }
 
-    /// Whether a cluster is there whose founder did not come, and may be dead.
+    /// Whether there is a cluster whose founder did not come, and may be dead.
     pub fn waits_for_founders(&self) -> bool {
         self.dispatchers.iter().any(|dispatcher| dispatcher.tree().is_empty() && !dispatcher.has_ended())
     }
 
-    /// So long passes that whoever says nothing is given up; those that live say that they do.
+    /// Lets enough time pass for silent hosts to be given up; live hosts send signs of life.
     pub fn outlast_patience(&mut self) {
         for _ in 0..6 {
             self.settle();
@@ -55,8 +55,7 @@ impl Grove {
         self.settle();
     }
 
-    /// Nobody holds more than it may, dispatchers have no more of anything than they may, and connections
-    /// have no cycle.
+    /// Nodes and dispatchers keep their bounds, and connections have no cycle.
     pub fn check(&self) {
         for (&host, found) in &self.nodes {
             let held = found.node.held();

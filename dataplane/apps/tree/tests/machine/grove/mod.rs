@@ -15,42 +15,43 @@ use super::parts::Parts;
 mod checks;
 mod wires;
 
-/// What a connection's sockets hold.
+/// Bytes that a connection's sockets hold.
 const SOCKET: usize = 3000;
 /// Where the source is. Two hosts are as many milliseconds from each other as their places are apart.
 pub const MIDDLE: u64 = 500;
 /// How long a datagram may wait at its parent; here none waits.
 const DEADLINE: Nanos = Nanos::from_millis(200);
-/// Who is refused begins again after so long.
+/// A refused host begins again after this time.
 const AGAIN: Nanos = Nanos::from_millis(100);
 
 pub struct Reader {
     pub node: Node,
-    /// Bytes that it read, all of them the stream's; and where the next belongs.
+    /// Bytes that the host read, all of them the stream's; and the offset of the next.
     pub count: usize,
     pub at: Option<u64>,
     pub skips: usize,
     pub ended: bool,
     pub broken: bool,
-    /// It was told to go on later when it had this much.
+    /// The host was told to go on later when it had this many bytes.
     pub skipped_at: Vec<u64>,
     pub cluster: ClusterId,
     place: u64,
     capacity: u16,
-    /// How often it has joined: what was said to it before the last time does not count.
+    /// How often the host has joined: messages to an earlier join do not count.
     joins: u32,
-    /// Its last order, and whether it is carried out.
+    /// The host's last order, and whether it is carried out.
     order: u32,
     attached: bool,
-    /// It was connected to somebody once.
+    /// The host was connected to a parent once.
     placed: bool,
-    /// It had a place and found none with room when it joined again.
+    /// The host had a place, and found none with room when it joined again.
     pub refused: bool,
-    /// When it joins again.
+    /// When the host joins again.
     again: Option<Nanos>,
 }
 
-/// What a host tells a cluster's dispatcher, and after how many joins; `None`: its connection is lost.
+/// A message of a host to a cluster's dispatcher, and the number of the host's joins; `None`: the host's
+/// connection is lost.
 struct Up {
     host: HostId,
     cluster: ClusterId,
@@ -137,7 +138,7 @@ impl Grove {
         Grove::in_parts(1, config, policy, capacity)
     }
 
-    /// Its dispatchers are run by so many processes.
+    /// A grove whose dispatchers are run by this many processes.
     pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
         let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
         let source = Node::source(NodeConfig { host: SOURCE, ..config });
@@ -162,12 +163,12 @@ impl Grove {
         }
     }
 
-    /// A host that is to have all of the stream.
+    /// Adds a host that is to have all of the stream.
     pub fn join(&mut self, capacity: u16, sockets: u16) -> HostId {
         self.join_from(MIDDLE, capacity, sockets)
     }
 
-    /// One that is somewhere else.
+    /// Adds a host at a certain place.
     pub fn join_from(&mut self, place: u64, capacity: u16, sockets: u16) -> HostId {
         assert_eq!(self.written, 0);
         self.join_at(StartAt::Offset(0), place, capacity, sockets)
@@ -211,7 +212,7 @@ impl Grove {
         self.told.push_back(Up { host, cluster, joins, message: Some(message) });
     }
 
-    /// So much of what was told, each way, reaches whom it is for; of one host always in order.
+    /// Delivers this many messages each way; those of one host always in order.
     pub fn deliver(&mut self, most: usize) -> bool {
         let (told, orders) = (self.told.len().min(most), self.orders.len().min(most));
         for up in self.told.drain(..told).collect::<Vec<_>>() {
@@ -228,7 +229,7 @@ impl Grove {
         told + orders + mail > 0
     }
 
-    /// What one host was told or tells next is there before all else.
+    /// Delivers one host's next messages before all others.
     pub fn hurry(&mut self, host: HostId) {
         if let Some(at) = self.orders.iter().position(|down| down.told.host == host) {
             let down = self.orders.remove(at).expect("an order");
@@ -257,7 +258,7 @@ impl Grove {
         match &message {
             ToHost::Place { order, .. } => (found.order, found.attached) = (*order, false),
             ToHost::Redirect(_) => self.redirected += usize::from(found.placed),
-            // Nobody has room for who was nowhere yet.
+            // No host has room for one that had no place yet.
             ToHost::Refused { code, .. } if !found.placed && *code != RefusalCode::Ended => {
                 return self.kill(host)
             }
@@ -303,14 +304,14 @@ impl Grove {
         }
     }
 
-    /// All that was told, and what comes of it, but for what connections carry.
+    /// Delivers all messages, and those that they cause; connections carry no byte meanwhile.
     pub fn deliver_all(&mut self) -> bool {
         let some = self.deliver(usize::MAX);
         while self.deliver(usize::MAX) {}
         some
     }
 
-    /// A host is no more; the others and the dispatcher notice.
+    /// Ends a host at once; the others and the dispatcher notice.
     pub fn kill(&mut self, host: HostId) {
         if let Some(Reader { cluster, joins, .. }) = self.nodes.remove(&host) {
             self.told.push_back(Up { host, cluster, joins, message: None });
@@ -320,7 +321,7 @@ impl Grove {
         }
     }
 
-    /// A host is to go, and goes when nobody needs it.
+    /// Lets a host leave, which goes when no host needs it.
     pub fn leave(&mut self, host: HostId) {
         let now = self.now;
         if let Some(found) = self.nodes.get_mut(&host) {
@@ -334,7 +335,7 @@ impl Grove {
         self.orders.extend(told.into_iter().map(down));
     }
 
-    /// Does what a node wants done.
+    /// Carries out a node's actions.
     fn act(&mut self, host: HostId) {
         while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.conns.poll()) {
             match action {
@@ -368,7 +369,7 @@ impl Grove {
         }
     }
 
-    /// Whatever the first so many connections take.
+    /// Carries all that the first so many connections take.
     pub fn carry_all(&mut self, wires: usize) {
         for wire in 0..wires {
             self.carry(wire, 1, usize::MAX);
@@ -402,7 +403,7 @@ impl Grove {
         let read = found.node.read(now, most);
         match &read {
             Some(Read::Bytes(bytes)) => {
-                // It goes on where it was, or where it was told.
+                // The host goes on where it was, or where it was told.
                 assert_eq!(at, *found.at.get_or_insert(at), "{host}");
                 for (offset, &found) in (at..).zip(bytes) {
                     assert_eq!(found, byte(offset), "{host} at {offset}");
@@ -441,7 +442,7 @@ impl Grove {
         for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {
             self.ask(host, root);
         }
-        // Who is released goes.
+        // A released host goes.
         let over = self
             .nodes
             .iter()
@@ -452,7 +453,7 @@ impl Grove {
         }
     }
 
-    /// Everything is carried and read until nothing moves any more, however often that takes.
+    /// Carries and reads all bytes until none moves any more.
     pub fn settle(&mut self) {
         let mut idle = 0;
         for turn in 0.. {

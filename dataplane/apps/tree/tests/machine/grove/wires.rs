@@ -1,9 +1,9 @@
-//! What connections and datagrams carry between the hosts of a grove.
+//! Connections and datagrams between the hosts of a grove.
 
 use super::*;
 
 impl Grove {
-    /// One of the datagrams comes, and may come again; false: there is none.
+    /// Delivers one of the datagrams, which may come again; false: there is none.
     pub fn land(&mut self, n: usize, again: bool) -> bool {
         if self.air.is_empty() {
             return false;
@@ -20,14 +20,14 @@ impl Grove {
         true
     }
 
-    /// One of the datagrams does not come.
+    /// Loses one of the datagrams.
     pub fn lose(&mut self, n: usize) {
         if !self.air.is_empty() {
             self.air.swap_remove(n % self.air.len());
         }
     }
 
-    /// Datagrams come in the order in which they were sent, and what comes of them.
+    /// Delivers all datagrams in the order in which they were sent, and those that they cause.
     pub fn land_all(&mut self) -> bool {
         let some = !self.air.is_empty();
         while !self.air.is_empty() {
@@ -57,7 +57,7 @@ impl Grove {
         self.act(host);
     }
 
-    /// A connection breaks; what it carried is lost.
+    /// Breaks a connection; the bytes on it are lost.
     pub(super) fn cut(&mut self, at: usize) {
         let wire = self.wires.swap_remove(at);
         for (host, conn) in wire.ends {
@@ -109,7 +109,7 @@ impl Grove {
         over || !carried.is_empty()
     }
 
-    /// How much was carried so far to a host over each of its connections to another.
+    /// Bytes that each connection from one host to another has carried so far.
     pub fn carried(&self, from: HostId, to: HostId) -> Vec<usize> {
         let of_it = |wire: &&Wire| wire.ends[0].0 == to && wire.ends[1].0 == from;
         self.wires.iter().filter(of_it).map(|wire| wire.carried).collect()
