@@ -434,20 +434,20 @@ impl Cluster {
 
     /// Whether one of two members has reached the other.
     pub fn have_met(&self, a: HostId, b: HostId) -> bool {
-        let to = |from: HostId, to: HostId| {
-            self.get(from).is_some_and(|member| member.measured.iter().any(|&(host, _)| host == to))
-        };
-        to(a, b) || to(b, a)
+        self.measured(a, b).or_else(|| self.measured(b, a)).is_some()
+    }
+
+    fn measured(&self, from: HostId, to: HostId) -> Option<Nanos> {
+        let known = &self.get(from)?.measured;
+        known.iter().find(|(host, _)| *host == to).map(|&(_, latency)| latency)
     }
 
     /// The latency between two members, one way: as measured, or over the head, or `else_`.
     pub fn latency(&self, a: HostId, b: HostId, else_: Nanos) -> Nanos {
-        let measured = |from: HostId, to: HostId| {
-            let known = self.get(from).into_iter().flat_map(|member| &member.measured);
-            known.filter(|(host, _)| *host == to).map(|&(_, latency)| latency).next()
+        let either = |a, b| match a == b {
+            true => Some(Nanos::ZERO),
+            false => self.measured(a, b).or_else(|| self.measured(b, a)),
         };
-        let either =
-            |a, b| if a == b { Some(Nanos::ZERO) } else { measured(a, b).or_else(|| measured(b, a)) };
         let over_head = || self.head().and_then(|head| Some(either(a, head)? + either(head, b)?));
         either(a, b).or_else(over_head).unwrap_or(else_)
     }

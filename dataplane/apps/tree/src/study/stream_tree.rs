@@ -2,16 +2,15 @@
 //! `gfagent` and the dispatchers' service drive them, over [`Wires`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 
-use super::overlay::{token, SOURCE};
+use super::overlay::{join_message, token, SOURCE};
 use super::wires::{Attachment, End, WireEvent, Wires};
 use crate::machine::{
-    Action, ClusterId, Dispatchers, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
-    RefusalCode, RouterId, StartAt, ToHost, Told,
+    Action, ClusterId, Dispatchers, FromHost, HostId, Node, NodeConfig, Peer, Policy, Read, RefusalCode,
+    StartAt, ToHost, Told,
 };
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
@@ -79,13 +78,6 @@ pub struct StreamTree {
     steps: EventQueue<What>,
 }
 
-fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
-    let number = u32::try_from(host.0).unwrap_or(u32::MAX);
-    let address = SocketAddr::from((Ipv4Addr::from(number), 1));
-    let router = router.map(|router| RouterId(router as u64));
-    Join { peer: Peer { host, address }, router, capacity, token: token() }
-}
-
 impl StreamTree {
     /// A tree with only its source.
     pub fn new(
@@ -95,7 +87,7 @@ impl StreamTree {
         (attachment, capacity): (Attachment, u16),
         seed: u64,
     ) -> StreamTree {
-        let source = card(SOURCE, attachment.router, capacity);
+        let source = join_message(SOURCE, attachment.router, capacity);
         let mut stream = StreamTree {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
@@ -194,7 +186,7 @@ impl StreamTree {
         if let Some(found) = self.hosts.get_mut(&host) {
             (found.cluster, found.order, found.attached) = (cluster, 0, false);
             found.joins += 1;
-            let join = card(host, self.wires.router(host), found.capacity);
+            let join = join_message(host, self.wires.router(host), found.capacity);
             self.tell(host, Some(FromHost::Join(join)));
         }
     }

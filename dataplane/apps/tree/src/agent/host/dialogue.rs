@@ -150,7 +150,6 @@ impl Dialogue {
         }
     }
 
-    /// The host's introduction to a cluster.
     fn card(&self) -> Join {
         let mut card = Join { router: router::own(), ..self.card.clone() };
         if let Some(own) = self.link.own_address().filter(|_| card.peer.address.ip().is_unspecified()) {
@@ -168,7 +167,6 @@ impl Dialogue {
         self.link.say(&json!({"hello": hello}));
     }
 
-    /// Takes one message.
     pub(super) fn on_line(
         &mut self,
         drive: &mut Drive,

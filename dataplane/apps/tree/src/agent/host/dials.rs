@@ -94,7 +94,6 @@ impl Dials {
         }
     }
 
-    /// When [`Dials::keep`] has work to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = self.dials.values().filter_map(|dialling| match &dialling.way {
             Way::Quic(until) => Some(*until),

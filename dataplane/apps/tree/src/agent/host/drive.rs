@@ -43,12 +43,10 @@ impl Drive {
         nanos(self.now.saturating_duration_since(self.began))
     }
 
-    /// When the node has work to do next.
     pub(super) fn deadline(&self) -> Instant {
         self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4))
     }
 
-    /// Watches a descriptor, whose events have this name.
     pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, target: Target) -> Result<(), AgentError> {
         self.poller.add(fd, target).map(drop).map_err(|e| system(&e.into()))
     }

@@ -79,7 +79,6 @@ impl Host<'_> {
         }
     }
 
-    /// Sends the packets that are due.
     pub(super) fn send_quic(&mut self) {
         self.send_datagrams();
         let (now, nanos, node) = (self.drive.now, self.drive.nanos(), &mut self.drive.node);

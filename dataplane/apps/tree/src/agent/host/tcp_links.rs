@@ -64,19 +64,16 @@ impl TcpLinks {
         self.links.get_mut(&conn).map(|link| link.on_ready(ready)).is_some()
     }
 
-    /// Whether there may be bytes to read.
     pub(super) fn is_readable(&self) -> bool {
         self.links.values().any(|link| link.readable)
     }
 
-    /// Tells the node the connections' round trips.
     pub(super) fn measure(&self, drive: &mut Drive) {
         for (&conn, link) in &self.links {
             drive.node.conns.on_round_trip(conn, link.round_trip());
         }
     }
 
-    /// Reads the bytes that the connections have now.
     pub(super) fn read(&mut self, drive: &mut Drive) {
         for conn in self.links.keys().copied().collect::<Vec<_>>() {
             if self.read_from(drive, conn).is_err() {

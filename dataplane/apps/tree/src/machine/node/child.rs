@@ -117,7 +117,7 @@ impl Child {
     pub(super) fn on_taken(&mut self, taken: u64, needed: u64, stream: &mut Stream) {
         if taken > self.has {
             self.has = taken;
-            self.pace.on_taken();
+            self.pace.stuck = None;
         }
         self.needed = self.needed.max(needed);
         self.skip = self.skip.filter(|&to| taken < to);

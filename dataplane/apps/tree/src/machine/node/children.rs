@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, Stream};
+use groupflow_transport::fanout::Stream;
 
 use super::child::Child;
 use super::conns::Conns;
@@ -45,7 +45,6 @@ impl Children {
         self.expected.iter().any(|&(expected, known)| expected == child && known == ticket)
     }
 
-    /// The connected children.
     pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
         self.present.keys().copied()
     }
@@ -63,10 +62,6 @@ impl Children {
         self.present.get_mut(&child)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Child> {
-        self.present.values().chain(self.departed.values().map(|(child, _)| child))
-    }
-
     /// The connections over which children take their DATA in datagrams.
     pub(super) fn datagrams(&self) -> Vec<ConnId> {
         self.present.values().filter_map(|child| child.datagrams).collect()
@@ -75,7 +70,8 @@ impl Children {
     /// The lowest offset that a child, present or departed, and the hosts below it need; `None`: none is
     /// waited for.
     pub(super) fn needed(&self, stream: &Stream) -> Option<u64> {
-        let branches = self.all().map(|child| child.branch).filter(|&branch| !stream.is_isolated(branch));
+        let all = self.present.values().chain(self.departed.values().map(|(child, _)| child));
+        let branches = all.map(|child| child.branch).filter(|&branch| !stream.is_isolated(branch));
         branches.filter_map(|branch| stream.acked(branch)).min()
     }
 
@@ -149,7 +145,6 @@ impl Children {
         self.departed.values().map(|&(_, until)| until).min()
     }
 
-    /// Keeps nothing any more for children that departed long ago.
     pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Stream) {
         let over = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
         for host in over.collect::<Vec<_>>() {
@@ -157,7 +152,6 @@ impl Children {
         }
     }
 
-    /// Forgets a child, whatever connections it has.
     pub(super) fn forget(&mut self, host: HostId, stream: &mut Stream, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
             stream.remove_branch(gone.branch);
@@ -203,7 +197,6 @@ impl Children {
         }
     }
 
-    /// Moves the children's branches on, and notes how the children keep up.
     pub(super) fn tend(&mut self, now: Nanos, stream: &mut Stream) {
         self.present.values_mut().for_each(|child| child.tend(now, stream));
     }
@@ -225,21 +218,11 @@ impl Children {
         slow
     }
 
-    /// Children that took nothing for too long.
-    pub(super) fn stalled(&self, now: Nanos, stall: Nanos) -> Vec<HostId> {
-        self.having(|child| child.pace.stall_at(stall).is_some_and(|at| at <= now))
-    }
-
-    /// The children of these branches.
-    pub(super) fn of(&self, branches: &[BranchId]) -> Vec<HostId> {
-        self.having(|child| branches.contains(&child.branch))
-    }
-
-    fn having(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
+    /// The children that are so.
+    pub(super) fn having(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
         self.present.iter().filter(|(_, child)| is(child)).map(|(&host, _)| host).collect()
     }
 
-    /// When some child will have taken nothing for too long.
     pub(super) fn stall_deadline(&self, stall: Nanos) -> Option<Nanos> {
         self.present.values().filter_map(|child| child.pace.stall_at(stall)).min()
     }

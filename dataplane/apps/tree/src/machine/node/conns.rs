@@ -73,7 +73,6 @@ impl Conns {
         }
     }
 
-    /// Asks the owner for an action.
     pub(super) fn ask(&mut self, action: Action) {
         self.actions.push_back(action);
     }
@@ -106,7 +105,6 @@ impl Conns {
         (self.conns.len() < self.most).then(|| self.add(now, Role::Stranger, true))
     }
 
-    /// Opens a connection of the edge to a parent.
     pub(super) fn connect(&mut self, now: Nanos, edge: u32, to: Peer) {
         let conn = self.add(now, Role::Parent { edge, welcome: false }, false);
         self.ask(Action::Connect { conn, to });
@@ -200,7 +198,6 @@ impl Conns {
         Some(found.role)
     }
 
-    /// Notes that bytes go over a connection.
     pub(super) fn on_said(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.said = now;
@@ -220,7 +217,6 @@ impl Conns {
         conn.heard + self.silence + Nanos(2 * way.0)
     }
 
-    /// The time between two signs of life.
     fn sign_after(&self) -> Nanos {
         Nanos(self.silence.0 / 3)
     }
@@ -231,7 +227,6 @@ impl Conns {
         silent.map(|(&id, _)| id).collect()
     }
 
-    /// Sends the signs of life that are due.
     pub(super) fn sign(&mut self, now: Nanos) {
         let after = self.sign_after();
         for conn in self.conns.values_mut() {
@@ -262,13 +257,11 @@ impl Conns {
         }
     }
 
-    /// The connections of an edge to a parent.
     fn of_edge(&self, edge: u32) -> impl Iterator<Item = (ConnId, Role)> + '_ {
         let of_it = move |role: Role| matches!(role, Role::Parent { edge: e, .. } if e == edge);
         self.conns.iter().map(|(&id, conn)| (id, conn.role)).filter(move |&(_, role)| of_it(role))
     }
 
-    /// The number of connections of an edge to a parent.
     pub(super) fn count(&self, edge: u32) -> usize {
         self.of_edge(edge).count()
     }

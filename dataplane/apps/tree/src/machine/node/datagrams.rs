@@ -64,7 +64,6 @@ impl Datagrams {
         }
     }
 
-    /// Bytes that came and are not in order yet.
     pub(super) fn held(&self) -> u64 {
         self.arrived.as_ref().map_or(0, Reorder::held)
     }
@@ -81,7 +80,6 @@ impl Datagrams {
         piece
     }
 
-    /// The end of the last bytes that came.
     pub(super) fn frontier(&self) -> u64 {
         self.arrived.as_ref().map_or(0, Reorder::frontier)
     }
@@ -122,7 +120,6 @@ impl Datagrams {
         }
     }
 
-    /// The next datagram for the owner.
     pub(super) fn poll(&mut self) -> Option<Relay> {
         let next = self.outbox.pop_front()?;
         self.waiting -= next.bytes.len();

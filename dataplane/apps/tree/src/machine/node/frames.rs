@@ -140,7 +140,7 @@ impl Node {
     ) -> Result<(u64, bool), Reason> {
         // A node without a place in the tree accepts no child: no host above keeps bytes for its subtree, and
         // it may not know where its own stream begins.
-        if !self.source && !(self.held.incoming.is_some() && self.parents.kept) {
+        if !self.source && (self.held.incoming.is_none() || !self.parents.kept) {
             return Err(Reason::Unexpected);
         }
         let (base, received) = (self.stream.base(), self.stream.received());

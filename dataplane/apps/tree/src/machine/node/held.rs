@@ -40,11 +40,6 @@ impl Held {
         }
     }
 
-    /// Nothing; bytes are written here.
-    pub(super) fn of_source(config: &NodeConfig) -> Held {
-        Held { incoming: None, ..Held::new(config, Some(0)) }
-    }
-
     /// Begins anew at an offset; no earlier byte is held.
     pub(super) fn begin_at(&mut self, begin: u64) {
         self.bytes = ByteQueue::at(begin);
@@ -52,7 +47,6 @@ impl Held {
         self.gaps.clear();
     }
 
-    /// Bytes in order and beyond a gap.
     pub(super) fn len(&self) -> u64 {
         self.bytes.len() as u64 + self.incoming.as_ref().map_or(0, Reassembly::held)
     }
@@ -72,7 +66,6 @@ impl Held {
         take(stream, &mut self.bytes, bytes)
     }
 
-    /// Takes bytes of the stream that came from a parent.
     pub(super) fn receive(&mut self, stream: &mut Stream, offset: u64, bytes: &[u8]) -> Result<(), Reason> {
         let incoming = self.incoming.as_mut().ok_or(Reason::BadFrame)?;
         let mut sink = |bytes: &[u8]| take(stream, &mut self.bytes, bytes);
@@ -122,7 +115,6 @@ impl Held {
         self.bytes.read(from, most)
     }
 
-    /// Frees all bytes before the offset.
     pub(super) fn discard_below(&mut self, base: u64) {
         self.bytes.discard_below(base);
         self.gaps.retain(|gap| gap.end > base);

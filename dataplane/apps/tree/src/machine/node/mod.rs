@@ -181,15 +181,10 @@ impl Node {
             Slow::Isolate => begun.stream.with_allowance(config.capacity / 2),
             Slow::Wait | Slow::Skip { .. } => begun.stream,
         };
-        let (held, datagrams) = (Held::of_source(&config), Datagrams::default());
-        Node {
-            source: true,
-            stream,
-            held,
-            datagrams,
-            presence: Presence { sign: Some(Nanos::ZERO), ..begun.presence },
-            ..begun
-        }
+        let presence = Presence { sign: Some(Nanos::ZERO), ..begun.presence };
+        let mut node = Node { source: true, stream, datagrams: Datagrams::default(), presence, ..begun };
+        node.held.incoming = None;
+        node
     }
 
     /// A node that begins at `begin`, once the dispatcher names its parent.
@@ -348,6 +343,10 @@ impl Node {
 
     /// The time at which [`Node::on_time`] is to be called.
     pub fn deadline(&self) -> Nanos {
+        let stall = self.config.stall;
+        let reader = self.reader.stuck.map(|since| since + stall);
+        let stalled = self.children.stall_deadline(stall).into_iter().chain(reader).min();
+        let waits = !matches!(self.config.slow, Slow::Skip { .. });
         let parts = [
             self.conns.deadline(),
             self.presence.sign,
@@ -355,17 +354,9 @@ impl Node {
             self.children.deadline(),
             self.datagrams.due,
             self.receipts.deadline(),
-            self.stall_deadline(),
+            stalled.filter(|_| waits),
         ];
         parts.into_iter().flatten().min().unwrap_or(Nanos::MAX)
-    }
-
-    /// When some child or reader will have taken nothing for too long.
-    fn stall_deadline(&self) -> Option<Nanos> {
-        let stall = self.config.stall;
-        let reader = self.reader.stuck.map(|since| since + stall);
-        let waits = !matches!(self.config.slow, Slow::Skip { .. });
-        self.children.stall_deadline(stall).into_iter().chain(reader).filter(|_| waits).min()
     }
 
     /// Sends signs of life, closes silent connections, and repeats attempts that are due.
@@ -456,7 +447,9 @@ impl Node {
             self.reader.tend(now, &mut self.stream, self.config.stall);
         }
         if !matches!(self.config.slow, Slow::Skip { .. }) {
-            for child in self.children.stalled(now, self.config.stall) {
+            let stall = self.config.stall;
+            for child in self.children.having(|child| child.pace.stall_at(stall).is_some_and(|at| at <= now))
+            {
                 self.children.refuse(child, Reason::Stalled, &mut self.stream, &mut self.conns);
             }
         }
@@ -470,7 +463,7 @@ impl Node {
         self.stream.take_back();
         let overtaken = self.stream.overtaken();
         let (isolates, to) = (self.config.slow == Slow::Isolate, self.middle());
-        for child in self.children.of(&overtaken) {
+        for child in self.children.having(|child| overtaken.contains(&child.branch)) {
             match isolates {
                 true => self.children.refuse(child, Reason::Overtaken, &mut self.stream, &mut self.conns),
                 false => self.children.skip(child, to, &mut self.stream, &mut self.conns),
@@ -504,8 +497,9 @@ impl Node {
         }
         // N2N: the parent is told the end as soon as it came here.
         let passed_on = self.config.mode == Mode::NodeToNode || self.children.have_all(&self.stream);
-        if self.stream.ended() && passed_on {
-            self.receipts.complete().into_iter().for_each(|frame| self.conns.say(conn, &frame));
+        let ended = self.stream.ended() && passed_on;
+        if ended && !std::mem::replace(&mut self.receipts.completed, true) {
+            self.conns.say(conn, &Frame::Complete);
         }
     }
 }

@@ -16,18 +16,13 @@ pub(super) struct Pace {
     /// ago, the earlier longer ago, unless the child connected since.
     missed: [(Nanos, u64); 2],
     /// Since when bytes wait and the child takes none.
-    stuck: Option<Nanos>,
+    pub(super) stuck: Option<Nanos>,
 }
 
 impl Pace {
     /// A child that connects now, and lacks `missed` of the bytes before `received`.
     pub(super) fn new(now: Nanos, received: u64, missed: u64) -> Pace {
         Pace { reported: None, mark: (received, now), missed: [(now, missed); 2], stuck: None }
-    }
-
-    /// The child took bytes.
-    pub(super) fn on_taken(&mut self) {
-        self.stuck = None;
     }
 
     /// The child has all before `has`, or (`None`) is not waited for.
@@ -45,12 +40,10 @@ impl Pace {
         self.stuck.map(|since| since + stall + stall)
     }
 
-    /// For how long the child has lacked bytes.
     pub(super) fn lag(&self, now: Nanos) -> Nanos {
         now - self.mark.1
     }
 
-    /// Notes how many bytes the child lacks.
     pub(super) fn look(&mut self, now: Nanos, every: Nanos, missed: u64) {
         let [_, last] = self.missed;
         if last.0 + every <= now {

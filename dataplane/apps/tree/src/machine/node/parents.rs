@@ -64,7 +64,6 @@ impl Parents {
         }
     }
 
-    /// The parent that serves this node.
     pub(super) fn host(&self) -> Option<HostId> {
         self.present.as_ref().map(|present| present.peer.host)
     }
@@ -164,12 +163,10 @@ impl Parents {
         }
     }
 
-    /// When a parent is tried again.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         [&self.present, &self.next].into_iter().flatten().filter_map(|edge| edge.again).min()
     }
 
-    /// Tries parents again for which it is time.
     pub(super) fn try_again(&mut self, now: Nanos, conns: &mut Conns, sockets: u16) {
         for edge in [&mut self.present, &mut self.next].into_iter().flatten() {
             if edge.again.is_some_and(|again| again <= now) {

@@ -32,7 +32,6 @@ impl Reader {
         Reader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
     }
 
-    /// Begins at `to` in a new stream.
     pub(super) fn begin_at(&mut self, stream: &mut Stream, to: u64) {
         *self = Reader { over: self.over, failed: self.failed, ..Reader::at(stream, to, self.reads) };
     }
@@ -42,7 +41,6 @@ impl Reader {
         self.skipped = Some(to).filter(|_| self.reads);
     }
 
-    /// Goes on at a later offset.
     pub(super) fn skip(&mut self, stream: &mut Stream, to: u64) {
         stream.remove_branch(self.branch);
         self.begin_at(stream, to);
@@ -55,7 +53,6 @@ impl Reader {
         *self = Reader { failed: self.failed, ..Reader::at(stream, stream.received(), false) };
     }
 
-    /// Waits for the reader no longer.
     pub(super) fn cut_off(&mut self, stream: &mut Stream) {
         if self.reads {
             self.failed = self.failed.or(stream.acked(self.branch));
@@ -63,7 +60,6 @@ impl Reader {
         }
     }
 
-    /// Offset of the byte that the reader gets next.
     pub(super) fn position(&self, stream: &Stream) -> u64 {
         stream.sent(self.branch).unwrap_or(0).max(self.from)
     }

@@ -17,7 +17,7 @@ pub(super) struct Receipts {
     pub(super) untold: Option<Nanos>,
     /// Hosts above were told that no host here needs bytes before this offset.
     pub(super) promised: u64,
-    completed: bool,
+    pub(super) completed: bool,
 }
 
 impl Receipts {
@@ -54,10 +54,5 @@ impl Receipts {
         }
         (self.untold, self.told, self.promised) = (None, new, new.1);
         Some(Frame::Taken { taken: new.0, needed: new.1 })
-    }
-
-    /// The frame that tells that this node and all below it have the stream, if it was not told.
-    pub(super) fn complete(&mut self) -> Option<Frame> {
-        (!std::mem::replace(&mut self.completed, true)).then_some(Frame::Complete)
     }
 }
