@@ -86,8 +86,8 @@ impl<'a> Host<'a> {
         let port = listener.local_addr().map_or(0, |address| address.port());
         Ok(Host {
             args,
+            dialogue: Dialogue::new(args, id, is_source, port, drive.now)?,
             drive,
-            dialogue: Dialogue::new(args, id, is_source, port)?,
             shared: None,
             dials: Dials::default(),
             tcp: TcpLinks::new(listener),

@@ -351,7 +351,10 @@ impl Run {
         if now >= self.next() {
             self.told = now;
             let children: Vec<HostId> = host.drive.node.children().collect();
-            let mut fields = json!({"bytes": self.bytes, "parent": host.drive.node.parent(), "children": children, "hosts": host.dialogue.hosts});
+            let mut fields = json!({
+                "bytes": self.bytes, "parent": host.drive.node.parent(), "children": children,
+                "hosts": host.dialogue.hosts,
+            });
             add_quic(&mut fields, host);
             reporter.event("progress", Weight::Passing, fields, None);
         }

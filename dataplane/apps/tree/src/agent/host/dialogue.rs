@@ -58,13 +58,14 @@ impl Dialogue {
         host: HostId,
         is_source: bool,
         port: u16,
+        now: Instant,
     ) -> Result<Dialogue, AgentError> {
         let trust = args.secure.trust(args.first()?)?;
         let address = SocketAddrV4::new(*args.listen.ip(), port);
         let (peer, token) = (Peer { host, address: SocketAddr::V4(address) }, args.token.clone());
         let patience = Duration::from_secs(args.patience);
         Ok(Dialogue {
-            link: DispatcherLink::new(&args.to, trust, patience, Instant::now()),
+            link: DispatcherLink::new(&args.to, trust, patience, now),
             card: Join { peer, router: None, capacity: args.children, token },
             key: rand::random(),
             is_source,
@@ -87,11 +88,7 @@ impl Dialogue {
 
     /// Whether the host has a parent, or is the source and was let in.
     pub fn is_in(&self) -> bool {
-        if self.is_source {
-            self.root.is_some()
-        } else {
-            self.attached
-        }
+        self.attached || self.is_source && self.root.is_some()
     }
 
     /// When a refused host joins again, or the connection has work to do.
