@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use groupflow_host::identity::Identity;
-use groupflow_tree::agent::quic::{Happened, Links};
+use groupflow_tree::agent::quic::{Happened, Link, Links};
 use groupflow_tree::agent::shared::Shared;
 use groupflow_tree::machine::ConnId;
 use rand::{Rng, SeedableRng};
@@ -38,17 +38,17 @@ fn data(count: usize) -> Vec<u8> {
     (0..count as u64).map(|at| (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(17)) as u8).collect()
 }
 
-/// What becomes of a datagram on its way.
+/// The fate of a datagram on its way.
 #[derive(Debug, Clone, Copy)]
 struct Path {
     lost: f64,
     twice: f64,
     altered: f64,
-    /// At most so much later than the others.
+    /// A datagram comes at most this much later than without jitter.
     jitter: Duration,
-    /// Bytes in a second; 0: as many as come.
+    /// Bytes in a second; 0: no bound.
     rate: u64,
-    /// What would wait for longer is lost.
+    /// A datagram that would wait for longer is lost.
     queue: Duration,
     blocked: bool,
 }
@@ -74,11 +74,13 @@ struct World {
     count: u64,
     longest: usize,
     rng: ChaCha8Rng,
-    /// What is still to be said, to the parent and to the child.
+    /// Bytes that the parent and the child are still to write.
     rest: [Vec<u8>; 2],
-    /// The parent says something to all children, without end; what each of them heard.
+    /// The parent writes to all children without end; the bytes that each of them read.
     endless: bool,
     each: BTreeMap<ConnId, usize>,
+    /// How many transmits each end's socket takes before it is full, until the next event.
+    room: [usize; 2],
     named: u64,
 }
 
@@ -105,12 +107,17 @@ impl World {
             rest: Default::default(),
             endless: false,
             each: BTreeMap::new(),
+            room: [usize::MAX; 2],
             named: 0,
         }
     }
 
     fn elapsed(&self) -> Duration {
         self.now - self.began
+    }
+
+    fn link(&mut self, end: usize, conn: ConnId) -> &mut Link {
+        self.ends[end].get(conn).expect("a connection")
     }
 
     fn put(&mut self, from: usize, bytes: &[u8]) {
@@ -150,17 +157,18 @@ impl World {
                     Happened::Connected(conn) => {
                         self.connected = true;
                         if self.endless {
-                            self.ends[end].write(self.now, conn, vec![1]);
+                            let now = self.now;
+                            self.link(end, conn).write(now, vec![1].into());
                         }
                     }
                     Happened::Readable(conn) => {
                         let mut came = Vec::new();
-                        self.closed[end] |= self.ends[end].read(conn, usize::MAX, &mut came).is_none();
+                        self.closed[end] |= self.link(end, conn).read(usize::MAX, &mut came).is_none();
                         if end == 1 {
                             *self.each.entry(conn).or_default() += came.len();
                         }
                         self.heard[end].extend(came);
-                        while let Some(datagram) = self.ends[end].read_datagram(conn) {
+                        while let Some(datagram) = self.link(end, conn).read_datagram() {
                             self.datagrams.push(datagram.to_vec());
                         }
                     }
@@ -170,22 +178,25 @@ impl World {
                     }
                 }
             }
-            while !self.rest[end].is_empty() && self.ends[end].takes(CONN) {
-                let piece = self.rest[end].drain(..self.rest[end].len().min(BATCH)).collect();
-                self.ends[end].write(self.now, CONN, piece);
-            }
-            if self.rest[end].is_empty() && self.ends[end].takes(CONN) {
-                self.ends[end].finish(self.now, CONN);
+            let rest = &mut self.rest[end];
+            while let Some(link) = self.ends[end].get(CONN).filter(|link| link.takes()) {
+                if rest.is_empty() {
+                    link.finish(self.now);
+                    break;
+                }
+                let piece: Vec<u8> = rest.drain(..rest.len().min(BATCH)).collect();
+                link.write(self.now, piece.into());
             }
             if self.endless && end == 0 {
                 for conn in self.ends[0].names() {
-                    while self.ends[0].takes(conn) {
-                        self.ends[0].write(self.now, conn, vec![0; BATCH]);
+                    while let Some(link) = self.ends[0].get(conn).filter(|link| link.takes()) {
+                        link.write(self.now, vec![0; BATCH].into());
                     }
                 }
             }
             let mut out = Vec::new();
-            while let Some(transmit) = self.ends[end].poll_transmit(self.now, 8, &mut out) {
+            for _ in 0..self.room[end] {
+                let Some(transmit) = self.ends[end].poll_transmit(self.now, 8, &mut out) else { break };
                 let size = transmit.segment_size.unwrap_or(transmit.size).max(1);
                 out[..transmit.size].chunks(size).for_each(|one| self.put(end, one));
                 out.clear();
@@ -193,7 +204,7 @@ impl World {
         }
     }
 
-    /// Until that is so, at most for so long; false: it is not.
+    /// Runs until `done`, for `most` at most; false: it is not done.
     fn run(&mut self, most: Duration, mut done: impl FnMut(&World) -> bool) -> bool {
         let until = self.now + most;
         loop {
@@ -224,9 +235,9 @@ impl World {
     }
 }
 
-/// Whatever becomes of datagrams, all that is said comes as it was said, both ways, and the end after it.
+/// Whatever the path does to datagrams, all bytes come as they were written, both ways, and the end after them.
 #[test]
-fn a_stream_comes_as_it_was_said_over_any_path() {
+fn a_stream_comes_as_it_was_written_over_any_path() {
     let shared = identity("stream");
     let jitter = Duration::from_millis(15);
     let paths = [
@@ -249,7 +260,7 @@ fn a_stream_comes_as_it_was_said_over_any_path() {
         // The parent says a last word and ends.
         let by = world.now + Duration::from_secs(5);
         world.rest[0] = b"bye".to_vec();
-        world.ends[0].end(CONN, by);
+        world.link(0, CONN).end(by);
         assert!(world.run(Duration::from_secs(5), |world| world.closed[1]), "{name}");
         assert!(world.heard[1].ends_with(b"bye"), "{name}");
         assert_eq!(
@@ -262,7 +273,7 @@ fn a_stream_comes_as_it_was_said_over_any_path() {
 
 /// A child knows its parent by the tree's certificate.
 #[test]
-fn who_has_another_certificate_is_no_parent() {
+fn a_host_with_another_certificate_is_no_parent() {
     let (one, other) = (identity("one"), identity("other"));
     let mut world = World::new(Path::default(), &one, &other);
     world.rest[1] = b"hello".to_vec();
@@ -270,9 +281,9 @@ fn who_has_another_certificate_is_no_parent() {
     assert!(!world.connected && world.heard[0].is_empty());
 }
 
-/// It is said soon, so that the child can come another way.
+/// A blocked path is noticed soon, so that the child can come another way.
 #[test]
-fn where_nothing_comes_through_nothing_is_connected() {
+fn a_blocked_path_connects_nothing() {
     let shared = identity("blocked");
     let mut world = World::new(Path { blocked: true, ..Path::default() }, &shared, &shared);
     assert!(world.run(Duration::from_secs(5), |world| world.closed[1]));
@@ -291,9 +302,9 @@ fn a_path_that_breaks_is_noticed_at_both_ends() {
     assert!(world.elapsed() < Duration::from_secs(5), "{:?}", world.elapsed());
 }
 
-/// What waits besides what is on the way is bounded: it could not go over another connection.
+/// Bytes that wait besides those on the way are bounded: they could not go over another connection.
 #[test]
-fn no_more_waits_than_is_allowed() {
+fn waiting_bytes_are_bounded() {
     let shared = identity("waits");
     // 1 Mbit/s: what is on the way is little.
     let mut world = World::new(Path { rate: 125_000, ..Path::default() }, &shared, &shared);
@@ -306,7 +317,7 @@ fn no_more_waits_than_is_allowed() {
     assert!(waits < 512 << 10, "{waits} wait");
 }
 
-/// Those that come are whole and as they were sent, the rest are lost; nothing is sent again, and late ones
+/// Datagrams that come are whole and as they were sent, the rest are lost; none is sent again, and late ones
 /// are not sent at all.
 #[test]
 fn datagrams_are_not_sent_again_nor_late() {
@@ -316,11 +327,12 @@ fn datagrams_are_not_sent_again_nor_late() {
     {
         let mut world = World::new(path, &shared, &shared);
         world.connect();
-        world.ends[0].limit(CONN, Duration::from_millis(patience));
+        world.link(0, CONN).patience = Duration::from_millis(patience);
         // 1 MB in a second.
         for n in 0..1000_u32 {
             let bytes = [&n.to_be_bytes()[..], &data(996)].concat();
-            world.ends[0].write_datagram(world.now, CONN, bytes.into());
+            let now = world.now;
+            world.link(0, CONN).write_datagram(now, bytes.into());
             world.run(Duration::from_millis(1), |_| false);
         }
         world.run(Duration::from_millis(patience + 500), |_| false);
@@ -340,23 +352,24 @@ fn datagrams_are_not_sent_again_nor_late() {
     }
 }
 
-/// What is said over the stream comes after the datagrams that were sent before it.
+/// Bytes of the stream come after the datagrams that were sent before them.
 #[test]
 fn the_end_does_not_overtake_datagrams() {
     let shared = identity("end");
     let mut world = World::new(Path::default(), &shared, &shared);
     world.connect();
-    world.ends[0].limit(CONN, Duration::from_secs(10));
+    world.link(0, CONN).patience = Duration::from_secs(10);
     // More than may be on the way at first: most wait.
     for _ in 0..300 {
-        world.ends[0].write_datagram(world.now, CONN, data(1000).into());
+        let now = world.now;
+        world.link(0, CONN).write_datagram(now, data(1000).into());
     }
     world.rest[0] = b"end".to_vec();
     assert!(world.run(Duration::from_secs(10), |world| world.heard[1] == b"end"));
     assert_eq!(world.datagrams.len(), 300);
 }
 
-/// Somebody who makes up packets gets an answer to none that is not a client's first, and those are bounded.
+/// A peer that makes up packets gets no answer, unless a packet is a client's first; those answers are bounded.
 #[test]
 fn strangers_are_bounded_and_noise_is_not_answered() {
     let shared = identity("strangers");
@@ -375,7 +388,7 @@ fn strangers_are_bounded_and_noise_is_not_answered() {
             out.clear();
         }
     }
-    // Clients that begin, and say nothing more: each has another address.
+    // Clients that begin, and send no second packet: each has another address.
     let mut answered = 0;
     for n in 0..200_u16 {
         let at = SocketAddrV4::new(*CHILD.ip(), 5000 + n);
@@ -460,4 +473,23 @@ fn eight_edges_share_a_short_queue() {
     let lost = (now.lost - counts.lost) as f64 / (now.sent - counts.sent) as f64;
     assert!(shares.len() == 8 && fair > 0.8 && 8.0 * sum / 10.0 > 18e6, "{shares:?}: {fair:.3}");
     assert!(lost < 0.1, "{lost:.3} were lost");
+}
+
+/// A socket that is full after each transmit serves all edges in turn, not the first one alone.
+#[test]
+fn edges_have_their_turn_at_a_full_socket() {
+    let shared = identity("turns");
+    let mut world = World::new(Path::default(), &shared, &shared);
+    for n in 2..5 {
+        let config = shared.connect_quic(PARENT).expect("a client");
+        assert!(world.ends[1].connect(world.now, ConnId(n), PARENT.into(), config));
+    }
+    world.endless = true;
+    assert!(world.run(Duration::from_secs(5), |world| world.each.len() == 4));
+    world.room[0] = 1;
+    let before = world.each.clone();
+    world.run(Duration::from_secs(1), |_| false);
+    let shares: Vec<usize> = world.each.iter().map(|(conn, count)| count - before[conn]).collect();
+    let (least, most) = (shares.iter().min().copied(), shares.iter().max().copied());
+    assert!(shares.len() == 4 && least.map(|least| 2 * least) > most, "{shares:?}");
 }

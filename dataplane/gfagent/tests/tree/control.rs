@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Poller;
-use groupflow_tree::agent::control::{Control, Said};
+use groupflow_tree::agent::dispatcher_link::{DispatcherLink, Said};
 use groupflow_tree::agent::session::TreeReader;
 use serde_json::{json, Value};
 
@@ -26,7 +26,7 @@ fn listener() -> (TcpListener, SocketAddrV4) {
 
 /// A connection, and time that passes as the test says.
 struct Line {
-    control: Control,
+    control: DispatcherLink,
     poller: Poller<()>,
     now: Instant,
 }
@@ -34,7 +34,7 @@ struct Line {
 impl Line {
     fn to(addresses: &[SocketAddrV4]) -> Line {
         let now = Instant::now();
-        let control = Control::new(addresses, None, PATIENCE, now);
+        let control = DispatcherLink::new(addresses, None, PATIENCE, now);
         Line { control, poller: Poller::new().expect("one"), now }
     }
 

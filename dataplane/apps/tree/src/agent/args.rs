@@ -12,7 +12,7 @@ use groupflow_host::report::Reporter;
 use groupflow_host::secure::SecureSend;
 use groupflow_host::subcommand::{check_name, Subcommand};
 
-use crate::machine::{Begin, HostId, NodeConfig, Slow};
+use crate::machine::{HostId, NodeConfig, Slow, StartAt};
 
 /// Children beyond those offered, which no other host can serve.
 const IN_NEED: usize = 16;
@@ -217,10 +217,10 @@ pub struct TreeRecvArgs {
 }
 
 /// The node's beginning.
-pub fn begin(from: From) -> Begin {
+pub fn begin(from: From) -> StartAt {
     match from {
-        From::Now => Begin::Now,
-        From::Start => Begin::At(0),
+        From::Now => StartAt::Now,
+        From::Start => StartAt::Offset(0),
     }
 }
 

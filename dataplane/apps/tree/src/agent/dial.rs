@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use groupflow_host::poller::{Poller, Token};
 use groupflow_host::tcp;
 
-use super::edge;
+use super::tcp_link;
 
 /// Times from the beginning at which the second and the third attempt start (RFC 8305, 5: 100 to 2000 ms).
 const AGAIN: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
@@ -58,7 +58,7 @@ impl Dial {
 
     fn attempt<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         self.begun += 1;
-        let socket = tcp::connect(self.to, &edge::options(), self.silence)?;
+        let socket = tcp::connect(self.to, &tcp_link::options(), self.silence)?;
         let token = poller.add(&socket, target)?;
         self.attempts.push(Attempt { socket, token, began: now });
         Ok(())
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_that_is_lost_is_not_waited_for() {
+    fn a_lost_syn_is_not_waited_for() {
         let (listener, _waits) = narrow();
         let (mut poller, now) = (Poller::new().expect("epoll"), Instant::now());
         let mut dial = Dial::begin(now, address(&listener), SILENCE, &mut poller, ()).expect("begun");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_tried_three_times_and_no_more() {
+    fn a_dial_makes_three_attempts_and_no_more() {
         let (listener, _waits) = narrow();
         let (mut poller, now) = (Poller::new().expect("epoll"), Instant::now());
         let mut dial = Dial::begin(now, address(&listener), SILENCE, &mut poller, ()).expect("begun");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_refuses_is_not_asked_again() {
+    fn a_refused_dial_makes_no_other_attempt() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let nowhere = address(&listener);
         drop(listener);

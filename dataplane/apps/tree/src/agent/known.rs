@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_tried_in_turn() {
+    fn each_address_is_tried_in_turn() {
         let (now, mut known) = (Instant::now(), Known::new(&[at(1), at(2)], KEPT));
         known.know(now, &[at(2), at(3), at(4)]);
         let tried: Vec<_> = (0..5)
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_no_more_is_kept_for_a_while_behind_the_others() {
+    fn an_address_that_is_told_no_more_is_kept_for_a_while_behind_the_others() {
         let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
         known.know(now, &[at(2), at(3)]);
         known.know(now + KEPT, &[at(4)]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_spoken_to_is_kept() {
+    fn the_address_in_use_is_kept() {
         let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
         known.go_to(now, at(2));
         known.know(now + 2 * KEPT, &[at(3)]);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn no_address_is_where_they_were_reached() {
+    fn an_unspecified_address_is_where_the_dispatchers_were_reached() {
         let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
         known.reach();
         let nowhere = |port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_kept() {
+    fn the_number_of_addresses_is_bounded() {
         let (now, mut known) = (Instant::now(), Known::new(&[at(1)], KEPT));
         known.know(now, &(2..1000).map(at).collect::<Vec<_>>());
         assert_eq!(ports(&known), (1..66).collect::<Vec<_>>());

@@ -12,9 +12,9 @@
 //! | [`session`] | a host within a program in Rust, which writes or reads the stream |
 //! | [`stop`] | what ends a host early: a signal, or a program that drops it |
 //! | [`host`] | the loop |
-//! | [`control`] | the connection to the dispatchers: lines of JSON |
+//! | [`dispatcher_link`] | the connection to the dispatchers: lines of JSON |
 //! | [`known`] | the known addresses of dispatchers |
-//! | [`edge`] | a connection to the parent or a child, over TCP |
+//! | [`tcp_link`] | a connection over TCP |
 //! | [`dial`] | a connection over TCP that is being made |
 //! | [`quic`] | edges over QUIC: connections, and their socket |
 //! | [`probes`] | measurements of the latency to other hosts |
@@ -22,9 +22,8 @@
 //! | [`shared`] | the tree's certificate, which all of its hosts have |
 
 pub mod args;
-pub mod control;
 pub mod dial;
-pub mod edge;
+pub mod dispatcher_link;
 pub mod host;
 pub mod known;
 pub mod probes;
@@ -34,3 +33,4 @@ pub mod run;
 pub mod session;
 pub mod shared;
 pub mod stop;
+pub mod tcp_link;

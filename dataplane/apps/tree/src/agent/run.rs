@@ -12,10 +12,10 @@ use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
 use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
-use super::edge::BATCH;
 use super::host::Host;
 use super::quic::Counts;
 use super::stop::Stop;
+use super::tcp_link::BATCH;
 use crate::machine::{HostId, Node, Read};
 
 /// The time between lines of progress.
@@ -87,7 +87,7 @@ pub fn source(
     loop {
         host.pump()?;
         run.tell(&host, reporter);
-        let may_begin = host.hosts >= members || run.bytes > 0;
+        let may_begin = host.dialogue.hosts >= members || run.bytes > 0;
         let mut turns = 0;
         while may_begin && !finished && turns < TURNS {
             turns += 1;
@@ -95,10 +95,10 @@ pub fn source(
                 match input.read(&mut chunk)? {
                     // An interrupt may have ended the program that writes the input, too: this is not the
                     // stream's end.
-                    Some(0) if host.is_to_stop() => break,
+                    Some(0) if host.stop.came() => break,
                     Some(0) => {
                         finished = true;
-                        host.node.finish(host.nanos());
+                        host.drive.node.finish(host.drive.nanos());
                         break;
                     }
                     Some(count) => pending.extend_from_slice(&chunk[..count]),
@@ -113,16 +113,16 @@ pub fn source(
             }
         }
         host.pump()?;
-        if finished && host.node.is_complete() {
+        if finished && host.drive.node.is_complete() {
             break;
         }
-        if host.ended && !finished {
+        if host.dialogue.ended && !finished {
             let cure = "start it again to be in a new tree";
             return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
         }
-        if host.stopped {
+        if host.stop.has_come {
             leave(&mut host)?;
-            return Err(host.interrupted());
+            return Err(host.stop.error());
         }
         let more = turns == TURNS || may_begin && !finished && pending.is_empty() && !watched;
         host.wait(Some(if more { Instant::now() } else { run.next() }))?;
@@ -165,21 +165,21 @@ pub fn receiver(
             complete = Some(run.complete(&host, reporter, "received"));
         }
         host.pump()?;
-        if let Some(summary) = complete.filter(|_| host.stopped || host.node.is_complete()) {
+        if let Some(summary) = complete.filter(|_| host.stop.has_come || host.drive.node.is_complete()) {
             leave(&mut host)?;
             return Ok(summary);
         }
-        if host.stopped {
+        if host.stop.has_come {
             leave(&mut host)?;
-            return Err(host.interrupted());
+            return Err(host.stop.error());
         }
         // The host's reader was cut off; until now the host passed the stream on.
-        if let Some(at) = host.node.failed().filter(|_| host.node.is_complete()) {
+        if let Some(at) = host.drive.node.failed().filter(|_| host.drive.node.is_complete()) {
             leave(&mut host)?;
             return Err(broken(at));
         }
-        if host.ended && !host.node.has_all() && host.node.parent().is_none() {
-            let cure = "ask whoever sends to send it again";
+        if host.dialogue.ended && !host.drive.node.has_all() && host.drive.node.parent().is_none() {
+            let cure = "ask the sender to send it again";
             return Err(AgentError::new(
                 "sender_lost",
                 "the source has left before the stream was complete",
@@ -213,11 +213,11 @@ impl Taken {
 
     fn fill(&mut self, host: &mut Host<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
         while !self.ended && self.bytes.len() < BATCH {
-            let position = host.node.position();
+            let position = host.drive.node.position();
             if !self.goes_on_at(position) {
                 break;
             }
-            match host.node.read(host.nanos(), BATCH) {
+            match host.drive.node.read(host.drive.nanos(), BATCH) {
                 Some(Read::Bytes(bytes)) => self.push(bytes, position),
                 Some(Read::Skipped { to }) => {
                     let human = format!("goes on at byte {to}");
@@ -265,10 +265,10 @@ impl Taken {
 /// Leaves the tree, after other hosts have taken over this one's children.
 fn leave(host: &mut Host<'_>) -> Result<(), AgentError> {
     let until = Instant::now() + FAREWELL;
-    host.node.leave(host.nanos());
+    host.drive.node.leave(host.drive.nanos());
     loop {
         host.pump()?;
-        if host.ended || host.node.is_over() || Instant::now() >= until {
+        if host.dialogue.ended || host.drive.node.is_over() || Instant::now() >= until {
             break;
         }
         host.wait(Some(until))?;
@@ -296,12 +296,12 @@ fn add_quic(fields: &mut Value, host: &Host<'_>) {
         fields["quic"] = json!({"sent": sent, "lost": lost, "came": came});
     }
     if datagrams > 0 || late > 0 || host.takes_datagrams() {
-        let (late, missing) = (late + host.node.dropped(), host.node.missing());
+        let (late, missing) = (late + host.drive.node.dropped(), host.drive.node.missing());
         fields["datagrams"] = json!({"came": datagrams, "late": late, "missing_bytes": missing});
     }
 }
 
-/// The events that are told of a transfer.
+/// The events of a transfer, as they are reported.
 struct Run {
     began: Option<Instant>,
     opened: Instant,
@@ -335,13 +335,13 @@ impl Run {
         if self.bytes > 0 && self.began.is_none() {
             self.began = Some(now);
         }
-        if host.is_in() && !self.joined {
+        if host.dialogue.is_in() && !self.joined {
             self.joined = true;
             let seconds = now.saturating_duration_since(self.opened).as_secs_f64();
-            let fields = json!({"host": host.id, "seconds": seconds});
+            let fields = json!({"host": host.dialogue.id(), "seconds": seconds});
             reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
         }
-        if host.is_in() {
+        if host.dialogue.is_in() {
             let before = std::mem::replace(&mut self.over_tcp, host.is_over_tcp());
             if self.over_tcp && !before {
                 let fields = json!({"what": "over_tcp", "text": OVER_TCP});
@@ -350,8 +350,11 @@ impl Run {
         }
         if now >= self.next() {
             self.told = now;
-            let children: Vec<HostId> = host.node.children().collect();
-            let mut fields = json!({"bytes": self.bytes, "parent": host.node.parent(), "children": children, "hosts": host.hosts});
+            let children: Vec<HostId> = host.drive.node.children().collect();
+            let mut fields = json!({
+                "bytes": self.bytes, "parent": host.drive.node.parent(), "children": children,
+                "hosts": host.dialogue.hosts,
+            });
             add_quic(&mut fields, host);
             reporter.event("progress", Weight::Passing, fields, None);
         }
@@ -388,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_record_that_is_cut_by_a_skip_nothing_is_handed_on() {
+    fn a_record_that_a_skip_cuts_is_not_handed_on() {
         let mut taken = Taken::of(4);
         taken.push(b"abcdef".to_vec(), 0);
         assert!(!taken.goes_on_at(20), "what is before the gap is handed on first");
@@ -399,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn without_records_every_byte_is_one() {
+    fn without_alignment_every_byte_is_a_record() {
         let mut taken = Taken::of(1);
         taken.push(b"abc".to_vec(), 5);
         assert_eq!((taken.bytes.as_slice(), taken.at), (b"abc".as_slice(), 5));

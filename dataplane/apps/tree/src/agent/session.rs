@@ -40,8 +40,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::input::Input;
 use groupflow_host::options::From;
 use groupflow_host::process::system;
@@ -52,9 +51,9 @@ use nix::sys::socket::{recv, send, socketpair, AddressFamily, MsgFlags, SockFlag
 use serde_json::Value;
 
 use super::args::TreeArgs;
-use super::edge::BATCH;
 use super::run::{self, Sink};
 use super::stop::Stop;
+use super::tcp_link::BATCH;
 
 pub use super::run::Summary;
 
@@ -65,7 +64,7 @@ const OFFSET: usize = 8;
 pub struct Options {
     /// The host's options as on the command line. `json` is not used.
     pub host: TreeArgs,
-    /// The source begins when so many hosts are in the tree.
+    /// The source begins when this many hosts are in the tree.
     pub members: usize,
     /// Where in the stream a receiving host begins.
     pub from: From,

@@ -58,7 +58,7 @@ impl Shared {
         trust.begin().map(Connection::Client).map_err(|error| unusable(&error))
     }
 
-    /// To children that connect over QUIC.
+    /// The configuration of connections from children over QUIC.
     pub fn accept_quic(&self) -> Result<Arc<quinn_proto::ServerConfig>, AgentError> {
         let mut tls = (*self.config).clone();
         tls.alpn_protocols = vec![EDGE.to_vec()];
@@ -68,7 +68,7 @@ impl Shared {
         Ok(Arc::new(config))
     }
 
-    /// To a parent, over QUIC.
+    /// The configuration of connections to a parent over QUIC.
     pub fn connect_quic(&self, to: SocketAddrV4) -> Result<quinn_proto::ClientConfig, AgentError> {
         let trust = Trust::pinned(self.pin.clone(), to)?;
         let mut tls = trust.config().clone();

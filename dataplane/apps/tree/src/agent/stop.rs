@@ -9,9 +9,16 @@ use groupflow_host::error::AgentError;
 use groupflow_host::process::system;
 use nix::sys::signalfd::SignalFd;
 
-/// The cause that is waited for.
+/// The cause that is waited for, and whether it has occurred.
 #[derive(Debug)]
-pub enum Stop {
+pub struct Stop {
+    cause: Cause,
+    /// Whether the cause has occurred, as far as [`Stop::came`] saw.
+    pub has_come: bool,
+}
+
+#[derive(Debug)]
+enum Cause {
     /// SIGINT or SIGTERM.
     Signal(SignalFd),
     /// The other end of the socket is closed; nothing is ever written to it.
@@ -21,32 +28,37 @@ pub enum Stop {
 impl Stop {
     /// Waits for signals, which no other code receives from now on.
     pub fn signals() -> Result<Stop, AgentError> {
-        groupflow_host::process::signals().map(Stop::Signal).map_err(|e| system(&e.into()))
+        groupflow_host::process::signals().map(Cause::Signal).map(Stop::of).map_err(|e| system(&e.into()))
     }
 
     /// A pair: the first half fires when the second is dropped.
     pub fn pair() -> Result<(Stop, UnixStream), AgentError> {
         let (here, there) = UnixStream::pair().map_err(|e| system(&e))?;
         here.set_nonblocking(true).map_err(|e| system(&e))?;
-        Ok((Stop::Hangup(here), there))
+        Ok((Stop::of(Cause::Hangup(here)), there))
     }
 
-    /// Whether the cause has occurred.
+    fn of(cause: Cause) -> Stop {
+        Stop { cause, has_come: false }
+    }
+
+    /// Whether the cause has occurred by now.
     pub fn came(&mut self) -> bool {
-        match self {
-            Stop::Signal(signals) => matches!(signals.read_signal(), Ok(Some(_))),
-            Stop::Hangup(end) => {
+        self.has_come |= match &mut self.cause {
+            Cause::Signal(signals) => matches!(signals.read_signal(), Ok(Some(_))),
+            Cause::Hangup(end) => {
                 use ErrorKind::{Interrupted, WouldBlock};
                 !matches!(end.read(&mut [0]), Err(error) if matches!(error.kind(), WouldBlock | Interrupted))
             }
-        }
+        };
+        self.has_come
     }
 
     /// The error that names the cause.
     pub fn error(&self) -> AgentError {
-        match self {
-            Stop::Signal(_) => AgentError::interrupted(),
-            Stop::Hangup(_) => {
+        match &self.cause {
+            Cause::Signal(_) => AgentError::interrupted(),
+            Cause::Hangup(_) => {
                 let cause = "the program let go of the stream before it was complete";
                 AgentError::new("left", cause, "keep the session until it ends, then finish it")
             }
@@ -56,9 +68,9 @@ impl Stop {
 
 impl AsFd for Stop {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stop::Signal(signals) => signals.as_fd(),
-            Stop::Hangup(end) => end.as_fd(),
+        match &self.cause {
+            Cause::Signal(signals) => signals.as_fd(),
+            Cause::Hangup(end) => end.as_fd(),
         }
     }
 }

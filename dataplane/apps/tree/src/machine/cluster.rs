@@ -171,6 +171,11 @@ impl Cluster {
         self.members.iter().map(|(&host, member)| (host, member))
     }
 
+    /// The members' numbers, in order.
+    pub(super) fn hosts(&self) -> Vec<HostId> {
+        self.members.keys().copied().collect()
+    }
+
     /// The member that receives from outside.
     pub fn head(&self) -> Option<HostId> {
         self.iter().find(|(_, member)| member.up == Up::Outside).map(|(host, _)| host)
@@ -186,13 +191,7 @@ impl Cluster {
     pub(super) fn remove(&mut self, host: HostId) -> Option<(ClusterHost, Vec<HostId>)> {
         let gone = self.members.remove(&host)?;
         let orphans: Vec<HostId> = self.children(host).collect();
-        for orphan in &orphans {
-            if let Some(member) = self.members.get_mut(orphan) {
-                member.leave_parent();
-                member.up = Up::Nothing;
-                member.attached = false;
-            }
-        }
+        orphans.iter().for_each(|&orphan| self.unplace(orphan));
         // The host may have been here before, and departed.
         let ghost = self.ghosts.entry(host).or_default();
         ghost.ups.extend(gone.may_be_below());
@@ -319,43 +318,34 @@ impl Cluster {
         router.is_some() && self.get(host).is_some_and(|member| member.router == router)
     }
 
+    /// The hosts above a host, according to orders: first its parent, last the head or one without a place.
+    fn above(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
+        // Orders never make a cycle.
+        std::iter::successors(self.get(host).and_then(ClusterHost::parent), |&at| self.get(at)?.parent())
+    }
+
     /// Whether a host above it is slow, so that the stream arrives late.
     pub fn is_behind_slow(&self, host: HostId, now: Nanos) -> bool {
-        let mut at = host;
-        // At most as many steps as members, because orders never make a cycle.
-        for _ in 0..=self.members.len() {
-            let Some(Up::Host(parent)) = self.get(at).map(|member| member.up) else { return false };
-            if self.get(parent).is_some_and(|member| member.slow_until > now) {
-                return true;
-            }
-            at = parent;
-        }
-        false
+        self.above(host).any(|above| self.get(above).is_some_and(|member| member.slow_until > now))
     }
 
     /// Edges from the head down to a host; `None`: it is not connected to the head.
     pub fn depth(&self, host: HostId) -> Option<usize> {
-        self.path(host).map(|path| path.len())
+        let top = self.above(host).last().unwrap_or(host);
+        (self.get(top)?.up == Up::Outside).then(|| self.above(host).count())
     }
 
     /// Latency from the head to a host, one way; `None`: it is not connected to the head.
     pub fn total(&self, host: HostId) -> Option<Nanos> {
-        let path = self.path(host)?;
-        Some(path.into_iter().fold(Nanos::ZERO, |sum, latency| sum + latency))
+        self.depth(host)?;
+        let edges = std::iter::once(host).chain(self.above(host)).filter_map(|at| self.get(at));
+        let below_head = edges.filter(|member| member.up != Up::Outside);
+        Some(below_head.fold(Nanos::ZERO, |sum, member| sum + member.latency))
     }
 
     /// Whether `host` is `top` or below it, according to orders.
     pub fn is_below(&self, host: HostId, top: HostId) -> bool {
-        let mut at = host;
-        // At most as many steps as members, because orders never make a cycle.
-        for _ in 0..=self.members.len() {
-            match self.get(at).map(|member| member.up) {
-                _ if at == top => return true,
-                Some(Up::Host(parent)) => at = parent,
-                _ => return false,
-            }
-        }
-        true
+        host == top || self.above(host).any(|above| above == top)
     }
 
     /// Whether `host` below `parent` would make a cycle. This counts edges that were ordered or may still
@@ -444,38 +434,21 @@ impl Cluster {
 
     /// Whether one of two members has reached the other.
     pub fn have_met(&self, a: HostId, b: HostId) -> bool {
-        let to = |from: HostId, to: HostId| {
-            self.get(from).is_some_and(|member| member.measured.iter().any(|&(host, _)| host == to))
-        };
-        to(a, b) || to(b, a)
+        self.measured(a, b).or_else(|| self.measured(b, a)).is_some()
+    }
+
+    fn measured(&self, from: HostId, to: HostId) -> Option<Nanos> {
+        let known = &self.get(from)?.measured;
+        known.iter().find(|(host, _)| *host == to).map(|&(_, latency)| latency)
     }
 
     /// The latency between two members, one way: as measured, or over the head, or `else_`.
     pub fn latency(&self, a: HostId, b: HostId, else_: Nanos) -> Nanos {
-        let measured = |from: HostId, to: HostId| {
-            let known = self.get(from).into_iter().flat_map(|member| &member.measured);
-            known.filter(|(host, _)| *host == to).map(|&(_, latency)| latency).next()
+        let either = |a, b| match a == b {
+            true => Some(Nanos::ZERO),
+            false => self.measured(a, b).or_else(|| self.measured(b, a)),
         };
-        let either =
-            |a, b| if a == b { Some(Nanos::ZERO) } else { measured(a, b).or_else(|| measured(b, a)) };
         let over_head = || self.head().and_then(|head| Some(either(a, head)? + either(head, b)?));
         either(a, b).or_else(over_head).unwrap_or(else_)
-    }
-
-    /// Latencies of the edges from the head to a host.
-    fn path(&self, host: HostId) -> Option<Vec<Nanos>> {
-        let (mut at, mut path) = (host, Vec::new());
-        for _ in 0..=self.members.len() {
-            let member = self.get(at)?;
-            match member.up {
-                Up::Nothing => return None,
-                Up::Outside => return Some(path),
-                Up::Host(parent) => {
-                    path.push(member.latency);
-                    at = parent;
-                }
-            }
-        }
-        None
     }
 }

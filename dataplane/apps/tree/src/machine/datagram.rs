@@ -1,19 +1,19 @@
-//! The body of an edge's datagrams: offset (u64), 1 to [`MAX_PAYLOAD`] bytes of the stream. Nothing is
-//! acknowledged to the node, and nothing is sent again.
+//! The body of an edge's datagrams: offset (u64), 1 to [`MAX_PAYLOAD`] bytes of the stream. No datagram is
+//! acknowledged to the node, and none is sent again.
 
-/// Bytes before the stream's.
+/// Bytes of the body before those of the stream.
 pub const PLACE: usize = 8;
 /// Bytes of the stream in one datagram. QUIC carries datagrams of 1,162 bytes over every path that it takes
-/// at all (RFC 9000, 14: 1,200 bytes of UDP payload), so a host relays what came over a wide path over a
-/// narrow one.
+/// at all (RFC 9000, 14: 1,200 bytes of UDP payload), so a host relays bytes that came over a wide path
+/// over a narrow one.
 pub const MAX_PAYLOAD: usize = 1154;
 
-/// As it is sent.
+/// Makes a body.
 pub fn body(offset: u64, bytes: &[u8]) -> Vec<u8> {
     [&offset.to_be_bytes()[..], bytes].concat()
 }
 
-/// Where the bytes of a body belong, and they; `None`: it makes no sense.
+/// Parses a body into the offset and the bytes; `None`: the body is malformed.
 pub fn parse_body(body: &[u8]) -> Option<(u64, &[u8])> {
     let place = <[u8; PLACE]>::try_from(body.get(..PLACE)?).ok()?;
     let (offset, bytes) = (u64::from_be_bytes(place), &body[PLACE..]);
@@ -36,7 +36,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_a_body_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..1300)) {
+        fn any_bytes_are_a_body_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..1300)) {
             if let Some((offset, bytes)) = parse_body(&bytes) {
                 prop_assert!(!bytes.is_empty() && bytes.len() <= MAX_PAYLOAD && offset <= u64::MAX - bytes.len() as u64);
             }

@@ -1,4 +1,4 @@
-//! What goes over the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in
+//! The frames on the connections of an edge: kind (u8), 0 (u8), length of the body (u16), body; numbers in
 //! network order. A child connects to its parent, once or several times, and says HELLO on each connection.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
@@ -8,39 +8,40 @@ use super::names::{HostId, Ticket};
 
 /// The version of these frames.
 pub const VERSION: u8 = 1;
-/// The version of a HELLO whose child takes its DATA in datagrams; 2 and 3 were of edges that are no more.
+/// The version of a HELLO whose child takes its DATA in datagrams. Versions 2 and 3 belonged to a transport
+/// that no longer exists.
 const WITH_DATAGRAMS: u8 = 4;
 /// Bytes before the body.
 pub const HEADER: usize = Envelope::HEADER;
-/// Bytes of DATA besides the stream's.
+/// Bytes of a DATA frame before those of the stream.
 pub const DATA_HEADER: usize = HEADER + 8;
 /// The most bytes of the stream in one DATA.
 pub const MAX_BLOCK: usize = 16 << 10;
 const DATA: u8 = 17;
 
-/// Where a child begins.
+/// Where in the stream a child begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
-    /// With what comes next.
+pub enum StartAt {
+    /// With the bytes that come next.
     Now,
-    /// With this byte.
-    At(u64),
+    /// With the byte at this offset.
+    Offset(u64),
 }
 
-/// Why a parent does not serve a child, or no longer.
+/// The reason for which a parent does not serve a child, or no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A frame makes no sense.
+    /// A frame is malformed, or illegal at this time.
     BadFrame,
     /// The child is not expected, or has another ticket. It may be expected soon.
     Unexpected,
-    /// What it needs is not there any more.
+    /// The parent does not have the bytes any more that the child needs.
     Gone,
-    /// It is too slow, and was overtaken.
+    /// The child is too slow, and was overtaken.
     Overtaken,
-    /// It took nothing for so long that the others wait no longer.
+    /// The child took nothing for so long that the others wait no longer.
     Stalled,
-    /// It has as many connections as it may have.
+    /// The child has as many connections as it may have, or the parent as many children.
     TooMany,
     /// The parent leaves, or begins elsewhere.
     Leaving,
@@ -58,69 +59,69 @@ impl Reason {
     ];
 }
 
-/// A frame; DATA as its offset and bytes.
+/// A frame. Its first word says which end of the edge sends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// Child: who this is.
+    /// Child: its introduction.
     Hello {
-        /// Who.
+        /// The child.
         child: HostId,
-        /// Its proof.
+        /// The child's proof that the dispatchers sent it.
         ticket: Ticket,
-        /// Goes up with each edge of the child to this parent: connections of one edge have the same.
+        /// The number of the edge, which all its connections share; it goes up with each edge of the child.
         edge: u32,
-        /// Where to begin.
-        begin: Begin,
-        /// Neither it nor any host below it needs what is before. The rest is kept for those below it, though
-        /// it has it.
+        /// Where the child begins.
+        begin: StartAt,
+        /// Neither the child nor any host below it needs bytes before this offset. Later bytes are kept for
+        /// the hosts below, even if the child has them.
         needed: u64,
-        /// Nothing may be sent that lies so many bytes or more beyond what it has.
+        /// The parent sends no byte that lies this many bytes or more beyond those that the child has.
         room: u64,
-        /// Its DATA are to come in datagrams, none of which waited for longer at the parent: whole
-        /// milliseconds, at most a `u32`.
+        /// The child's DATA are to come in datagrams, none of which waited for longer than this at the
+        /// parent: whole milliseconds, at most a `u32`.
         deadline: Option<Nanos>,
     },
-    /// Child: all before `taken` is in its cache.
+    /// Child: all bytes before `taken` are in its cache.
     Taken {
-        /// Offset.
+        /// An offset.
         taken: u64,
-        /// Neither it nor any host below it needs what is before.
+        /// Neither the child nor any host below it needs bytes before this offset.
         needed: u64,
     },
-    /// Child: it has all, and the end.
+    /// Child: it and all hosts below it have the whole stream, and its end.
     Complete,
-    /// Child: another parent serves it; nothing need be kept for it and those below it. Nothing follows.
+    /// Child: another parent serves it; no byte need be kept for it and the hosts below it. No frame follows.
     Moved,
-    /// Parent: it serves this connection, from there on.
+    /// Parent: it serves this connection.
     Welcome {
-        /// Offset.
+        /// The offset of the first byte that the parent sends.
         begin: u64,
     },
-    /// Parent: nothing follows before `to`: it is too late for that.
+    /// Parent: the stream goes on at `to`, as earlier bytes are too late.
     Skip {
-        /// Offset.
+        /// An offset.
         to: u64,
     },
-    /// Parent: the stream ends there.
+    /// Parent: the stream ends.
     End {
-        /// Bytes.
+        /// The stream's length in bytes.
         length: u64,
     },
-    /// Parent: nothing follows on this connection.
+    /// Parent: it does not serve this connection any more, for this reason.
     Refused(Reason),
     /// Parent: a part of the stream.
     Data {
-        /// Where it belongs.
+        /// The offset of the bytes in the stream.
         offset: u64,
         /// 1 to [`MAX_BLOCK`] bytes.
         bytes: Vec<u8>,
     },
-    /// Either: it is there.
+    /// Either: it is alive.
     Alive,
 }
 
 impl Frame {
-    /// Appends the frame as it is sent.
+    /// Appends the frame's encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut w = Writer::default();
         let body = match self {
@@ -128,8 +129,8 @@ impl Frame {
                 let version = if deadline.is_some() { WITH_DATAGRAMS } else { VERSION };
                 w.u8(version).u64(child.0).bytes(&ticket.0).u32(*edge);
                 match begin {
-                    Begin::Now => w.u8(0).u64(0),
-                    Begin::At(offset) => w.u8(1).u64(*offset),
+                    StartAt::Now => w.u8(0).u64(0),
+                    StartAt::Offset(offset) => w.u8(1).u64(*offset),
                 };
                 w.u64(*needed).u64(*room);
                 match deadline.map(|deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX)) {
@@ -219,16 +220,16 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
     let edge = r.u32("hello.edge")?;
     let (at, offset) = (r.u8("hello.begin")?, r.u64("hello.begin")?);
     let begin = match at {
-        0 => Begin::Now,
-        1 => Begin::At(offset),
+        0 => StartAt::Now,
+        1 => StartAt::Offset(offset),
         other => return Err(CodecError::value("hello.begin", other)),
     };
     let needed = r.u64("hello.needed")?;
-    if matches!(begin, Begin::At(offset) if needed > offset) {
+    if matches!(begin, StartAt::Offset(offset) if needed > offset) {
         return Err(CodecError::new("hello.needed", format!("{needed} is beyond what it has")));
     }
     let room = r.u64("hello.room")?;
-    if let (Begin::At(offset), true) = (begin, offset.checked_add(room).is_none()) {
+    if let (StartAt::Offset(offset), true) = (begin, offset.checked_add(room).is_none()) {
         let text = format!("{room} from {offset} on lies beyond the longest stream");
         return Err(CodecError::new("hello.room", text));
     }
@@ -239,13 +240,13 @@ fn hello(r: &mut Reader<'_>) -> Result<Frame, CodecError> {
     Ok(Frame::Hello { child, ticket, edge, begin, needed, room, deadline })
 }
 
-/// Cuts what comes over a connection into frames; holds at most one that is not complete.
+/// Cuts the bytes that come over a connection into frames; holds at most one frame that is not complete.
 #[derive(Debug, Clone, Default)]
 pub struct Decoder(Envelopes);
 
 impl Decoder {
-    /// Takes the next frame off the front of `input`; `None`: all of it is taken. Nothing useful comes after
-    /// an error.
+    /// Takes the next frame off the front of `input`; `None`: all bytes are taken. After an error no useful
+    /// frame follows.
     pub fn next_frame(&mut self, input: &mut &[u8]) -> Result<Option<Frame>, CodecError> {
         let envelope = self.0.next_whole(input, |kind| if kind == DATA { 8 + MAX_BLOCK } else { 64 })?;
         envelope.map(|envelope| Frame::parse(envelope.kind, envelope.body)).transpose()
@@ -258,7 +259,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame() -> impl Strategy<Value = Frame> {
-        let begin = prop_oneof![Just(Begin::Now), (0..u64::MAX / 2).prop_map(Begin::At)];
+        let begin = prop_oneof![Just(StartAt::Now), (0..u64::MAX / 2).prop_map(StartAt::Offset)];
         prop_oneof![
             (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<Option<u32>>())
                 .prop_map(|(child, ticket, edge, begin, room, deadline)| Frame::Hello {
@@ -303,7 +304,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_that_comes_makes_it_panic_or_hold_much(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        fn no_bytes_make_the_decoder_panic_or_hold_much(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
             let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
             while let Ok(Some(_)) = decoder.next_frame(&mut input) {}
             prop_assert!(decoder.0.held() <= HEADER + 8 + MAX_BLOCK);
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_and_named() {
+    fn a_malformed_frame_is_refused_and_named() {
         let hello = |version: u8, at: u8| {
             let mut body = vec![version];
             body.extend([0; 28]);
@@ -381,12 +382,12 @@ mod tests {
         };
         let cases = [
             (
-                hello(Begin::Now),
+                hello(StartAt::Now),
                 "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
                  0500000000000000000000000000000000060000000000000007",
             ),
             (
-                hello(Begin::At(0x0809)),
+                hello(StartAt::Offset(0x0809)),
                 "01000036010000000001020304eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee000000\
                  0501000000000000080900000000000000060000000000000007",
             ),

@@ -201,7 +201,7 @@ pub enum Between {
 }
 
 /// The description of a cluster that is to be founded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Founding {
     /// The cluster's name.
     pub cluster: ClusterId,
@@ -216,8 +216,7 @@ pub struct Founding {
 }
 
 /// An action that a dispatcher asks its caller to carry out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "say", content = "what", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a message to a host.
     Host(HostId, ToHost),

@@ -3,7 +3,7 @@
 use groupflow_base::{BitRate, Nanos};
 use serde::Serialize;
 
-use super::stream::{Stream, StreamHost};
+use super::stream_tree::{StreamHost, StreamTree};
 use crate::machine::HostId;
 
 /// A host that is further behind the source than this counts as late.
@@ -11,7 +11,7 @@ const LATE: Nanos = Nanos::from_millis(500);
 /// The last part of the stream, in which the tree should have settled.
 pub(super) const END: Nanos = Nanos::from_secs(10);
 
-/// What the hosts of one kind received, from when the slow host became slow until the stream's end.
+/// The bytes that the hosts of one kind received, from when the slow host became slow until the stream's end.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Group {
     /// How many hosts there are.
@@ -48,19 +48,19 @@ pub(super) struct Kind {
 
 impl Kind {
     /// Begins to observe these hosts.
-    pub(super) fn begin(hosts: Vec<HostId>, stream: &Stream) -> Kind {
+    pub(super) fn begin(hosts: Vec<HostId>, stream: &StreamTree) -> Kind {
         let begun = read(&hosts, stream);
         Kind { hosts, begun, settled: Vec::new(), lag_most: Nanos::ZERO, late: None }
     }
 
     /// Notes that the last part of the stream begins.
-    pub(super) fn settle(&mut self, stream: &Stream) {
+    pub(super) fn settle(&mut self, stream: &StreamTree) {
         self.settled = read(&self.hosts, stream);
     }
 
     /// The lag of the last of the hosts behind a source with this rate, at a time in the stream; `None`: all
     /// are cut off.
-    pub(super) fn look(&mut self, stream: &Stream, rate: BitRate, at: Nanos) -> Option<Nanos> {
+    pub(super) fn look(&mut self, stream: &StreamTree, rate: BitRate, at: Nanos) -> Option<Nanos> {
         let lag = self.hosts.iter().filter_map(|host| lag(&stream.hosts[host], rate, at)).max()?;
         self.lag_most = self.lag_most.max(lag);
         if lag > LATE {
@@ -69,8 +69,8 @@ impl Kind {
         Some(lag)
     }
 
-    /// What the hosts received between two times in the stream, of which the second is now.
-    pub(super) fn end(&self, stream: &Stream, rate: BitRate, (from, to): (Nanos, Nanos)) -> Group {
+    /// The bytes that the hosts received between two times in the stream, of which the second is now.
+    pub(super) fn end(&self, stream: &StreamTree, rate: BitRate, (from, to): (Nanos, Nanos)) -> Group {
         let rates = |before: &[u64], span: Nanos| {
             let now = read(&self.hosts, stream);
             let rate = |(now, before): (u64, &u64)| (now - before) as f64 * 8.0 / seconds(span).max(1e-9);
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-fn read(hosts: &[HostId], stream: &Stream) -> Vec<u64> {
+fn read(hosts: &[HostId], stream: &StreamTree) -> Vec<u64> {
     hosts.iter().map(|host| stream.hosts[host].read).collect()
 }
 

@@ -14,7 +14,7 @@
 //! | [`measure`] | link stress, delay stretch and depth; also of chains, unicast and IP multicast |
 //! | [`large`] | the study of many hosts |
 //! | [`wires`] | connections that carry bytes, at the rates of the hosts' links |
-//! | [`stream`] | a stream over a tree of hosts, with these connections |
+//! | [`stream_tree`] | a stream over a tree of hosts, with these connections |
 //! | [`group`] | how much of the stream the hosts of one kind have |
 //! | [`slow`] | the study of one slow host |
 
@@ -24,7 +24,7 @@ pub mod measure;
 pub mod overlay;
 pub mod routers;
 pub mod slow;
-pub mod stream;
+pub mod stream_tree;
 pub mod wires;
 
 pub use large::{run, Outcome, Spec};

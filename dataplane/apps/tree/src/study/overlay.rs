@@ -103,6 +103,13 @@ pub(super) fn token() -> Token {
     Token::parse("00").unwrap_or_else(|| unreachable!())
 }
 
+pub(super) fn join_message(host: HostId, router: Option<usize>, capacity: u16) -> Join {
+    let number = u32::try_from(host.0).unwrap_or(u32::MAX);
+    let address = SocketAddr::from((Ipv4Addr::from(number), 1));
+    let router = router.map(|router| RouterId(router as u64));
+    Join { peer: Peer { host, address }, router, capacity, token: token() }
+}
+
 impl<'a> Overlay<'a> {
     /// A tree with only its source, at that router.
     pub fn new(
@@ -198,10 +205,7 @@ impl<'a> Overlay<'a> {
 
     fn join_message(&self, host: HostId) -> Join {
         let found = &self.hosts[&host];
-        let number = u32::try_from(host.0).unwrap_or(u32::MAX);
-        let address = SocketAddr::from((Ipv4Addr::from(number), 1));
-        let router = Some(RouterId(found.router as u64));
-        Join { peer: Peer { host, address }, router, capacity: found.capacity, token: token() }
+        join_message(host, Some(found.router), found.capacity)
     }
 
     fn at(&mut self, when: Nanos, host: HostId, what: What) {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::group::{seconds, Group, Kind, END};
 use super::overlay::SOURCE;
 use super::routers::Routers;
-use super::stream::Stream;
+use super::stream_tree::StreamTree;
 use super::wires::{Attachment, Wires};
 use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
 
@@ -39,7 +39,7 @@ const TOLD: usize = 5;
 /// How a slow host is treated ([`Slow`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum Treatment {
     /// All hosts wait for the slow host.
     Wait,
     /// The slow host is cut off.
@@ -83,7 +83,7 @@ pub struct Spec {
     /// Which host is moved down.
     pub demotion: Demotion,
     /// How a slow host is treated.
-    pub mode: Mode,
+    pub mode: Treatment,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -144,7 +144,7 @@ pub struct Outcome {
 
 struct Study<'a> {
     spec: &'a Spec,
-    stream: Stream,
+    stream: StreamTree,
     began: Nanos,
     written: u64,
     looks: Vec<Look>,
@@ -208,11 +208,11 @@ pub fn run(spec: &Spec) -> Outcome {
 }
 
 /// Lets the hosts join and find their places.
-fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
+fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> StreamTree {
     let slow = match spec.mode {
-        Mode::Wait => Slow::Wait,
-        Mode::Isolate => Slow::Isolate,
-        Mode::Skip => Slow::Skip { align: 1 },
+        Treatment::Wait => Slow::Wait,
+        Treatment::Isolate => Slow::Isolate,
+        Treatment::Skip => Slow::Skip { align: 1 },
     };
     let base = NodeConfig::new(SOURCE);
     // The configuration that `gfagent` derives from --cache.
@@ -232,7 +232,7 @@ fn gather(spec: &Spec, rng: &mut ChaCha8Rng) -> Stream {
     let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
     let source = attachment(spec, ACCESS_US.0, stubs.first().copied(), CAPACITY.1);
     let wires = routers.map_or_else(Wires::default, Wires::over);
-    let mut stream = Stream::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
+    let mut stream = StreamTree::new(wires, policy, config, (source, CAPACITY.1), spec.seed);
     for _ in 0..spec.hosts {
         let (at, capacity) = draw(spec, &stubs, rng);
         stream.join(at, capacity);
@@ -329,7 +329,7 @@ impl Study<'_> {
 mod tests {
     use super::*;
 
-    fn spec(demotion: Demotion, mode: Mode, seed: u64) -> Spec {
+    fn spec(demotion: Demotion, mode: Treatment, seed: u64) -> Spec {
         Spec {
             hosts: 16,
             network: None,
@@ -348,14 +348,14 @@ mod tests {
     #[test]
     fn a_study_repeats_and_seeds_differ() {
         let json = |spec: &Spec| serde_json::to_string(&run(spec)).expect("JSON");
-        let short = Spec { stream_ns: 15_000_000_000, ..spec(Demotion::Slowest, Mode::Skip, 1) };
+        let short = Spec { stream_ns: 15_000_000_000, ..spec(Demotion::Slowest, Treatment::Skip, 1) };
         assert_eq!(json(&short), json(&short));
         assert_ne!(json(&short), json(&Spec { seed: 2, ..short.clone() }));
     }
 
     #[test]
-    fn where_nobody_is_slow_all_have_the_streams_rate() {
-        for mode in [Mode::Wait, Mode::Isolate, Mode::Skip] {
+    fn without_a_slow_host_all_have_the_streams_rate() {
+        for mode in [Treatment::Wait, Treatment::Isolate, Treatment::Skip] {
             let outcome = run(&Spec { slow_bps: None, ..spec(Demotion::Slowest, mode, 1) });
             for group in [&outcome.below, &outcome.others, &outcome.slow] {
                 assert!(group.hosts > 0 && group.goodput_least > 3.96e6 && group.lag_most < 0.2, "{group:?}");
@@ -367,7 +367,7 @@ mod tests {
     /// The hosts below it receive less than it, and no other host notices.
     #[test]
     fn a_slow_host_that_is_not_moved_holds_up_those_below_it_alone() {
-        let outcome = run(&spec(Demotion::Never, Mode::Skip, 1));
+        let outcome = run(&spec(Demotion::Never, Treatment::Skip, 1));
         assert!(outcome.below.goodput_least > 0.0 && outcome.below.goodput_median < 1e6, "{outcome:?}");
         assert!(outcome.below.lag_most > 10.0 && outcome.below.caught_up.is_none(), "{outcome:?}");
         assert!(outcome.others.goodput_least > 3.96e6 && outcome.others.lag_most < 0.2, "{outcome:?}");
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn others_do_not_notice_a_slow_host_that_is_moved_behind_routers_either() {
         let network = Some(TransitStub { transit: 2, domains: 2, routers: 3 });
-        for mode in [Mode::Isolate, Mode::Skip] {
+        for mode in [Treatment::Isolate, Treatment::Skip] {
             let outcome = run(&Spec { hosts: 60, network, ..spec(Demotion::Slowest, mode, 1) });
             assert!(outcome.clusters > 2 && outcome.without == 0, "{outcome:?}");
             for group in [&outcome.below, &outcome.others] {
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn those_below_a_slow_host_that_is_moved_down_lose_nothing() {
         for seed in 1..=2 {
-            let outcome = run(&spec(Demotion::Slowest, Mode::Skip, seed));
+            let outcome = run(&spec(Demotion::Slowest, Treatment::Skip, seed));
             for group in [&outcome.below, &outcome.others] {
                 assert!(group.end_least > 3.96e6 && group.skipped == 0 && group.cut_off == 0, "{group:?}");
                 assert!(group.caught_up.is_some_and(|after| after < 10.0), "{group:?}");
@@ -404,7 +404,7 @@ mod tests {
     /// A host that others wait for sets the pace, wherever it is.
     #[test]
     fn a_host_that_is_waited_for_holds_up_all() {
-        let outcome = run(&spec(Demotion::Slowest, Mode::Wait, 1));
+        let outcome = run(&spec(Demotion::Slowest, Treatment::Wait, 1));
         assert!(outcome.others.end_least < 1e6 && outcome.others.lag_end > 10.0, "{outcome:?}");
         let lost = [&outcome.below, &outcome.others, &outcome.slow]
             .map(|group| group.skipped + group.cut_off as u64);

@@ -35,7 +35,7 @@ pub type End = (HostId, ConnId);
 
 /// An event at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Noticed {
+pub enum WireEvent {
     /// A host asks to connect; the answer is [`Wires::accept`] or [`Wires::refuse`].
     Asked {
         /// The wire to accept or refuse.
@@ -97,7 +97,7 @@ impl Link {
     }
 }
 
-/// Time that so many bytes of a connection take.
+/// Time that these bytes of a connection take.
 fn takes(rate: BitRate, bytes: usize) -> Nanos {
     let bytes = bytes as u64;
     rate.time_for(bytes + HEADERS * bytes.div_ceil(SEGMENT).max(1))
@@ -185,11 +185,11 @@ impl Wires {
     }
 
     /// Carries out one step; returns its event, if it has one.
-    pub fn step(&mut self) -> Option<Noticed> {
+    pub fn step(&mut self) -> Option<WireEvent> {
         let (now, step) = self.steps.pop()?;
         match step {
-            Step::Ask(wire) => Some(Noticed::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
-            Step::Answer(wire, true) => Some(Noticed::Connected(self.end((wire, 0))?)),
+            Step::Ask(wire) => Some(WireEvent::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
+            Step::Answer(wire, true) => Some(WireEvent::Connected(self.end((wire, 0))?)),
             Step::Answer(wire, false) => self.close((wire, 0)),
             Step::Free(host) => {
                 self.links.get_mut(&host)?.busy = false;
@@ -208,7 +208,7 @@ impl Wires {
                 self.at(now + self.latency(a, b), Step::Acknowledge((wire, side), bytes.len()));
                 match last {
                     true => self.close((wire, 1 - side)),
-                    false => Some(Noticed::Bytes(self.end((wire, 1 - side))?, bytes)),
+                    false => Some(WireEvent::Bytes(self.end((wire, 1 - side))?, bytes)),
                 }
             }
             Step::Acknowledge(way, count) => {
@@ -294,12 +294,12 @@ impl Wires {
     }
 
     /// The other end has closed; bytes sent now would not arrive.
-    fn close(&mut self, way: Way) -> Option<Noticed> {
+    fn close(&mut self, way: Way) -> Option<WireEvent> {
         let end = self.end(way);
         self.wires.remove(&way.0);
         let end = end?;
         self.found.remove(&end);
-        Some(Noticed::Closed(end))
+        Some(WireEvent::Closed(end))
     }
 
     /// Queues a direction for its turn, if it may send something.
@@ -315,7 +315,7 @@ impl Wires {
     }
 
     /// Lets the connection whose turn it is send, if the host's link is free.
-    fn serve(&mut self, now: Nanos, host: HostId) -> Option<Noticed> {
+    fn serve(&mut self, now: Nanos, host: HostId) -> Option<WireEvent> {
         let link = self.links.get_mut(&host).filter(|link| !link.busy)?;
         // A connection that was closed meanwhile has no turn.
         let way =
@@ -337,7 +337,7 @@ impl Wires {
             self.wires.entry(way.0).and_modify(|wire| wire.ways[way.1].ended = false);
         }
         self.line_up(way);
-        self.end(way).filter(|&end| self.room(end) > 0).map(Noticed::Room)
+        self.end(way).filter(|&end| self.room(end) > 0).map(WireEvent::Room)
     }
 }
 
@@ -359,8 +359,8 @@ mod tests {
         while wires.deadline() != Nanos::MAX {
             let now = wires.deadline();
             match wires.step() {
-                Some(Noticed::Asked { wire, .. }) => wires.accept(now, wire, ConnId(wire)),
-                Some(Noticed::Connected(_)) => there += 1,
+                Some(WireEvent::Asked { wire, .. }) => wires.accept(now, wire, ConnId(wire)),
+                Some(WireEvent::Connected(_)) => there += 1,
                 other => assert_eq!(other, None),
             }
         }
@@ -380,8 +380,8 @@ mod tests {
         while wires.deadline() <= until {
             let now = wires.deadline();
             match wires.step() {
-                Some(Noticed::Bytes((host, _), bytes)) => *came.entry(host).or_insert(0) += bytes.len(),
-                Some(Noticed::Room((_, conn))) => fill(wires, now, conn),
+                Some(WireEvent::Bytes((host, _), bytes)) => *came.entry(host).or_insert(0) += bytes.len(),
+                Some(WireEvent::Room((_, conn))) => fill(wires, now, conn),
                 _ => {}
             }
         }
@@ -426,7 +426,7 @@ mod tests {
         assert!(wires.latency(HostId(0), HostId(1)) == far && far > Nanos::from_millis(10));
         wires.connect(Nanos::ZERO, (HostId(1), ConnId(1)), HostId(0));
         let asked = wires.deadline();
-        let Some(Noticed::Asked { wire, .. }) = wires.step() else { panic!("it is asked") };
+        let Some(WireEvent::Asked { wire, .. }) = wires.step() else { panic!("it is asked") };
         wires.accept(asked, wire, ConnId(wire));
         let answered = wires.deadline();
         assert_eq!((asked, answered), (far, far + far));
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_comes_before_the_end() {
+    fn sent_bytes_come_before_the_end() {
         let mut wires = three();
         let conn = wires.of(HostId(0))[0];
         wires.send(Nanos::ZERO, (HostId(0), conn), &[1; 100_000]);
@@ -445,8 +445,8 @@ mod tests {
         let (mut came, mut closed) = (0, 0);
         while wires.deadline() != Nanos::MAX {
             match wires.step() {
-                Some(Noticed::Bytes(_, bytes)) => came += bytes.len(),
-                Some(Noticed::Closed(end)) => {
+                Some(WireEvent::Bytes(_, bytes)) => came += bytes.len(),
+                Some(WireEvent::Closed(end)) => {
                     assert_eq!((end, came), ((HostId(1), ConnId(1)), 100_000));
                     closed += 1;
                 }

@@ -1,5 +1,5 @@
-//! What dispatchers tell each other about what is kept for hosts of another's cluster, and about who needs
-//! what is not there any more.
+//! Messages between dispatchers about bytes that are kept for hosts of another cluster, and about hosts that
+//! need bytes which no host near them has any more.
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
@@ -66,7 +66,7 @@ fn a_parent_outside_lets_go_when_those_below_a_dead_head_have_others() {
 }
 
 #[test]
-fn what_is_kept_for_another_cluster_is_kept_above_as_well_when_who_kept_it_dies() {
+fn bytes_kept_for_another_cluster_are_kept_above_when_their_keeper_dies() {
     let (mut root, upper) = (root(2), HostId(5));
     member(&mut root, upper, SOURCE, 4);
     // The source has no room beside another.
@@ -156,7 +156,7 @@ fn a_host_that_needs_more_than_the_head_of_its_cluster_has_becomes_the_head() {
 }
 
 #[test]
-fn who_needs_more_than_the_head_has_and_serves_nobody_is_a_cluster_of_its_own() {
+fn a_host_without_children_that_needs_more_than_the_head_has_founds_a_cluster() {
     let mut cluster = of_two(0);
     cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
     let told = outputs(&mut cluster);
@@ -173,9 +173,9 @@ fn who_needs_more_than_the_head_has_and_serves_nobody_is_a_cluster_of_its_own() 
     assert_eq!(cluster.tree().head(), Some(FOUNDER));
 }
 
-/// It may be connected to nobody until it has a place elsewhere: what it needs is kept.
+/// The host may be without a parent until it has a place elsewhere: the bytes that it needs are kept.
 #[test]
-fn what_a_host_needs_that_is_sent_elsewhere_is_kept_as_long_as_that_may_take() {
+fn bytes_for_a_redirected_host_are_kept_as_long_as_its_way_may_take() {
     let mut cluster = of_two(0);
     outputs(&mut cluster);
     cluster.on_host(Nanos::ZERO, SECOND, FromHost::Lost { order: 1, gone: true });
@@ -188,7 +188,7 @@ fn what_a_host_needs_that_is_sent_elsewhere_is_kept_as_long_as_that_may_take() {
 }
 
 #[test]
-fn who_is_given_up_for_its_silence_is_told_and_the_last_word_is_that_the_cluster_ends() {
+fn a_silent_host_is_told_that_it_is_given_up_before_the_cluster_ends() {
     let ended = |told: &[Output]| told.last() == Some(&Output::Ended);
     let mut cluster = founded();
     cluster.on_time(policy().patience);
@@ -219,7 +219,7 @@ fn a_place_for_a_head_that_is_gone_is_given_back() {
 /// A cluster that has ended when it is told where its head belongs does not say later that it needs nothing
 /// of it.
 #[test]
-fn what_was_to_be_kept_for_a_cluster_that_has_ended_is_let_go_of() {
+fn bytes_kept_for_an_ended_cluster_are_freed() {
     let mut root = root(2);
     root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
     let told = across(&mut root);
@@ -242,9 +242,9 @@ fn an_earlier_ticket_for_the_same_parent_is_given_back() {
     assert!(!outputs(&mut cluster).contains(&free(PARENT, AGAIN)), "it counts");
 }
 
-/// Where nobody has room for it. As long as that one has not settled the source serves both.
+/// No host has room for the cluster. Until the other one has settled, the source serves both.
 #[test]
-fn a_cluster_goes_below_another_rather_than_that_a_host_serves_more_than_it_offered() {
+fn a_cluster_goes_below_another_before_a_host_is_overloaded() {
     let policy = Policy { max_clusters: 16, ..policy() };
     let [first, second] = [ClusterId(5), ClusterId(6)];
     for settles_first in [true, false] {

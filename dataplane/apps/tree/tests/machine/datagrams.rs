@@ -1,15 +1,15 @@
-//! Edges whose DATA are datagrams, which are lost, come twice and in any order: who reads gets whole records,
-//! each as it was written and in order, and is told of what is missing.
+//! Edges whose DATA are datagrams, which are lost, come twice and in any order: readers get whole records,
+//! each as it was written and in order, and are told of missing ones.
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
-use groupflow_tree::machine::{Begin, Demotion, Frame, HostId, Node, NodeConfig, Policy, Read, Slow};
+use groupflow_tree::machine::{Demotion, Frame, HostId, Node, NodeConfig, Policy, Read, Slow, StartAt};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::edges::{actions, connect, expect, hear, GOOD, TICKET};
 use super::forest::SOURCE;
 use super::grove::{byte, Grove, MIDDLE};
+use super::one_node::{actions, connect, expect, hear, GOOD, TICKET};
 
 const WAIT: Nanos = Nanos::from_millis(20);
 
@@ -96,8 +96,7 @@ fn run(grove: &mut Grove, step: Step) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever becomes of datagrams and hosts; some hosts take streams, and to some no datagrams come
-    /// through. `Grove::read` compares every byte.
+    /// Datagrams and hosts have any fate; some hosts take streams, and some get no datagrams through. `Grove::read` compares every byte.
     #[test]
     fn readers_get_whole_records_and_are_told_of_holes(
         align in proptest::sample::select(vec![1_u64, 100, 1500]), blocked in proptest::bool::weighted(0.3),
@@ -109,7 +108,7 @@ proptest! {
         let mut streams = Vec::new();
         for (capacity, stream, now) in hosts {
             let datagrams = Some(WAIT).filter(|_| !stream);
-            let begin = if now { Begin::Now } else { Begin::At(0) };
+            let begin = if now { StartAt::Now } else { StartAt::Offset(0) };
             let host = grove.join_with(NodeConfig { datagrams, ..config(align) }, begin, MIDDLE, capacity);
             streams.extend(stream.then_some(host));
             grove.deliver_all();
@@ -119,7 +118,7 @@ proptest! {
             run(&mut grove, step);
         }
         grove.settle();
-        // A whole record, so that who lost all of the others goes on with it.
+        // A whole record, so that a reader that lost all of the others goes on with it.
         grove.write(10_000);
         grove.finish();
         grove.settle();
@@ -131,13 +130,13 @@ proptest! {
                 prop_assert!(cut.is_empty(), "{} got part of a record before {:?}", host, cut);
             }
         }
-        let kept: Vec<_> = grove.nodes.values().flat_map(|found| found.node.keeps_for()).collect();
-        prop_assert!(kept.is_empty() && grove.nodes[&SOURCE].node.is_complete());
+        let kept = grove.nodes.values().any(|found| found.node.keeps_for_departed());
+        prop_assert!(!kept && grove.nodes[&SOURCE].node.is_complete());
     }
 
-    /// Without loss nobody misses anything, however datagrams are mixed.
+    /// Without loss no reader misses a byte, however datagrams are mixed.
     #[test]
-    fn what_is_not_lost_is_read(
+    fn datagrams_that_are_not_lost_are_read(
         count in 1..10_usize, writes in vec((1..3000_usize, vec((any::<usize>(), any::<bool>()), 0..20)), 1..40),
     ) {
         let mut grove = Grove::new(config(100), policy(), 2);
@@ -209,12 +208,12 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
         child: GOOD,
         ticket: TICKET,
         edge: 1,
-        begin: Begin::At(0),
+        begin: StartAt::Offset(0),
         needed: 0,
         room: 10,
         deadline: Some(deadline),
     };
-    let mut node = Node::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::edges::config() });
+    let mut node = Node::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::one_node::config() });
     expect(&mut node, GOOD);
     let conn = connect(&mut node, Nanos::ZERO, &hello);
     assert!(actions(&mut node).contains(&groupflow_tree::machine::Action::Datagrams { conn, deadline }));
@@ -227,7 +226,7 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
         assert!(sent.iter().all(|datagram| datagram.to == [conn]));
         assert_eq!(sent.into_iter().flat_map(|datagram| datagram.bytes).collect::<Vec<u8>>(), bytes);
     }
-    // Nobody asks for them: they do not pile up.
+    // No owner asks for the datagrams: they do not pile up.
     for _ in 0..100 {
         node.write(Nanos::ZERO, &[1; 10_000]);
     }
@@ -240,15 +239,15 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
     assert_eq!(said, [Frame::Welcome { begin: 0 }, Frame::End { length: 1_250_000 }]);
 }
 
-/// With nothing but its first bytes lost, who begins now begins with a record, and is told of no hole.
+/// A child that begins now, and loses only the first bytes, begins with a record and is told of no hole.
 #[test]
-fn who_comes_later_begins_with_what_comes() {
+fn a_late_child_begins_with_the_next_bytes() {
     let mut grove = Grove::new(config(100), policy(), 2);
     let first = grove.join(1, 1);
     grove.settle();
     grove.write(550);
     grove.settle();
-    let late = grove.join_at(Begin::Now, MIDDLE, 0, 1);
+    let late = grove.join_at(StartAt::Now, MIDDLE, 0, 1);
     grove.settle();
     grove.write(450);
     grove.finish();

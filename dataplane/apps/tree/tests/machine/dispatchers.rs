@@ -49,7 +49,7 @@ pub fn outputs(dispatcher: &mut Dispatcher) -> Vec<Output> {
     std::iter::from_fn(|| dispatcher.poll()).collect()
 }
 
-/// What other dispatchers were told.
+/// Messages to other dispatchers.
 pub fn across(dispatcher: &mut Dispatcher) -> Vec<(ClusterId, Between)> {
     let told = outputs(dispatcher).into_iter().filter_map(|output| match output {
         Output::Cluster(to, message) => Some((to, message)),
@@ -58,7 +58,7 @@ pub fn across(dispatcher: &mut Dispatcher) -> Vec<(ClusterId, Between)> {
     told.collect()
 }
 
-/// Who was told which parent.
+/// Hosts and the parents that they were told.
 fn places(dispatcher: &mut Dispatcher) -> Vec<(HostId, HostId)> {
     let told = outputs(dispatcher).into_iter().filter_map(|output| match output {
         Output::Host(host, ToHost::Place { parent, .. }) => Some((host, parent.host)),
@@ -72,7 +72,7 @@ fn below(head: u64) -> Below {
     moved(head, 0)
 }
 
-/// One that was given to others so often.
+/// A cluster that was given to others this often.
 fn moved(head: u64, moves: u32) -> Below {
     Below {
         head: peer(HostId(head)),
@@ -90,7 +90,7 @@ pub fn head(head: HostId, moves: u32) -> Between {
     Between::Head { head: peer(head), moves, behind: false, tried: None }
 }
 
-/// Nobody needs any more what is kept by that.
+/// The message that no host needs the bytes kept under a ticket.
 pub fn free(by: ClusterId, ticket: Ticket) -> Output {
     Output::Cluster(by, Between::Free(ticket))
 }
@@ -169,9 +169,9 @@ fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
     assert_eq!(outputs(&mut cluster), [], "nothing follows");
 }
 
-/// It was given on at once, and what the two said comes in the other order.
+/// The cluster was given on at once, and the messages of the two come in the other order.
 #[test]
-fn of_two_clusters_that_say_they_have_one_the_later_has_it() {
+fn the_later_of_two_claims_to_a_cluster_counts() {
     let (mut cluster, first, second) = (founded(), ClusterId(21), ClusterId(22));
     outputs(&mut cluster);
     let adopted = |moves| Between::Adopted { head: peer(FOUNDER), moves };
@@ -183,7 +183,7 @@ fn of_two_clusters_that_say_they_have_one_the_later_has_it() {
     assert_eq!(across(&mut cluster), [(ROOT, head(FOUNDER, 2))]);
 }
 
-/// What it said when it was given away may come after it was given back.
+/// The cluster's farewell may come after it was given back.
 #[test]
 fn a_cluster_that_came_back_is_not_lost_by_an_earlier_farewell() {
     let mut root = root(8);
@@ -237,9 +237,9 @@ fn a_cluster_has_settled_when_all_its_hosts_have_carried_out_their_orders() {
     assert_eq!(across(&mut cluster), [settled(ticket)]);
 }
 
-/// One that has lost an earlier parent says so while its last order is under way.
+/// A host that has lost an earlier parent says so while its last order is under way.
 #[test]
-fn an_order_may_still_be_carried_out_by_a_host_that_is_connected_to_nobody() {
+fn a_host_without_a_parent_may_still_carry_out_its_order() {
     let (mut root, slow, other, lower) = (root(2), HostId(1), HostId(2), HostId(3));
     for (host, capacity, parents) in
         [(slow, 2, vec![SOURCE]), (other, 1, vec![SOURCE, SOURCE]), (lower, 2, vec![SOURCE, slow])]
@@ -289,9 +289,9 @@ fn a_dispatcher_that_is_made_again_goes_on_with_its_hosts() {
     assert!(matches!(&told[..], [Output::Host(HostId(77), ToHost::Refused { .. })]), "{told:?}");
 }
 
-/// What it was told may be lost: whom it is to expect, it would refuse.
+/// The host may not know which children to expect, and would refuse them.
 #[test]
-fn who_is_on_the_way_to_a_host_that_comes_back_is_sent_again() {
+fn a_head_on_its_way_to_a_host_that_comes_back_is_sent_again() {
     let (mut root, upper, lower) = (root(1), HostId(1), HostId(2));
     for (host, parents) in [(upper, vec![SOURCE]), (lower, vec![SOURCE, upper])] {
         root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
@@ -347,7 +347,7 @@ fn messages_are_readable_json_and_come_back_as_they_were() {
 
 /// Otherwise it would be sent there again and again until the news come that it is gone.
 #[test]
-fn nobody_is_sent_to_a_host_that_could_not_be_reached_before_it_is_heard_of() {
+fn no_host_is_sent_to_an_unreachable_one_before_it_is_heard_of() {
     let (mut root, gone, other) = (root(1), HostId(1), HostId(2));
     for (host, parents) in [(gone, vec![SOURCE]), (other, vec![SOURCE, gone])] {
         root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, 2)));
@@ -364,9 +364,9 @@ fn nobody_is_sent_to_a_host_that_could_not_be_reached_before_it_is_heard_of() {
     assert_eq!(places(&mut root), [(other, gone)]);
 }
 
-/// Both measure how far the one is that has room for one of them.
+/// Both hosts measure the one that has room for one of them.
 #[test]
-fn of_two_that_come_at_once_for_one_place_one_is_refused() {
+fn one_of_two_hosts_that_come_at_once_for_one_place_is_refused() {
     let (mut root, only, first, second) = (root(1), HostId(1), HostId(2), HostId(3));
     let near = |host| FromHost::Measured(vec![(host, Nanos::from_millis(1))]);
     root.on_host(Nanos::ZERO, only, FromHost::Join(join(only, 1)));

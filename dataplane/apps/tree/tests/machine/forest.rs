@@ -219,8 +219,8 @@ impl Forest {
         }
     }
 
-    /// In an order in which no queue waits for ever (Fibonacci hashing): who is sent to a cluster that has
-    /// ended begins again until that is known.
+    /// Carries all messages, in an order in which no queue waits for ever (Fibonacci hashing): a host that is
+    /// sent to an ended cluster begins again until that end is known.
     fn carry_all(&mut self) {
         let mut carried = 0_usize;
         while self.carry(carried.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) {
@@ -334,7 +334,7 @@ impl Forest {
                 self.begin(host, cluster);
             }
             ToHost::Place { order, parent, ticket } => {
-                // It takes a while, and orders may be carried out after later ones came.
+                // Connecting takes a while, and orders may be carried out after later ones came.
                 let obeys = self.hosts.get_mut(&host).expect("a host");
                 (obeys.order, obeys.done) = (order, false);
                 let message = Message::Connect { order, parent: parent.host, ticket };
@@ -400,7 +400,7 @@ impl Forest {
         }
     }
 
-    /// What must always hold: connections have no cycle, and nothing is more than it may be.
+    /// Checks that must always hold: connections have no cycle, and all bounds are kept.
     pub fn check(&self) {
         for &host in self.hosts.keys() {
             let (mut at, mut seen) = (host, BTreeSet::new());

@@ -7,12 +7,12 @@ use groupflow_base::Nanos;
 use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
-    Action, Begin, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, ToHost,
+    Action, Frame, FromHost, HostId, Node, NodeConfig, Peer, Reason, Slow, StartAt, ToHost,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::edges::{actions, config, connect, expect, hear, hello, say, served_with, BAD, GOOD, TICKET};
+use super::one_node::{actions, config, connect, expect, hear, hello, say, served_with, BAD, GOOD, TICKET};
 
 #[derive(Debug, Clone)]
 enum Input {
@@ -24,10 +24,10 @@ enum Input {
 
 fn frame() -> impl Strategy<Value = Frame> {
     let offset = || prop_oneof![4 => 0..30_000_u64, 1 => any::<u64>()];
-    let begin = prop_oneof![Just(Begin::Now), offset().prop_map(Begin::At)];
+    let begin = prop_oneof![Just(StartAt::Now), offset().prop_map(StartAt::Offset)];
     prop_oneof![
         (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
-            let needed = if let Begin::At(offset) = begin { offset / 2 } else { 0 };
+            let needed = if let StartAt::Offset(offset) = begin { offset / 2 } else { 0 };
             let deadline = datagrams.then_some(Nanos::from_millis(200));
             Frame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline }
         }),
@@ -65,12 +65,12 @@ proptest! {
         expect(&mut node, GOOD);
         expect(&mut node, BAD);
         let mut now = Nanos::ZERO;
-        let good = connect(&mut node, now, &hello(GOOD, 1, Begin::At(0)));
-        let mut bad = node.on_accepted(now);
+        let good = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(0)));
+        let mut bad = node.conns.on_accepted(now);
         let (mut written, mut got) = (0_u64, 0_u64);
         for input in inputs {
             now += Nanos::from_millis(10);
-            bad = bad.or_else(|| node.on_accepted(now));
+            bad = bad.or_else(|| node.conns.on_accepted(now));
             match (input, bad) {
                 (Input::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
                 (Input::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),
@@ -114,7 +114,7 @@ proptest! {
         let datagrams = Some(Nanos::from_millis(20)).filter(|_| matches!(slow, Slow::Skip { .. }));
         let (mut node, mut conn) = served_with(NodeConfig { mode, slow, datagrams, ..config() });
         expect(&mut node, GOOD);
-        let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, Begin::Now));
+        let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Now));
         let (mut now, mut order) = (Nanos::ZERO, 1);
         for input in inputs {
             now += Nanos::from_millis(10);

@@ -52,7 +52,7 @@ impl Parts {
         self.after(now, part, told)
     }
 
-    /// What is due is done.
+    /// Does the work that is due.
     pub fn on_time(&mut self, now: Nanos) -> Vec<Told> {
         let mut told = Vec::new();
         for part in 0..self.parts.len() {
@@ -81,7 +81,7 @@ impl Parts {
         })
     }
 
-    /// What is new is given to one part after the other, and mail for who is no more comes back.
+    /// Gives new mail to one part after the other; mail for a dispatcher that no longer exists comes back.
     fn after(&mut self, now: Nanos, part: usize, mut told: Vec<Told>) -> Vec<Told> {
         loop {
             let mail = self.parts[part].take_mail();

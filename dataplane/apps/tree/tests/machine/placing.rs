@@ -72,9 +72,9 @@ fn run(forest: &mut Forest, step: Step) {
 }
 
 proptest! {
-    /// Whoever comes, goes, dies and is demoted, whichever dispatcher is replaced, in whatever order the news
-    /// come: no connections in a cycle, no more of anything than may be; and when nothing happens any more,
-    /// everyone who was not refused receives.
+    /// Hosts come, go, die and are demoted, dispatchers are replaced, and messages come in any order: there is
+    /// never a cycle of connections, and all bounds are kept. In the end every host that was not refused
+    /// receives.
     #[test]
     fn there_is_never_a_cycle_and_all_receive(
         steps in vec(step(), 0..600), max_members in 3..12_usize, slowest in any::<bool>(),
@@ -109,8 +109,8 @@ fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
     assert_eq!(cluster(on_its_router), cluster(far), "200 ms away, on the same router");
 }
 
-/// Who has measured before another has founded a cluster does not know of it, and who is sent there may come
-/// before its founder.
+/// A host that measured before another one founded a cluster does not know the cluster, and a host that is
+/// sent there may come before its founder.
 #[test]
 fn hosts_that_join_at_once_do_not_each_found_a_cluster() {
     for router in [None, Some(1)] {
@@ -198,10 +198,10 @@ fn the_farthest_or_the_slowest_child_is_moved_down() {
     }
 }
 
-/// Neither one that joins nor one whose parent died is put below a host that was reported as slow, though it
-/// is the nearest and has room; in the end it is forgiven.
+/// Neither a joining host nor an orphan is put below a host that was reported as slow, though that is the
+/// nearest and has room; in the end the slow host is forgiven.
 #[test]
-fn nobody_is_put_below_a_slow_host() {
+fn no_host_is_put_below_a_slow_one() {
     let slow_for = Nanos::from_millis(60_000);
     for demotion in [Demotion::Never, Demotion::Slowest] {
         let mut forest = Forest::new(Policy { slow_for, ..policy(64, demotion) }, 3);
@@ -232,7 +232,7 @@ fn nobody_is_put_below_a_slow_host() {
 
 /// Nor below a child of one, as long as there is room elsewhere.
 #[test]
-fn nobody_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
+fn no_host_is_put_behind_a_slow_one_while_there_is_room_elsewhere() {
     let slow_for = Nanos::from_millis(60_000);
     let mut forest = Forest::new(Policy { slow_for, ..policy(64, Demotion::Never) }, 2);
     let joins = |forest: &mut Forest, place, capacity| {
@@ -278,7 +278,7 @@ fn no_cluster_is_put_behind_a_slow_host_while_there_is_room_elsewhere() {
 /// A slow host whose children take all the room there is below stays where it is, instead of making another
 /// host slow.
 #[test]
-fn who_is_moved_down_takes_no_place_that_is_taken() {
+fn a_demoted_host_takes_no_place_that_is_taken() {
     let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
     let mut joins = |place, capacity| {
         let host = forest.join(place, None, capacity);
@@ -294,9 +294,9 @@ fn who_is_moved_down_takes_no_place_that_is_taken() {
     assert_eq!(forest.hosts[&slow].parent, Some(SOURCE));
 }
 
-/// It is no child's fault.
+/// The backlog is no child's fault.
 #[test]
-fn who_serves_more_than_it_offered_has_a_child_less_when_there_is_room() {
+fn an_overloaded_host_gives_up_a_child_when_there_is_room() {
     let mut forest = Forest::new(policy(64, Demotion::Slowest), 2);
     let mut joins = |place, capacity| {
         let host = forest.join(place, None, capacity);
@@ -321,7 +321,7 @@ fn who_serves_more_than_it_offered_has_a_child_less_when_there_is_room() {
 }
 
 #[test]
-fn who_has_another_token_or_finds_no_room_is_refused() {
+fn a_host_with_another_token_or_without_room_is_refused() {
     let mut forest = Forest::new(policy(64, Demotion::Never), 1);
     let only = forest.join(500, None, 0);
     forest.settle();

@@ -1,16 +1,16 @@
-//! The messages between a host and the dispatchers.
+//! The dialogue of a host with the dispatchers: how it joins, what it tells them, and their messages.
 
 use std::net::{SocketAddr, SocketAddrV4};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use groupflow_host::error::{exit, AgentError};
 use serde_json::{json, Value};
 
-use super::Host;
-use crate::agent::control::Said;
+use super::drive::Drive;
+use crate::agent::args::TreeArgs;
+use crate::agent::dispatcher_link::DispatcherLink;
 use crate::agent::router;
-use crate::agent::shared::Shared;
-use crate::machine::{ClusterId, FromHost, Join, Peer, RefusalCode, ToHost};
+use crate::machine::{ClusterId, FromHost, HostId, Join, Peer, RefusalCode, ToHost};
 
 /// Pause before a refused host tries again, and its number of attempts.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -18,16 +18,108 @@ const ATTEMPTS: u32 = 40;
 /// Dispatchers that are silent for this many of their signs of life are gone.
 const SIGNS_MISSED: u32 = 4;
 
-impl Host<'_> {
-    pub(super) fn on_refusal(&mut self, code: RefusalCode, text: &str) -> Result<(), AgentError> {
+/// A dispatcher's message that other parts of the host carry out.
+pub(super) enum Heard {
+    /// None.
+    Nothing,
+    /// Other dispatchers serve the host: further messages of these are not for it.
+    Elsewhere,
+    /// The dispatchers know the host. The value is the tree's certificate and key.
+    Welcome(Value),
+    /// An order for the node.
+    Order(ToHost),
+}
+
+/// The dialogue, and the host's standing as the dispatchers told it last.
+pub struct Dialogue {
+    /// The connection to the dispatchers.
+    pub(super) link: DispatcherLink,
+    /// The host's introduction to a cluster; its router and its address may not be known yet.
+    card: Join,
+    key: u128,
+    is_source: bool,
+    root: Option<ClusterId>,
+    cluster: Option<ClusterId>,
+    joins: u32,
+    /// When a refused host joins again.
+    again: Option<Instant>,
+    attempts: u32,
+    order: u32,
+    attached: bool,
+    /// The number of hosts in the tree, as the dispatchers tell the source.
+    pub hosts: usize,
+    /// Whether the source has left: there are no dispatchers any more.
+    pub ended: bool,
+}
+
+impl Dialogue {
+    pub(super) fn new(
+        args: &TreeArgs,
+        host: HostId,
+        is_source: bool,
+        port: u16,
+        now: Instant,
+    ) -> Result<Dialogue, AgentError> {
+        let trust = args.secure.trust(args.first()?)?;
+        let address = SocketAddrV4::new(*args.listen.ip(), port);
+        let (peer, token) = (Peer { host, address: SocketAddr::V4(address) }, args.token.clone());
+        let patience = Duration::from_secs(args.patience);
+        Ok(Dialogue {
+            link: DispatcherLink::new(&args.to, trust, patience, now),
+            card: Join { peer, router: None, capacity: args.children, token },
+            key: rand::random(),
+            is_source,
+            root: None,
+            cluster: None,
+            joins: 0,
+            again: None,
+            attempts: 0,
+            order: 0,
+            attached: false,
+            hosts: 0,
+            ended: false,
+        })
+    }
+
+    /// The host's name in the tree.
+    pub fn id(&self) -> HostId {
+        self.card.peer.host
+    }
+
+    /// Whether the host has a parent, or is the source and was let in.
+    pub fn is_in(&self) -> bool {
+        self.attached || self.is_source && self.root.is_some()
+    }
+
+    /// When a refused host joins again, or the connection has work to do.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let link = self.link.deadline().filter(|_| !self.ended);
+        link.into_iter().chain(self.again).min()
+    }
+
+    /// Lets a refused host join again, if it is time.
+    pub(super) fn try_again(&mut self, now: Instant) {
+        if self.again.is_some_and(|again| again <= now) {
+            self.again = None;
+            self.join(self.root);
+        }
+    }
+
+    /// A dispatcher refused the host, which tries again after a pause. The error: it is of no use.
+    pub(super) fn on_refusal(
+        &mut self,
+        drive: &mut Drive,
+        code: RefusalCode,
+        text: &str,
+    ) -> Result<(), AgentError> {
         self.attempts += 1;
         if code == RefusalCode::WrongToken || self.attempts > ATTEMPTS {
             return Err(refused(text));
         }
-        self.node.begin_again(self.nanos());
-        let again = self.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
-        self.again = Some(again).filter(|_| !self.node.is_leaving());
-        self.act()
+        drive.node.begin_again(drive.nanos());
+        let again = drive.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
+        self.again = Some(again).filter(|_| !drive.node.is_leaving());
+        Ok(())
     }
 
     pub(super) fn tell(&mut self, message: &FromHost) {
@@ -44,7 +136,7 @@ impl Host<'_> {
         };
         line.insert("cluster".to_owned(), json!(cluster));
         line.insert("joins".to_owned(), json!(self.joins));
-        self.control.say(&Value::Object(line));
+        self.link.say(&Value::Object(line));
     }
 
     pub(super) fn join(&mut self, cluster: Option<ClusterId>) {
@@ -55,128 +147,108 @@ impl Host<'_> {
         }
     }
 
-    /// The host's introduction to a cluster.
     fn card(&self) -> Join {
-        let port = self.listener.local_addr().map_or(0, |address| address.port());
-        let own = *self.args.listen.ip();
-        let ip = if own.is_unspecified() { self.control.own_address().unwrap_or(own) } else { own };
-        let peer = Peer { host: self.id, address: SocketAddr::V4(SocketAddrV4::new(ip, port)) };
-        Join { peer, router: router::own(), capacity: self.args.children, token: self.args.token.clone() }
-    }
-
-    /// Takes the dispatchers' messages.
-    pub(super) fn hear(&mut self) -> Result<(), AgentError> {
-        for said in self.control.work(self.now, &mut self.poller)? {
-            match said {
-                Said::Connected => {
-                    let (key, lost) = (format!("{:032x}", self.key), self.control.failed());
-                    let hello = json!({
-                        "join": self.card(), "key": key, "source": self.source, "root": self.root, "lost": lost,
-                    });
-                    self.control.say(&json!({"hello": hello}));
-                    self.control.work(self.now, &mut self.poller)?;
-                }
-                Said::Lost => {}
-                Said::Line(line) => {
-                    if !self.on_line(line)? {
-                        // Further messages are not for a host that goes elsewhere.
-                        break;
-                    }
-                }
-            }
+        let mut card = Join { router: router::own(), ..self.card.clone() };
+        if let Some(own) = self.link.own_address().filter(|_| card.peer.address.ip().is_unspecified()) {
+            card.peer.address.set_ip(own.into());
         }
-        Ok(())
+        card
     }
 
-    /// Takes one message; false: the host goes elsewhere.
-    fn on_line(&mut self, mut line: Value) -> Result<bool, AgentError> {
+    /// Introduces the host to dispatchers that it has just connected to.
+    pub(super) fn greet(&mut self) {
+        let (key, lost) = (format!("{:032x}", self.key), self.link.failed());
+        let hello = json!({
+            "join": self.card(), "key": key, "source": self.is_source, "root": self.root, "lost": lost,
+        });
+        self.link.say(&json!({"hello": hello}));
+    }
+
+    pub(super) fn on_line(
+        &mut self,
+        drive: &mut Drive,
+        mut line: Value,
+        is_dialling: bool,
+    ) -> Result<Heard, AgentError> {
         if let Some(welcome) = line.get_mut("welcome") {
-            return self.on_welcome(welcome.take()).map(|()| true);
+            return self.on_welcome(drive, welcome.take(), is_dialling);
         }
         if let Some(elsewhere) = line.get("elsewhere") {
             match serde_json::from_value(elsewhere["at"].clone()) {
-                Ok(address) => self.control.go_to(self.now, &mut self.poller, address)?,
-                Err(_) => self.control.leave(self.now, &mut self.poller, "they sent it to no address"),
+                Ok(address) => self.link.go_to(drive.now, &mut drive.poller, address)?,
+                Err(_) => self.link.leave(drive.now, &mut drive.poller, "they sent it to no address"),
             }
-            return Ok(false);
+            return Ok(Heard::Elsewhere);
         }
         if let Some(refusal) = line.get("refused") {
             let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
             match refusal["code"].as_str() {
                 Some("ended") => {
                     self.ended = true;
-                    self.control.lose(&mut self.poller);
+                    self.link.lose(&mut drive.poller);
                 }
                 Some("no_tree") => return Err(another_tree()),
                 // Another tree's dispatchers may have room, or these when hosts have left.
-                Some("full") => self.control.leave(self.now, &mut self.poller, &text),
+                Some("full") => self.link.leave(drive.now, &mut drive.poller, &text),
                 _ => return Err(refused(&text)),
             }
-            return Ok(false);
+            return Ok(Heard::Elsewhere);
         }
         if let Some(dispatchers) = line.get("dispatchers") {
             // Processes have come or gone: all that this host knew may be replaced before this one is.
-            self.control.know(self.now, &addresses(dispatchers));
-            return Ok(true);
+            self.link.know(drive.now, &addresses(dispatchers));
+            return Ok(Heard::Nothing);
         }
         if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
             self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
-            return Ok(true);
+            return Ok(Heard::Nothing);
         }
         let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
         // An order that this version does not know comes from a later one, and is not for this host.
-        if let (true, Ok(order)) = (now_here, serde_json::from_value::<ToHost>(line)) {
-            self.control.is_served();
-            if let ToHost::Place { order, .. } = &order {
-                (self.order, self.attached) = (*order, false);
-            }
-            self.node.on_order(self.nanos(), order);
-            self.act()?;
+        let (true, Ok(order)) = (now_here, serde_json::from_value(line)) else { return Ok(Heard::Nothing) };
+        self.link.is_served();
+        if let ToHost::Place { order, .. } = &order {
+            (self.order, self.attached) = (*order, false);
         }
-        Ok(true)
+        Ok(Heard::Order(order))
     }
 
-    fn on_welcome(&mut self, mut welcome: Value) -> Result<(), AgentError> {
-        let version = || {
-            AgentError::new(
-                "dispatchers",
-                "the dispatchers' welcome makes no sense",
-                "check that they are of this version",
-            )
-        };
-        let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| version())?;
-        if !self.args.secure.plain {
-            self.shared = Some(Shared::parse(&welcome["identity"])?);
-            self.serve_quic()?;
-        }
-        self.control.know(self.now, &addresses(&welcome["dispatchers"]));
-        self.control.is_welcome();
-        self.node.on_dispatchers(self.control.round_trip());
+    fn on_welcome(
+        &mut self,
+        drive: &mut Drive,
+        mut welcome: Value,
+        is_dialling: bool,
+    ) -> Result<Heard, AgentError> {
+        let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| {
+            let cure = "check that they are of this version";
+            AgentError::new("dispatchers", "the dispatchers' welcome makes no sense", cure)
+        })?;
+        self.link.know(drive.now, &addresses(&welcome["dispatchers"]));
+        self.link.is_welcome();
+        drive.node.conns.on_dispatchers(self.link.round_trip());
         let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
-        self.control.expect_signs(signs.map(|every| SIGNS_MISSED * every));
-        let before = self.root.replace(root);
-        if before.is_some_and(|before| before != root) {
+        self.link.expect_signs(signs.map(|every| SIGNS_MISSED * every));
+        if self.root.replace(root).is_some_and(|before| before != root) {
             return Err(another_tree());
         }
-        if self.source {
+        let (order, attached) = (self.order, self.attached);
+        if self.is_source {
             self.cluster = Some(root);
             self.tell(&FromHost::Back { order: 0, attached: true });
-            if self.node.is_leaving() {
-                self.tell(&FromHost::Leave);
-            }
-        } else if self.node.is_leaving() {
+        }
+        if drive.node.is_leaving() {
             self.tell(&FromHost::Leave);
-        } else if self.order == 0 {
+        } else if !self.is_source && order == 0 {
             // This host may have been sent to a cluster, and then here, where that cluster's dispatcher is.
             self.again = None;
             self.join(self.cluster.or(self.root));
-        } else {
-            self.tell(&FromHost::Back { order: self.order, attached: self.attached });
-            if self.node.parent().is_none() && self.dials.is_empty() {
-                self.tell(&FromHost::Lost { order: self.order, gone: false });
+        } else if !self.is_source {
+            self.tell(&FromHost::Back { order, attached });
+            if drive.node.parent().is_none() && !is_dialling {
+                self.tell(&FromHost::Lost { order, gone: false });
             }
         }
-        Ok(())
+        Ok(Heard::Welcome(welcome["identity"].take()))
     }
 }
 

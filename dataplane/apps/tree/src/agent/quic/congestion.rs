@@ -14,8 +14,8 @@ use quinn_proto::RttEstimator;
 
 /// One part in this many may be lost in a round trip; that much is lost on bad paths without congestion.
 const MOST_LOST: u64 = 16;
-/// After round trips with fewer losses the bound grows by one part in this many, which is the mean of what BBR
-/// probes for in its cycle, and by one packet, so that small shares of a link catch up with large ones.
+/// After round trips with fewer losses the bound grows by one part in this many, which is the mean rate that
+/// BBR probes for in its cycle, and by one packet, so that small shares of a link catch up with large ones.
 const GROWTH: u64 = 32;
 /// The number of packets that may always be on the way.
 const LEAST: u64 = 8;

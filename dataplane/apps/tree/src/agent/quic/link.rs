@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quinn_proto::{
-    Connection, ConnectionEvent, Dir, Event, ReadError, Side, StreamEvent, StreamId, Transmit, VarInt,
-    WriteError,
+    Connection, ConnectionEvent, Dir, Event, ReadError, Side, StreamEvent, Transmit, VarInt, WriteError,
 };
 
 use super::links::{Counts, WRITE};
@@ -26,15 +25,15 @@ pub(super) enum Says {
 }
 
 /// A connection, its stream and its datagrams.
-pub(super) struct Link {
+pub struct Link {
     connection: Connection,
     /// The connection's name; `None`: it is a stranger's.
     pub(super) conn: Option<ConnId>,
     /// Datagrams that have waited for longer are dropped.
-    pub(super) patience: Duration,
+    pub patience: Duration,
     /// The least round trip, once it is known.
     pub(super) round_trip: Option<Duration>,
-    stream: Option<StreamId>,
+    stream: Option<quinn_proto::StreamId>,
     /// Bytes that were written, and not given to the connection yet.
     pending: Bytes,
     datagrams: VecDeque<(Instant, Bytes)>,
@@ -104,7 +103,7 @@ impl Link {
                 self.stream = self.stream.or_else(|| self.connection.streams().accept(Dir::Bi));
                 Says::Nothing
             }
-            // The other end has heard all of the stream, or does not listen.
+            // The peer has all bytes of the stream, or does not read it.
             Event::Stream(StreamEvent::Finished { .. } | StreamEvent::Stopped { .. }) => {
                 self.close(now);
                 Says::Closed
@@ -137,7 +136,7 @@ impl Link {
         match self.connection.send_stream(stream).write_chunks(&mut chunks) {
             Ok(written) if written.chunks == chunks.len() => {}
             Ok(_) | Err(WriteError::Blocked) => [self.pending] = chunks,
-            // A peer that does not listen will be gone.
+            // A peer that stopped the stream will be gone soon.
             Err(_) => {}
         }
         self.speaks = true;
@@ -168,7 +167,8 @@ impl Link {
         }
     }
 
-    pub(super) fn read(&mut self, most: usize, into: &mut Vec<u8>) -> Option<()> {
+    /// Appends bytes that came, at most `most`; `None`: the stream has ended, or the connection has.
+    pub fn read(&mut self, most: usize, into: &mut Vec<u8>) -> Option<()> {
         let Some(stream) = self.stream else { return Some(()) };
         let mut receiving = self.connection.recv_stream(stream);
         let mut chunks = receiving.read(true).ok()?;
@@ -188,21 +188,25 @@ impl Link {
         more
     }
 
-    pub(super) fn read_datagram(&mut self) -> Option<Bytes> {
+    /// The next datagram that came.
+    pub fn read_datagram(&mut self) -> Option<Bytes> {
         self.connection.datagrams().recv()
     }
 
-    /// Whether the stream takes more: not while datagrams wait, which it would delay until they are late.
-    pub(super) fn takes(&self) -> bool {
+    /// Whether the stream takes a write of any length: not while datagrams wait, which it would delay until they
+    /// are late.
+    pub fn takes(&self) -> bool {
         self.stream.is_some() && self.pending.is_empty() && self.datagrams.is_empty()
     }
 
-    pub(super) fn write(&mut self, now: Instant, bytes: Bytes) {
+    /// Writes to the stream; only while [`Link::takes`].
+    pub fn write(&mut self, now: Instant, bytes: Bytes) {
         self.pending = bytes;
         self.give(now);
     }
 
-    pub(super) fn write_datagram(&mut self, now: Instant, bytes: Bytes) {
+    /// Sends a datagram, or drops it.
+    pub fn write_datagram(&mut self, now: Instant, bytes: Bytes) {
         self.waiting += bytes.len();
         self.datagrams.push_back((now, bytes));
         while self.waiting > WAITING {
@@ -213,12 +217,14 @@ impl Link {
         self.speaks = true;
     }
 
-    pub(super) fn end(&mut self, by: Instant) {
+    /// Closes the connection when [`Link::finish`] was called and the peer has all bytes, at the latest
+    /// at `by`.
+    pub fn end(&mut self, by: Instant) {
         self.ends.get_or_insert(by);
     }
 
     /// Ends the stream if the connection is to end: the last bytes were written.
-    pub(super) fn finish(&mut self, now: Instant) {
+    pub fn finish(&mut self, now: Instant) {
         match self.stream {
             _ if self.ends.is_none() => {}
             Some(stream) => {

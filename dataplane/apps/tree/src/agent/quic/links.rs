@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use quinn_proto::{
     ClientConfig, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Incoming,
     MtuDiscoveryConfig, ServerConfig, Transmit, TransportConfig, VarInt,
@@ -22,7 +22,7 @@ use crate::machine::ConnId;
 
 /// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more.
 const STRANGERS: usize = 256;
-/// Handshakes of unknown peers at one time from which on a peer has to prove its address first (RFC 9000, 8.1.2).
+/// With this many handshakes of unknown peers at one time, a peer proves its address first (RFC 9000, 8.1.2).
 const UNPROVED: usize = 16;
 /// Milliseconds without a packet after which a connection is closed, as over TCP.
 const SILENCE: VarInt = VarInt::from_u32(3_000);
@@ -119,6 +119,8 @@ pub struct Links {
     names: HashMap<ConnId, usize>,
     happened: VecDeque<Happened>,
     answers: VecDeque<(Transmit, Vec<u8>)>,
+    /// The connection that is asked first for packets to send.
+    turn: usize,
     scratch: Vec<u8>,
     before: Counts,
 }
@@ -135,6 +137,7 @@ impl Links {
             names: HashMap::new(),
             happened: VecDeque::new(),
             answers: VecDeque::new(),
+            turn: 0,
             scratch: Vec::new(),
             before: Counts::default(),
         }
@@ -269,7 +272,14 @@ impl Links {
             out.extend(bytes);
             return Some(to);
         }
-        self.links.values_mut().find_map(|link| link.poll_transmit(now, most, out))
+        // Each connection has its turn, as the socket may be full again after one of them.
+        let mut next = |(&number, link): (&usize, &mut Link)| {
+            link.poll_transmit(now, most, out).map(|transmit| (number + 1, transmit))
+        };
+        let later = self.links.range_mut(self.turn..).find_map(&mut next);
+        let (turn, transmit) = later.or_else(|| self.links.range_mut(..self.turn).find_map(next))?;
+        self.turn = turn;
+        Some(transmit)
     }
 
     /// When [`Links::advance`] has work to do next.
@@ -277,7 +287,8 @@ impl Links {
         self.links.values_mut().filter_map(Link::deadline).min()
     }
 
-    fn link(&mut self, conn: ConnId) -> Option<&mut Link> {
+    /// A named connection.
+    pub fn get(&mut self, conn: ConnId) -> Option<&mut Link> {
         self.links.get_mut(self.names.get(&conn)?)
     }
 
@@ -286,58 +297,7 @@ impl Links {
         self.names.contains_key(&conn)
     }
 
-    /// Appends bytes that came, at most `most`; `None`: the stream has ended, or the connection has.
-    pub fn read(&mut self, conn: ConnId, most: usize, into: &mut Vec<u8>) -> Option<()> {
-        self.link(conn)?.read(most, into)
-    }
-
-    /// The next datagram that came.
-    pub fn read_datagram(&mut self, conn: ConnId) -> Option<Bytes> {
-        self.link(conn)?.read_datagram()
-    }
-
-    /// Whether the stream has room: then it takes a write of any length.
-    pub fn takes(&mut self, conn: ConnId) -> bool {
-        self.link(conn).is_some_and(|link| link.takes())
-    }
-
-    /// Writes to the stream; only while [`Links::takes`].
-    pub fn write(&mut self, now: Instant, conn: ConnId, bytes: Vec<u8>) {
-        if let Some(link) = self.link(conn) {
-            link.write(now, bytes.into());
-        }
-    }
-
-    /// Datagrams to this peer are of no use when they have waited for longer than `deadline`.
-    pub fn limit(&mut self, conn: ConnId, deadline: Duration) {
-        if let Some(link) = self.link(conn) {
-            link.patience = deadline;
-        }
-    }
-
-    /// Sends a datagram, or drops it.
-    pub fn write_datagram(&mut self, now: Instant, conn: ConnId, bytes: Bytes) {
-        if let Some(link) = self.link(conn) {
-            link.write_datagram(now, bytes);
-        }
-    }
-
-    /// Closes the connection when [`Links::finish`] was called and the other end has everything, at the
-    /// latest at `by`.
-    pub fn end(&mut self, conn: ConnId, by: Instant) {
-        if let Some(link) = self.link(conn) {
-            link.end(by);
-        }
-    }
-
-    /// Ends the stream if the connection is to end: the last bytes were written.
-    pub fn finish(&mut self, now: Instant, conn: ConnId) {
-        if let Some(link) = self.link(conn) {
-            link.finish(now);
-        }
-    }
-
-    /// Closes the connection at once; the other end is told, if it listens.
+    /// Closes the connection at once, and tells the peer.
     pub fn drop(&mut self, now: Instant, conn: ConnId) -> bool {
         let number = self.names.remove(&conn);
         let link = number.and_then(|number| self.links.get_mut(&number));

@@ -25,6 +25,9 @@ use quinn_proto::Transmit;
 use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::SockRef;
 
+use super::tcp_link::BATCH;
+
+pub use link::Link;
 pub use links::{Counts, Happened, Links};
 
 /// Bytes that the socket holds while the process does not run; the kernel may grant less.
@@ -41,9 +44,11 @@ pub struct Quic {
     socket: UdpSocket,
     state: UdpSocketState,
     room: Box<[u8]>,
-    /// Packets that the socket had no room for.
-    blocked: Option<Transmit>,
+    /// Packets for which the socket had no room.
+    unsent: Option<Transmit>,
     out: Vec<u8>,
+    /// Bytes that came over a connection's stream.
+    pub came: Vec<u8>,
     /// There may be datagrams to read.
     pub readable: bool,
 }
@@ -61,8 +66,9 @@ impl Quic {
             socket,
             state,
             room: vec![0; READS * READ].into_boxed_slice(),
-            blocked: None,
+            unsent: None,
             out: Vec::with_capacity(WRITE),
+            came: Vec::with_capacity(BATCH),
             readable: true,
         })
     }
@@ -96,7 +102,7 @@ impl Quic {
     pub fn send(&mut self, now: Instant) {
         let segments = self.state.max_gso_segments();
         loop {
-            let transmit = self.blocked.take().or_else(|| {
+            let transmit = self.unsent.take().or_else(|| {
                 self.out.clear();
                 self.links.poll_transmit(now, segments, &mut self.out)
             });
@@ -113,7 +119,7 @@ impl Quic {
             );
             match sent {
                 Err(error) if is_later(&error) => {
-                    self.blocked = Some(transmit);
+                    self.unsent = Some(transmit);
                     return;
                 }
                 // Packets that cannot be sent are lost.

@@ -28,19 +28,19 @@ impl Dispatcher {
     }
 
     /// Handles a host for which the cluster's head lacks the next bytes.
-    pub(super) fn on_behind_head(&mut self, now: Nanos, host: HostId, head: HostId) {
+    pub(super) fn on_behind_head(&mut self, host: HostId, head: HostId) {
         let serves = self.tree.get(host).is_some_and(|member| member.capacity > 0);
         match (self.parent(), serves) {
             (None, _) => {
                 self.give_up(host);
-                self.place_beside(now, host, Some(head));
+                self.place_beside(host, Some(head));
             }
             (Some(_), true) => {
                 self.tree.unplace(head);
                 self.make_head(host);
-                self.place(now, head);
+                self.place(head);
             }
-            (Some(parent), false) => self.set_apart(now, host, parent),
+            (Some(parent), false) => self.set_apart(host, parent),
         }
     }
 
@@ -52,11 +52,11 @@ impl Dispatcher {
 
     /// Gives a host that must be connected to a host above, but cannot be the head of others, a cluster of
     /// its own.
-    fn set_apart(&mut self, now: Nanos, host: HostId, parent: ClusterId) {
+    fn set_apart(&mut self, host: HostId, parent: ClusterId) {
         let cluster = ClusterId(self.rng.next_u64());
         let founding = Founding { cluster, parent, root: self.root, founder: host, attach: None };
         self.out.push_back(Output::Found(founding));
-        self.redirect(now, host, cluster);
+        self.redirect(host, cluster);
     }
 
     /// Whether that ticket was for this cluster's head.
@@ -66,15 +66,15 @@ impl Dispatcher {
     }
 
     /// Handles a cluster below for whose head this cluster's head lacks the next bytes.
-    pub(super) fn raise_cluster(&mut self, now: Nanos, cluster: ClusterId, tried: Ticket) {
+    pub(super) fn raise_cluster(&mut self, cluster: ClusterId, tried: Ticket) {
         if self.parent().is_some() {
             return self.pass_up(cluster);
         }
-        self.out.push_back(Output::Cluster(cluster, Between::Gone(tried)));
+        self.send(cluster, Between::Gone(tried));
         if let Some(below) = self.below.get_mut(&cluster) {
             below.behind = false;
         }
-        self.attach(now, cluster, None, true);
+        self.attach(cluster, None, true);
     }
 
     /// Handles the news that the source lacks the head's next bytes, too.

@@ -51,14 +51,8 @@ impl Dispatcher {
     }
 
     /// Lets a host found a cluster below this one, which may take over clusters that are nearer to it.
-    pub(super) fn let_found(
-        &mut self,
-        now: Nanos,
-        join: &Join,
-        latency: Nanos,
-        measured: &[(HostId, Nanos)],
-    ) {
-        let Some((host, peer)) = self.attach_point(now, None).and_then(|h| Some((h, self.tree.get(h)?.peer)))
+    pub(super) fn let_found(&mut self, join: &Join, latency: Nanos, measured: &[(HostId, Nanos)]) {
+        let Some((host, peer)) = self.attach_point(None).and_then(|h| Some((h, self.tree.get(h)?.peer)))
         else {
             return;
         };
@@ -104,15 +98,14 @@ impl Dispatcher {
                 self.passed_on.pop_front();
             }
             self.count_foreign();
-            let message = Between::Adopt { cluster, below: Below { latency, ..below.given() } };
-            self.out.push_back(Output::Cluster(to, message));
+            self.send(to, Between::Adopt { cluster, below: Below { latency, ..below.given() } });
         }
     }
 
     /// Handles a cluster that comes from above, or from a cluster that is empty or cannot serve it. Beyond
     /// `Policy::max_clusters`, it is passed on to a settled cluster; if there is none it is kept, but never
     /// more than twice as many.
-    pub(super) fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
+    pub(super) fn on_adopt(&mut self, cluster: ClusterId, below: Below, may_pass_on: bool) {
         self.passed_on.retain(|(passed, _)| *passed != cluster);
         let Below { head, latency, moves, .. } = below;
         self.below.insert(cluster, Below { from: None, awaited: None, ..below });
@@ -124,8 +117,8 @@ impl Dispatcher {
         if self.below.len() > 2 * self.policy.max_clusters {
             return self.pass_up(cluster);
         }
-        self.out.push_back(Output::Cluster(cluster, Between::Adopted { head, moves }));
-        self.attach(now, cluster, None, may_pass_on);
+        self.send(cluster, Between::Adopted { head, moves });
+        self.attach(cluster, None, may_pass_on);
     }
 
     /// The nearest of the settled clusters beside that one, below which it may be put.
@@ -145,11 +138,11 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn on_adopted(&mut self, now: Nanos, from: ClusterId, believed: Peer, moves: u32) {
+    pub(super) fn on_adopted(&mut self, from: ClusterId, believed: Peer, moves: u32) {
         if let Some(before) = self.parent().filter(|&before| before != from) {
             let late = moves <= self.moves;
             let left = Between::Left(moves.max(self.moves));
-            self.out.push_back(Output::Cluster(if late { from } else { before }, left));
+            self.send(if late { from } else { before }, left);
             if late {
                 return;
             }
@@ -165,7 +158,7 @@ impl Dispatcher {
         if let Some(peer) = head.filter(|&peer| peer != believed) {
             self.tell_head(from, peer);
         }
-        self.attach_waiting(now);
+        self.attach_waiting();
     }
 
     /// Asks the parent for another host to which the head can be connected.
@@ -179,8 +172,8 @@ impl Dispatcher {
 
     fn tell_head(&mut self, parent: ClusterId, head: Peer) {
         let behind = self.tree.get(head.host).is_some_and(|member| member.behind);
-        let message = Between::Head { head, moves: self.moves, behind, tried: self.tried.filter(|_| behind) };
-        self.out.push_back(Output::Cluster(parent, message));
+        let tried = self.tried.filter(|_| behind);
+        self.send(parent, Between::Head { head, moves: self.moves, behind, tried });
     }
 
     pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, given: HostId) {
@@ -188,7 +181,7 @@ impl Dispatcher {
         // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
         // own will follow.
         let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
-            return self.out.push_back(Output::Cluster(from, Between::Free(ticket)));
+            return self.send(from, Between::Free(ticket));
         };
         self.above = Above::Attached(from, to, ticket);
         self.note_outside(head);
@@ -201,7 +194,6 @@ impl Dispatcher {
     /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
     pub(super) fn on_head(
         &mut self,
-        now: Nanos,
         from: ClusterId,
         (head, moves): (Peer, u32),
         behind: bool,
@@ -209,29 +201,23 @@ impl Dispatcher {
     ) {
         let Some(below) = self.below.get_mut(&from) else {
             // The cluster's earlier parent no longer exists, or messages about it were lost.
-            return self.find_again(now, from, (head, moves), behind);
+            return self.find_again(from, (head, moves), behind);
         };
         let not = (below.head == head).then_some(below.from).flatten();
         (below.head, below.behind) = (head, behind);
         match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
-            Some(ticket) => self.raise_cluster(now, from, ticket),
+            Some(ticket) => self.raise_cluster(from, ticket),
             None => {
                 not.filter(|_| !behind).into_iter().for_each(|host| self.suspect(host));
-                self.attach(now, from, not, true);
+                self.attach(from, not, true);
             }
         }
     }
 
     /// Takes in a cluster of which nothing else is known, and that asks to be below this one.
-    pub(super) fn find_again(
-        &mut self,
-        now: Nanos,
-        cluster: ClusterId,
-        (head, moves): (Peer, u32),
-        behind: bool,
-    ) {
+    pub(super) fn find_again(&mut self, cluster: ClusterId, (head, moves): (Peer, u32), behind: bool) {
         let below = Below::found_again(head, self.policy.threshold, moves.saturating_add(1), behind);
-        self.on_adopt(now, cluster, below, true);
+        self.on_adopt(cluster, below, true);
     }
 
     /// Notes that a cluster has carried out an [`Between::Attach`].
@@ -244,11 +230,10 @@ impl Dispatcher {
     /// Tells the parent, once for each [`Between::Attach`], that all hosts have carried out their orders.
     pub(super) fn report_settled(&mut self) {
         let Above::Attached(parent, _, ticket) = self.above else { return };
-        let mut hosts = self.tree.iter();
-        if self.reported != Some(ticket) && !self.tree.is_empty() && hosts.all(|(_, member)| member.attached)
-        {
+        let settled = !self.tree.is_empty() && self.tree.iter().all(|(_, member)| member.attached);
+        if settled && self.reported != Some(ticket) {
             self.reported = Some(ticket);
-            self.out.push_back(Output::Cluster(parent, Between::Settled(ticket)));
+            self.send(parent, Between::Settled(ticket));
         }
     }
 
@@ -263,10 +248,10 @@ impl Dispatcher {
     pub(super) fn pass_up(&mut self, cluster: ClusterId) {
         let Some(below) = self.below.remove(&cluster) else { return };
         self.count_foreign();
-        self.out.push_back(match self.parent() {
-            Some(parent) => Output::Cluster(parent, Between::GiveBack { cluster, below: below.given() }),
-            None => Output::Cluster(cluster, Between::Dissolve),
-        });
+        match self.parent() {
+            Some(parent) => self.send(parent, Between::GiveBack { cluster, below: below.given() }),
+            None => self.send(cluster, Between::Dissolve),
+        }
     }
 
     /// Keeps a cluster that could not be given to the lost parent, until there is another parent.
@@ -282,8 +267,7 @@ impl Dispatcher {
         if self.above == Above::Root || (from != self.root && self.parent() != Some(from)) {
             return;
         }
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
+        for host in self.tree.hosts() {
             self.tell(host, ToHost::Redirect(self.root));
             self.tree.send_away(host, self.now + self.policy.patience);
             self.tree.remove(host);
@@ -292,26 +276,26 @@ impl Dispatcher {
     }
 
     /// Handles an empty cluster below, whose own clusters come here.
-    pub(super) fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
+    pub(super) fn on_vanished(&mut self, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
         let latency = self.below.get(&from).map_or(self.policy.threshold, |below| below.latency);
-        self.lose_cluster(now, from);
+        self.lose_cluster(from);
         for (cluster, below) in clusters {
-            self.on_adopt(now, cluster, Below { latency: latency + below.latency, ..below }, true);
+            self.on_adopt(cluster, Below { latency: latency + below.latency, ..below }, true);
         }
     }
 
     /// Notes that a cluster which was below this one is elsewhere, unless it came back since.
-    pub(super) fn on_left(&mut self, now: Nanos, from: ClusterId, moves: u32) {
+    pub(super) fn on_left(&mut self, from: ClusterId, moves: u32) {
         if !self.below.get(&from).is_some_and(|below| below.moves > moves) {
-            self.lose_cluster(now, from);
+            self.lose_cluster(from);
         }
     }
 
-    pub(super) fn lose_cluster(&mut self, now: Nanos, cluster: ClusterId) {
+    pub(super) fn lose_cluster(&mut self, cluster: ClusterId) {
         self.passed_on.retain(|&(passed, _)| passed != cluster);
         if self.below.remove(&cluster).is_some() {
             self.count_foreign();
-            self.retry(now);
+            self.retry();
         }
     }
 
@@ -329,7 +313,7 @@ impl Dispatcher {
         let below = std::mem::take(&mut self.below);
         let clusters = below.into_iter().map(|(cluster, below)| (cluster, below.given())).collect();
         if let Some(parent) = self.parent() {
-            self.out.push_back(Output::Cluster(parent, Between::Vanished(clusters)));
+            self.send(parent, Between::Vanished(clusters));
         }
         for host in std::mem::take(&mut self.joins).into_keys() {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());

@@ -33,7 +33,7 @@ impl Dispatcher {
             self.outside.push(new);
             // The new entry stands for the old ones, too.
             for Outside { ticket, .. } in old.into_iter().filter(|old| old.ticket != ticket) {
-                self.out.push_back(Output::Cluster(by, Between::Free(ticket)));
+                self.send(by, Between::Free(ticket));
             }
         }
     }
@@ -45,10 +45,10 @@ impl Dispatcher {
 
     /// Sends a host to another cluster. Bytes that it needs are kept here for as long as finding a place
     /// there may take.
-    pub(super) fn redirect(&mut self, now: Nanos, host: HostId, to: ClusterId) {
+    pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
         self.tell(host, ToHost::Redirect(to));
-        self.tree.send_away(host, now + self.policy.patience);
-        self.remove(now, host);
+        self.tree.send_away(host, self.now + self.policy.patience);
+        self.remove(host);
     }
 
     /// Handles Free: a cluster, which may be elsewhere by now, no longer needs bytes that are kept here for
@@ -77,7 +77,7 @@ impl Dispatcher {
             self.outside.iter().partition(|outside| owed(outside));
         self.outside = owed;
         for Outside { by, ticket, .. } in free {
-            self.out.push_back(Output::Cluster(by, Between::Free(ticket)));
+            self.send(by, Between::Free(ticket));
         }
         let is_root = self.above == Above::Root;
         if self.ended && self.over.is_none() && (is_root || self.tree.all_is_buried()) {
@@ -95,7 +95,7 @@ impl Dispatcher {
     /// ended, too: the root takes them.
     pub(super) fn hand_over_again(&mut self, to: ClusterId, message: Between) {
         if to != self.root && matches!(message, Between::Vanished(_)) {
-            self.out.push_back(Output::Cluster(self.root, message));
+            self.send(self.root, message);
         }
     }
 }

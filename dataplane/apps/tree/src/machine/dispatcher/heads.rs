@@ -6,17 +6,18 @@ use super::*;
 impl Dispatcher {
     /// The host that can serve another head: it has room, is not behind a slow host if possible, and is
     /// nearest to this cluster's head.
-    pub(super) fn attach_point(&self, now: Nanos, not: Option<HostId>) -> Option<HostId> {
-        let open = self.tree.iter().map(|(host, _)| host);
-        let open = open.filter(|&host| Some(host) != not && self.tree.room(host, now) > 0);
-        let rated =
-            open.filter_map(|host| Some((self.tree.is_behind_slow(host, now), self.tree.total(host)?, host)));
+    pub(super) fn attach_point(&self, not: Option<HostId>) -> Option<HostId> {
+        let hosts = self.tree.hosts().into_iter();
+        let open = hosts.filter(|&host| Some(host) != not && self.tree.room(host, self.now) > 0);
+        let rated = open.filter_map(|host| {
+            Some((self.tree.is_behind_slow(host, self.now), self.tree.total(host)?, host))
+        });
         rated.min().map(|(.., host)| host)
     }
 
     /// Gives the head of a cluster a parent here, other than `not` if possible. If no host has room, the
     /// cluster may be passed on to one beside it; otherwise some host serves more children than it offered.
-    pub(super) fn attach(&mut self, now: Nanos, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
+    pub(super) fn attach(&mut self, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
         let Some(below) = self.below.get_mut(&cluster) else {
             return;
         };
@@ -27,13 +28,13 @@ impl Dispatcher {
         if let Some(head) = self.tree.head().filter(|&head| behind && !self.is_suspect(head)) {
             return self.attach_to(cluster, head);
         }
-        if let Some(host) = self.attach_point(now, not).or_else(|| self.attach_point(now, None)) {
+        if let Some(host) = self.attach_point(not).or_else(|| self.attach_point(None)) {
             return self.attach_to(cluster, host);
         }
         if let Some(other) = self.nearest_settled(cluster).filter(|_| may_pass_on) {
             return self.pass_on(cluster, other, latency);
         }
-        match self.overloaded_parent(now, None) {
+        match self.overloaded_parent(None) {
             Some(host) => self.attach_to(cluster, host),
             None if self.may_serve(None) => {}
             None => self.give_back(cluster),
@@ -50,13 +51,13 @@ impl Dispatcher {
         self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
         self.count_foreign();
         self.tell(host, ToHost::Expect { child, ticket });
-        self.out.push_back(Output::Cluster(cluster, Between::Attach { to, ticket, head: child }));
+        self.send(cluster, Between::Attach { to, ticket, head: child });
     }
 
     /// Connects the heads that this host serves to others.
-    pub(super) fn attach_elsewhere(&mut self, now: Nanos, host: HostId) {
+    pub(super) fn attach_elsewhere(&mut self, host: HostId) {
         for cluster in self.below_of(Some(host)) {
-            self.attach(now, cluster, Some(host), true);
+            self.attach(cluster, Some(host), true);
         }
     }
 
@@ -69,9 +70,9 @@ impl Dispatcher {
     }
 
     /// Connects heads for which no host had room.
-    pub(super) fn attach_waiting(&mut self, now: Nanos) {
+    pub(super) fn attach_waiting(&mut self) {
         for cluster in self.below_of(None) {
-            self.attach(now, cluster, None, false);
+            self.attach(cluster, None, false);
         }
     }
 
@@ -88,11 +89,11 @@ impl Dispatcher {
 
     /// Lets a host that serves more children than it offered give up that head, if there is room elsewhere,
     /// or a cluster that may take the head's cluster.
-    pub(super) fn relieve_of_head(&mut self, now: Nanos, parent: HostId, head: HostId) -> bool {
+    pub(super) fn relieve_of_head(&mut self, parent: HostId, head: HostId) -> bool {
         let Some(cluster) = self.served(head, parent) else { return false };
-        let goes = self.attach_point(now, Some(parent)).is_some() || self.nearest_settled(cluster).is_some();
+        let goes = self.attach_point(Some(parent)).is_some() || self.nearest_settled(cluster).is_some();
         if goes {
-            self.attach(now, cluster, Some(parent), true);
+            self.attach(cluster, Some(parent), true);
         }
         goes
     }
@@ -100,13 +101,13 @@ impl Dispatcher {
     /// Tells the dispatcher of a cluster below that its head holds others up.
     pub(super) fn demote_head(&mut self, head: HostId, parent: HostId) -> bool {
         let Some(cluster) = self.served(head, parent) else { return false };
-        self.out.push_back(Output::Cluster(cluster, Between::HeadSlow));
+        self.send(cluster, Between::HeadSlow);
         true
     }
 
     /// Handles this cluster's own head when it holds others up: one of its children takes its place, or it is
     /// connected to a lower host.
-    pub(super) fn on_head_slow(&mut self, now: Nanos, from: ClusterId) {
+    pub(super) fn on_head_slow(&mut self, from: ClusterId) {
         let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else {
             return;
         };
@@ -122,22 +123,22 @@ impl Dispatcher {
             return self.out.extend(peer.map(|peer| Output::Cluster(from, Between::Lower(peer))));
         };
         if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = now + self.policy.slow_for;
+            member.slow_until = self.now + self.policy.slow_for;
         }
         self.tree.unplace(slow);
         self.make_head(head);
         for child in children.into_iter().filter(|&child| child != head) {
-            self.place(now, child);
+            self.place(child);
         }
-        self.attach_elsewhere(now, slow);
-        self.place(now, slow);
+        self.attach_elsewhere(slow);
+        self.place(slow);
     }
 
     /// Connects the slow head of a cluster below to a lower host, if there is one.
-    pub(super) fn on_lower(&mut self, now: Nanos, from: ClusterId) {
+    pub(super) fn on_lower(&mut self, from: ClusterId) {
         let before = self.below.get(&from).and_then(|below| below.from);
         let level = before.and_then(|host| self.tree.depth(host));
-        let open = self.tree.iter().map(|(host, _)| host).filter(|&host| self.tree.room(host, now) > 0);
+        let open = self.tree.hosts().into_iter().filter(|&host| self.tree.room(host, self.now) > 0);
         let rated = open.filter_map(|host| Some((self.tree.depth(host)?, self.tree.total(host)?, host)));
         let lower = rated.filter(|&(depth, ..)| Some(depth) > level).min();
         if let Some((_, _, host)) = lower {
@@ -147,8 +148,7 @@ impl Dispatcher {
 
     /// Counts the heads that each host serves.
     pub(super) fn count_foreign(&mut self) {
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
+        for host in self.tree.hosts() {
             let count = self.below.values().filter(|below| below.from == Some(host)).count();
             if let Some(member) = self.tree.get_mut(host) {
                 member.foreign = u16::try_from(count).unwrap_or(u16::MAX);

@@ -42,7 +42,7 @@ enum Stage {
 }
 
 impl Dispatcher {
-    pub(super) fn on_join(&mut self, now: Nanos, from: HostId, mut join: Join) {
+    pub(super) fn on_join(&mut self, from: HostId, mut join: Join) {
         if join.token != self.token {
             let text = format!("the token of {from} is another one");
             return self.refuse(from, RefusalCode::WrongToken, text);
@@ -54,8 +54,8 @@ impl Dispatcher {
         join.capacity = join.capacity.min(self.policy.max_children);
         // A host that is a member already has begun again, and still needs its next bytes.
         if self.tree.get(from).is_some() {
-            self.tree.send_away(from, now + self.policy.patience);
-            self.remove(now, from);
+            self.tree.send_away(from, self.now + self.policy.patience);
+            self.remove(from);
         }
         self.joins.remove(&from);
         if self.ended {
@@ -63,64 +63,65 @@ impl Dispatcher {
         }
         if self.founder.is_some_and(|(founder, _)| founder == from) {
             self.founder = None;
-            self.take_head(now, &join);
-            self.retry(now);
-            return self.take_waiting(now);
+            self.take_head(&join);
+            self.retry();
+            return self.take_waiting();
         }
         if self.joins.len() >= self.policy.max_joins && !self.joins.contains_key(&from) {
             let text = format!("{} hosts are joining, as many as may", self.joins.len());
             return self.refuse(from, RefusalCode::Busy, text);
         }
         if self.tree.is_empty() {
-            return self.wait_for_founder(now, join);
+            return self.wait_for_founder(join);
         }
         let there = |below: &Below| join.router.is_some() && below.router == join.router;
         let elsewhere = self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster);
-        let shares = self.shares_router(&join) && self.has_place(now, join.capacity);
+        let shares = self.shares_router(&join) && self.has_place(join.capacity);
         if let Some(cluster) = elsewhere.filter(|_| !shares) {
             return self.tell(from, ToHost::Redirect(cluster));
         }
         let (stage, asked) = match shares {
-            true => (Stage::Parent, self.candidates(now, join.router)),
+            true => (Stage::Parent, self.candidates(join.router)),
             false => (Stage::Cluster, self.heads()),
         };
-        self.joins.insert(from, Joining { join, since: now, measured: Vec::new(), stage, again: 0 });
+        self.joins.insert(from, Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 });
         self.tell(from, ToHost::Probe(asked));
     }
 
     /// Lets a host wait that the parent sent here before the founder arrived, since the founder goes first.
     /// If the founder does not arrive, the cluster ends, and all waiting hosts are told.
-    fn wait_for_founder(&mut self, now: Nanos, join: Join) {
+    fn wait_for_founder(&mut self, join: Join) {
         let host = join.peer.host;
-        let waiting = Joining { join, since: now, measured: Vec::new(), stage: Stage::Founder, again: 0 };
+        let waiting =
+            Joining { join, since: self.now, measured: Vec::new(), stage: Stage::Founder, again: 0 };
         self.joins.insert(host, waiting);
     }
 
-    fn take_waiting(&mut self, now: Nanos) {
+    fn take_waiting(&mut self) {
         let waiting = self.joins.values().filter(|joining| joining.stage == Stage::Founder);
         for join in waiting.map(|joining| joining.join.clone()).collect::<Vec<_>>() {
-            self.on_join(now, join.peer.host, join);
+            self.on_join(join.peer.host, join);
         }
     }
 
-    pub(super) fn on_measured(&mut self, now: Nanos, from: HostId, measured: Vec<(HostId, Nanos)>) {
+    pub(super) fn on_measured(&mut self, from: HostId, measured: Vec<(HostId, Nanos)>) {
         let Some(mut joining) = self.joins.remove(&from) else {
             let text = format!("measured: {from} is not joining");
             return self.refuse(from, RefusalCode::BadMessage, text);
         };
-        joining.since = now;
+        joining.since = self.now;
         let asked = 1 + self.policy.probes.max(2 * self.policy.max_clusters);
         joining.measured.extend(measured.into_iter().take(asked));
         match joining.stage {
-            Stage::Cluster => self.choose_cluster(now, from, joining),
-            Stage::Parent => self.take_in(now, joining),
+            Stage::Cluster => self.choose_cluster(from, joining),
+            Stage::Parent => self.take_in(joining),
             // The host was asked nothing.
             Stage::Founder => drop(self.joins.insert(from, joining)),
         }
     }
 
     /// Sends the host down to a nearer cluster, or takes it into this one, or lets it found a new one below.
-    fn choose_cluster(&mut self, now: Nanos, from: HostId, mut joining: Joining) {
+    fn choose_cluster(&mut self, from: HostId, mut joining: Joining) {
         let to =
             |host: HostId| joining.measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
         let own = self.tree.head().and_then(to).unwrap_or(Nanos::MAX);
@@ -129,11 +130,11 @@ impl Dispatcher {
             return self.tell(from, ToHost::Redirect(cluster));
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
-        if fits && self.has_place(now, joining.join.capacity) {
-            let others = self.candidates(now, joining.join.router);
+        if fits && self.has_place(joining.join.capacity) {
+            let others = self.candidates(joining.join.router);
             let known = |peer: &Peer| joining.measured.iter().any(|(host, _)| *host == peer.host);
             if others.iter().all(known) {
-                return self.take_in(now, joining);
+                return self.take_in(joining);
             }
             joining.stage = Stage::Parent;
             self.joins.insert(from, joining);
@@ -149,10 +150,8 @@ impl Dispatcher {
         let overflow = nearest.filter(|&(latency, _)| fits && latency < self.policy.threshold);
         match (overflow, nearest) {
             (Some((_, cluster)), _) => self.tell(from, ToHost::Redirect(cluster)),
-            (None, _)
-                if self.below.len() < self.policy.max_clusters && self.attach_point(now, None).is_some() =>
-            {
-                self.let_found(now, &joining.join, own, &joining.measured);
+            (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
+                self.let_found(&joining.join, own, &joining.measured);
             }
             (None, Some((_, cluster))) => self.tell(from, ToHost::Redirect(cluster)),
             (None, None) => {
@@ -164,22 +163,22 @@ impl Dispatcher {
 
     /// Takes a host in, below a host that shares its router if one has room, so that the stream reaches that
     /// router only once. Of those hosts, the parent is the one over which the source is nearest.
-    fn take_in(&mut self, now: Nanos, joining: Joining) {
+    fn take_in(&mut self, joining: Joining) {
         let Joining { join, measured, .. } = joining;
         let host = join.peer.host;
         let place = |(parent, latency): &(HostId, Nanos)| {
-            let total = self.tree.total(*parent).filter(|_| self.tree.room(*parent, now) > 0)?;
-            let late = self.tree.is_behind_slow(*parent, now);
+            let total = self.tree.total(*parent).filter(|_| self.tree.room(*parent, self.now) > 0)?;
+            let late = self.tree.is_behind_slow(*parent, self.now);
             let apart = !self.tree.is_behind(*parent, join.router);
             Some((late, apart, total + *latency, self.tree.depth(*parent)?, *latency, *parent))
         };
         let best = measured.iter().filter_map(place).min();
-        let mut member = ClusterHost::new(join.peer, join.router, join.capacity, now);
+        let mut member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
         member.measured = measured;
         if self.tree.len() >= self.policy.max_members {
             return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
         }
-        let full = best.is_none() && !self.has_room(now);
+        let full = best.is_none() && !self.has_room();
         let above = self.replaceable(join.router).filter(|_| full && member.capacity > 0);
         if full && above.is_none() {
             // Other hosts came while this one measured; an exception would take the place of a host that is
@@ -189,27 +188,25 @@ impl Dispatcher {
         self.tree.add(member);
         match (best, above) {
             (Some((.., latency, parent)), _) => self.order(host, Up::Host(parent), latency),
-            (None, Some(leaf)) => self.put_above(now, host, leaf),
-            (None, None) => self.place(now, host),
+            (None, Some(leaf)) => self.put_above(host, leaf),
+            (None, None) => self.place(host),
         }
     }
 
     /// Puts a host in the place of one that serves no children, which goes below it: so a host that can serve
     /// others is taken in although no host has room.
-    fn put_above(&mut self, now: Nanos, host: HostId, leaf: HostId) {
+    fn put_above(&mut self, host: HostId, leaf: HostId) {
         match self.tree.get(leaf).map(|member| member.up) {
             Some(Up::Host(parent)) => {
-                let latency = self.tree.latency(host, parent, self.policy.threshold);
-                self.order(host, Up::Host(parent), latency);
-                let latency = self.tree.latency(leaf, host, self.policy.threshold);
-                self.order(leaf, Up::Host(host), latency);
+                self.order_below(host, parent);
+                self.order_below(leaf, host);
             }
             Some(Up::Outside) => {
                 self.tree.unplace(leaf);
                 self.make_head(host);
-                self.place(now, leaf);
+                self.place(leaf);
             }
-            _ => self.place(now, host),
+            _ => self.place(host),
         }
     }
 
@@ -223,8 +220,8 @@ impl Dispatcher {
     }
 
     /// Takes in the first host of a cluster as its head.
-    fn take_head(&mut self, now: Nanos, join: &Join) {
-        let member = ClusterHost::new(join.peer, join.router, join.capacity, now);
+    fn take_head(&mut self, join: &Join) {
+        let member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
         self.tree.add(member);
         self.order(join.peer.host, Up::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {
@@ -236,23 +233,23 @@ impl Dispatcher {
         self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
     }
 
-    /// Whether a host that offers to serve so many children can be taken in.
-    fn has_place(&self, now: Nanos, capacity: u16) -> bool {
+    /// Whether a host that offers to serve this many children can be taken in.
+    fn has_place(&self, capacity: u16) -> bool {
         let full = self.tree.len() >= self.policy.max_members;
-        !full && (self.has_room(now) || (capacity > 0 && self.replaceable(None).is_some()))
+        !full && (self.has_room() || (capacity > 0 && self.replaceable(None).is_some()))
     }
 
-    fn has_room(&self, now: Nanos) -> bool {
-        self.tree.iter().any(|(host, _)| self.tree.room(host, now) > 0)
+    fn has_room(&self) -> bool {
+        self.tree.iter().any(|(host, _)| self.tree.room(host, self.now) > 0)
     }
 
     /// Hosts with room: first those that are not behind a slow host, among them first those behind that
     /// router, and among them the highest.
-    fn candidates(&self, now: Nanos, router: Option<RouterId>) -> Vec<Peer> {
-        let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, now) > 0);
+    fn candidates(&self, router: Option<RouterId>) -> Vec<Peer> {
+        let open = self.tree.iter().filter(|&(host, _)| self.tree.room(host, self.now) > 0);
         let mut open: Vec<_> = open.filter_map(|(h, m)| Some((self.tree.depth(h)?, h, m.peer))).collect();
         open.sort_by_key(|&(depth, host, _)| {
-            (self.tree.is_behind_slow(host, now), !self.tree.is_behind(host, router), depth, host)
+            (self.tree.is_behind_slow(host, self.now), !self.tree.is_behind(host, router), depth, host)
         });
         open.into_iter().take(self.policy.probes).map(|(_, _, peer)| peer).collect()
     }

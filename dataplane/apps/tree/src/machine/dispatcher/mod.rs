@@ -205,36 +205,35 @@ impl Dispatcher {
         if self.ended {
             return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
-        self.on_heard(now, from);
+        self.on_heard(from);
         match message {
-            FromHost::Join(join) => self.on_join(now, from, join),
-            FromHost::Measured(measured) => self.on_measured(now, from, measured),
-            FromHost::Attached { order, latency } => self.on_attached(now, from, order, latency),
-            FromHost::Lost { order, gone } => self.on_lost(now, from, order, gone),
-            FromHost::Backlog { child } => self.on_backlog(now, from, child),
+            FromHost::Join(join) => self.on_join(from, join),
+            FromHost::Measured(measured) => self.on_measured(from, measured),
+            FromHost::Attached { order, latency } => self.on_attached(from, order, latency),
+            FromHost::Lost { order, gone } => self.on_lost(from, order, gone),
+            FromHost::Backlog { child } => self.on_backlog(from, child),
             FromHost::Alive => {}
-            FromHost::Back { order, attached } => self.on_back(now, from, order, attached),
+            FromHost::Back { order, attached } => self.on_back(from, order, attached),
             FromHost::Leave => {
-                self.remove(now, from);
+                self.remove(from);
                 self.tell(from, ToHost::Released);
             }
         }
     }
 
     /// Notes that a host lives; a host that waits for a parent may have found one.
-    fn on_heard(&mut self, now: Nanos, host: HostId) {
+    fn on_heard(&mut self, host: HostId) {
         let Some(member) = self.tree.get_mut(host) else { return };
-        member.heard = now;
+        member.heard = self.now;
         if std::mem::take(&mut member.suspect) {
-            self.retry(now);
+            self.retry();
         }
     }
 
     /// Continues from a stored state: known hosts are given as long to be heard of as if they had just been
     /// heard of. Hosts then say [`FromHost::Back`].
     pub fn resume(&mut self, now: Nanos) {
-        let hosts: Vec<HostId> = self.tree.iter().map(|(host, _)| host).collect();
-        for host in hosts {
+        for host in self.tree.hosts() {
             if let Some(member) = self.tree.get_mut(host) {
                 (member.heard, member.slow_until, member.suspect) = (now, Nanos::ZERO, false);
             }
@@ -252,7 +251,7 @@ impl Dispatcher {
         self.now = now;
         self.tree.wait_no_longer(|sent, _| sent == host);
         match self.ended {
-            false => self.remove(now, host),
+            false => self.remove(host),
             true => self.settle_debts(),
         }
     }
@@ -262,38 +261,36 @@ impl Dispatcher {
         self.now = now;
         match (message, self.ended) {
             (Between::Free(ticket), _) => self.on_free(from, Some(ticket)),
-            (Between::Returned(message), _) => self.on_returned(now, from, *message),
+            (Between::Returned(message), _) => self.on_returned(from, *message),
             (message, true) => {
-                let message = Between::Returned(Box::new(message));
-                self.out.push_back(Output::Cluster(from, message));
+                self.send(from, Between::Returned(Box::new(message)));
             }
-            (Between::Left(moves), false) => self.on_left(now, from, moves),
-            (message, false) => self.on_known(now, from, message),
+            (Between::Left(moves), false) => self.on_left(from, moves),
+            (message, false) => self.on_known(from, message),
         }
     }
 
     /// Handles a message passed on from a cluster that was below this one and is elsewhere now.
-    fn on_known(&mut self, now: Nanos, from: ClusterId, message: Between) {
+    fn on_known(&mut self, from: ClusterId, message: Between) {
         if let (false, Some(to)) = (self.knows(from), self.passed_on_to(from)) {
-            let message = Between::Forwarded(from, Box::new(message));
-            return self.out.push_back(Output::Cluster(to, message));
+            return self.send(to, Between::Forwarded(from, Box::new(message)));
         }
         match message {
             Between::Head { head, moves, behind, tried } => {
-                self.on_head(now, from, (head, moves), behind, tried);
+                self.on_head(from, (head, moves), behind, tried);
             }
             Between::Gone(tried) => self.on_gone_above(from, tried),
             Between::Attach { to, ticket, head } => self.on_attach(from, to, ticket, head),
             Between::Settled(ticket) => self.on_settled(from, ticket),
-            Between::HeadSlow => self.on_head_slow(now, from),
-            Between::Lower(_) => self.on_lower(now, from),
-            Between::Adopted { head, moves } => self.on_adopted(now, from, head, moves),
-            Between::Adopt { cluster, below } => self.on_adopt(now, cluster, below, true),
+            Between::HeadSlow => self.on_head_slow(from),
+            Between::Lower(_) => self.on_lower(from),
+            Between::Adopted { head, moves } => self.on_adopted(from, head, moves),
+            Between::Adopt { cluster, below } => self.on_adopt(cluster, below, true),
             Between::Left(_) | Between::Free(_) | Between::Returned(_) => {}
             Between::Dissolve => self.on_dissolve(from),
-            Between::GiveBack { cluster, below } => self.on_adopt(now, cluster, below, false),
-            Between::Vanished(clusters) => self.on_vanished(now, from, clusters),
-            Between::Forwarded(origin, message) => self.on_cluster(now, origin, *message),
+            Between::GiveBack { cluster, below } => self.on_adopt(cluster, below, false),
+            Between::Vanished(clusters) => self.on_vanished(from, clusters),
+            Between::Forwarded(origin, message) => self.on_cluster(self.now, origin, *message),
         }
     }
 
@@ -302,30 +299,28 @@ impl Dispatcher {
     pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: Between) {
         self.now = now;
         self.on_free(to, None);
-        self.on_returned(now, to, message);
+        self.on_returned(to, message);
     }
 
-    fn on_returned(&mut self, now: Nanos, to: ClusterId, message: Between) {
+    fn on_returned(&mut self, to: ClusterId, message: Between) {
         if let Between::Attach { ticket, .. } = message {
             self.on_free(to, Some(ticket));
         }
         if self.ended {
             return self.hand_over_again(to, message);
         }
-        self.lose_cluster(now, to);
+        self.lose_cluster(to);
         if self.parent() == Some(to) {
             self.on_parent_lost();
         }
         match message {
             Between::GiveBack { cluster, below } => self.keep(cluster, below),
-            Between::Adopt { cluster, below } => self.on_adopt(now, cluster, below, true),
-            Between::Vanished(clusters) => self.on_vanished(now, to, clusters),
+            Between::Adopt { cluster, below } => self.on_adopt(cluster, below, true),
+            Between::Vanished(clusters) => self.on_vanished(to, clusters),
             Between::Forwarded(origin, message) => match *message {
                 // The cluster's parent has ended and did not know of it: the cluster comes back here.
-                Between::Head { head, moves, behind, .. } => {
-                    self.find_again(now, origin, (head, moves), behind)
-                }
-                Between::Vanished(clusters) => self.on_vanished(now, origin, clusters),
+                Between::Head { head, moves, behind, .. } => self.find_again(origin, (head, moves), behind),
+                Between::Vanished(clusters) => self.on_vanished(origin, clusters),
                 _ => {}
             },
             _ => {}
@@ -366,14 +361,14 @@ impl Dispatcher {
         for host in silent {
             // A waiting host that lives is also silent: it begins again.
             self.refuse(host, RefusalCode::Ended, format!("nothing was heard of {host}"));
-            self.remove(now, host);
+            self.remove(host);
         }
         if self.founder.is_some_and(|(_, until)| until <= now) {
             self.founder = None;
             self.end_if_empty();
         }
         self.settling.retain(|_, until| *until > now);
-        self.retry(now);
+        self.retry();
     }
 
     /// Repeats a question whose recipient may have ended before it answered.
@@ -393,6 +388,10 @@ impl Dispatcher {
 
     fn tell(&mut self, host: HostId, message: ToHost) {
         self.out.push_back(Output::Host(host, message));
+    }
+
+    fn send(&mut self, to: ClusterId, message: Between) {
+        self.out.push_back(Output::Cluster(to, message));
     }
 
     fn refuse(&mut self, host: HostId, code: RefusalCode, text: String) {

@@ -31,7 +31,13 @@ impl Dispatcher {
         self.tell(host, ToHost::Place { order, parent, ticket });
     }
 
-    pub(super) fn on_attached(&mut self, now: Nanos, host: HostId, order: u32, latency: Nanos) {
+    /// Orders a host below another of this cluster.
+    pub(super) fn order_below(&mut self, host: HostId, parent: HostId) {
+        let latency = self.tree.latency(host, parent, self.policy.threshold);
+        self.order(host, Up::Host(parent), latency);
+    }
+
+    pub(super) fn on_attached(&mut self, host: HostId, order: u32, latency: Nanos) {
         let Some(left) = self.tree.confirm(host, order) else {
             return;
         };
@@ -44,12 +50,12 @@ impl Dispatcher {
                 self.tell(parent, ToHost::Forget { child: host });
             }
         }
-        self.retry(now);
+        self.retry();
     }
 
     /// Handles the return of a host after it, or this dispatcher, was out of reach: messages of either side
     /// may have been lost meanwhile.
-    pub(super) fn on_back(&mut self, now: Nanos, host: HostId, order: u32, attached: bool) {
+    pub(super) fn on_back(&mut self, host: HostId, order: u32, attached: bool) {
         let Some(member) = self.tree.get(host) else {
             return self.refuse(host, RefusalCode::Ended, format!("{host} is not in {} any more", self.id));
         };
@@ -60,12 +66,12 @@ impl Dispatcher {
             return;
         }
         match (knows, attached) {
-            (true, true) => self.on_attached(now, host, order, latency),
+            (true, true) => self.on_attached(host, order, latency),
             // The host did not get its last order.
             (false, _) if up != Up::Nothing => self.order(host, up, latency),
             _ => {}
         }
-        self.retry(now);
+        self.retry();
     }
 
     /// Tells a host again which children to expect.
@@ -79,7 +85,7 @@ impl Dispatcher {
     }
 
     /// Handles a host that is connected to no parent: it gets another place.
-    pub(super) fn on_lost(&mut self, now: Nanos, host: HostId, order: u32, gone: bool) {
+    pub(super) fn on_lost(&mut self, host: HostId, order: u32, gone: bool) {
         let Some(member) = self.tree.get(host).filter(|m| m.order == order && !self.is_source(m)) else {
             return;
         };
@@ -97,22 +103,19 @@ impl Dispatcher {
                 self.tree.detach(host);
                 let head = self.tree.head();
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
-                    Some(head) if gone && head == parent => self.on_behind_head(now, host, head),
+                    Some(head) if gone && head == parent => self.on_behind_head(host, head),
                     // The head of this cluster keeps the bytes that any host of it may need.
-                    Some(head) => {
-                        let latency = self.tree.latency(host, head, self.policy.threshold);
-                        self.order(host, Up::Host(head), latency);
-                    }
-                    None => self.place_beside(now, host, Some(parent)),
+                    Some(head) => self.order_below(host, head),
+                    None => self.place_beside(host, Some(parent)),
                 }
             }
             Up::Nothing => {}
         }
-        self.retry(now);
+        self.retry();
     }
 
     /// Removes a host that left or failed: its children, and the heads that it served, go elsewhere.
-    pub(super) fn remove(&mut self, now: Nanos, host: HostId) {
+    pub(super) fn remove(&mut self, host: HostId) {
         self.joins.remove(&host);
         self.settling.remove(&host);
         self.deferred.retain(|&moved, &mut parent| moved != host && parent != host);
@@ -127,16 +130,13 @@ impl Dispatcher {
         }
         for orphan in orphans {
             // The parent still has the bytes that the host had not passed on.
-            match gone.parent().filter(|&above| self.tree.room(above, now) > 0) {
-                Some(above) => {
-                    let latency = self.tree.latency(orphan, above, self.policy.threshold);
-                    self.order(orphan, Up::Host(above), latency);
-                }
-                None => self.place(now, orphan),
+            match gone.parent().filter(|&above| self.tree.room(above, self.now) > 0) {
+                Some(above) => self.order_below(orphan, above),
+                None => self.place(orphan),
             }
         }
-        self.attach_elsewhere(now, host);
-        self.retry(now);
+        self.attach_elsewhere(host);
+        self.retry();
         self.end_if_empty();
     }
 
@@ -164,22 +164,18 @@ impl Dispatcher {
     }
 
     /// Puts a host without a place below the host over which the head is nearest.
-    pub(super) fn place(&mut self, now: Nanos, host: HostId) {
-        self.place_beside(now, host, None);
+    pub(super) fn place(&mut self, host: HostId) {
+        self.place_beside(host, None);
     }
 
     /// Does the same as [`Dispatcher::place`], but not below `not` if there is another host.
-    pub(super) fn place_beside(&mut self, now: Nanos, host: HostId, not: Option<HostId>) {
-        let best = self.best_parent(now, host, |parent, _| Some(parent) != not);
-        let best = best.or_else(|| self.best_parent(now, host, |_, _| true));
-        let overloaded = || {
-            let parent = self.overloaded_parent(now, Some(host))?;
-            Some((self.tree.latency(host, parent, self.policy.threshold), parent))
-        };
-        match best.or_else(overloaded) {
-            Some((latency, parent)) => self.order(host, Up::Host(parent), latency),
+    pub(super) fn place_beside(&mut self, host: HostId, not: Option<HostId>) {
+        let best = self.best_parent(host, |parent, _| Some(parent) != not);
+        let best = best.or_else(|| self.best_parent(host, |_, _| true));
+        match best.or_else(|| self.overloaded_parent(Some(host))) {
+            Some(parent) => self.order_below(host, parent),
             None if self.may_serve(Some(host)) => {}
-            None => self.send_away(now, host),
+            None => self.send_away(host),
         }
     }
 
@@ -203,50 +199,44 @@ impl Dispatcher {
     }
 
     /// Sends a host away to begin again above, because no host here can serve it.
-    fn send_away(&mut self, now: Nanos, host: HostId) {
+    fn send_away(&mut self, host: HostId) {
         if let Some(parent) = self.parent() {
-            self.redirect(now, host, parent);
+            self.redirect(host, parent);
         }
     }
 
     /// The best parent with room: one that shares the host's router if possible, then the one over which the
-    /// head is nearest; a host behind a slow one only if there is no other. Returns the latency to the
-    /// parent, and the parent.
-    fn best_parent(
-        &self,
-        now: Nanos,
-        host: HostId,
-        may: impl Fn(HostId, usize) -> bool,
-    ) -> Option<(Nanos, HostId)> {
+    /// head is nearest; a host behind a slow one only if there is no other.
+    fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
         let router = self.tree.get(host).and_then(|member| member.router);
         let open = self.tree.iter().map(|(parent, _)| parent);
-        let open = open.filter(|&p| self.tree.room(p, now) > 0 && !self.tree.is_below(p, host));
+        let open = open.filter(|&p| self.tree.room(p, self.now) > 0 && !self.tree.is_below(p, host));
         let rated = open.filter_map(|parent| {
             let total = self.tree.total(parent)?;
             let latency = self.tree.latency(host, parent, self.policy.threshold);
             let depth = self.tree.depth(parent)?;
             // A place is preferred in which the host need not wait for other orders.
             let waits = self.tree.would_cycle(host, parent);
-            let late = self.tree.is_behind_slow(parent, now);
+            let late = self.tree.is_behind_slow(parent, self.now);
             // Hosts behind one router may be unable to reach each other, so a shared router counts only once
             // it was tried.
             let apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
             may(parent, depth).then_some((late, waits, apart, total + latency, depth, latency, parent))
         });
-        rated.min().map(|(.., latency, parent)| (latency, parent))
+        rated.min().map(|(.., parent)| parent)
     }
 
     /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
     /// one more, but none below this host; a host that is slow or behind a slow one only if no other host
     /// serves.
-    pub(super) fn overloaded_parent(&self, now: Nanos, host: Option<HostId>) -> Option<HostId> {
+    pub(super) fn overloaded_parent(&self, host: Option<HostId>) -> Option<HostId> {
         let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
         let serves = |m: &ClusterHost| m.capacity > 0 && !m.suspect;
         let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
         let rated = serving.filter_map(|(parent, member)| {
             self.tree.depth(parent)?;
             let load = self.tree.children(parent).count() + usize::from(member.foreign);
-            let late = member.slow_until > now || self.tree.is_behind_slow(parent, now);
+            let late = member.slow_until > self.now || self.tree.is_behind_slow(parent, self.now);
             Some((late, load * 1000 / usize::from(member.capacity), parent))
         });
         rated.min().map(|(.., parent)| parent)
@@ -255,14 +245,14 @@ impl Dispatcher {
     /// Handles growing backlog for a child of this host: the host gets no more children, and one of its
     /// children is moved down. If the host serves more than it offered, that may be the cause: then the child
     /// goes elsewhere first.
-    pub(super) fn on_backlog(&mut self, now: Nanos, host: HostId, child: HostId) {
-        if self.policy.demotion != Demotion::Never && self.relieve(now, host, child) {
+    pub(super) fn on_backlog(&mut self, host: HostId, child: HostId) {
+        if self.policy.demotion != Demotion::Never && self.relieve(host, child) {
             return;
         }
         if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == Up::Host(host)) {
-            slow.slow_until = slow.slow_until.max(now + self.policy.slow_for);
+            slow.slow_until = slow.slow_until.max(self.now + self.policy.slow_for);
         }
-        if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > now) {
+        if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > self.now) {
             return;
         }
         let slow = match self.policy.demotion {
@@ -271,30 +261,28 @@ impl Dispatcher {
             Demotion::LargestLatency => self.farthest_child(host).unwrap_or(child),
         };
         let done = match self.tree.get(slow) {
-            Some(member) if member.up == Up::Host(host) => self.demote(now, slow, host),
+            Some(member) if member.up == Up::Host(host) => self.demote(slow, host),
             Some(_) => false,
             None => self.demote_head(slow, host),
         };
         if done {
-            self.settling.insert(host, now + self.policy.settling);
+            self.settling.insert(host, self.now + self.policy.settling);
         }
     }
 
     /// Takes a child from a host that has too many, if there is a place elsewhere.
-    fn relieve(&mut self, now: Nanos, host: HostId, child: HostId) -> bool {
+    fn relieve(&mut self, host: HostId, child: HostId) -> bool {
         if !self.tree.is_overloaded(host) {
             return false;
         }
         match self.tree.get(child) {
             Some(member) if member.up == Up::Host(host) => {
-                let other = self.best_parent(now, child, |_, _| true);
-                if let Some((latency, other)) = other {
-                    self.order(child, Up::Host(other), latency);
-                }
+                let other = self.best_parent(child, |_, _| true);
+                other.into_iter().for_each(|other| self.order_below(child, other));
                 other.is_some()
             }
             Some(_) => false,
-            None => self.relieve_of_head(now, host, child),
+            None => self.relieve_of_head(host, child),
         }
     }
 
@@ -305,62 +293,56 @@ impl Dispatcher {
 
     /// Moves a host's children to others with room, and the host itself below a host at its own level or
     /// lower. False: there is no such host.
-    pub(super) fn demote(&mut self, now: Nanos, slow: HostId, parent: HostId) -> bool {
+    pub(super) fn demote(&mut self, slow: HostId, parent: HostId) -> bool {
         let Some(level) = self.tree.depth(slow) else {
             return false;
         };
         if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = member.slow_until.max(now + self.policy.settling);
+            member.slow_until = member.slow_until.max(self.now + self.policy.settling);
         }
         let lower = |this: &Dispatcher| {
             let low_enough = |p: HostId, depth: usize| depth >= level && this.tree.is_below(p, parent);
-            this.best_parent(now, slow, low_enough)
+            this.best_parent(slow, low_enough)
         };
         // One of the host's children takes its place, if possible one with room for the host.
         let serving = self.tree.children(slow).filter(|&c| self.tree.get(c).is_some_and(|m| m.capacity > 0));
-        let heir = serving.max_by_key(|&child| self.tree.room(child, now)).filter(|_| lower(self).is_none());
+        let heir =
+            serving.max_by_key(|&child| self.tree.room(child, self.now)).filter(|_| lower(self).is_none());
         let children: Vec<HostId> = self.tree.children(slow).collect();
         for child in children {
-            // The host's own place at its parent becomes free.
-            let latency = self.tree.latency(child, parent, self.policy.threshold);
-            match self.best_parent(now, child, |p, _| !self.tree.is_below(p, slow)) {
-                Some((latency, other)) => self.order(child, Up::Host(other), latency),
-                None if heir == Some(child) => self.order(child, Up::Host(parent), latency),
+            match self.best_parent(child, |p, _| !self.tree.is_below(p, slow)) {
+                Some(other) => self.order_below(child, other),
+                // The host's own place at its parent becomes free.
+                None if heir == Some(child) => self.order_below(child, parent),
                 None => {}
             }
         }
         // One of the other children may have taken the room.
-        let target = match heir {
-            Some(heir) => Some((self.tree.latency(slow, heir, self.policy.threshold), heir)),
-            None => lower(self),
-        };
-        if target.is_some() || self.attach_point(now, Some(slow)).is_some() {
-            self.attach_elsewhere(now, slow);
+        let target = heir.or_else(|| lower(self));
+        if target.is_some() || self.attach_point(Some(slow)).is_some() {
+            self.attach_elsewhere(slow);
         }
-        if let Some((latency, target)) = target {
-            self.order(slow, Up::Host(target), latency);
-        }
+        target.into_iter().for_each(|target| self.order_below(slow, target));
         target.is_some()
     }
 
     /// Retries moves that were not possible before.
-    pub(super) fn retry(&mut self, now: Nanos) {
+    pub(super) fn retry(&mut self) {
         for (host, parent) in std::mem::take(&mut self.deferred) {
-            let latency = self.tree.latency(host, parent, self.policy.threshold);
             // A host without a place gets the best one that there is now.
             let placed = |member: &ClusterHost| member.up != Up::Nothing && member.up != Up::Host(parent);
             // A host that was meanwhile put below the host cannot serve it: the move waits for another.
             if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
-                self.order(host, Up::Host(parent), latency);
+                self.order_below(host, parent);
             }
         }
         let waiting = self.tree.iter().filter(|(_, member)| member.up == Up::Nothing);
         let waiting: Vec<HostId> =
             waiting.map(|(host, _)| host).filter(|h| !self.deferred.contains_key(h)).collect();
         for host in waiting {
-            self.place(now, host);
+            self.place(host);
         }
-        self.attach_waiting(now);
+        self.attach_waiting();
         self.report_settled();
         self.settle_debts();
     }

@@ -22,6 +22,21 @@ pub enum Slow {
     },
 }
 
+impl Slow {
+    /// The size of a record, which a skip never cuts.
+    pub(super) fn align(self) -> u64 {
+        match self {
+            Slow::Skip { align } => align.max(1),
+            Slow::Wait | Slow::Isolate => 1,
+        }
+    }
+
+    /// The start of the first record that begins at the offset or after.
+    pub(super) fn next_record(self, offset: u64) -> u64 {
+        offset.div_ceil(self.align()).saturating_mul(self.align())
+    }
+}
+
 /// A node's part of the policy, and its bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeConfig {

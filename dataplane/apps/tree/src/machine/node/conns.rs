@@ -1,17 +1,25 @@
-//! Connections: the peers at their other ends, bytes that come and go, signs of life.
+//! A node's connections: the peers at their other ends, bytes that come and go, signs of life. Most of the
+//! actions for the node's owner concern connections, and all of them wait here, in order.
 
-use super::*;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Connections whose peers did not say yet who they are: this many beyond the most that children may have.
+use groupflow_base::codec::CodecError;
+use groupflow_base::Nanos;
+
+use super::{Action, ConnId, NodeConfig};
+use crate::machine::frame::{Decoder, Frame};
+use crate::machine::message::FromHost;
+use crate::machine::names::{HostId, Peer};
+
+/// Connections of strangers: this many beyond the most that children may have.
 const STRANGERS: usize = 16;
-
 /// The most that a round trip counts: a longer one is due to a queue, or to a packet that was sent again.
 const LONGEST_WAY: Nanos = Nanos::from_millis(2000);
 
 /// The peer at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A peer that connected and did not say yet who it is.
+    /// A peer that connected and did not introduce itself yet.
     Stranger,
     /// A peer to which the last bytes still go out; bytes from it are ignored.
     Closing,
@@ -27,37 +35,112 @@ pub(super) enum Role {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Conn {
-    pub(super) role: Role,
+struct Conn {
+    role: Role,
     connected: bool,
     decoder: Decoder,
     /// Of a connection to a parent that carries datagrams: the longest that a datagram may wait there.
-    pub(super) deadline: Option<Nanos>,
+    deadline: Option<Nanos>,
     /// Frames other than DATA that wait to be sent.
     out: Vec<u8>,
-    pub(super) heard: Nanos,
+    heard: Nanos,
     said: Nanos,
     /// The round trip, as far as it is known.
     round_trip: Nanos,
 }
 
-impl Node {
-    /// A peer connected; returns the connection's number, or `None` where there are too many.
-    pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
-        let most = self.config.max_children * usize::from(self.config.max_sockets) + STRANGERS;
-        (self.conns.len() < most).then(|| self.add_conn(now, Role::Stranger, true))
+/// The connections of a node, and the actions for its owner.
+#[derive(Debug, Clone)]
+pub struct Conns {
+    conns: BTreeMap<ConnId, Conn>,
+    next: u64,
+    most: usize,
+    silence: Nanos,
+    /// The round trips to the dispatchers, and to the farthest host that was measured last.
+    far: (Nanos, Nanos),
+    actions: VecDeque<Action>,
+}
+
+impl Conns {
+    pub(super) fn new(config: &NodeConfig) -> Conns {
+        Conns {
+            conns: BTreeMap::new(),
+            next: 0,
+            most: config.max_children * usize::from(config.max_sockets) + STRANGERS,
+            silence: config.silence,
+            far: (Nanos::ZERO, Nanos::ZERO),
+            actions: VecDeque::new(),
+        }
     }
 
-    /// A connection that the node asked for is established.
-    pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
+    pub(super) fn ask(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    /// Asks the owner to send a message to the dispatcher.
+    pub(super) fn tell(&mut self, message: FromHost) {
+        self.ask(Action::Tell(message));
+    }
+
+    /// The next action for the owner.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.conns.is_empty()
+    }
+
+    fn add(&mut self, now: Nanos, role: Role, connected: bool) -> ConnId {
+        let id = ConnId(self.next);
+        self.next += 1;
+        let (decoder, round_trip) = (Decoder::default(), Nanos::ZERO);
+        let (deadline, out, heard, said) = (None, Vec::new(), now, now);
+        self.conns.insert(id, Conn { role, connected, decoder, deadline, out, heard, said, round_trip });
+        id
+    }
+
+    /// A peer connected; returns the connection's number, or `None` where there are too many.
+    pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
+        (self.conns.len() < self.most).then(|| self.add(now, Role::Stranger, true))
+    }
+
+    pub(super) fn connect(&mut self, now: Nanos, edge: u32, to: Peer) {
+        let conn = self.add(now, Role::Parent { edge, welcome: false }, false);
+        self.ask(Action::Connect { conn, to });
+    }
+
+    pub(super) fn role(&self, conn: ConnId) -> Option<Role> {
+        self.conns.get(&conn).map(|found| found.role)
+    }
+
+    pub(super) fn set_role(&mut self, conn: ConnId, role: Role) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.role = role;
+        }
+    }
+
+    /// Lets a connection carry datagrams that waited for no longer than this.
+    pub(super) fn offer(&mut self, conn: ConnId, deadline: Nanos) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.deadline = Some(deadline);
+        }
+    }
+
+    /// The longest that a datagram may wait at the parent; `None`: the connection carries none.
+    pub(super) fn offered(&self, conn: ConnId) -> Option<Nanos> {
+        self.conns.get(&conn).and_then(|found| found.deadline)
+    }
+
+    pub(super) fn on_connected(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
             (found.connected, found.heard, found.said) = (true, now, now);
         }
-        self.say_hello(conn);
     }
 
-    /// Counts a connection's silence from now on, as it is begun anew in another way.
-    pub fn on_redialled(&mut self, now: Nanos, conn: ConnId) {
+    /// Counts a connection's silence from now on: the peer shows that it lives, or the connection is begun
+    /// anew in another way.
+    pub fn on_heard(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.heard = now;
         }
@@ -89,136 +172,69 @@ impl Node {
         self.far.0.max(self.far.1)
     }
 
-    /// A peer from which nothing came for this long is gone.
-    fn silence(&self, conn: &Conn) -> Nanos {
-        let way = if conn.connected { conn.round_trip } else { self.far() };
-        self.config.silence + Nanos(2 * way.0)
+    pub(super) fn remove(&mut self, conn: ConnId) -> Option<Role> {
+        self.conns.remove(&conn).map(|lost| lost.role)
     }
 
-    /// A connection is lost, could not be made, or was closed.
-    pub fn on_closed(&mut self, now: Nanos, conn: ConnId) {
-        if let Some(lost) = self.conns.remove(&conn) {
-            self.let_go_of(now, conn, lost.role);
-            self.tend(now);
+    /// The next frame of the bytes that came over a connection, and the connection's role.
+    pub(super) fn next_frame(
+        &mut self,
+        now: Nanos,
+        conn: ConnId,
+        bytes: &mut &[u8],
+    ) -> Option<(Role, Result<Option<Frame>, CodecError>)> {
+        let found = self.conns.get_mut(&conn)?;
+        // Strangers, and peers that were told to go, are closed after a fixed time, whatever they say.
+        if matches!(found.role, Role::Child(_) | Role::Parent { .. }) {
+            found.heard = now;
         }
+        Some((found.role, found.decoder.next_frame(bytes)))
     }
 
-    fn let_go_of(&mut self, now: Nanos, conn: ConnId, role: Role) {
-        match role {
-            Role::Stranger | Role::Closing => {}
-            Role::Child(child) => self.on_child_conn_lost(now, child, conn),
-            Role::Parent { edge, .. } => self.on_parent_conn_lost(now, edge),
-        }
-    }
-
-    /// Takes bytes that came over a connection; no bytes are a sign of life.
-    pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
-        while let Some(found) = self.conns.get_mut(&conn) {
-            let role = found.role;
-            // Strangers, and peers that were told to go, are closed after a fixed time, whatever they say.
-            if matches!(role, Role::Child(_) | Role::Parent { .. }) {
-                found.heard = now;
-            }
-            let taken = match (role, found.decoder.next_frame(&mut bytes)) {
-                (Role::Closing, _) => return,
-                (_, Ok(None)) => break,
-                (Role::Parent { edge, .. }, Ok(Some(frame))) => self.on_parents_frame(now, conn, edge, frame),
-                (Role::Child(child), Ok(Some(frame))) => self.on_childs_frame(conn, child, frame),
-                (Role::Stranger, Ok(Some(frame))) => self.on_strangers_frame(now, conn, frame),
-                (_, Err(_)) => Err(Reason::BadFrame),
-            };
-            if let Err(reason) = taken {
-                return self.refuse(now, conn, reason);
-            }
-        }
-        self.tend(now);
-    }
-
-    /// Appends the bytes that are to go over a connection now, until there are about `most`.
-    pub fn fill(&mut self, now: Nanos, conn: ConnId, out: &mut Vec<u8>, most: usize) {
-        let Some(found) = self.conns.get_mut(&conn).filter(|found| found.connected) else {
-            return;
-        };
-        let (before, role) = (out.len(), found.role);
+    /// Appends the frames that wait for a connection; `None`: it is not established.
+    pub(super) fn take_out(&mut self, conn: ConnId, out: &mut Vec<u8>) -> Option<Role> {
+        let found = self.conns.get_mut(&conn).filter(|found| found.connected)?;
         out.append(&mut found.out);
-        if let Role::Child(child) = role {
-            while out.len() + DATA_HEADER < before + most {
-                let block = (before + most - out.len() - DATA_HEADER).min(MAX_BLOCK);
-                if !self.give(child, conn, block, out) {
-                    break;
-                }
-            }
-        }
-        if out.len() > before {
-            if let Some(found) = self.conns.get_mut(&conn) {
-                found.said = now;
-            }
-            self.tend(now);
+        Some(found.role)
+    }
+
+    pub(super) fn on_said(&mut self, now: Nanos, conn: ConnId) {
+        if let Some(found) = self.conns.get_mut(&conn) {
+            found.said = now;
         }
     }
 
-    /// The time at which [`Node::on_time`] is to be called.
-    pub fn deadline(&self) -> Nanos {
-        let heard = self.conns.values().map(|conn| conn.heard + self.silence(conn));
+    /// When a connection has been silent for too long, or needs a sign of life.
+    pub(super) fn deadline(&self) -> Option<Nanos> {
+        let heard = self.conns.values().map(|conn| self.silent_at(conn));
         let said = self.conns.values().filter(|conn| conn.connected && conn.out.is_empty());
-        let signs = said.map(|conn| conn.said + self.sign_after()).chain(self.sign);
-        let again = [&self.upstream, &self.next].into_iter().flatten().filter_map(|edge| edge.again);
-        let gone = self.gone.values().map(|gone| gone.until);
-        let again = again.chain(self.datagrams.due);
-        let others =
-            self.untold.map(|since| since + upstream::TELL_AFTER).into_iter().chain(self.stall_deadline());
-        heard.chain(signs).chain(again).chain(gone).chain(others).min().unwrap_or(Nanos::MAX)
+        heard.chain(said.map(|conn| conn.said + self.sign_after())).min()
     }
 
-    /// Sends signs of life, closes silent connections, and repeats attempts that are due.
-    pub fn on_time(&mut self, now: Nanos) {
+    /// When the peer of a silent connection counts as gone.
+    fn silent_at(&self, conn: &Conn) -> Nanos {
+        let way = if conn.connected { conn.round_trip } else { self.far() };
+        conn.heard + self.silence + Nanos(2 * way.0)
+    }
+
+    fn sign_after(&self) -> Nanos {
+        Nanos(self.silence.0 / 3)
+    }
+
+    /// Connections from which nothing came for too long.
+    pub(super) fn silent(&self, now: Nanos) -> Vec<ConnId> {
+        let silent = self.conns.iter().filter(|(_, conn)| self.silent_at(conn) <= now);
+        silent.map(|(&id, _)| id).collect()
+    }
+
+    pub(super) fn sign(&mut self, now: Nanos) {
         let after = self.sign_after();
-        let silent = self.conns.iter().filter(|(_, conn)| conn.heard + self.silence(conn) <= now);
-        for conn in silent.map(|(&id, _)| id).collect::<Vec<_>>() {
-            // This connection may have ended with an earlier one.
-            if self.conns.contains_key(&conn) {
-                self.actions.push_back(Action::Close(conn));
-                self.on_closed(now, conn);
-            }
-        }
         for conn in self.conns.values_mut() {
             if conn.connected && conn.said + after <= now && conn.out.is_empty() {
                 Frame::Alive.encode(&mut conn.out);
                 conn.said = now;
             }
         }
-        if self.sign.is_some_and(|due| due <= now) {
-            self.sign = Some(now + self.config.alive);
-            self.actions.push_back(Action::Tell(FromHost::Alive));
-        }
-        self.try_again(now);
-        let over = self.gone.iter().filter(|(_, gone)| gone.until <= now).map(|(&child, _)| child);
-        for child in over.collect::<Vec<_>>() {
-            self.release(child);
-        }
-        self.tend(now);
-    }
-
-    /// The time between two signs of life.
-    fn sign_after(&self) -> Nanos {
-        Nanos(self.config.silence.0 / 3)
-    }
-
-    pub(super) fn add_conn(&mut self, now: Nanos, role: Role, connected: bool) -> ConnId {
-        let id = ConnId(self.next_conn);
-        self.next_conn += 1;
-        let conn = Conn {
-            role,
-            connected,
-            decoder: Decoder::default(),
-            deadline: None,
-            out: Vec::new(),
-            heard: now,
-            said: now,
-            round_trip: Nanos::ZERO,
-        };
-        self.conns.insert(id, conn);
-        id
     }
 
     pub(super) fn say(&mut self, conn: ConnId, frame: &Frame) {
@@ -230,25 +246,46 @@ impl Node {
     /// Sends a last frame and closes the connection.
     pub(super) fn say_last(&mut self, conn: ConnId, frame: &Frame) {
         self.say(conn, frame);
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.role = Role::Closing;
-        }
-        self.actions.push_back(Action::Close(conn));
+        self.set_role(conn, Role::Closing);
+        self.ask(Action::Close(conn));
     }
 
     /// Closes a connection without a last frame.
-    pub(super) fn drop_conn(&mut self, conn: ConnId) {
+    pub(super) fn drop(&mut self, conn: ConnId) {
         if self.conns.remove(&conn).is_some() {
-            self.actions.push_back(Action::Close(conn));
+            self.ask(Action::Close(conn));
         }
     }
 
-    /// Tells the peer the reason and closes the connection.
-    fn refuse(&mut self, now: Nanos, conn: ConnId, reason: Reason) {
-        if let Some(role) = self.conns.get(&conn).map(|found| found.role) {
-            self.say_last(conn, &Frame::Refused(reason));
-            self.let_go_of(now, conn, role);
-            self.tend(now);
+    fn of_edge(&self, edge: u32) -> impl Iterator<Item = (ConnId, Role)> + '_ {
+        let of_it = move |role: Role| matches!(role, Role::Parent { edge: e, .. } if e == edge);
+        self.conns.iter().map(|(&id, conn)| (id, conn.role)).filter(move |&(_, role)| of_it(role))
+    }
+
+    pub(super) fn count(&self, edge: u32) -> usize {
+        self.of_edge(edge).count()
+    }
+
+    /// The first connection of an edge that the parent accepted.
+    pub(super) fn accepted(&self, edge: u32) -> Option<ConnId> {
+        let welcome = Role::Parent { edge, welcome: true };
+        self.of_edge(edge).find(|&(_, role)| role == welcome).map(|(id, _)| id)
+    }
+
+    /// The connections that the parent accepted.
+    pub fn to_parents(&self) -> impl Iterator<Item = ConnId> + '_ {
+        let of_it = |conn: &Conn| matches!(conn.role, Role::Parent { welcome: true, .. });
+        self.conns.iter().filter(move |(_, conn)| of_it(conn)).map(|(&id, _)| id)
+    }
+
+    /// Closes all connections of an edge. The parent is told MOVED if another one serves this node.
+    pub(super) fn close_edge(&mut self, edge: u32, moved: bool) {
+        let told = self.accepted(edge).filter(|_| moved);
+        for (conn, _) in self.of_edge(edge).collect::<Vec<_>>() {
+            match told == Some(conn) {
+                true => self.say_last(conn, &Frame::Moved),
+                false => self.drop(conn),
+            }
         }
     }
 }

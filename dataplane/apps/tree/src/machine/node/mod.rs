@@ -4,14 +4,16 @@
 //! | here | is |
 //! |---|---|
 //! | [`config`] | the node's part of the policy, and its bounds |
-//! | `orders` | the dispatcher's orders; how a host leaves |
+//! | `orders`, `frames` | the dispatcher's orders, and peers' frames, carried out on the parts below |
+//! | `presence` | signs of life to the dispatcher, and how the host leaves |
 //! | `conns` | connections: bytes that come and go, signs of life |
+//! | `held`, `byte_queue` | the bytes that the node holds |
 //! | [`datagrams`], `reorder` | edges whose DATA are datagrams; how these come into order for the reader |
-//! | `upstream` | the edge to the parent |
-//! | `children` | the edges to the children |
-//! | `slow` | children and readers that hold others up |
-//! | `reader` | the host's own reader, and the source's writer |
-//! | `cache` | the bytes that the node holds |
+//! | `parents` | the edges to the parent and to the next one |
+//! | `receipts` | the offsets that the parent was told |
+//! | `children`, `child` | the edges to the children |
+//! | `pace` | how a child keeps up |
+//! | `reader` | the host's own reader |
 //!
 //! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Stream`]'s;
 //! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
@@ -25,7 +27,7 @@
 //! |---|---|
 //! | the node begins | [`Node::source`] or [`Node::new`]; the owner sends `FromHost::Join` itself |
 //! | the dispatcher gives an order | [`Node::on_order`] |
-//! | a peer connects | [`Node::on_accepted`]: the connection's number, or `None`: close it |
+//! | a peer connects | [`Conns::on_accepted`]: the connection's number, or `None`: close it |
 //! | a connection is established | [`Node::offer`] if it carries datagrams; then [`Node::on_connected`] |
 //! | bytes come | [`Node::on_bytes`] |
 //! | a connection can be written to | [`Node::fill`]: appends bytes to send; none: wait for an event |
@@ -36,7 +38,7 @@
 //! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
 //! | the host is to leave | [`Node::leave`]; it is free to go when [`Node::is_over`] |
 //!
-//! After each of these calls the owner takes [`Action`]s from [`Node::poll`] until there is none, and carries
+//! After each of these calls the owner takes [`Action`]s from [`Conns::poll`] until there is none, and carries
 //! them out. Any connection may have bytes to send then, the reader bytes to read ([`Node::read`] returns
 //! `None` if not), and a source room for more. The owner hands a connection no more than its socket takes:
 //! bytes that were given to a connection that stands still cannot go over another.
@@ -50,7 +52,7 @@
 //!    the dispatcher says that all hosts below them have other parents.
 //! 2. The need that a node told its parent never goes back, and with [`Slow::Wait`] the node accepts no child
 //!    that needs an earlier byte. With [`Slow::Isolate`] it accepts one if it has the bytes itself: hosts
-//!    below a slow host are better served by it than by nobody.
+//!    below a slow host are better served by it than not at all.
 //!
 //! So all hosts above a host keep the bytes that it and the hosts below it need. When hosts die, those below
 //! them go to a host above, which has these bytes, or to another host. That one serves them if by rule 2 it
@@ -59,34 +61,40 @@
 //! above, in the end to the source. The room for kept bytes is bounded by the cache; when it is full,
 //! `NodeConfig::slow` says whether the others wait.
 
-mod cache;
+mod byte_queue;
+mod child;
 mod children;
 pub mod config;
 mod conns;
 pub mod datagrams;
+mod frames;
+mod held;
 mod orders;
+mod pace;
+mod parents;
+mod presence;
 mod reader;
+mod receipts;
 mod reorder;
-mod slow;
-mod upstream;
 
-use std::collections::{BTreeMap, VecDeque};
-
-use cache::Cache;
-use children::{Child, Gone};
-use groupflow_base::reassembly::Reassembly;
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, From, Mode, Stream};
+use groupflow_transport::fanout::{Mode, Stream};
 
-use super::frame::{Begin, Decoder, Frame, Reason, DATA_HEADER, MAX_BLOCK};
-use super::message::{FromHost, RefusalCode, ToHost};
-use super::names::{ClusterId, HostId, Peer, Ticket};
+use super::frame::{Frame, Reason, StartAt};
+use super::message::{FromHost, RefusalCode};
+use super::names::{ClusterId, HostId, Peer};
+use children::Children;
 pub use config::{NodeConfig, Slow};
-use conns::{Conn, Role};
-pub use datagrams::Datagram;
+pub use conns::Conns;
+use conns::Role;
 use datagrams::Datagrams;
+pub use datagrams::Relay;
+use held::Held;
+use parents::Parents;
+use presence::{Departure, Presence};
 use reader::Reader;
-use upstream::Upstream;
+use receipts::Receipts;
+use reorder::Piece;
 
 /// A connection, numbered by the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -152,45 +160,20 @@ pub struct Node {
     config: NodeConfig,
     source: bool,
     stream: Stream,
-    cache: Cache,
+    held: Held,
     reader: Reader,
-    /// Bytes from the parent; `None`: the node is the source, or does not know yet where it begins.
-    incoming: Option<Reassembly>,
-    /// Whether the node lost its place: no host had the next bytes, so it skips to where the next parent
-    /// serves.
-    lost_place: bool,
-    upstream: Option<Upstream>,
-    next: Option<Upstream>,
-    edges: u32,
-    /// Whether a parent served this node once: that parent, or hosts above it, keep the bytes that it needs.
-    kept: bool,
-    /// The offsets that this parent was last told: everything before the first is taken, nothing before the
-    /// second is needed.
-    told: (u64, u64),
-    /// Since when the parent is to be told newer offsets.
-    untold: Option<Nanos>,
-    /// Hosts above were told that no host here needs bytes before this offset.
-    promised: u64,
-    completed: bool,
-    failed: Option<u64>,
-    expected: VecDeque<(HostId, Ticket)>,
-    children: BTreeMap<HostId, Child>,
-    gone: BTreeMap<HostId, Gone>,
-    conns: BTreeMap<ConnId, Conn>,
-    next_conn: u64,
-    /// When the dispatcher gets the next sign of life; `None`: the node has no place.
-    sign: Option<Nanos>,
-    /// The round trips to the dispatchers, and to the farthest host that was measured last.
-    far: (Nanos, Nanos),
-    leaves: orders::Leaves,
+    parents: Parents,
+    receipts: Receipts,
+    children: Children,
+    /// The node's connections, and the actions for its owner.
+    pub conns: Conns,
+    presence: Presence,
     datagrams: Datagrams,
-    actions: VecDeque<Action>,
 }
 
 impl Node {
     /// A node that is the source of a stream.
     pub fn source(config: NodeConfig) -> Node {
-        let datagrams = Datagrams::at(&config, true, Some(0));
         let begun = Node::with(config, Some(0));
         // A file fills the part of the cache that the fastest child leaves: half of it is for slower
         // children.
@@ -198,14 +181,17 @@ impl Node {
             Slow::Isolate => begun.stream.with_allowance(config.capacity / 2),
             Slow::Wait | Slow::Skip { .. } => begun.stream,
         };
-        Node { source: true, incoming: None, sign: Some(Nanos::ZERO), datagrams, stream, ..begun }
+        let presence = Presence { sign: Some(Nanos::ZERO), ..begun.presence };
+        let mut node = Node { source: true, stream, datagrams: Datagrams::default(), presence, ..begun };
+        node.held.incoming = None;
+        node
     }
 
     /// A node that begins at `begin`, once the dispatcher names its parent.
-    pub fn new(config: NodeConfig, begin: Begin) -> Node {
+    pub fn new(config: NodeConfig, begin: StartAt) -> Node {
         match begin {
-            Begin::Now => Node::with(config, None),
-            Begin::At(offset) => Node::with(config, Some(offset)),
+            StartAt::Now => Node::with(config, None),
+            StartAt::Offset(offset) => Node::with(config, Some(offset)),
         }
     }
 
@@ -217,34 +203,14 @@ impl Node {
             source: false,
             reader: Reader::at(&mut stream, at, config.reads),
             stream,
-            cache: Cache::at(at),
-            incoming: begin.map(|at| Reassembly::new(at, config.window)),
-            lost_place: false,
-            upstream: None,
-            next: None,
-            edges: 0,
-            kept: false,
-            told: (at, at),
-            untold: None,
-            promised: at,
-            completed: false,
-            failed: None,
-            expected: VecDeque::new(),
-            children: BTreeMap::new(),
-            gone: BTreeMap::new(),
-            conns: BTreeMap::new(),
-            next_conn: 0,
-            sign: None,
-            far: (Nanos::ZERO, Nanos::ZERO),
-            leaves: orders::Leaves::No,
-            datagrams: Datagrams::at(&config, false, begin),
-            actions: VecDeque::new(),
+            held: Held::new(&config, begin),
+            parents: Parents::default(),
+            receipts: Receipts::at(at),
+            children: Children::default(),
+            conns: Conns::new(&config),
+            presence: Presence { sign: None, departure: Departure::No },
+            datagrams: Datagrams::at(&config, begin),
         }
-    }
-
-    /// The next action for the owner.
-    pub fn poll(&mut self) -> Option<Action> {
-        self.actions.pop_front()
     }
 
     /// The offset behind the bytes that came from the parent, or were written.
@@ -254,35 +220,28 @@ impl Node {
 
     /// Bytes in the cache and beyond a gap: at most its capacity and the window.
     pub fn held(&self) -> u64 {
-        let arrived = self.datagrams.arrived.as_ref().map_or(0, reorder::Reorder::held);
-        self.cache.len() as u64 + self.incoming.as_ref().map_or(0, Reassembly::held) + arrived
-    }
-
-    /// Bytes that wait for a child and were not handed to its connections.
-    pub fn backlog(&self, child: HostId) -> Option<u64> {
-        let sent = self.stream.sent(self.children.get(&child)?.branch)?;
-        Some(self.stream.received() - sent)
+        self.held.len() + self.datagrams.held()
     }
 
     /// The node's children.
     pub fn children(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.children.keys().copied()
+        self.children.hosts()
     }
 
-    /// Departed children that bytes are kept for.
-    pub fn keeps_for(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.gone.keys().copied()
+    /// Whether bytes are kept for departed children.
+    pub fn keeps_for_departed(&self) -> bool {
+        self.children.keep_for_departed()
     }
 
     /// The parent, once it accepted the connection.
     pub fn parent(&self) -> Option<HostId> {
-        self.upstream.as_ref().map(|upstream| upstream.peer.host)
+        self.parents.host()
     }
 
     /// The offset from which on no host could serve this node, or its reader took nothing: the stream is
     /// broken off here.
     pub fn failed(&self) -> Option<u64> {
-        self.failed
+        self.reader.failed
     }
 
     /// Whether the whole stream came, and its end; bytes that were not read yet are in the cache.
@@ -295,37 +254,253 @@ impl Node {
         self.stream.finished()
     }
 
+    /// Bytes of the stream that did not come, or came too late, and were skipped.
+    pub fn missing(&self) -> u64 {
+        self.held.missing
+    }
+
+    /// Datagrams that were dropped because [`Node::poll_datagram`] was not called.
+    pub fn dropped(&self) -> u64 {
+        self.datagrams.dropped
+    }
+
+    /// A connection to a parent that the node asked for carries datagrams. If the node is to take them
+    /// (`NodeConfig::datagrams`), it takes DATA over this connection, none of which waited at the parent for
+    /// longer than `deadline`. To be called before [`Node::on_connected`].
+    pub fn offer(&mut self, conn: ConnId, deadline: Nanos) {
+        if self.config.datagrams.is_some() {
+            self.conns.offer(conn, deadline);
+        }
+    }
+
+    /// A connection that the node asked for is established.
+    pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
+        self.conns.on_connected(now, conn);
+        let Some(Role::Parent { edge, .. }) = self.conns.role(conn) else { return };
+        let (child, room) = (self.config.host, self.config.window);
+        let (begin, needed) = match self.held.delivered() {
+            None => (StartAt::Now, 0),
+            Some(delivered) => (StartAt::Offset(delivered), self.needed()),
+        };
+        let deadline = self.conns.offered(conn);
+        if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
+            self.receipts.promised = self.receipts.promised.max(needed);
+            self.conns.say(conn, &Frame::Hello { child, ticket, edge, begin, needed, room, deadline });
+        }
+    }
+
+    /// A datagram came over a connection to the parent; returns whether any byte of it is new. A datagram
+    /// over another connection is dropped.
+    pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
+        if !matches!(self.conns.role(conn), Some(Role::Parent { .. })) {
+            return false;
+        }
+        // A datagram is a sign of life.
+        self.conns.on_heard(now, conn);
+        let new = self.arrive(now, offset, bytes);
+        self.tend(now);
+        new
+    }
+
+    /// The next datagram, which the owner sends now or drops.
+    pub fn poll_datagram(&mut self) -> Option<Relay> {
+        self.datagrams.poll()
+    }
+
+    /// The source takes as many bytes as there is room for; returns how many.
+    pub fn write(&mut self, now: Nanos, bytes: &[u8]) -> usize {
+        if !self.source {
+            return 0;
+        }
+        let taken = self.held.write(&mut self.stream, bytes);
+        self.tend(now);
+        taken
+    }
+
+    /// The source has written all.
+    pub fn finish(&mut self, now: Nanos) {
+        if self.source {
+            self.stream.on_upstream_end();
+            self.tend(now);
+        }
+    }
+
+    /// Offset of the byte that the reader gets next.
+    pub fn position(&self) -> u64 {
+        self.reader.position(&self.stream)
+    }
+
+    /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
+    /// `None`: nothing has come yet.
+    pub fn read(&mut self, now: Nanos, most: usize) -> Option<Read> {
+        if self.source {
+            return None;
+        }
+        let read = self.reader.read(&mut self.stream, &self.held, &self.config, most)?;
+        self.tend(now);
+        Some(read)
+    }
+
+    /// The time at which [`Node::on_time`] is to be called.
+    pub fn deadline(&self) -> Nanos {
+        let stall = self.config.stall;
+        let reader = self.reader.stuck.map(|since| since + stall);
+        let stalled = self.children.stall_deadline(stall).into_iter().chain(reader).min();
+        let waits = !matches!(self.config.slow, Slow::Skip { .. });
+        let parts = [
+            self.conns.deadline(),
+            self.presence.sign,
+            self.parents.deadline(),
+            self.children.deadline(),
+            self.datagrams.due,
+            self.receipts.deadline(),
+            stalled.filter(|_| waits),
+        ];
+        parts.into_iter().flatten().min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Sends signs of life, closes silent connections, and repeats attempts that are due.
+    pub fn on_time(&mut self, now: Nanos) {
+        for conn in self.conns.silent(now) {
+            // This connection may have ended with an earlier one.
+            if self.conns.role(conn).is_some() {
+                self.conns.ask(Action::Close(conn));
+                self.on_closed(now, conn);
+            }
+        }
+        self.conns.sign(now);
+        if self.presence.is_due(now, self.config.alive) {
+            self.conns.tell(FromHost::Alive);
+        }
+        self.parents.try_again(now, &mut self.conns, self.config.sockets);
+        self.children.release_late(now, &mut self.stream);
+        self.tend(now);
+    }
+
     /// The lowest offset that this node or a host below it may still ask the hosts above for.
     fn needed(&self) -> u64 {
         let received = self.stream.received();
-        if self.config.mode == Mode::NodeToNode {
-            return received;
+        match self.config.mode {
+            Mode::NodeToNode => received,
+            Mode::EndToEnd => {
+                self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
+            }
         }
-        let children = self.children.values().map(|child| child.branch);
-        let gone = self.gone.values().map(|gone| gone.child.branch);
-        let waited_for = children.chain(gone).filter(|&branch| !self.stream.is_isolated(branch));
-        let least = waited_for.filter_map(|branch| self.stream.acked(branch)).min();
-        least.unwrap_or(received).max(self.promised)
-    }
-
-    /// Whether the whole stream came, and all children and the hosts below them have it.
-    fn passed_on(&self) -> bool {
-        let complete = |branch| self.stream.complete(branch);
-        let all = self.children.values().all(|child| complete(child.branch)) && self.gone.is_empty();
-        self.stream.ended() && (all || self.config.mode == Mode::NodeToNode)
     }
 
     /// Does the work that any event may have made due.
     fn tend(&mut self, now: Nanos) {
         self.take_arrived(now);
-        self.take_what_is_held();
-        self.relay_taken();
-        self.read_nothing();
-        self.advance_children(now);
+        self.held.drain(&mut self.stream);
+        let to = self.children.datagrams();
+        self.datagrams.relay_taken(&to, &self.stream, &self.held, self.config.slow.align());
+        // A source that cuts off slow children counts what its fastest child has: it writes faster than any
+        // child takes, and would be left by all.
+        let read = match self.config.slow {
+            Slow::Isolate if self.source => self.children.fastest(&self.stream),
+            _ => self.stream.received(),
+        };
+        self.reader.read_nothing(&mut self.stream, self.source, read);
+        self.children.tend(now, &mut self.stream);
         self.tend_slow(now);
-        self.cache.discard_below(self.stream.base());
-        self.tell_taken(now);
+        self.held.discard_below(self.stream.base());
+        self.tell_parent(now);
         self.go_if_over();
+    }
+
+    /// Takes a datagram that came, and relays it.
+    fn arrive(&mut self, now: Nanos, offset: u64, bytes: &[u8]) -> bool {
+        let new = self.datagrams.insert(now, offset, bytes);
+        if new {
+            self.datagrams.relay(self.children.datagrams(), offset, bytes);
+        }
+        new
+    }
+
+    /// Moves bytes that came in datagrams on in order, as the cache has room for them.
+    fn take_arrived(&mut self, now: Nanos) {
+        let far = self.config.capacity / 2;
+        while let Some(piece) = self.datagrams.next_piece(now, self.stream.intake(), far) {
+            let done = match piece {
+                Piece::Bytes(at, bytes) => self.held.receive(&mut self.stream, at, &bytes),
+                Piece::Hole { to } => {
+                    if !self.held.leave_gap(&mut self.stream, to) {
+                        let arrived = self.datagrams.arrived.take();
+                        self.go_on_at(to);
+                        self.datagrams.arrived = arrived;
+                    }
+                    Ok(())
+                }
+                Piece::End(length) => self.held.end(length, false),
+            };
+            debug_assert!(done.is_ok(), "{done:?}");
+        }
+    }
+
+    /// Reports slow children, and deals with children and a reader that would hold up the others: they are
+    /// waited for, cut off, or skip.
+    fn tend_slow(&mut self, now: Nanos) {
+        for child in self.children.slow(now, &self.config, &self.stream) {
+            self.conns.tell(FromHost::Backlog { child });
+        }
+        if self.config.slow == Slow::Wait {
+            self.reader.tend(now, &mut self.stream, self.config.stall);
+        }
+        if !matches!(self.config.slow, Slow::Skip { .. }) {
+            let stall = self.config.stall;
+            for child in self.children.having(|child| child.pace.stall_at(stall).is_some_and(|at| at <= now))
+            {
+                self.children.refuse(child, Reason::Stalled, &mut self.stream, &mut self.conns);
+            }
+        }
+        if self.config.slow == Slow::Wait {
+            return;
+        }
+        for branch in self.stream.laggards() {
+            let isolated = self.stream.isolate(branch);
+            debug_assert!(isolated.is_ok(), "{isolated:?}");
+        }
+        self.stream.take_back();
+        let overtaken = self.stream.overtaken();
+        let (isolates, to) = (self.config.slow == Slow::Isolate, self.middle());
+        for child in self.children.having(|child| overtaken.contains(&child.branch)) {
+            match isolates {
+                true => self.children.refuse(child, Reason::Overtaken, &mut self.stream, &mut self.conns),
+                false => self.children.skip(child, to, &mut self.stream, &mut self.conns),
+            }
+        }
+        if overtaken.contains(&self.reader.branch) {
+            match isolates {
+                true => self.reader.cut_off(&mut self.stream),
+                false => self.reader.skip(&mut self.stream, to),
+            }
+        }
+    }
+
+    /// Where a late child or reader goes on: at half of the cached bytes, so that it may fall behind as much
+    /// again.
+    fn middle(&self) -> u64 {
+        let (base, received) = (self.stream.base(), self.stream.received());
+        self.config.slow.next_record(base + (received - base) / 2)
+    }
+
+    /// Tells the parent which bytes are taken and which are still needed, and the end.
+    fn tell_parent(&mut self, now: Nanos) {
+        let conn = self.parents.edge().and_then(|edge| self.conns.accepted(edge));
+        let Some((taken, conn)) = self.held.delivered().zip(conn) else {
+            self.receipts.untold = None;
+            return;
+        };
+        let (new, step) = ((taken, self.needed()), self.config.window / 8);
+        if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
+            self.conns.say(conn, &frame);
+        }
+        // N2N: the parent is told the end as soon as it came here.
+        let passed_on = self.config.mode == Mode::NodeToNode || self.children.have_all(&self.stream);
+        let ended = self.stream.ended() && passed_on;
+        if ended && !std::mem::replace(&mut self.receipts.completed, true) {
+            self.conns.say(conn, &Frame::Complete);
+        }
     }
 }
 

@@ -1,21 +1,27 @@
-//! The host's own reader, which is one of the stream's branches; and the source's writer.
+//! The host's own reader, which is one of the stream's branches.
 
-use super::*;
+use groupflow_base::Nanos;
+use groupflow_transport::fanout::{BranchId, From, Stream};
+
+use super::held::Held;
+use super::{NodeConfig, Read};
 
 /// The position of the host's own reader.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     pub(super) branch: BranchId,
     /// False: the host only passes the stream on; all bytes that came count as read.
-    pub(super) reads: bool,
+    reads: bool,
     /// Bytes before this offset are not for the reader.
-    pub(super) from: u64,
+    from: u64,
     /// The offset at which the reader is to be told to go on.
-    pub(super) skipped: Option<u64>,
-    /// Since when bytes wait and the reader takes none.
+    skipped: Option<u64>,
+    /// Since when bytes wait and the reader takes none; it is known with [`super::Slow::Wait`] only.
     pub(super) stuck: Option<Nanos>,
     /// Whether the reader has read the end: bytes that another parent sends again are not for it.
     over: bool,
+    /// The offset at which the stream is broken off.
+    pub(super) failed: Option<u64>,
 }
 
 impl Reader {
@@ -23,165 +29,118 @@ impl Reader {
         // A branch may always begin with a byte that is cached, or that comes next.
         let begin = From::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
-        Reader { branch, reads, from, skipped: None, stuck: None, over: false }
+        Reader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
     }
-}
 
-impl Reader {
-    /// The same reader, where a host begins anew.
-    pub(super) fn moved(&self, stream: &mut Stream, to: u64) -> Reader {
-        Reader { over: self.over, ..Reader::at(stream, to, self.reads) }
+    pub(super) fn begin_at(&mut self, stream: &mut Stream, to: u64) {
+        *self = Reader { over: self.over, failed: self.failed, ..Reader::at(stream, to, self.reads) };
     }
-}
 
-impl Node {
-    /// The source takes as many bytes as there is room for; returns how many.
-    pub fn write(&mut self, now: Nanos, bytes: &[u8]) -> usize {
-        if !self.source {
-            return 0;
+    /// Tells a reader that the stream goes on at `to`.
+    pub(super) fn note_skip(&mut self, to: u64) {
+        self.skipped = Some(to).filter(|_| self.reads);
+    }
+
+    pub(super) fn skip(&mut self, stream: &mut Stream, to: u64) {
+        stream.remove_branch(self.branch);
+        self.begin_at(stream, to);
+        self.skipped = Some(to);
+    }
+
+    /// Reads no more; the host only passes the stream on from now on.
+    pub(super) fn stop(&mut self, stream: &mut Stream) {
+        stream.remove_branch(self.branch);
+        *self = Reader { failed: self.failed, ..Reader::at(stream, stream.received(), false) };
+    }
+
+    pub(super) fn cut_off(&mut self, stream: &mut Stream) {
+        if self.reads {
+            self.failed = self.failed.or(stream.acked(self.branch));
+            self.stop(stream);
         }
-        let taken = take(&mut self.stream, &mut self.cache, bytes);
-        self.tend(now);
-        taken
     }
 
-    /// The source has written all.
-    pub fn finish(&mut self, now: Nanos) {
-        if self.source {
-            self.stream.on_upstream_end();
-            self.tend(now);
-        }
-    }
-
-    /// Offset of the byte that the reader gets next.
-    pub fn position(&self) -> u64 {
-        let read = self.stream.sent(self.reader.branch).unwrap_or(0);
-        read.max(self.reader.from)
+    pub(super) fn position(&self, stream: &Stream) -> u64 {
+        stream.sent(self.branch).unwrap_or(0).max(self.from)
     }
 
     /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
-    /// `None`: nothing has come yet.
-    pub fn read(&mut self, now: Nanos, most: usize) -> Option<Read> {
-        if self.source || self.reader.over {
-            return None;
+    pub(super) fn read(
+        &mut self,
+        stream: &mut Stream,
+        held: &Held,
+        config: &NodeConfig,
+        most: usize,
+    ) -> Option<Read> {
+        let broken = self.failed.map(|at| Read::Broken { at });
+        if self.over || !self.reads {
+            return broken.filter(|_| !self.over);
         }
-        if !self.reader.reads {
-            return self.failed.map(|at| Read::Broken { at });
-        }
-        if let Some(to) = self.reader.skipped.take() {
+        if let Some(to) = self.skipped.take() {
             return Some(Read::Skipped { to });
         }
-        let branch = self.reader.branch;
-        let range = self.stream.sendable(branch);
+        let range = stream.sendable(self.branch);
         if range.is_empty() {
-            if self.stream.end_due(branch) {
-                self.end_branch(branch);
-                self.reader.over = true;
-                self.tend(now);
-                return Some(Read::End);
-            }
-            return self.failed.map(|at| Read::Broken { at });
+            self.over = self.end(stream);
+            return if self.over { Some(Read::End) } else { broken };
         }
-        if range.start < self.reader.from {
+        if range.start < self.from {
             return None;
         }
-        let gap = self.datagrams.gap(range.start);
+        let gap = held.gap(range.start);
         if let Some(to) = gap.as_ref().filter(|gap| gap.start <= range.start).map(|gap| gap.end) {
-            self.count_as_read(to);
-            self.tend(now);
+            self.pass(stream, to);
             return Some(Read::Skipped { to });
         }
         // Whichever bytes are skipped, a record is read whole or not at all.
-        let most = match self.config.slow {
-            Slow::Skip { align } if self.config.datagrams.is_some() => {
-                let align = usize::try_from(align.max(1)).unwrap_or(usize::MAX);
-                (most - most % align).max(align)
-            }
-            _ => most,
+        let most = match (config.datagrams, usize::try_from(config.slow.align()).unwrap_or(usize::MAX)) {
+            (Some(_), align) => (most - most % align).max(align),
+            (None, _) => most,
         };
         let before = gap.map_or(u64::MAX, |gap| gap.start - range.start);
-        let most = most.min(usize::try_from(before).unwrap_or(usize::MAX));
-        let (first, second) = self.cache.read(range.start, most);
+        let (first, second) = held.read(range.start, most.min(usize::try_from(before).unwrap_or(usize::MAX)));
         let bytes = [first, second].concat();
-        self.reader.stuck = None;
-        self.count_as_read(range.start + bytes.len() as u64);
-        self.tend(now);
+        self.stuck = None;
+        self.pass(stream, range.start + bytes.len() as u64);
         Some(Read::Bytes(bytes))
     }
 
-    /// A host without a reader counts all that came as read; a reader that skips, all before its new place. A
-    /// source that cuts off slow children counts what its fastest child has: it writes faster than any child
-    /// takes, and would be left by all.
-    pub(super) fn read_nothing(&mut self) {
-        if self.reader.reads && !self.source {
-            return self.count_as_read(self.reader.from);
-        }
-        self.count_as_read(match self.config.slow {
-            Slow::Isolate if self.source => self.fastest(),
-            _ => self.stream.received(),
-        });
-        if self.stream.end_due(self.reader.branch) {
-            self.end_branch(self.reader.branch);
-        }
-    }
-
-    /// The largest offset that one child, with all hosts below it, is known to have. Departed children count
-    /// if there are no others; without any, all that was received. Children that take datagrams do not count:
-    /// nothing is kept for them.
-    pub(super) fn fastest(&self) -> u64 {
-        let acked = |child: &Child| self.stream.acked(child.branch);
-        let streams = self.children.values().filter(|child| child.datagrams.is_none());
-        let here = streams.filter_map(acked).max();
-        let gone = || self.gone.values().filter_map(|gone| acked(&gone.child)).max();
-        here.or_else(gone).unwrap_or(self.stream.received())
-    }
-
-    /// The reader has all bytes before `to`, as far as they came.
-    fn count_as_read(&mut self, to: u64) {
-        let range = self.stream.sendable(self.reader.branch);
+    /// Counts all bytes before `to` as read, as far as they came.
+    fn pass(&self, stream: &mut Stream, to: u64) {
+        let range = stream.sendable(self.branch);
         let to = to.min(range.end);
         if range.start < to {
-            let done = self.stream.on_sent(self.reader.branch, to - range.start);
-            let done = done.and_then(|()| self.stream.on_acked(self.reader.branch, to));
+            let done = stream.on_sent(self.branch, to - range.start);
+            let done = done.and_then(|()| stream.on_acked(self.branch, to));
             debug_assert!(done.is_ok(), "{done:?}");
         }
     }
 
-    /// Lets the reader go on at a later offset.
-    pub(super) fn skip_reader(&mut self, to: u64) {
-        self.stream.remove_branch(self.reader.branch);
-        self.reader = Reader { skipped: Some(to), ..self.reader.moved(&mut self.stream, to) };
-    }
-
-    /// Waits for the reader no longer; the host only passes the stream on from now on.
-    pub(super) fn cut_off_reader(&mut self) {
-        if self.reader.reads {
-            self.failed = self.failed.or(self.stream.acked(self.reader.branch));
-            self.stop_reading();
+    /// Ends the branch, if it has all bytes of a stream that has ended.
+    fn end(&self, stream: &mut Stream) -> bool {
+        let due = stream.end_due(self.branch);
+        if due {
+            let done = stream.on_end_sent(self.branch).and_then(|()| stream.on_end_acked(self.branch));
+            debug_assert!(done.is_ok(), "{done:?}");
         }
+        due
     }
 
-    pub(super) fn stop_reading(&mut self) {
-        self.stream.remove_branch(self.reader.branch);
-        let next = self.stream.received();
-        self.reader = Reader::at(&mut self.stream, next, false);
-    }
-
-    fn end_branch(&mut self, branch: BranchId) {
-        let done = self.stream.on_end_sent(branch).and_then(|()| self.stream.on_end_acked(branch));
-        debug_assert!(done.is_ok(), "{done:?}");
-    }
-}
-
-/// Takes as many bytes as the cache has room for; returns how many.
-pub(super) fn take(stream: &mut Stream, cache: &mut Cache, bytes: &[u8]) -> usize {
-    let room = usize::try_from(stream.intake()).unwrap_or(usize::MAX);
-    let taken = bytes.len().min(room);
-    match stream.on_received(taken as u64) {
-        Ok(()) => {
-            cache.push(&bytes[..taken]);
-            taken
+    /// Without a reader, all bytes before `to` count as read; with one that skips, all before its new place.
+    pub(super) fn read_nothing(&self, stream: &mut Stream, is_source: bool, to: u64) {
+        if self.reads && !is_source {
+            return self.pass(stream, self.from);
         }
-        Err(_) => 0,
+        self.pass(stream, to);
+        self.end(stream);
+    }
+
+    /// Cuts off a reader that takes nothing for as long as `stall`.
+    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Stream, stall: Nanos) {
+        let waits = !stream.sendable(self.branch).is_empty();
+        self.stuck = waits.then(|| self.stuck.unwrap_or(now));
+        if self.stuck.is_some_and(|since| since + stall <= now) {
+            self.cut_off(stream);
+        }
     }
 }

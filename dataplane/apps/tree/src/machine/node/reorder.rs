@@ -340,7 +340,7 @@ mod tests {
         /// Nothing is lost: all bytes come out, and no hole, however the pieces were mixed within the time
         /// that they are waited for.
         #[test]
-        fn what_is_only_out_of_order_is_all_there(
+        fn pieces_out_of_order_lose_no_byte(
             cuts in proptest::collection::vec(1..90_u64, 1..60), seed in any::<u64>(),
         ) {
             let (mut reorder, mut reader) = (Reorder::new(0, 10, WAIT, 100_000), Reader::default());

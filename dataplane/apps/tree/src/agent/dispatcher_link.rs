@@ -1,24 +1,22 @@
 //! The connection to the dispatchers, with one JSON object a line in both directions. A lost connection is
 //! replaced, by one to another process of the dispatchers if one is known.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
-use groupflow_host::poller::{Poller, Ready, Token};
+use groupflow_host::error::{plain, AgentError};
+use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::read_outcome::ReadOutcome;
-use groupflow_host::tcp::is_later;
 use groupflow_host::trust::{self, Trust};
 use rustls::Connection;
 use serde_json::Value;
 
 use super::dial::Dial;
-use super::edge;
 use super::known::Known;
+use super::tcp_link::TcpLink;
 
 /// Bytes of the longest line.
 const LINE: usize = 1 << 20;
@@ -37,7 +35,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// The connection to the dispatchers, or the next attempt to connect.
-pub struct Control {
+pub struct DispatcherLink {
     known: Known,
     /// Addresses of dispatchers that were lost or not reached since the last welcome.
     failed: Vec<SocketAddrV4>,
@@ -66,18 +64,15 @@ pub struct Control {
 }
 
 struct Open {
-    channel: Channel,
-    token: Token,
-    readable: bool,
-    writable: bool,
+    link: TcpLink,
+    /// Bytes of a line that is not whole yet.
     came: Vec<u8>,
-    out: Vec<u8>,
 }
 
 /// An event of the connection.
 #[derive(Debug, PartialEq)]
 pub enum Said {
-    /// The connection is made, and this host must say who it is.
+    /// The connection is made, and this host must introduce itself.
     Connected,
     /// The connection is lost.
     Lost,
@@ -85,11 +80,16 @@ pub enum Said {
     Line(Value),
 }
 
-impl Control {
+impl DispatcherLink {
     /// A connection to dispatchers at one of these addresses; without `trust`, nothing is encrypted.
-    pub fn new(to: &[SocketAddrV4], trust: Option<Trust>, patience: Duration, now: Instant) -> Control {
+    pub fn new(
+        to: &[SocketAddrV4],
+        trust: Option<Trust>,
+        patience: Duration,
+        now: Instant,
+    ) -> DispatcherLink {
         let (pause, trouble) = (PAUSE.0, "no answer".to_owned());
-        Control {
+        DispatcherLink {
             known: Known::new(to, patience),
             failed: Vec::new(),
             sent: None,
@@ -155,7 +155,7 @@ impl Control {
 
     /// This host's address on the connection to the dispatchers.
     pub fn own_address(&self) -> Option<Ipv4Addr> {
-        match self.open.as_ref()?.channel.socket().local_addr().ok()? {
+        match self.open.as_ref()?.link.socket().local_addr().ok()? {
             SocketAddr::V4(address) => Some(*address.ip()),
             SocketAddr::V6(_) => None,
         }
@@ -163,7 +163,7 @@ impl Control {
 
     /// The connection's round-trip time.
     pub fn round_trip(&self) -> Nanos {
-        self.open.as_ref().map_or(Nanos::ZERO, |open| edge::round_trip(open.channel.socket()))
+        self.open.as_ref().map_or(Nanos::ZERO, |open| open.link.round_trip())
     }
 
     /// Whether there is a connection, or one is being made.
@@ -180,7 +180,7 @@ impl Control {
         self.first_sign = soon.min(FIRST_SIGN);
     }
 
-    /// When [`Control::keep`] has something to do.
+    /// When [`DispatcherLink::keep`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
         if !self.is_open() {
             return Some(self.next);
@@ -263,17 +263,16 @@ impl Control {
         let made = answer?;
         let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
         let channel = Channel::begun(made.socket, tls.map(Connection::Client));
-        let (came, out) = (Vec::new(), Vec::new());
-        self.open = Some(Open { channel, token: made.token, readable: true, writable: true, came, out });
+        self.open = Some(Open { link: TcpLink::new(channel, made.token), came: Vec::new() });
         Ok(true)
     }
 
-    /// Queues a line; without a connection it is lost. The first line of each connection says who this host
-    /// is.
+    /// Queues a line; without a connection it is lost. The first line of each connection introduces
+    /// this host.
     pub fn say(&mut self, line: &Value) {
         if let Some(open) = &mut self.open {
-            if open.out.len() < WAITING {
-                open.out.extend(format!("{line}\n").bytes());
+            if open.link.waiting() < WAITING {
+                open.link.batch().extend(format!("{line}\n").bytes());
             }
         }
     }
@@ -281,8 +280,7 @@ impl Control {
     /// Notes the readiness of the connection.
     pub fn on_ready(&mut self, ready: Ready) {
         if let Some(open) = &mut self.open {
-            open.readable |= ready.readable;
-            open.writable |= ready.writable;
+            open.link.on_ready(ready);
         }
     }
 
@@ -336,22 +334,17 @@ impl Control {
             dial.end(poller);
         }
         if let Some(open) = self.open.take() {
-            poller.remove(open.channel.socket(), open.token);
+            poller.remove(open.link.socket(), open.link.token);
         }
-    }
-
-    /// Whether all lines have been written.
-    pub fn is_empty(&self) -> bool {
-        self.open.as_ref().map_or(true, |open| open.out.is_empty())
     }
 }
 
 impl Open {
     fn work(&mut self, said: &mut Vec<Said>) -> io::Result<()> {
-        self.flush()?;
+        self.link.flush()?;
         let mut chunk = vec![0; 16 << 10];
-        while self.readable {
-            match ReadOutcome::read(&mut self.channel, &mut self.readable, &mut chunk)? {
+        while self.link.readable {
+            match self.link.read(&mut chunk)? {
                 ReadOutcome::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
                 ReadOutcome::Nothing => break,
                 ReadOutcome::End => {
@@ -362,7 +355,7 @@ impl Open {
             self.lines(said)?;
         }
         // TLS may have an answer to send, and lines may still wait.
-        self.flush()
+        self.link.flush()
     }
 
     fn lines(&mut self, said: &mut Vec<Said>) -> io::Result<()> {
@@ -376,21 +369,5 @@ impl Open {
             0..=LINE => Ok(()),
             _ => Err(io::Error::other("a line is too long")),
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        while self.writable && !self.out.is_empty() {
-            match self.channel.write(&self.out) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => drop(self.out.drain(..count)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => self.writable = false,
-                Err(error) => return Err(error),
-            }
-        }
-        if self.writable {
-            self.writable = !self.channel.push()?;
-        }
-        Ok(())
     }
 }

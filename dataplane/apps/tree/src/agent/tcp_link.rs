@@ -1,11 +1,11 @@
-//! A connection to the parent or a child.
+//! A connection over TCP, to the parent, a child, or the dispatchers.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
 
 use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::{Ready, Token};
 use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp::{is_later, TcpOptions};
 use groupflow_host::tcp_info::TcpInfo;
@@ -18,35 +18,35 @@ const UNSENT: libc::c_int = 128 << 10;
 
 /// A connection.
 #[derive(Debug)]
-pub struct Edge {
+pub struct TcpLink {
     channel: Channel,
     /// The registration with the poller.
     pub token: Token,
     /// There may be bytes to read.
     pub readable: bool,
-    /// The socket may take bytes.
-    pub writable: bool,
+    writable: bool,
     /// The connection ends when its waiting bytes are sent.
     pub closing: bool,
     out: Vec<u8>,
     sent: usize,
 }
 
-impl Edge {
+impl TcpLink {
     /// An established connection; events from before the registration may not be told again.
-    pub fn new(channel: Channel, token: Token) -> Edge {
+    pub fn new(channel: Channel, token: Token) -> TcpLink {
         let (out, sent) = (Vec::new(), 0);
-        Edge { channel, token, readable: true, writable: true, closing: false, out, sent }
-    }
-
-    /// The channel that the connection's bytes go through.
-    pub fn channel(&self) -> &Channel {
-        &self.channel
+        TcpLink { channel, token, readable: true, writable: true, closing: false, out, sent }
     }
 
     /// The connection's socket.
     pub fn socket(&self) -> &TcpStream {
         self.channel.socket()
+    }
+
+    /// Notes the readiness of the socket.
+    pub fn on_ready(&mut self, ready: Ready) {
+        self.readable |= ready.readable;
+        self.writable |= ready.writable;
     }
 
     /// Reads once.
@@ -56,24 +56,23 @@ impl Edge {
 
     /// Whether the connection takes another batch.
     pub fn takes(&self) -> bool {
-        self.writable && self.sent == self.out.len()
+        self.writable && self.waiting() == 0
     }
 
-    /// The buffer for the next batch, when [`Edge::takes`].
+    /// The buffer to append to; bytes that were sent are removed from it.
     pub fn batch(&mut self) -> &mut Vec<u8> {
-        self.out.clear();
-        self.sent = 0;
+        self.out.drain(..std::mem::take(&mut self.sent));
         &mut self.out
     }
 
-    /// Whether no byte waits to be sent.
-    pub fn is_empty(&self) -> bool {
-        self.sent == self.out.len()
+    /// The number of bytes that wait to be sent.
+    pub fn waiting(&self) -> usize {
+        self.out.len() - self.sent
     }
 
     /// Writes as many bytes as the socket takes.
     pub fn flush(&mut self) -> io::Result<()> {
-        while self.writable && self.sent < self.out.len() {
+        while self.writable && self.waiting() > 0 {
             match self.channel.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => self.sent += count,
@@ -93,11 +92,11 @@ impl Edge {
         // A peer that is gone need not be told.
         let _ = self.channel.end();
     }
-}
 
-/// The least round trip, without queues on the way; zero: the kernel does not know it yet.
-pub fn round_trip(socket: &TcpStream) -> Nanos {
-    TcpInfo::of(socket).map_or(Nanos::ZERO, |info| Nanos(1000 * u64::from(info.least_rtt_us)))
+    /// The least round trip, without queues on the way; zero: the kernel does not know it yet.
+    pub fn round_trip(&self) -> Nanos {
+        TcpInfo::of(self.socket()).map_or(Nanos::ZERO, |info| Nanos(1000 * u64::from(info.least_rtt_us)))
+    }
 }
 
 /// The options of an edge's connections, which accepted ones inherit.

@@ -2,16 +2,15 @@
 //! `gfagent` and the dispatchers' service drive them, over [`Wires`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::events::EventQueue;
 use groupflow_base::Nanos;
 
-use super::overlay::{token, SOURCE};
-use super::wires::{Attachment, End, Noticed, Wires};
+use super::overlay::{join_message, token, SOURCE};
+use super::wires::{Attachment, End, WireEvent, Wires};
 use crate::machine::{
-    Action, Begin, ClusterId, Dispatchers, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
-    RefusalCode, RouterId, ToHost, Told,
+    Action, ClusterId, Dispatchers, FromHost, HostId, Node, NodeConfig, Peer, Policy, Read, RefusalCode,
+    StartAt, ToHost, Told,
 };
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
@@ -59,7 +58,7 @@ enum What {
 
 /// The stream, the hosts of its tree, and their dispatchers.
 #[derive(Debug)]
-pub struct Stream {
+pub struct StreamTree {
     /// The time now.
     pub now: Nanos,
     /// All hosts, including those that are gone.
@@ -79,14 +78,7 @@ pub struct Stream {
     steps: EventQueue<What>,
 }
 
-fn card(host: HostId, router: Option<usize>, capacity: u16) -> Join {
-    let number = u32::try_from(host.0).unwrap_or(u32::MAX);
-    let address = SocketAddr::from((Ipv4Addr::from(number), 1));
-    let router = router.map(|router| RouterId(router as u64));
-    Join { peer: Peer { host, address }, router, capacity, token: token() }
-}
-
-impl Stream {
+impl StreamTree {
     /// A tree with only its source.
     pub fn new(
         wires: Wires,
@@ -94,9 +86,9 @@ impl Stream {
         config: NodeConfig,
         (attachment, capacity): (Attachment, u16),
         seed: u64,
-    ) -> Stream {
-        let source = card(SOURCE, attachment.router, capacity);
-        let mut stream = Stream {
+    ) -> StreamTree {
+        let source = join_message(SOURCE, attachment.router, capacity);
+        let mut stream = StreamTree {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
             wires,
@@ -117,7 +109,7 @@ impl Stream {
     /// Adds a host, which is to receive the whole stream.
     pub fn join(&mut self, attachment: Attachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
-        let node = Node::new(NodeConfig { host, ..self.config }, Begin::At(0));
+        let node = Node::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
         self.add(host, node, attachment, capacity);
         self.ask(host, self.dispatchers.root());
         host
@@ -141,11 +133,6 @@ impl Stream {
         self.dispatchers.iter().count()
     }
 
-    /// Whether every host is connected to the parent that it was ordered to have.
-    pub fn is_complete(&self) -> bool {
-        self.hosts.iter().all(|(&host, found)| host == SOURCE || found.attached)
-    }
-
     /// Runs until a time.
     pub fn run_until(&mut self, end: Nanos) {
         loop {
@@ -156,8 +143,8 @@ impl Stream {
             }
             self.now = own.min(wires);
             if wires <= own {
-                let noticed = self.wires.step();
-                noticed.into_iter().for_each(|noticed| self.notice(noticed));
+                let event = self.wires.step();
+                event.into_iter().for_each(|event| self.on_wire(event));
             } else if let Some((_, what)) = self.steps.pop() {
                 self.happen(what);
             }
@@ -168,7 +155,7 @@ impl Stream {
     fn add(&mut self, host: HostId, mut node: Node, attachment: Attachment, capacity: u16) {
         self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
-        node.on_dispatchers(far + far);
+        node.conns.on_dispatchers(far + far);
         let cluster = self.dispatchers.root();
         let found = StreamHost {
             node,
@@ -199,7 +186,7 @@ impl Stream {
         if let Some(found) = self.hosts.get_mut(&host) {
             (found.cluster, found.order, found.attached) = (cluster, 0, false);
             found.joins += 1;
-            let join = card(host, self.wires.router(host), found.capacity);
+            let join = join_message(host, self.wires.router(host), found.capacity);
             self.tell(host, Some(FromHost::Join(join)));
         }
     }
@@ -305,11 +292,11 @@ impl Stream {
         self.act(host);
     }
 
-    fn notice(&mut self, noticed: Noticed) {
+    fn on_wire(&mut self, event: WireEvent) {
         let now = self.now;
-        let host = match noticed {
-            Noticed::Asked { wire, to } => {
-                match self.node(to).and_then(|node| node.on_accepted(now)) {
+        let host = match event {
+            WireEvent::Asked { wire, to } => {
+                match self.node(to).and_then(|node| node.conns.on_accepted(now)) {
                     Some(conn) => {
                         self.wires.accept(now, wire, conn);
                         self.measure((to, conn));
@@ -318,21 +305,21 @@ impl Stream {
                 }
                 to
             }
-            Noticed::Connected((host, conn)) => {
+            WireEvent::Connected((host, conn)) => {
                 self.measure((host, conn));
                 self.node(host).into_iter().for_each(|node| node.on_connected(now, conn));
                 host
             }
-            Noticed::Bytes((host, conn), bytes) => {
+            WireEvent::Bytes((host, conn), bytes) => {
                 self.node(host).into_iter().for_each(|node| node.on_bytes(now, conn, &bytes));
                 host
             }
-            Noticed::Closed((host, conn)) => {
+            WireEvent::Closed((host, conn)) => {
                 self.closing.remove(&(host, conn));
                 self.node(host).into_iter().for_each(|node| node.on_closed(now, conn));
                 host
             }
-            Noticed::Room((host, _)) => host,
+            WireEvent::Room((host, _)) => host,
         };
         self.act(host);
     }
@@ -340,14 +327,14 @@ impl Stream {
     /// Measures a connection, as the kernel would.
     fn measure(&mut self, (host, conn): End) {
         let round_trip = self.wires.round_trip((host, conn));
-        self.node(host).into_iter().for_each(|node| node.on_round_trip(conn, round_trip));
+        self.node(host).into_iter().for_each(|node| node.conns.on_round_trip(conn, round_trip));
     }
 
     /// Carries out a node's actions, fills its connections and reads, until nothing is left to do.
     fn act(&mut self, host: HostId) {
         let mut more = true;
         while std::mem::take(&mut more) {
-            while let Some(action) = self.node(host).and_then(Node::poll) {
+            while let Some(action) = self.node(host).and_then(|node| node.conns.poll()) {
                 self.carry_out(host, action);
             }
             for conn in self.wires.of(host) {

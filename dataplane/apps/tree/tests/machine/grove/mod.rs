@@ -5,49 +5,53 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Action, Begin, ClusterId, ConnId, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read,
-    RefusalCode, ToHost, Told,
+    Action, ClusterId, ConnId, FromHost, HostId, Join, Node, NodeConfig, Peer, Policy, Read, RefusalCode,
+    StartAt, ToHost, Told,
 };
 
 use super::forest::{token, SOURCE};
 use super::parts::Parts;
 
-/// What a connection's sockets hold.
+mod checks;
+mod wires;
+
+/// Bytes that a connection's sockets hold.
 const SOCKET: usize = 3000;
 /// Where the source is. Two hosts are as many milliseconds from each other as their places are apart.
 pub const MIDDLE: u64 = 500;
 /// How long a datagram may wait at its parent; here none waits.
 const DEADLINE: Nanos = Nanos::from_millis(200);
-/// Who is refused begins again after so long.
+/// A refused host begins again after this time.
 const AGAIN: Nanos = Nanos::from_millis(100);
 
 pub struct Reader {
     pub node: Node,
-    /// Bytes that it read, all of them the stream's; and where the next belongs.
+    /// Bytes that the host read, all of them the stream's; and the offset of the next.
     pub count: usize,
     pub at: Option<u64>,
     pub skips: usize,
     pub ended: bool,
     pub broken: bool,
-    /// It was told to go on later when it had this much.
+    /// The host was told to go on later when it had this many bytes.
     pub skipped_at: Vec<u64>,
     pub cluster: ClusterId,
     place: u64,
     capacity: u16,
-    /// How often it has joined: what was said to it before the last time does not count.
+    /// How often the host has joined: messages to an earlier join do not count.
     joins: u32,
-    /// Its last order, and whether it is carried out.
+    /// The host's last order, and whether it is carried out.
     order: u32,
     attached: bool,
-    /// It was connected to somebody once.
+    /// The host was connected to a parent once.
     placed: bool,
-    /// It had a place and found none with room when it joined again.
+    /// The host had a place, and found none with room when it joined again.
     pub refused: bool,
-    /// When it joins again.
+    /// When the host joins again.
     again: Option<Nanos>,
 }
 
-/// What a host tells a cluster's dispatcher, and after how many joins; `None`: its connection is lost.
+/// A message of a host to a cluster's dispatcher, and the number of the host's joins; `None`: the host's
+/// connection is lost.
 struct Up {
     host: HostId,
     cluster: ClusterId,
@@ -134,7 +138,7 @@ impl Grove {
         Grove::in_parts(1, config, policy, capacity)
     }
 
-    /// Its dispatchers are run by so many processes.
+    /// A grove whose dispatchers are run by this many processes.
     pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
         let join = Join { peer: peer(SOURCE), router: None, capacity, token: token() };
         let source = Node::source(NodeConfig { host: SOURCE, ..config });
@@ -159,26 +163,26 @@ impl Grove {
         }
     }
 
-    /// A host that is to have all of the stream.
+    /// Adds a host that is to have all of the stream.
     pub fn join(&mut self, capacity: u16, sockets: u16) -> HostId {
         self.join_from(MIDDLE, capacity, sockets)
     }
 
-    /// One that is somewhere else.
+    /// Adds a host at a certain place.
     pub fn join_from(&mut self, place: u64, capacity: u16, sockets: u16) -> HostId {
         assert_eq!(self.written, 0);
-        self.join_at(Begin::At(0), place, capacity, sockets)
+        self.join_at(StartAt::Offset(0), place, capacity, sockets)
     }
 
-    pub fn join_at(&mut self, begin: Begin, place: u64, capacity: u16, sockets: u16) -> HostId {
+    pub fn join_at(&mut self, begin: StartAt, place: u64, capacity: u16, sockets: u16) -> HostId {
         self.join_with(NodeConfig { sockets, ..self.config }, begin, place, capacity)
     }
 
-    pub fn join_with(&mut self, config: NodeConfig, begin: Begin, place: u64, capacity: u16) -> HostId {
+    pub fn join_with(&mut self, config: NodeConfig, begin: StartAt, place: u64, capacity: u16) -> HostId {
         let host = HostId(self.next);
         self.next += 1;
         let node = Node::new(NodeConfig { host, ..config }, begin);
-        let at = (begin == Begin::At(0)).then_some(0);
+        let at = (begin == StartAt::Offset(0)).then_some(0);
         let root = self.dispatchers.root();
         self.nodes.insert(host, Reader { at, ..reader(node, root, place, capacity) });
         self.ask(host, root);
@@ -208,7 +212,7 @@ impl Grove {
         self.told.push_back(Up { host, cluster, joins, message: Some(message) });
     }
 
-    /// So much of what was told, each way, reaches whom it is for; of one host always in order.
+    /// Delivers this many messages each way; those of one host always in order.
     pub fn deliver(&mut self, most: usize) -> bool {
         let (told, orders) = (self.told.len().min(most), self.orders.len().min(most));
         for up in self.told.drain(..told).collect::<Vec<_>>() {
@@ -225,7 +229,7 @@ impl Grove {
         told + orders + mail > 0
     }
 
-    /// What one host was told or tells next is there before all else.
+    /// Delivers one host's next messages before all others.
     pub fn hurry(&mut self, host: HostId) {
         if let Some(at) = self.orders.iter().position(|down| down.told.host == host) {
             let down = self.orders.remove(at).expect("an order");
@@ -254,7 +258,7 @@ impl Grove {
         match &message {
             ToHost::Place { order, .. } => (found.order, found.attached) = (*order, false),
             ToHost::Redirect(_) => self.redirected += usize::from(found.placed),
-            // Nobody has room for who was nowhere yet.
+            // No host has room for one that had no place yet.
             ToHost::Refused { code, .. } if !found.placed && *code != RefusalCode::Ended => {
                 return self.kill(host)
             }
@@ -300,14 +304,14 @@ impl Grove {
         }
     }
 
-    /// All that was told, and what comes of it, but for what connections carry.
+    /// Delivers all messages, and those that they cause; connections carry no byte meanwhile.
     pub fn deliver_all(&mut self) -> bool {
         let some = self.deliver(usize::MAX);
         while self.deliver(usize::MAX) {}
         some
     }
 
-    /// A host is no more; the others and the dispatcher notice.
+    /// Ends a host at once; the others and the dispatcher notice.
     pub fn kill(&mut self, host: HostId) {
         if let Some(Reader { cluster, joins, .. }) = self.nodes.remove(&host) {
             self.told.push_back(Up { host, cluster, joins, message: None });
@@ -317,7 +321,7 @@ impl Grove {
         }
     }
 
-    /// A host is to go, and goes when nobody needs it.
+    /// Lets a host leave, which goes when no host needs it.
     pub fn leave(&mut self, host: HostId) {
         let now = self.now;
         if let Some(found) = self.nodes.get_mut(&host) {
@@ -331,9 +335,9 @@ impl Grove {
         self.orders.extend(told.into_iter().map(down));
     }
 
-    /// Does what a node wants done.
+    /// Carries out a node's actions.
     fn act(&mut self, host: HostId) {
-        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.poll()) {
+        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.conns.poll()) {
             match action {
                 Action::Connect { conn, to } => self.connect(host, conn, to.host),
                 Action::Close(conn) => {
@@ -365,119 +369,7 @@ impl Grove {
         }
     }
 
-    /// One of the datagrams comes, and may come again; false: there is none.
-    pub fn land(&mut self, n: usize, again: bool) -> bool {
-        if self.air.is_empty() {
-            return false;
-        }
-        let at = n % self.air.len();
-        let Flying { to: (host, conn), offset, bytes } = self.air.swap_remove(at);
-        if let Some(found) = self.nodes.get_mut(&host) {
-            found.node.on_datagram(self.now, conn, offset, &bytes);
-            self.act(host);
-        }
-        if again {
-            self.air.push(Flying { to: (host, conn), offset, bytes });
-        }
-        true
-    }
-
-    /// One of the datagrams does not come.
-    pub fn lose(&mut self, n: usize) {
-        if !self.air.is_empty() {
-            self.air.swap_remove(n % self.air.len());
-        }
-    }
-
-    /// Datagrams come in the order in which they were sent, and what comes of them.
-    pub fn land_all(&mut self) -> bool {
-        let some = !self.air.is_empty();
-        while !self.air.is_empty() {
-            for flying in std::mem::take(&mut self.air) {
-                self.air.insert(0, flying);
-                self.land(0, false);
-            }
-        }
-        some
-    }
-
-    fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
-        let now = self.now;
-        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.on_accepted(now));
-        let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
-        if !self.blocks_datagrams || conn.0 % 2 == 0 {
-            node.offer(conn, DEADLINE);
-        }
-        match accepted {
-            Some(accepted) => {
-                node.on_connected(now, conn);
-                let (bytes, closing) = (Default::default(), [false; 2]);
-                self.wires.push(Wire { ends: [(host, conn), (to, accepted)], bytes, closing, carried: 0 });
-            }
-            None => node.on_closed(now, conn),
-        }
-        self.act(host);
-    }
-
-    /// A connection breaks; what it carried is lost.
-    fn cut(&mut self, at: usize) {
-        let wire = self.wires.swap_remove(at);
-        for (host, conn) in wire.ends {
-            let now = self.now;
-            if let Some(found) = self.nodes.get_mut(&host) {
-                found.node.on_closed(now, conn);
-                self.act(host);
-            }
-        }
-    }
-
-    pub fn wires(&self) -> usize {
-        self.wires.len()
-    }
-
-    pub fn break_wire(&mut self, n: usize) {
-        if !self.wires.is_empty() {
-            self.cut(n % self.wires.len());
-        }
-    }
-
-    /// Carries so many bytes from one end of a connection to the other.
-    pub fn carry(&mut self, n: usize, side: usize, most: usize) -> bool {
-        let (now, count) = (self.now, self.wires.len());
-        if count == 0 {
-            return false;
-        }
-        let at = n % count;
-        let (from, to) = (self.wires[at].ends[side], self.wires[at].ends[1 - side]);
-        let room = SOCKET.saturating_sub(self.wires[at].bytes[side].len());
-        let mut filled = Vec::new();
-        if let Some(found) = self.nodes.get_mut(&from.0).filter(|_| room > 0) {
-            found.node.fill(now, from.1, &mut filled, room);
-        }
-        let wire = &mut self.wires[at];
-        wire.bytes[side].extend(&filled);
-        let carried: Vec<u8> = wire.bytes[side].drain(..most.min(wire.bytes[side].len())).collect();
-        wire.carried += if side == 1 { carried.len() } else { 0 };
-        let over = carried.is_empty() && filled.is_empty() && wire.closing[side];
-        if let Some(found) = self.nodes.get_mut(&to.0).filter(|_| !carried.is_empty()) {
-            found.node.on_bytes(now, to.1, &carried);
-        }
-        self.act(from.0);
-        self.act(to.0);
-        if over {
-            let found = self.wires.iter().position(|wire| wire.ends.contains(&from));
-            found.into_iter().for_each(|at| self.cut(at));
-        }
-        over || !carried.is_empty()
-    }
-
-    /// How much was carried so far to a host over each of its connections to another.
-    pub fn carried(&self, from: HostId, to: HostId) -> Vec<usize> {
-        let of_it = |wire: &&Wire| wire.ends[0].0 == to && wire.ends[1].0 == from;
-        self.wires.iter().filter(of_it).map(|wire| wire.carried).collect()
-    }
-
-    /// Whatever the first so many connections take.
+    /// Carries all that the first so many connections take.
     pub fn carry_all(&mut self, wires: usize) {
         for wire in 0..wires {
             self.carry(wire, 1, usize::MAX);
@@ -511,7 +403,7 @@ impl Grove {
         let read = found.node.read(now, most);
         match &read {
             Some(Read::Bytes(bytes)) => {
-                // It goes on where it was, or where it was told.
+                // The host goes on where it was, or where it was told.
                 assert_eq!(at, *found.at.get_or_insert(at), "{host}");
                 for (offset, &found) in (at..).zip(bytes) {
                     assert_eq!(found, byte(offset), "{host} at {offset}");
@@ -550,7 +442,7 @@ impl Grove {
         for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {
             self.ask(host, root);
         }
-        // Who is released goes.
+        // A released host goes.
         let over = self
             .nodes
             .iter()
@@ -561,7 +453,7 @@ impl Grove {
         }
     }
 
-    /// Everything is carried and read until nothing moves any more, however often that takes.
+    /// Carries and reads all bytes until none moves any more.
     pub fn settle(&mut self) {
         let mut idle = 0;
         for turn in 0.. {
@@ -581,77 +473,6 @@ impl Grove {
             if idle > 60 {
                 return;
             }
-        }
-    }
-
-    /// For who looks for what went wrong.
-    pub fn show(&self) -> String {
-        let mut text = String::new();
-        for (host, f) in &self.nodes {
-            let n = &f.node;
-            text += &format!(
-                "{host} ({}, {}) in {} at {:?} received {} failed {:?} parent {:?} order {} attached {} children {:?} keeps {:?} again {:?} joins {}\n",
-                f.place, f.capacity, f.cluster, f.at, n.received(), n.failed(), n.parent(), f.order, f.attached,
-                n.children().collect::<Vec<_>>(), n.keeps_for().collect::<Vec<_>>(), f.again, f.joins,
-            );
-        }
-        for w in &self.wires {
-            text += &format!(
-                "wire {:?} closing {:?} bytes {:?}\n",
-                w.ends,
-                w.closing,
-                [w.bytes[0].len(), w.bytes[1].len()]
-            );
-        }
-        for d in self.dispatchers.iter() {
-            text += &format!("{} below {:?} ended {}\n", d.id(), d.parent(), d.has_ended());
-            for (host, m) in d.tree().iter() {
-                text += &format!("    {host} {:?} {:?} order {} attached {} was {:?} left {:?} behind {} suspect {} foreign {}\n", m.up, m.outside, m.order, m.attached, m.was, m.left, m.behind, m.suspect, m.foreign);
-            }
-            for (c, b) in d.below() {
-                text += &format!(
-                    "    {c} head {} from {:?} awaited {} moves {} behind {}\n",
-                    b.head.host,
-                    b.from,
-                    b.awaited.is_some(),
-                    b.moves,
-                    b.behind
-                );
-            }
-        }
-        text
-    }
-
-    /// Whether a cluster is there whose founder did not come, and may be dead.
-    pub fn waits_for_founders(&self) -> bool {
-        self.dispatchers.iter().any(|dispatcher| dispatcher.tree().is_empty() && !dispatcher.has_ended())
-    }
-
-    /// So long passes that whoever says nothing is given up; those that live say that they do.
-    pub fn outlast_patience(&mut self) {
-        for _ in 0..6 {
-            self.settle();
-            self.pass(Nanos(self.policy.patience.0 / 3));
-        }
-        self.settle();
-    }
-
-    /// Nobody holds more than it may, dispatchers have no more of anything than they may, and connections
-    /// have no cycle.
-    pub fn check(&self) {
-        for (&host, found) in &self.nodes {
-            let held = found.node.held();
-            assert!(held <= self.config.capacity + self.config.window, "{host} holds {held}");
-            let (mut at, mut seen) = (host, BTreeSet::new());
-            while let Some(parent) = self.nodes.get(&at).and_then(|found| found.node.parent()) {
-                assert!(seen.insert(at), "{host} is in a cycle");
-                at = parent;
-            }
-        }
-        for dispatcher in self.dispatchers.iter() {
-            assert!(dispatcher.tree().len() <= self.policy.max_members);
-            assert!(dispatcher.joining() <= self.policy.max_joins);
-            assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
         }
     }
 }

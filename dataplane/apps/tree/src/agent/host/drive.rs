@@ -1,0 +1,71 @@
+//! A host's node, and what drives it: the clock and the poller.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use groupflow_base::Nanos;
+use groupflow_host::error::AgentError;
+use groupflow_host::poller::{Poller, Ready};
+use groupflow_host::process::system;
+
+use crate::machine::{ConnId, HostId, Node};
+
+/// The source of an event.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Target {
+    Stop,
+    Listener,
+    Dispatchers,
+    Link(ConnId),
+    Probe(HostId),
+    Quic,
+    Data,
+}
+
+/// The node and its drive.
+pub struct Drive {
+    /// The host's node, which decides.
+    pub node: Node,
+    pub(super) poller: Poller<Target>,
+    began: Instant,
+    pub(super) now: Instant,
+}
+
+impl Drive {
+    pub(super) fn new(node: Node) -> Result<Drive, AgentError> {
+        let poller = Poller::new().map_err(|e| system(&e.into()))?;
+        let now = Instant::now();
+        Ok(Drive { node, poller, began: now, now })
+    }
+
+    /// The time as the node counts it.
+    pub fn nanos(&self) -> Nanos {
+        nanos(self.now.saturating_duration_since(self.began))
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4))
+    }
+
+    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, target: Target) -> Result<(), AgentError> {
+        self.poller.add(fd, target).map(drop).map_err(|e| system(&e.into()))
+    }
+
+    /// Takes events, and waits for them until this time unless there is other work.
+    pub(super) fn wait(&mut self, until: Instant, busy: bool) -> Result<Vec<(Target, Ready)>, AgentError> {
+        let mut happened = Vec::new();
+        let timeout = if busy { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
+        self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;
+        self.now = Instant::now();
+        Ok(happened)
+    }
+
+    /// Tells the node that a connection has ended, or could not be made.
+    pub(super) fn on_closed(&mut self, conn: ConnId) {
+        self.node.on_closed(self.nanos(), conn);
+    }
+}
+
+pub(super) fn nanos(time: Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,142 @@
+//! A host's connections over TCP: the listener, and the connections that are established.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::TcpListener;
+
+use groupflow_host::channel::Channel;
+use groupflow_host::error::AgentError;
+use groupflow_host::poller::Ready;
+use groupflow_host::read_outcome::ReadOutcome;
+use groupflow_host::tcp;
+
+use super::drive::{Drive, Target};
+use super::SILENCE;
+use crate::agent::shared::Shared;
+use crate::agent::tcp_link::{TcpLink, BATCH};
+use crate::machine::ConnId;
+
+/// Reads of one connection before the others have their turn.
+const TURNS: usize = 4;
+
+/// The connections over TCP.
+pub(super) struct TcpLinks {
+    listener: TcpListener,
+    links: BTreeMap<ConnId, TcpLink>,
+    scratch: Box<[u8]>,
+}
+
+impl TcpLinks {
+    pub(super) fn new(listener: TcpListener) -> TcpLinks {
+        TcpLinks { listener, links: BTreeMap::new(), scratch: vec![0; BATCH].into_boxed_slice() }
+    }
+
+    /// Accepts the peers that wait. A host without the tree's certificate cannot prove itself, unless all is
+    /// `plain`: it accepts no child, and none expects it.
+    pub(super) fn accept(
+        &mut self,
+        drive: &mut Drive,
+        shared: Option<&Shared>,
+        plain: bool,
+    ) -> Result<(), AgentError> {
+        // An error is that no peer waits, that it has gone again, or that no descriptor is left, and another
+        // peer will come.
+        while let Ok((socket, _)) = self.listener.accept() {
+            let tls = shared.map(Shared::accept).transpose()?;
+            if (tls.is_none() && !plain) || tcp::prepare(&socket, SILENCE).is_err() {
+                continue;
+            }
+            let Some(conn) = drive.node.conns.on_accepted(drive.nanos()) else { continue };
+            match drive.poller.add(&socket, Target::Link(conn)) {
+                Ok(token) => self.insert(conn, TcpLink::new(Channel::accepted(socket, tls), token)),
+                Err(_) => drive.on_closed(conn),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn insert(&mut self, conn: ConnId, link: TcpLink) {
+        self.links.insert(conn, link);
+    }
+
+    /// Notes the readiness of a connection; false: it is not here.
+    pub(super) fn on_ready(&mut self, conn: ConnId, ready: Ready) -> bool {
+        self.links.get_mut(&conn).map(|link| link.on_ready(ready)).is_some()
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        self.links.values().any(|link| link.readable)
+    }
+
+    pub(super) fn measure(&self, drive: &mut Drive) {
+        for (&conn, link) in &self.links {
+            drive.node.conns.on_round_trip(conn, link.round_trip());
+        }
+    }
+
+    pub(super) fn read(&mut self, drive: &mut Drive) {
+        for conn in self.links.keys().copied().collect::<Vec<_>>() {
+            if self.read_from(drive, conn).is_err() {
+                self.close(drive, conn);
+            }
+        }
+    }
+
+    fn read_from(&mut self, drive: &mut Drive, conn: ConnId) -> io::Result<()> {
+        let Some(link) = self.links.get_mut(&conn) else { return Ok(()) };
+        link.flush()?;
+        for _ in 0..TURNS {
+            if !link.readable {
+                break;
+            }
+            match link.read(&mut self.scratch)? {
+                ReadOutcome::Bytes(count) => {
+                    drive.node.on_bytes(drive.nanos(), conn, &self.scratch[..count]);
+                }
+                ReadOutcome::Nothing => break,
+                ReadOutcome::End => return Err(io::ErrorKind::ConnectionAborted.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes as many bytes as the connections take now.
+    pub(super) fn write(&mut self, drive: &mut Drive) {
+        for conn in self.links.keys().copied().collect::<Vec<_>>() {
+            self.write_to(drive, conn);
+        }
+    }
+
+    fn write_to(&mut self, drive: &mut Drive, conn: ConnId) {
+        let Some(link) = self.links.get_mut(&conn) else { return };
+        while link.takes() {
+            drive.node.fill(drive.nanos(), conn, link.batch(), BATCH);
+            if link.waiting() == 0 && !link.closing {
+                return;
+            }
+            let ends = link.waiting() == 0;
+            if ends {
+                link.end();
+            }
+            if ends || link.flush().is_err() {
+                self.close(drive, conn);
+                return;
+            }
+        }
+    }
+
+    /// Closes a connection when its last bytes are sent; false: it is not here.
+    pub(super) fn end(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
+        let found = self.links.get_mut(&conn).map(|link| link.closing = true).is_some();
+        self.write_to(drive, conn);
+        found
+    }
+
+    /// Closes a connection; false: it is not here.
+    pub(super) fn close(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
+        let Some(link) = self.links.remove(&conn) else { return false };
+        drive.poller.remove(link.socket(), link.token);
+        drive.on_closed(conn);
+        true
+    }
+}

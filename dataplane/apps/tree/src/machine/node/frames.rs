@@ -1,0 +1,280 @@
+//! Frames from peers: strangers that introduce themselves, children, and parents.
+
+use groupflow_base::Nanos;
+use groupflow_transport::fanout::Mode;
+
+use super::child::{Asked, Child};
+use super::conns::Role;
+use super::{Action, ConnId, Node, Slow};
+use crate::machine::frame::{Frame, Reason, StartAt, DATA_HEADER, MAX_BLOCK};
+use crate::machine::names::HostId;
+
+impl Node {
+    /// Takes bytes that came over a connection; no bytes are a sign of life.
+    pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
+        while let Some((role, frame)) = self.conns.next_frame(now, conn, &mut bytes) {
+            let taken = match (role, frame) {
+                (Role::Closing, _) => return,
+                (_, Ok(None)) => break,
+                (Role::Parent { edge, welcome }, Ok(Some(frame))) => {
+                    self.on_parents_frame(now, conn, (edge, welcome), frame)
+                }
+                (Role::Child(child), Ok(Some(frame))) => self.on_childs_frame(conn, child, frame),
+                (Role::Stranger, Ok(Some(frame))) => self.on_strangers_frame(now, conn, frame),
+                (_, Err(_)) => Err(Reason::BadFrame),
+            };
+            if let Err(reason) = taken {
+                // The peer is told the reason, and the connection is closed.
+                if let Some(role) = self.conns.role(conn) {
+                    self.conns.say_last(conn, &Frame::Refused(reason));
+                    self.let_go_of(now, conn, role);
+                }
+                break;
+            }
+        }
+        self.tend(now);
+    }
+
+    /// Appends the bytes that are to go over a connection now, until there are about `most`.
+    pub fn fill(&mut self, now: Nanos, conn: ConnId, out: &mut Vec<u8>, most: usize) {
+        let before = out.len();
+        if let Some(Role::Child(child)) = self.conns.take_out(conn, out) {
+            while out.len() + DATA_HEADER < before + most {
+                let block = (before + most - out.len() - DATA_HEADER).min(MAX_BLOCK);
+                if !self.give(child, conn, block, out) {
+                    break;
+                }
+            }
+        }
+        if out.len() > before {
+            self.conns.on_said(now, conn);
+            self.tend(now);
+        }
+    }
+
+    /// Appends the bytes that a connection of a child carries next; false: there are none.
+    fn give(&mut self, host: HostId, conn: ConnId, most: usize, out: &mut Vec<u8>) -> bool {
+        let Some(child) = self.children.get_mut(host) else { return false };
+        child.advance(&mut self.stream);
+        if let Some(to) = child.behind_gap(&self.stream, &self.held) {
+            self.children.skip(host, to, &mut self.stream, &mut self.conns);
+        }
+        let child = self.children.get_mut(host);
+        child.is_some_and(|child| child.give(conn, most, &mut self.stream, &self.held, out))
+    }
+
+    /// A connection is lost, could not be made, or was closed.
+    pub fn on_closed(&mut self, now: Nanos, conn: ConnId) {
+        if let Some(role) = self.conns.remove(conn) {
+            self.let_go_of(now, conn, role);
+            self.tend(now);
+        }
+    }
+
+    fn let_go_of(&mut self, now: Nanos, conn: ConnId, role: Role) {
+        match role {
+            Role::Stranger | Role::Closing => {}
+            Role::Child(host) => {
+                let child = self.children.get_mut(host).filter(|child| child.conns.contains(&conn));
+                if child.is_some_and(|child| !child.lose_conn(conn, &mut self.stream)) {
+                    // The dispatcher may hear of the lost edge from the child, and is to know soon that this
+                    // host is alive.
+                    self.presence.sign = self.presence.sign.map(|_| now);
+                    self.children.lose(host, now + self.config.keep, &mut self.stream);
+                }
+            }
+            Role::Parent { edge, .. } => {
+                if self.parents.on_conn_lost(now, &mut self.conns, edge) {
+                    self.receipts.repeat();
+                }
+            }
+        }
+    }
+
+    fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: Frame) -> Result<(), Reason> {
+        let Frame::Hello { child, ticket, edge, begin, needed, room, deadline } = frame else {
+            return Err(Reason::BadFrame);
+        };
+        if !self.children.expects(child, ticket) {
+            return Err(Reason::Unexpected);
+        }
+        if self.presence.is_released() {
+            return Err(Reason::Leaving);
+        }
+        let full = self.children.count() >= self.config.max_children;
+        let most = if deadline.is_some() { 0 } else { usize::from(self.config.max_sockets) };
+        let known = match self.children.get_mut(child) {
+            Some(known) if known.edge == edge => Some(known.add_conn(conn, most)?),
+            // An earlier edge of this child is over.
+            Some(_) => None,
+            None if full => return Err(Reason::TooMany),
+            None => self.children.take_back(child, edge, conn, &mut self.stream),
+        };
+        let (begin, late) = match known {
+            Some(has) => (has, false),
+            None => {
+                let asked = Asked { edge, has: 0, needed, room, datagrams: deadline.is_some() };
+                self.serve(now, conn, child, begin, asked)?
+            }
+        };
+        self.conns.set_role(conn, Role::Child(child));
+        self.conns.say(conn, &Frame::Welcome { begin });
+        if late {
+            let to = self.middle();
+            self.children.skip(child, to, &mut self.stream, &mut self.conns);
+        }
+        if let Some(deadline) = deadline {
+            self.conns.ask(Action::Datagrams { conn, deadline });
+        }
+        Ok(())
+    }
+
+    /// Adds a child; returns where it begins, and whether that is before all that is held.
+    fn serve(
+        &mut self,
+        now: Nanos,
+        conn: ConnId,
+        child: HostId,
+        begin: StartAt,
+        asked: Asked,
+    ) -> Result<(u64, bool), Reason> {
+        // A node without a place in the tree accepts no child: no host above keeps bytes for its subtree, and
+        // it may not know where its own stream begins.
+        if !self.source && (self.held.incoming.is_none() || !self.parents.kept) {
+            return Err(Reason::Unexpected);
+        }
+        let (base, received) = (self.stream.base(), self.stream.received());
+        let (needed, has, late) = match begin {
+            // The child gets bytes that come from now on, and none that came before.
+            StartAt::Now if asked.datagrams => {
+                let frontier = self.datagrams.frontier().max(received);
+                (received, self.config.slow.next_record(frontier), false)
+            }
+            StartAt::Offset(offset) if asked.datagrams => (received, offset, false),
+            // A child that began at the newest byte would be the fastest, and the others late.
+            StartAt::Now if self.source && self.config.slow == Slow::Isolate => {
+                let begin = self.children.fastest(&self.stream).max(base);
+                (begin, begin, false)
+            }
+            StartAt::Now => (received, self.config.slow.next_record(received), false),
+            StartAt::Offset(offset) => (asked.needed, offset, offset < base),
+        };
+        // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
+        // is refused, so that no host depends on this one alone. Otherwise this node serves what it has: the
+        // child may come from a slow parent, and no other host would take it.
+        let end_to_end = self.config.mode == Mode::EndToEnd;
+        let promised = end_to_end && !self.source && needed < self.receipts.promised;
+        let refused = match self.config.slow {
+            Slow::Wait => late || promised && !asked.datagrams,
+            Slow::Isolate => late,
+            Slow::Skip { .. } => false,
+        };
+        if refused {
+            return Err(Reason::Gone);
+        }
+        let new = Child::new(now, conn, Asked { has, needed, ..asked }, &mut self.stream)?;
+        self.children.add(child, new, &mut self.stream, &mut self.conns);
+        Ok((has, late))
+    }
+
+    fn on_childs_frame(&mut self, conn: ConnId, host: HostId, frame: Frame) -> Result<(), Reason> {
+        let child = self.children.get_mut(host).filter(|child| child.conns.contains(&conn));
+        let child = child.ok_or(Reason::BadFrame)?;
+        match frame {
+            Frame::Taken { taken, needed } => child.on_taken(taken, needed, &mut self.stream),
+            Frame::Complete => return child.on_complete(&mut self.stream),
+            Frame::Moved => self.children.forget(host, &mut self.stream, &mut self.conns),
+            Frame::Alive => {}
+            _ => return Err(Reason::BadFrame),
+        }
+        Ok(())
+    }
+
+    fn on_parents_frame(
+        &mut self,
+        now: Nanos,
+        conn: ConnId,
+        (edge, welcome): (u32, bool),
+        frame: Frame,
+    ) -> Result<(), Reason> {
+        match frame {
+            Frame::Data { .. } | Frame::End { .. } | Frame::Skip { .. } if !welcome => {
+                return Err(Reason::BadFrame);
+            }
+            Frame::Welcome { begin } => return self.on_welcome(now, conn, edge, begin),
+            Frame::Data { offset, bytes } if self.datagrams.arrived.is_some() => {
+                self.arrive(now, offset, &bytes);
+            }
+            Frame::Data { offset, bytes } => return self.held.receive(&mut self.stream, offset, &bytes),
+            Frame::End { length } => match &mut self.datagrams.arrived {
+                Some(arrived) => arrived.end(now, length),
+                None => return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. })),
+            },
+            // Late bytes do not come in datagrams, either.
+            Frame::Skip { .. } if self.datagrams.arrived.is_some() => {}
+            Frame::Skip { to } => {
+                if self.held.delivered().is_some_and(|delivered| delivered < to) {
+                    self.go_on_at(to);
+                }
+                // The parent waits for an answer.
+                self.receipts.repeat();
+            }
+            Frame::Refused(reason) => self.on_refused(now, conn, edge, reason),
+            Frame::Alive => {}
+            Frame::Hello { .. } | Frame::Taken { .. } | Frame::Complete | Frame::Moved => {
+                return Err(Reason::BadFrame);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_welcome(&mut self, now: Nanos, conn: ConnId, edge: u32, begin: u64) -> Result<(), Reason> {
+        self.conns.set_role(conn, Role::Parent { edge, welcome: true });
+        match (self.held.incoming.is_some(), std::mem::take(&mut self.held.is_lost)) {
+            (false, true) => self.go_on_at(begin),
+            (false, false) if self.config.datagrams.is_some() => {
+                self.begin_at(self.config.slow.next_record(begin));
+            }
+            (false, false) => self.begin_at(begin),
+            (true, _) => {}
+        }
+        let by_datagrams = self.conns.offered(conn).is_some();
+        self.datagrams.take_by(by_datagrams, &self.config, self.stream.received());
+        if self.parents.edge() == Some(edge) {
+            return Ok(());
+        }
+        if !self.parents.accept(now, &mut self.conns, edge, self.config.sockets) {
+            return Err(Reason::BadFrame);
+        }
+        self.receipts.repeat();
+        Ok(())
+    }
+
+    fn on_refused(&mut self, now: Nanos, conn: ConnId, edge: u32, reason: Reason) {
+        let now_there = (self.stream.received(), self.needed());
+        self.conns.drop(conn);
+        match reason {
+            Reason::Stalled => self.break_off(now),
+            _ => {
+                let patience = self.config.patience;
+                self.parents.on_refused(now, &mut self.conns, edge, reason, now_there, patience);
+            }
+        }
+    }
+
+    /// Begins anew at an offset that a parent told.
+    fn begin_at(&mut self, begin: u64) {
+        self.stream = super::stream(&self.config, begin);
+        self.reader.begin_at(&mut self.stream, begin);
+        self.held.begin_at(begin);
+        self.receipts.begin_at(begin);
+        self.datagrams.begin_at(&self.config, begin);
+    }
+
+    /// Lets the stream go on at `to`: earlier bytes come too late, and none is kept for anybody.
+    pub(super) fn go_on_at(&mut self, to: u64) {
+        self.begin_at(to);
+        self.reader.note_skip(to);
+        self.children.begin_at(to, &mut self.stream);
+    }
+}

@@ -1,0 +1,135 @@
+//! The bytes of the stream that a node holds: those in order, those that came beyond a gap, and which bytes
+//! in between did not come.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use groupflow_base::reassembly::Reassembly;
+use groupflow_transport::fanout::Stream;
+
+use super::byte_queue::ByteQueue;
+use super::NodeConfig;
+use crate::machine::frame::Reason;
+
+/// The bytes that a node holds.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    bytes: ByteQueue,
+    window: u64,
+    /// Bytes from the parent; `None`: the node is the source, or does not know yet where it begins.
+    pub(super) incoming: Option<Reassembly>,
+    /// Whether the node lost its place: no host had the next bytes, so it skips to where the next parent
+    /// serves.
+    pub(super) is_lost: bool,
+    /// Missing ranges between the bytes in order.
+    gaps: VecDeque<Range<u64>>,
+    /// Bytes that did not come in time and were skipped.
+    pub(super) missing: u64,
+}
+
+impl Held {
+    /// Nothing; bytes from the offset `at` on are to come from a parent, if it is known.
+    pub(super) fn new(config: &NodeConfig, at: Option<u64>) -> Held {
+        Held {
+            bytes: ByteQueue::at(at.unwrap_or(0)),
+            window: config.window,
+            incoming: at.map(|at| Reassembly::new(at, config.window)),
+            is_lost: false,
+            gaps: VecDeque::new(),
+            missing: 0,
+        }
+    }
+
+    /// Begins anew at an offset; no earlier byte is held.
+    pub(super) fn begin_at(&mut self, begin: u64) {
+        self.bytes = ByteQueue::at(begin);
+        self.incoming = Some(Reassembly::new(begin, self.window));
+        self.gaps.clear();
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.bytes.len() as u64 + self.incoming.as_ref().map_or(0, Reassembly::held)
+    }
+
+    /// Offset of the next byte from a parent, if it is known.
+    pub(super) fn delivered(&self) -> Option<u64> {
+        self.incoming.as_ref().map(Reassembly::delivered)
+    }
+
+    /// Whether all bytes came from a parent, and the end.
+    pub(super) fn is_complete(&self) -> bool {
+        self.incoming.as_ref().is_some_and(Reassembly::is_complete)
+    }
+
+    /// Takes as many bytes in order as the stream has room for; returns how many.
+    pub(super) fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> usize {
+        take(stream, &mut self.bytes, bytes)
+    }
+
+    pub(super) fn receive(&mut self, stream: &mut Stream, offset: u64, bytes: &[u8]) -> Result<(), Reason> {
+        let incoming = self.incoming.as_mut().ok_or(Reason::BadFrame)?;
+        let mut sink = |bytes: &[u8]| take(stream, &mut self.bytes, bytes);
+        incoming.receive(offset, bytes, &mut sink).map(drop).map_err(|_| Reason::BadFrame)
+    }
+
+    /// The stream's length; where it may be skipped, the record with which this node was to begin may not
+    /// come any more.
+    pub(super) fn end(&mut self, length: u64, skips: bool) -> Result<(), Reason> {
+        let incoming = self.incoming.as_mut().ok_or(Reason::BadFrame)?;
+        let length = if skips { length.max(incoming.delivered()) } else { length };
+        incoming.end(length).map_err(|_| Reason::BadFrame)
+    }
+
+    /// Takes bytes that came and had no room; the end may be reached, too.
+    pub(super) fn drain(&mut self, stream: &mut Stream) {
+        let Some(incoming) = self.incoming.as_mut() else { return };
+        incoming.drain(&mut |bytes: &[u8]| take(stream, &mut self.bytes, bytes));
+        if incoming.is_complete() {
+            stream.on_upstream_end();
+        }
+    }
+
+    /// Lets the stream go on at the offset `to`: earlier bytes stay for branches that did not read them yet.
+    /// False: there is no room for that.
+    pub(super) fn leave_gap(&mut self, stream: &mut Stream, to: u64) -> bool {
+        let from = stream.received();
+        let missing = to.saturating_sub(from);
+        self.missing += missing;
+        let fits = stream.on_received(missing).is_ok();
+        if fits {
+            // These bytes stand in for missing ones; no branch reads them.
+            self.bytes.push_missing(missing);
+            self.gaps.push_back(from..to);
+            self.incoming = Some(Reassembly::new(to, self.window));
+        }
+        fits
+    }
+
+    /// The first missing range that ends after the offset.
+    pub(super) fn gap(&self, offset: u64) -> Option<Range<u64>> {
+        self.gaps.iter().find(|gap| gap.end > offset).cloned()
+    }
+
+    /// At most `most` bytes from the offset `from` on, as two pieces that follow each other.
+    pub(super) fn read(&self, from: u64, most: usize) -> (&[u8], &[u8]) {
+        self.bytes.read(from, most)
+    }
+
+    pub(super) fn discard_below(&mut self, base: u64) {
+        self.bytes.discard_below(base);
+        self.gaps.retain(|gap| gap.end > base);
+    }
+}
+
+/// Takes as many bytes as the stream has room for; returns how many.
+fn take(stream: &mut Stream, queue: &mut ByteQueue, bytes: &[u8]) -> usize {
+    let room = usize::try_from(stream.intake()).unwrap_or(usize::MAX);
+    let taken = bytes.len().min(room);
+    match stream.on_received(taken as u64) {
+        Ok(()) => {
+            queue.push(&bytes[..taken]);
+            taken
+        }
+        Err(_) => 0,
+    }
+}

@@ -1,0 +1,43 @@
+//! A host's presence in the tree, as its dispatcher knows it: signs of life, and the departure.
+
+use groupflow_base::Nanos;
+
+/// The progress of a host that leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Departure {
+    /// The host stays.
+    No,
+    /// The host told the dispatcher that it leaves.
+    Asked,
+    /// The host may go when its children have gone.
+    Released,
+}
+
+/// The host's presence.
+#[derive(Debug, Clone)]
+pub(super) struct Presence {
+    /// When the dispatcher gets the next sign of life; `None`: the node has no place.
+    pub(super) sign: Option<Nanos>,
+    pub(super) departure: Departure,
+}
+
+impl Presence {
+    /// Ends the presence in one cluster; a host that was to leave is free to go.
+    pub(super) fn end(&mut self) {
+        self.sign = None;
+        if self.departure == Departure::Asked {
+            self.departure = Departure::Released;
+        }
+    }
+
+    /// Whether a sign of life is due; the next one is due after `every`.
+    pub(super) fn is_due(&mut self, now: Nanos, every: Nanos) -> bool {
+        let due = self.sign.is_some_and(|due| due <= now);
+        self.sign = if due { Some(now + every) } else { self.sign };
+        due
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.departure == Departure::Released
+    }
+}

@@ -1,0 +1,117 @@
+//! Connections and datagrams between the hosts of a grove.
+
+use super::*;
+
+impl Grove {
+    /// Delivers one of the datagrams, which may come again; false: there is none.
+    pub fn land(&mut self, n: usize, again: bool) -> bool {
+        if self.air.is_empty() {
+            return false;
+        }
+        let at = n % self.air.len();
+        let Flying { to: (host, conn), offset, bytes } = self.air.swap_remove(at);
+        if let Some(found) = self.nodes.get_mut(&host) {
+            found.node.on_datagram(self.now, conn, offset, &bytes);
+            self.act(host);
+        }
+        if again {
+            self.air.push(Flying { to: (host, conn), offset, bytes });
+        }
+        true
+    }
+
+    /// Loses one of the datagrams.
+    pub fn lose(&mut self, n: usize) {
+        if !self.air.is_empty() {
+            self.air.swap_remove(n % self.air.len());
+        }
+    }
+
+    /// Delivers all datagrams in the order in which they were sent, and those that they cause.
+    pub fn land_all(&mut self) -> bool {
+        let some = !self.air.is_empty();
+        while !self.air.is_empty() {
+            for flying in std::mem::take(&mut self.air) {
+                self.air.insert(0, flying);
+                self.land(0, false);
+            }
+        }
+        some
+    }
+
+    pub(super) fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
+        let now = self.now;
+        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.conns.on_accepted(now));
+        let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
+        if !self.blocks_datagrams || conn.0 % 2 == 0 {
+            node.offer(conn, DEADLINE);
+        }
+        match accepted {
+            Some(accepted) => {
+                node.on_connected(now, conn);
+                let (bytes, closing) = (Default::default(), [false; 2]);
+                self.wires.push(Wire { ends: [(host, conn), (to, accepted)], bytes, closing, carried: 0 });
+            }
+            None => node.on_closed(now, conn),
+        }
+        self.act(host);
+    }
+
+    /// Breaks a connection; the bytes on it are lost.
+    pub(super) fn cut(&mut self, at: usize) {
+        let wire = self.wires.swap_remove(at);
+        for (host, conn) in wire.ends {
+            let now = self.now;
+            if let Some(found) = self.nodes.get_mut(&host) {
+                found.node.on_closed(now, conn);
+                self.act(host);
+            }
+        }
+    }
+
+    pub fn wires(&self) -> usize {
+        self.wires.len()
+    }
+
+    pub fn break_wire(&mut self, n: usize) {
+        if !self.wires.is_empty() {
+            self.cut(n % self.wires.len());
+        }
+    }
+
+    /// Carries so many bytes from one end of a connection to the other.
+    pub fn carry(&mut self, n: usize, side: usize, most: usize) -> bool {
+        let (now, count) = (self.now, self.wires.len());
+        if count == 0 {
+            return false;
+        }
+        let at = n % count;
+        let (from, to) = (self.wires[at].ends[side], self.wires[at].ends[1 - side]);
+        let room = SOCKET.saturating_sub(self.wires[at].bytes[side].len());
+        let mut filled = Vec::new();
+        if let Some(found) = self.nodes.get_mut(&from.0).filter(|_| room > 0) {
+            found.node.fill(now, from.1, &mut filled, room);
+        }
+        let wire = &mut self.wires[at];
+        wire.bytes[side].extend(&filled);
+        let carried: Vec<u8> = wire.bytes[side].drain(..most.min(wire.bytes[side].len())).collect();
+        wire.carried += if side == 1 { carried.len() } else { 0 };
+        let over = carried.is_empty() && filled.is_empty() && wire.closing[side];
+        if let Some(found) = self.nodes.get_mut(&to.0).filter(|_| !carried.is_empty()) {
+            found.node.on_bytes(now, to.1, &carried);
+        }
+        self.act(from.0);
+        self.act(to.0);
+        if over {
+            let found = self.wires.iter().position(|wire| wire.ends.contains(&from));
+            found.into_iter().for_each(|at| self.cut(at));
+        }
+        over || !carried.is_empty()
+    }
+
+    /// Bytes that each connection from one host to another has carried so far.
+    pub fn carried(&self, from: HostId, to: HostId) -> Vec<usize> {
+        let of_it = |wire: &&Wire| wire.ends[0].0 == to && wire.ends[1].0 == from;
+        self.wires.iter().filter(of_it).map(|wire| wire.carried).collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! One node, and peers that say to it whatever a test wants.
+
+use std::net::SocketAddr;
+
+use groupflow_base::Nanos;
+use groupflow_tree::machine::frame::Decoder;
+use groupflow_tree::machine::*;
+
+pub const TICKET: Ticket = Ticket([7; Ticket::BYTES]);
+pub const NODE: HostId = HostId(1);
+pub const GOOD: HostId = HostId(2);
+pub const BAD: HostId = HostId(3);
+
+pub fn config() -> NodeConfig {
+    NodeConfig {
+        capacity: 20_000,
+        history: 0,
+        window: 8_000,
+        max_sockets: 2,
+        max_children: 2,
+        ..NodeConfig::new(NODE)
+    }
+}
+
+pub fn hello(child: HostId, edge: u32, begin: StartAt) -> Frame {
+    let needed = if let StartAt::Offset(offset) = begin { offset } else { 0 };
+    Frame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None }
+}
+
+pub fn expect(node: &mut Node, child: HostId) {
+    node.on_order(Nanos::ZERO, ToHost::Expect { child, ticket: TICKET });
+}
+
+pub fn say(node: &mut Node, now: Nanos, conn: ConnId, frame: &Frame) {
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes);
+    node.on_bytes(now, conn, &bytes);
+}
+
+/// The frames that a connection carries from the node now.
+pub fn hear(node: &mut Node, now: Nanos, conn: ConnId) -> Vec<Frame> {
+    let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+    node.fill(now, conn, &mut bytes, 100_000);
+    let (mut decoder, mut input) = (Decoder::default(), &bytes[..]);
+    while let Some(frame) = decoder.next_frame(&mut input).expect("frames") {
+        frames.push(frame);
+    }
+    frames
+}
+
+/// A connection over which a peer sent this frame.
+pub fn connect(node: &mut Node, now: Nanos, frame: &Frame) -> ConnId {
+    let conn = node.conns.on_accepted(now).expect("room");
+    say(node, now, conn, frame);
+    conn
+}
+
+pub fn actions(node: &mut Node) -> Vec<Action> {
+    std::iter::from_fn(|| node.conns.poll()).collect()
+}
+
+/// A source with two children that are expected, and some bytes of which none is needed any more.
+pub fn source(slow: Slow, written: usize) -> Node {
+    let mut node = Node::source(NodeConfig { slow, ..config() });
+    expect(&mut node, GOOD);
+    expect(&mut node, BAD);
+    assert_eq!(node.write(Nanos::ZERO, &vec![1; written]), written);
+    node
+}
+
+/// A host below a parent whose frames the test chooses.
+pub fn below_with(config: NodeConfig) -> (Node, ConnId) {
+    let mut node = Node::new(config, StartAt::Offset(0));
+    let address = SocketAddr::from(([10, 0, 0, 1], 4000));
+    let parent = Peer { host: HostId(0), address };
+    node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
+    let Some(Action::Connect { conn, .. }) = node.conns.poll() else { panic!("it connects") };
+    node.on_connected(Nanos::ZERO, conn);
+    let said = hear(&mut node, Nanos::ZERO, conn);
+    assert!(
+        matches!(said[..], [Frame::Hello { begin: StartAt::Offset(0), needed: 0, room: 8_000, .. }]),
+        "{said:?}"
+    );
+    (node, conn)
+}
+
+pub fn below() -> (Node, ConnId) {
+    below_with(config())
+}
+
+pub fn served() -> (Node, ConnId) {
+    served_with(config())
+}
+
+pub fn served_with(config: NodeConfig) -> (Node, ConnId) {
+    let (mut node, conn) = below_with(config);
+    say(&mut node, Nanos::ZERO, conn, &Frame::Welcome { begin: 0 });
+    let told = actions(&mut node);
+    assert!(matches!(told[..], [Action::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
+    (node, conn)
+}
