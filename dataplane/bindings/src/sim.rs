@@ -363,7 +363,7 @@ fn bone(transfer: &BoneSample) -> Value {
     })
 }
 
-/// What session agents hold.
+/// What split agents hold.
 fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
     let value = |cache: &CacheSample| {
         let node = &network.spec().nodes[cache.node.index()].name;

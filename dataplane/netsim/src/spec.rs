@@ -41,7 +41,7 @@ pub struct NetworkSpec {
     pub bones: Vec<BoneSpec>,
 }
 
-/// A stream at a session agent: what comes by one TCP connection goes on by others.
+/// A stream at a split agent: what comes by one TCP connection goes on by others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
@@ -136,7 +136,7 @@ pub enum NodeKind {
     Broadcast(BroadcastSpec),
     /// A switch that runs a P4 program.
     Switch(SwitchSpec),
-    /// A session agent: TCP connections end at it, none pass.
+    /// A split agent: TCP connections end at it, none pass.
     Agent(AgentSpec),
 }
 
@@ -151,7 +151,7 @@ pub struct HostSpec {
     pub gateway_mac: Mac,
 }
 
-/// A session agent.
+/// A split agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// Its addresses.

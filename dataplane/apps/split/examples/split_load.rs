@@ -1,4 +1,4 @@
-//! The load of the bench of session agents (experiments/bench/split.py), and two bare relays to compare with.
+//! The load of the bench of split agents (experiments/bench/split.py), and two bare relays to compare with.
 //!
 //! `split_load sink IP:PORT...` listens and throws away what comes, without copying it (MSG_TRUNC).
 //! `split_load source IP:PORT` sends as fast as it can. `split_load copy IN OUT...` and `split_load splice
