@@ -298,11 +298,6 @@ impl Envelopes {
         })
     }
 
-    /// Whether nothing of an incomplete envelope came.
-    pub fn is_between(&self) -> bool {
-        self.done || self.held.is_empty()
-    }
-
     /// Bytes held.
     pub fn held(&self) -> usize {
         self.held.len()
@@ -395,7 +390,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(got, bodies);
-            prop_assert!(envelopes.is_between());
+            prop_assert!(envelopes.done || envelopes.held.is_empty(), "nothing is left over");
         }
     }
 }

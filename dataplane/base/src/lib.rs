@@ -6,7 +6,7 @@
 //! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
 //! | `time` | [`Nanos`] |
 //! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
-//! | [`codec`] | readers and writers of fields, and the envelope of frames over a byte stream |
+//! | [`codec`], [`wire_enum!`] | readers and writers of fields, the envelope of frames; enums of one byte |
 //! | `token` | [`Token`], a secret that two sides share |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
@@ -23,6 +23,7 @@ pub mod reassembly;
 pub mod store;
 mod time;
 mod token;
+mod wire_enum;
 
 pub use codec::CodecError;
 pub use machine::{Datagram, Dest, Machine, Transmit};

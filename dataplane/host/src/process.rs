@@ -4,8 +4,7 @@ use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::error::plain;
-use crate::error::AgentError;
+use crate::error::{plain, AgentError};
 
 /// Raises the limit of descriptors to the most that the system allows.
 pub fn raise_descriptors() {

@@ -1,17 +1,17 @@
 //! Events for programs (JSON lines) and for people (short lines on stderr).
 
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupflow_base::Nanos;
-use groupflow_session::control::{Joined, Notice, NoticeKind};
+use groupflow_session::control::{Joined, Notice};
 use groupflow_session::MemberEvent;
-use groupflow_transport::terms::{Mode, Policy};
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::poll::{PollFlags, PollTimeout};
 use serde_json::{json, Map, Value};
 
 use crate::error::AgentError;
+use crate::poller::is_ready;
 
 /// Milliseconds that a lasting event waits for a slow reader.
 const PATIENCE_MS: u16 = 1000;
@@ -90,11 +90,8 @@ impl Reporter {
     }
 
     fn write<W: Write + AsFd>(&mut self, out: &mut W, weight: Weight, text: &str) {
-        let patience = match weight {
-            Weight::Passing => 0,
-            Weight::Lasting => PATIENCE_MS,
-        };
-        if !writable(out.as_fd(), patience) {
+        let patience = if weight == Weight::Lasting { PATIENCE_MS } else { 0 };
+        if !is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
             self.dropped += 1;
             return;
         }
@@ -128,8 +125,8 @@ impl Reporter {
         let fields = json!({
             "member": joined.member.0,
             "source": joined.source.0,
-            "mode": mode_name(joined.mode),
-            "policy": policy_name(joined.policy),
+            "mode": joined.mode.word(),
+            "policy": joined.policy.word(),
             "window": joined.window,
             "rate_bps": joined.rate.0,
             "receivers": joined.receivers,
@@ -143,7 +140,7 @@ impl Reporter {
 
     /// Reports a notice from the session.
     fn notice(&mut self, notice: &Notice) {
-        let what = notice_name(notice.what);
+        let what = notice.what.word();
         let fields = json!({
             "what": what,
             "about": notice.about.0,
@@ -182,11 +179,6 @@ impl Reporter {
     }
 }
 
-fn writable(fd: BorrowedFd<'_>, patience_ms: u16) -> bool {
-    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
-    matches!(poll(&mut fds, PollTimeout::from(patience_ms)), Ok(n) if n > 0)
-}
-
 fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
@@ -194,34 +186,4 @@ fn unix_seconds() -> f64 {
 /// A time in seconds, only for events; nothing is computed from it.
 pub fn seconds(span: Nanos) -> f64 {
     std::time::Duration::from_nanos(span.0).as_secs_f64()
-}
-
-/// The mode's name in events.
-pub fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::EndToEnd => "e2e",
-        Mode::NodeToNode => "n2n",
-    }
-}
-
-/// The policy's name in events.
-pub fn policy_name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Strict => "strict",
-        Policy::Isolate => "isolate",
-    }
-}
-
-fn notice_name(what: NoticeKind) -> &'static str {
-    match what {
-        NoticeKind::MemberJoined => "member_joined",
-        NoticeKind::MemberLeft => "member_left",
-        NoticeKind::MemberLost => "member_lost",
-        NoticeKind::SessionDeleted => "session_deleted",
-        NoticeKind::SwitchLost => "switch_lost",
-        NoticeKind::SwitchBack => "switch_back",
-        NoticeKind::AgentLost => "agent_lost",
-        NoticeKind::AgentBack => "agent_back",
-        NoticeKind::MemberComplete => "member_complete",
-    }
 }

@@ -58,11 +58,6 @@ impl SecureSend {
         Some(SecureSend { tls_pin: Some(Pin::parse(fingerprint)?), ..SecureSend::none() })
     }
 
-    /// Trusts a certificate for `name`, or else the server's address, that one in this PEM file vouches for.
-    pub fn vouched(ca: PathBuf, name: Option<String>) -> SecureSend {
-        SecureSend { tls_ca: Some(ca), tls_name: name, ..SecureSend::none() }
-    }
-
     /// Encrypts nothing.
     pub fn plain() -> SecureSend {
         SecureSend { plain: true, ..SecureSend::none() }

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::{Datagram, Machine, Nanos};
 use nix::poll::{ppoll, PollFd, PollFlags};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
 use crate::batch::BATCH;
 use crate::error::AgentError;
+use crate::process::signals;
 use crate::socket::GroupSocket;
 
 /// How long an agent that is stopped waits for the answer to its LEAVE.
@@ -81,12 +81,7 @@ pub struct Shell {
 impl Shell {
     /// A shell, which takes over SIGTERM and SIGINT.
     pub fn new(socket: GroupSocket) -> Result<Shell, AgentError> {
-        let mut mask = SigSet::empty();
-        mask.add(Signal::SIGTERM);
-        mask.add(Signal::SIGINT);
-        let signals = mask
-            .thread_block()
-            .and_then(|()| SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
+        let signals = signals()
             .map_err(|e| AgentError::new("network", format!("cannot take signals: {e}"), "report this"))?;
         Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false, refused: 0 })
     }
@@ -150,7 +145,7 @@ impl Shell {
         Ok(total)
     }
 
-    /// Sleeps until there is something to do, at most until `until`.
+    /// Lets the machine say goodbye: until it is over, or its patience ends.
     pub fn farewell<M: Machine>(
         &mut self,
         machine: &mut M,

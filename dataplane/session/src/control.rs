@@ -5,9 +5,9 @@
 //! fields are in docs/protocol.md; the order here is the order on the wire.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::wire_enum;
 use groupflow_transport::ids::MemberId;
 use groupflow_transport::wire::Kind;
-use groupflow_transport::wire_enum;
 
 pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
 
@@ -24,7 +24,7 @@ wire_enum!(
         Receiver = 2,
         /// Caches for a switch; belongs to no session.
         Cache = 3,
-        /// Takes a session's streams as TCP connections, from a session agent.
+        /// Takes a session's streams as TCP connections, from a split agent.
         Listener = 4,
     }
 );
@@ -84,23 +84,23 @@ wire_enum!(
     /// What a NOTICE says.
     NoticeKind, "what", {
         /// A member joined.
-        MemberJoined = 1,
+        MemberJoined = 1 => "member_joined",
         /// A member left by its own will.
-        MemberLeft = 2,
+        MemberLeft = 2 => "member_left",
         /// A member no longer answers.
-        MemberLost = 3,
+        MemberLost = 3 => "member_lost",
         /// The session was deleted.
-        SessionDeleted = 4,
+        SessionDeleted = 4 => "session_deleted",
         /// A switch no longer answers.
-        SwitchLost = 5,
+        SwitchLost = 5 => "switch_lost",
         /// A switch answers again.
-        SwitchBack = 6,
+        SwitchBack = 6 => "switch_back",
         /// A cache agent no longer answers.
-        AgentLost = 7,
+        AgentLost = 7 => "agent_lost",
         /// A cache agent answers again.
-        AgentBack = 8,
+        AgentBack = 8 => "agent_back",
         /// A receiver has the whole stream.
-        MemberComplete = 9,
+        MemberComplete = 9 => "member_complete",
     }
 );
 

@@ -62,15 +62,19 @@ enum Framing {
 /// The packets of one stream, on the way into order.
 #[derive(Debug)]
 pub struct Assembly {
-    next: Seq,
+    /// The next packet expected.
+    pub(crate) next: Seq,
     held: BTreeMap<u32, Held>,
     ready: Vec<u8>,
     /// Packets it keeps at most, delivered but not taken ones included.
     capacity: u32,
     framing: Framing,
-    finished: bool,
-    datagrams: u64,
-    delivered: u64,
+    /// Whether every packet up to the last was delivered.
+    pub(crate) finished: bool,
+    /// Datagrams begun so far.
+    pub(crate) datagrams: u64,
+    /// Bytes delivered so far, the datagrams' lengths among them.
+    pub(crate) delivered: u64,
 }
 
 impl Assembly {
@@ -159,11 +163,6 @@ impl Assembly {
         Ok(true)
     }
 
-    /// The next packet expected.
-    pub fn next(&self) -> Seq {
-        self.next
-    }
-
     /// Packets from here on have no room.
     pub fn limit(&self) -> Seq {
         self.next.forward(self.room())
@@ -178,21 +177,6 @@ impl Assembly {
     /// Packets that wait for an earlier one.
     pub fn held(&self) -> usize {
         self.held.len()
-    }
-
-    /// Whether everything through the last packet was delivered.
-    pub fn finished(&self) -> bool {
-        self.finished
-    }
-
-    /// Bytes delivered so far (with the datagrams' lengths).
-    pub fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Datagrams begun so far.
-    pub fn datagrams(&self) -> u64 {
-        self.datagrams
     }
 
     /// What is in order and not taken.
@@ -231,7 +215,7 @@ mod tests {
         assert_eq!(a.ready(), b"ab");
         assert_eq!(a.insert(Seq(2), Flags::NONE, b"b"), Ok(Placed::Duplicate));
         assert_eq!(a.insert(Seq(3), Flags::FIN, b""), Ok(Placed::New));
-        assert!(a.finished());
+        assert!(a.finished);
         assert_eq!(a.insert(Seq(4), Flags::NONE, b"x"), Ok(Placed::Duplicate));
     }
 

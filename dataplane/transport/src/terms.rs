@@ -1,26 +1,25 @@
 //! How a stream is carried: who acknowledges, and what a slow receiver does to the group.
 
-use groupflow_base::BitRate;
+use groupflow_base::{wire_enum, BitRate};
 
 use crate::ids::WINDOW_MAX;
-use crate::wire_enum;
 
 wire_enum!(
     /// Who acknowledges.
     Mode, "mode", {
         /// End to end: an agent acknowledges what all its branches have.
-        EndToEnd = 0,
+        EndToEnd = 0 => "e2e",
         /// Node to node: an agent acknowledges what it has cached.
-        NodeToNode = 1,
+        NodeToNode = 1 => "n2n",
     }
 );
 wire_enum!(
     /// What a slow receiver does to the group.
     Policy, "policy", {
         /// All wait for it.
-        Strict = 0,
+        Strict = 0 => "strict",
         /// Its cache decouples it.
-        Isolate = 1,
+        Isolate = 1 => "isolate",
     }
 );
 

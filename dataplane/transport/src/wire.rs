@@ -16,6 +16,7 @@
 //! Everything is big endian.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::wire_enum;
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
@@ -24,58 +25,35 @@ pub const HEADER: usize = 24;
 /// The version this crate speaks.
 pub const VERSION: u8 = 1;
 
-/// What a packet is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// A packet of the stream; seq is its number.
-    Data = 1,
-    /// A packet of the stream from a cache; seq is its number.
-    Repair = 2,
-    /// Cumulative acknowledgement; seq is the next packet expected.
-    Ack = 3,
-    /// Missing packets; seq is the lowest.
-    Nack = 4,
-    /// How far the stream is; seq is the highest number sent.
-    Sync = 5,
-    /// Host to controller: take me into the session.
-    Join = 6,
-    /// Host to controller: I leave.
-    Leave = 7,
-    /// Host to controller: I am alive.
-    Keepalive = 8,
-    /// Controller to host.
-    Reply = 9,
-    /// Controller to pipeline; seq is the register's new value.
-    Reset = 10,
-    /// Cache agent to controller: which stream is this?
-    Query = 11,
-    /// Agent to controller: something happened.
-    Report = 12,
-}
-
-impl Kind {
-    /// Every kind, in the order of its number.
-    pub const ALL: [Kind; 12] = [
-        Kind::Data,
-        Kind::Repair,
-        Kind::Ack,
-        Kind::Nack,
-        Kind::Sync,
-        Kind::Join,
-        Kind::Leave,
-        Kind::Keepalive,
-        Kind::Reply,
-        Kind::Reset,
-        Kind::Query,
-        Kind::Report,
-    ];
-
-    fn parse(value: u8) -> Result<Kind, CodecError> {
-        let index = usize::from(value).wrapping_sub(1);
-        Kind::ALL.get(index).copied().ok_or(CodecError::value("type", value))
+wire_enum!(
+    /// What a packet is.
+    Kind, "type", {
+        /// A packet of the stream; seq is its number.
+        Data = 1,
+        /// A packet of the stream from a cache; seq is its number.
+        Repair = 2,
+        /// Cumulative acknowledgement; seq is the next packet expected.
+        Ack = 3,
+        /// Missing packets; seq is the lowest.
+        Nack = 4,
+        /// How far the stream is; seq is the highest number sent.
+        Sync = 5,
+        /// Host to controller: take me into the session.
+        Join = 6,
+        /// Host to controller: I leave.
+        Leave = 7,
+        /// Host to controller: I am alive.
+        Keepalive = 8,
+        /// Controller to host.
+        Reply = 9,
+        /// Controller to pipeline; seq is the register's new value.
+        Reset = 10,
+        /// Cache agent to controller: which stream is this?
+        Query = 11,
+        /// Agent to controller: something happened.
+        Report = 12,
     }
-}
+);
 
 /// The header's flag bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -219,30 +197,6 @@ impl<'a> Packet<'a> {
             false => Err(CodecError::value("session", packet.header.session.0)),
         }
     }
-}
-
-/// Declares an enum of one byte on the wire with its parser.
-#[macro_export]
-macro_rules! wire_enum {
-    ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant = $value),+ }
-
-        impl $name {
-            /// Every value, in the order of its number.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The value of this number.
-            pub fn parse(value: u8) -> Result<$name, groupflow_base::CodecError> {
-                match value {
-                    $($value => Ok($name::$variant),)+
-                    _ => Err(groupflow_base::CodecError::value($field, value)),
-                }
-            }
-        }
-    };
 }
 
 fn damaged() -> CodecError {

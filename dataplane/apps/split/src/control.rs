@@ -1,7 +1,7 @@
 //! The control socket: requests and answers as JSON lines, and events for clients that watch.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Token;
-use groupflow_host::tcp::is_later;
+use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::{json, Value};
+use socket2::Socket;
 
 /// Bytes of the longest request.
 const LINE: usize = 1 << 20;
@@ -40,76 +41,51 @@ impl ControlAddress {
 
 /// The listening control socket.
 #[derive(Debug)]
-pub enum Listener {
-    /// A Unix socket, whose path is removed at the end.
-    Unix(UnixListener, PathBuf),
-    /// A TCP port.
-    Tcp(TcpListener),
+pub struct Listener {
+    socket: Socket,
+    /// The address of the listener, as text.
+    pub name: String,
+    /// The path of a Unix socket, which is removed at the end.
+    path: Option<PathBuf>,
 }
-
-/// A client's connection.
-pub trait Connection: Read + Write + AsFd {}
-impl Connection for UnixStream {}
-impl Connection for TcpStream {}
 
 impl Listener {
     /// Begins to listen. A socket path that a dead agent left is replaced.
     pub fn open(address: &ControlAddress) -> io::Result<Listener> {
-        match address {
+        let (socket, name, path) = match address {
             ControlAddress::Port(address) => {
                 let listener = TcpListener::bind(address)?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Tcp(listener))
+                let name = listener.local_addr()?.to_string();
+                (Socket::from(listener), name, None)
             }
             ControlAddress::Path(path) => {
                 remove_stale(path)?;
                 let listener = UnixListener::bind(path)?;
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Unix(listener, path.clone()))
+                (Socket::from(listener), path.display().to_string(), Some(path.clone()))
             }
-        }
+        };
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, name, path })
     }
 
     /// Accepts the next connection.
-    pub fn accept(&self) -> io::Result<Box<dyn Connection>> {
-        match self {
-            Listener::Unix(listener, _) => {
-                let (connection, _) = listener.accept()?;
-                connection.set_nonblocking(true)?;
-                Ok(Box::new(connection))
-            }
-            Listener::Tcp(listener) => {
-                let (connection, _) = listener.accept()?;
-                connection.set_nonblocking(true)?;
-                Ok(Box::new(connection))
-            }
-        }
-    }
-
-    /// The address of the listener, as text.
-    pub fn name(&self) -> String {
-        match self {
-            Listener::Unix(_, path) => path.display().to_string(),
-            Listener::Tcp(listener) => {
-                listener.local_addr().map_or_else(|_| String::new(), |a| a.to_string())
-            }
-        }
+    pub fn accept(&self) -> io::Result<Socket> {
+        let (connection, _) = self.socket.accept()?;
+        connection.set_nonblocking(true)?;
+        Ok(connection)
     }
 }
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Unix(listener, _) => listener.as_fd(),
-            Listener::Tcp(listener) => listener.as_fd(),
-        }
+        self.socket.as_fd()
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        if let Some(path) = &self.path {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -219,7 +195,7 @@ pub struct Client {
     pub watching: bool,
     /// Whether the client is to be closed.
     pub over: bool,
-    connection: Box<dyn Connection>,
+    connection: Socket,
     token: Token,
     input: Vec<u8>,
     out: Outbox,
@@ -228,7 +204,7 @@ pub struct Client {
 
 impl Client {
     /// A client that has just connected.
-    pub fn new(connection: Box<dyn Connection>, token: Token) -> Client {
+    pub fn new(connection: Socket, token: Token) -> Client {
         Client {
             watching: false,
             over: false,
@@ -247,31 +223,24 @@ impl Client {
 
     /// Reads the bytes that are there; returns the complete lines.
     pub fn lines(&mut self, scratch: &mut [u8]) -> Vec<Vec<u8>> {
-        let mut lines = Vec::new();
-        loop {
-            match self.connection.read(scratch) {
-                Ok(0) => self.over = true,
-                Ok(count) => {
-                    self.input.extend_from_slice(&scratch[..count]);
-                    while let Some(end) = self.input.iter().position(|&b| b == b'\n') {
-                        let line: Vec<u8> = self.input.drain(..=end).collect();
-                        if !line.trim_ascii_start_is_empty() {
-                            lines.push(line);
-                        }
-                    }
-                    if self.input.len() > LINE {
-                        let refused = Refused::new("too_long", format!("a request has at most {LINE} bytes"));
-                        self.tell(&answer(&Value::Null, Err(refused)));
-                        self.input.clear();
-                        self.over = true;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => break,
-                Err(_) => self.over = true,
+        let (mut lines, mut readable) = (Vec::new(), true);
+        while readable && !self.over {
+            match ReadOutcome::read(&mut self.connection, &mut readable, scratch) {
+                Ok(ReadOutcome::Bytes(count)) => self.input.extend_from_slice(&scratch[..count]),
+                Ok(ReadOutcome::Nothing) => {}
+                Ok(ReadOutcome::End) | Err(_) => self.over = true,
             }
-            if self.over {
-                break;
+            while let Some(end) = self.input.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = self.input.drain(..=end).collect();
+                if !line.iter().all(u8::is_ascii_whitespace) {
+                    lines.push(line);
+                }
+            }
+            if self.input.len() > LINE {
+                let refused = Refused::new("too_long", format!("a request has at most {LINE} bytes"));
+                self.tell(&answer(&Value::Null, Err(refused)));
+                self.input.clear();
+                self.over = true;
             }
         }
         lines
@@ -305,17 +274,6 @@ impl Client {
         if self.out.flush(&mut self.connection).is_err() {
             self.over = true;
         }
-    }
-}
-
-/// Whether a line has only white space.
-trait Blank {
-    fn trim_ascii_start_is_empty(&self) -> bool;
-}
-
-impl Blank for Vec<u8> {
-    fn trim_ascii_start_is_empty(&self) -> bool {
-        self.iter().all(u8::is_ascii_whitespace)
     }
 }
 

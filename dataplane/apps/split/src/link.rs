@@ -1,10 +1,11 @@
 //! A branch of a stream, with its connection.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
 
 use groupflow_host::poller::{Ready, Token};
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 use groupflow_transport::fanout::{BranchId, Stream};
 use serde_json::json;
@@ -38,16 +39,6 @@ impl State {
             State::Open => "open",
         }
     }
-}
-
-/// The result of a read from a branch.
-pub enum Heard {
-    /// Nothing is there now.
-    Nothing,
-    /// So many bytes are in the shared scratch buffer.
-    Bytes(usize),
-    /// The branch has ended its side.
-    End,
 }
 
 /// A branch with its connection.
@@ -366,22 +357,13 @@ impl Link {
     }
 
     /// Reads once.
-    pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<Heard> {
+    pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<ReadOutcome> {
         let Some((socket, _)) = &self.socket else {
-            return Ok(Heard::Nothing);
+            return Ok(ReadOutcome::Nothing);
         };
-        match (&mut &*socket).read(&mut scratch[..MAX_REPLY]) {
-            Ok(0) => {
-                self.replies_ended = true;
-                Ok(Heard::End)
-            }
-            Ok(count) => Ok(Heard::Bytes(count)),
-            Err(error) if tcp::is_later(&error) => {
-                self.readable = false;
-                Ok(Heard::Nothing)
-            }
-            Err(error) => Err(error),
-        }
+        let heard = ReadOutcome::read(&mut &*socket, &mut self.readable, &mut scratch[..MAX_REPLY])?;
+        self.replies_ended |= heard == ReadOutcome::End;
+        Ok(heard)
     }
 
     /// Makes closing graceful, without a reset, because the branch has everything.
@@ -432,6 +414,7 @@ mod tests {
     use groupflow_host::poller::Poller;
     use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
     use std::fs::File;
+    use std::io::Read as _;
     use std::net::{Ipv4Addr, SocketAddrV4};
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;

@@ -9,7 +9,6 @@ use groupflow_transport::fanout::Mode;
 pub const LENGTH: usize = 28;
 const MAGIC: &[u8; 4] = b"GFSP";
 const VERSION: u8 = 1;
-const RESUME: u8 = 1;
 
 /// A stream's number, the same at every agent, chosen by the agent to which its sender connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,11 +40,7 @@ impl Preamble {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::with_capacity(LENGTH);
-        let mode = match self.mode {
-            Mode::EndToEnd => 0,
-            Mode::NodeToNode => 1,
-        };
-        w.bytes(MAGIC).u8(VERSION).u8(mode).u8(if self.resume { RESUME } else { 0 }).u8(0);
+        w.bytes(MAGIC).u8(VERSION).u8(self.mode as u8).u8(self.resume.into()).u8(0);
         w.u32(self.session).u64(self.stream.0).u64(self.offset);
         w.into_bytes()
     }
@@ -60,16 +55,8 @@ impl Preamble {
             VERSION => {}
             other => return Err(CodecError::value("version", other)),
         }
-        let mode = match r.u8("mode")? {
-            0 => Mode::EndToEnd,
-            1 => Mode::NodeToNode,
-            other => return Err(CodecError::value("mode", other)),
-        };
-        let resume = match r.u8("flags")? {
-            0 => false,
-            RESUME => true,
-            other => return Err(CodecError::value("flags", other)),
-        };
+        let mode = Mode::parse(r.u8("mode")?)?;
+        let resume = r.flag("flags")?;
         match r.u8("reserved")? {
             0 => {}
             other => return Err(CodecError::value("reserved", other)),

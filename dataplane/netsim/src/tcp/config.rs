@@ -96,13 +96,6 @@ pub struct RtoConfig {
 }
 
 impl RtoConfig {
-    /// RFC 6298's figures.
-    pub const RFC6298: RtoConfig = RtoConfig {
-        tick: Nanos::from_millis(1),
-        min: Nanos::from_secs(1),
-        max: Nanos::from_secs(60),
-        initial: Nanos::from_secs(1),
-    };
     /// Linux: a fifth of a second at least.
     pub const LINUX: RtoConfig = RtoConfig {
         tick: Nanos::from_micros(1),

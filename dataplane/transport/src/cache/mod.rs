@@ -109,8 +109,8 @@ impl Cache {
     /// Drops a stream.
     pub fn forget(&mut self, key: StreamKey) {
         let Some(Slot { stream, due }) = self.slots.remove(&key) else { return };
-        self.stored -= stream.store.bytes();
-        self.promised -= stream.store.promised();
+        self.stored -= stream.store.bytes;
+        self.promised -= stream.store.promised;
         self.past.add(stream.counters);
         due.into_iter().for_each(|due| _ = self.schedule.remove(&(due, key)));
     }
@@ -158,10 +158,10 @@ impl Cache {
         act: impl FnOnce(&mut StreamCache, &mut ChaCha8Rng) -> R,
     ) -> Option<R> {
         let slot = self.slots.get_mut(&key)?;
-        let (stored, promised) = (slot.stream.store.bytes(), slot.stream.store.promised());
+        let (stored, promised) = (slot.stream.store.bytes, slot.stream.store.promised);
         let result = act(&mut slot.stream, &mut self.rng);
-        self.stored = self.stored - stored + slot.stream.store.bytes();
-        self.promised = self.promised - promised + slot.stream.store.promised();
+        self.stored = self.stored - stored + slot.stream.store.bytes;
+        self.promised = self.promised - promised + slot.stream.store.promised;
         self.stored_peak = self.stored_peak.max(self.stored);
         self.promised_peak = self.promised_peak.max(self.promised);
         let due = slot.stream.next_deadline();
@@ -196,14 +196,14 @@ impl Cache {
             return false;
         }
         let own_bound = slot.stream.bound();
-        while slot.stream.store.bytes() + cost > own_bound || self.stored + cost > self.max_bytes {
+        while slot.stream.store.bytes + cost > own_bound || self.stored + cost > self.max_bytes {
             let freed = slot.stream.store.evict();
             if freed == 0 {
                 break;
             }
             self.stored -= freed;
         }
-        if slot.stream.store.bytes() + cost > own_bound {
+        if slot.stream.store.bytes + cost > own_bound {
             return false;
         }
         while self.stored + cost > self.max_bytes {
@@ -221,7 +221,7 @@ impl Cache {
     fn room_for_window(&self, key: StreamKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
             let window = slot.stream.window_bytes();
-            let own = slot.stream.store.promised() + window <= slot.stream.bound();
+            let own = slot.stream.store.promised + window <= slot.stream.bound();
             own && self.promised + window <= self.max_bytes
         })
     }

@@ -32,9 +32,12 @@ pub struct Store {
     packets: BTreeMap<u32, Cached>,
     /// Every branch has what is below.
     floor: Seq,
-    bytes: u64,
-    promised: u64,
-    promised_peak: u64,
+    /// Bytes kept.
+    pub(super) bytes: u64,
+    /// The bytes of these that some branch has not acknowledged.
+    pub(super) promised: u64,
+    /// The most bytes that were ever promised.
+    pub(super) promised_peak: u64,
 }
 
 impl Store {
@@ -101,21 +104,6 @@ impl Store {
         self.packets.len()
     }
 
-    /// Bytes kept.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Of these: not yet acknowledged by every branch.
-    pub fn promised(&self) -> u64 {
-        self.promised
-    }
-
-    /// The most that was ever promised.
-    pub fn promised_peak(&self) -> u64 {
-        self.promised_peak
-    }
-
     /// What could be evicted.
     pub fn history(&self) -> u64 {
         self.bytes - self.promised
@@ -143,23 +131,23 @@ mod tests {
     #[test]
     fn only_what_every_branch_has_is_evicted() {
         let mut store = store(3);
-        assert_eq!((store.bytes(), store.promised(), store.evict()), (300, 300, 0));
+        assert_eq!((store.bytes, store.promised, store.evict()), (300, 300, 0));
         store.set_floor(Seq(3));
-        assert_eq!((store.bytes(), store.promised(), store.history()), (300, 100, 200));
+        assert_eq!((store.bytes, store.promised, store.history()), (300, 100, 200));
         assert_eq!((store.evict(), store.evict(), store.evict()), (100, 100, 0));
         assert!(store.contains(Seq(3)) && !store.contains(Seq(2)));
-        assert_eq!((store.bytes(), store.promised_peak()), (100, 300));
+        assert_eq!((store.bytes, store.promised_peak), (100, 300));
     }
 
     #[test]
     fn a_branch_that_joins_makes_history_a_promise_again() {
         let mut store = store(3);
         store.set_floor(Seq(4));
-        assert_eq!(store.promised(), 0);
+        assert_eq!(store.promised, 0);
         store.set_floor(Seq(2));
-        assert_eq!(store.promised(), 200);
+        assert_eq!(store.promised, 200);
         store.insert(Seq(1), Flags::NONE, &[0; 36]);
-        assert_eq!(store.bytes(), 300, "a packet counts once");
+        assert_eq!(store.bytes, 300, "a packet counts once");
     }
 
     #[test]

@@ -255,14 +255,14 @@ impl StreamCache {
         StreamStats {
             session: self.session,
             source: self.source,
-            cache_bytes: self.store.promised(),
-            cache_peak_bytes: self.store.promised_peak(),
-            stored_bytes: self.store.bytes(),
+            cache_bytes: self.store.promised,
+            cache_peak_bytes: self.store.promised_peak,
+            stored_bytes: self.store.bytes,
             packets: self.store.len() as u64,
             highest: self.highest,
             contiguous: self.contiguous(),
             branch_min: self.branch_min,
-            acked: self.acks.value(),
+            acked: self.acks.value,
             active: self.delegated,
             mode: self.terms.mode,
             policy: self.terms.policy,
@@ -341,7 +341,7 @@ impl StreamCache {
         }
         let lagging = self.requesters.poll_sync(now, self.highest);
         if let Some(address) = self.probers.pop().or(lagging) {
-            let sync = Header { seq: self.highest, poll: self.acks.poll(), ..header(Kind::Sync) };
+            let sync = Header { seq: self.highest, poll: self.acks.poll, ..header(Kind::Sync) };
             return Some(Transmit { dest: Dest::Host(address), bytes: sync.encode(&[]) });
         }
         self.poll_repair(now, header(Kind::Repair))

@@ -77,9 +77,9 @@ impl Incoming {
             self.noted = reach;
         }
         // To acknowledge is to promise room for a window more; after the end nothing more comes.
-        let finished = self.assembly.finished();
+        let finished = self.assembly.finished;
         if finished || self.assembly.room() >= self.window {
-            self.acks.advance(now, self.assembly.next());
+            self.acks.advance(now, self.assembly.next);
         }
         if finished {
             self.requests = Requests::default();
@@ -107,7 +107,7 @@ impl Incoming {
     /// What to ask for now.
     pub(super) fn poll_nack(&mut self, now: Nanos) -> Option<Nack> {
         let ranges = self.requests.take_due(now);
-        let next = self.assembly.next();
+        let next = self.assembly.next;
         (!ranges.is_empty()).then_some(Nack { next, ranges })
     }
 

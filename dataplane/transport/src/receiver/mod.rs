@@ -202,7 +202,7 @@ impl Receiver {
         let (_, pause) = self.probe;
         let pause = Nanos(pause.0.saturating_mul(2)).min(PROBE_MAX);
         self.probe = (now + pause, pause);
-        let next = self.stream.as_ref()?.assembly.next();
+        let next = self.stream.as_ref()?.assembly.next;
         let header = Header { seq: next, ..self.header(Kind::Nack) };
         let nack = Nack { next, ranges: Vec::new() };
         self.stats.nacks += 1;
@@ -250,7 +250,7 @@ impl Receiver {
 
     /// The packet that is delivered next; `None` before it is known where the stream begins.
     pub fn next(&self) -> Option<Seq> {
-        self.stream.as_ref().map(|stream| stream.assembly.next())
+        self.stream.as_ref().map(|stream| stream.assembly.next)
     }
 
     /// When the last packet of the stream came.
@@ -280,16 +280,16 @@ impl Receiver {
 
     /// Whether everything was delivered.
     pub fn complete(&self) -> bool {
-        self.stream.as_ref().is_some_and(|s| s.assembly.finished())
+        self.stream.as_ref().is_some_and(|s| s.assembly.finished)
     }
 
     /// Figures for progress reports.
     pub fn stats(&self) -> ReceiverStats {
         let stream = self.stream.as_ref();
         ReceiverStats {
-            bytes: stream.map_or(0, |s| s.assembly.delivered()),
+            bytes: stream.map_or(0, |s| s.assembly.delivered),
             queued: stream.map_or(0, |s| s.assembly.held() as u64),
-            datagrams: stream.map_or(0, |s| s.assembly.datagrams()),
+            datagrams: stream.map_or(0, |s| s.assembly.datagrams),
             ..self.stats
         }
     }

@@ -250,15 +250,11 @@ impl RateModel {
 /// Spaces packets by a rate.
 #[derive(Debug, Default)]
 pub struct Pacer {
-    next: Nanos,
+    /// When the next packet may go.
+    pub(super) next: Nanos,
 }
 
 impl Pacer {
-    /// When the next packet may go.
-    pub fn next(&self) -> Nanos {
-        self.next
-    }
-
     /// A packet of `payload` bytes goes at `now`.
     pub fn sent(&mut self, now: Nanos, payload: usize, rate: BitRate) {
         let earliest = now - BURST;
@@ -389,10 +385,10 @@ mod tests {
         let mut pacer = Pacer::default();
         pacer.idle(ms(100));
         pacer.sent(ms(100), MAX_PAYLOAD, rate);
-        assert_eq!(pacer.next(), ms(100) + Nanos(121_120));
+        assert_eq!(pacer.next, ms(100) + Nanos(121_120));
         pacer.sent(ms(200), MAX_PAYLOAD, rate);
-        assert_eq!(pacer.next(), ms(192) + Nanos(121_120));
+        assert_eq!(pacer.next, ms(192) + Nanos(121_120));
         pacer.idle(ms(300));
-        assert_eq!(pacer.next(), ms(300));
+        assert_eq!(pacer.next, ms(300));
     }
 }

@@ -7,8 +7,7 @@ use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, CONTENT_TYPE};

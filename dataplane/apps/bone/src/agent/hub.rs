@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::progress::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
@@ -22,7 +21,7 @@ use super::desk::{Desk, Look};
 use super::hub_driver::{HubDriver, Note};
 use super::wake::Wake;
 use super::{folder, http, orders};
-use crate::machine::{Outcome, TransferReport, Verdict};
+use crate::machine::{Outcome, TransferReport};
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -109,12 +108,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
             ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is dropped"))
         }
         Note::Asked(rim, name, verdict) => {
-            let answer = match verdict {
-                Verdict::Queued => "queued",
-                Verdict::Unknown => "unknown",
-                Verdict::Busy => "busy",
-                Verdict::Unreadable => "unreadable",
-            };
+            let answer = verdict.word();
             let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
             ("asked", fields, format!("{rim} wants {name}: {answer}"))
         }

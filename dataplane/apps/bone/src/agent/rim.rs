@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::progress::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
@@ -140,13 +139,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
             ("asking", json!({"file": name.as_str()}), format!("{name}: the hub is asked for it"))
         }
         Note::Answered(name, verdict) => {
-            let answer = match verdict {
-                Some(Verdict::Queued) => "queued",
-                Some(Verdict::Unknown) => "unknown",
-                Some(Verdict::Busy) => "busy",
-                Some(Verdict::Unreadable) => "unreadable",
-                None => "silent",
-            };
+            let answer = verdict.map_or("silent", Verdict::word);
             let human = format!("{name}: the hub says {answer}");
             ("answered", json!({"file": name.as_str(), "answer": answer}), human)
         }

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use super::digest::Digest;
 use super::store::Store;
 use super::wake::Wake;
-use crate::machine::asking::MAX_ASKED;
 use crate::machine::FileName;
+use crate::machine::MAX_ASKED;
 
 /// A file that is arriving.
 #[derive(Debug, Clone)]

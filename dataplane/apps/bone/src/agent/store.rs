@@ -16,8 +16,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::digest::{Digest, Stamp};

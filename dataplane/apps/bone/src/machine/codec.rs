@@ -67,7 +67,7 @@ impl Message {
             }
             12 => {
                 let rim = RimId(reader.u32("answer.rim")?);
-                let verdict = parse_verdict(&mut reader)?;
+                let verdict = Verdict::parse(reader.u8("answer.verdict")?)?;
                 Body::Answer { rim, name: parse_name(&mut reader, "answer.name")?, verdict }
             }
             13 => Body::Here,
@@ -106,18 +106,8 @@ impl Control {
     }
 
     fn parse(reader: &mut Reader<'_>) -> Result<Control, CodecError> {
-        let method = match reader.u8("control.method")? {
-            1 => Method::Scheduled,
-            2 => Method::Unscheduled,
-            3 => Method::Unicast,
-            other => return Err(CodecError::value("control.method", other)),
-        };
-        let repair = match reader.u8("control.repair")? {
-            1 => Repair::GoBackN,
-            2 => Repair::Selective,
-            3 => Repair::Erasure,
-            other => return Err(CodecError::value("control.repair", other)),
-        };
+        let method = Method::parse(reader.u8("control.method")?)?;
+        let repair = Repair::parse(reader.u8("control.repair")?)?;
         let size = reader.u64("control.size")?;
         let mode = reader.u16("control.mode")?;
         if mode > 0o777 {
@@ -198,16 +188,6 @@ fn parse_result(reader: &mut Reader<'_>) -> Result<Reception, CodecError> {
 
 fn parse_name(reader: &mut Reader<'_>, field: &'static str) -> Result<FileName, CodecError> {
     FileName::parse(reader.text(field)?).map_err(|problem| CodecError::new(field, problem))
-}
-
-fn parse_verdict(reader: &mut Reader<'_>) -> Result<Verdict, CodecError> {
-    match reader.u8("answer.verdict")? {
-        1 => Ok(Verdict::Queued),
-        2 => Ok(Verdict::Unknown),
-        3 => Ok(Verdict::Busy),
-        4 => Ok(Verdict::Unreadable),
-        other => Err(CodecError::value("answer.verdict", other)),
-    }
 }
 
 fn parse_poll(reader: &mut Reader<'_>) -> Result<Body, CodecError> {

@@ -138,16 +138,6 @@ impl Hub {
         Ok(())
     }
 
-    /// The state of the hub.
-    pub fn state(&self) -> HubState {
-        self.state
-    }
-
-    /// Payload bytes of the packets being sent.
-    pub fn packet(&self) -> u16 {
-        self.job.as_ref().map_or(self.config.packet, |job| job.sizes.size())
-    }
-
     /// Payload bytes of the transfer sent so far.
     pub fn sent(&self) -> u64 {
         self.job.as_ref().map_or(0, |job| job.sent_bytes)

@@ -22,6 +22,8 @@
 //! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
 //! them apart by it.
 
+use groupflow_base::wire_enum;
+
 use super::names::{FileName, RimId, TransferId};
 
 /// The version of these messages.
@@ -37,29 +39,43 @@ pub const MAX_AWAITED: usize = 250;
 /// Bytes of a rim's memory that a block of erasure coding may take.
 pub const MAX_BLOCK: usize = 1 << 20;
 
-/// How a file is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Method {
-    /// The paper's adaptive multicast: rims join, the size of every round is announced, and all rims answer.
-    Scheduled = 1,
-    /// The paper's non-adaptive multicast: nobody joins, the size is fixed, and silence means success.
-    Unscheduled = 2,
-    /// One rim after the other.
-    Unicast = 3,
-}
-
-/// Which bytes are sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Repair {
-    /// Everything from the earliest byte that a rim lacks (the paper's method).
-    GoBackN = 1,
-    /// Only the bytes that some rim lacks.
-    Selective = 2,
-    /// Further packets of a block, any sufficient number of which restore it.
-    Erasure = 3,
-}
+wire_enum!(
+    /// How a file is sent; the command line shows what is said of each.
+    #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
+    Method, "control.method", {
+        /// To all rims at once; rims join, and the size of packets adapts
+        Scheduled = 1,
+        /// To all rims at once; nobody joins, the size is fixed, and silence means success
+        Unscheduled = 2,
+        /// To one rim after the other
+        Unicast = 3,
+    }
+);
+wire_enum!(
+    /// Which bytes are sent again; the command line shows what is said of each.
+    #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
+    Repair, "control.repair", {
+        /// All from the earliest byte that a rim lacks
+        GoBackN = 1,
+        /// Only the bytes that a rim lacks
+        Selective = 2,
+        /// Coded packets, as many as the neediest rim needs
+        Erasure = 3,
+    }
+);
+wire_enum!(
+    /// The hub's answer to a rim's wish for a file.
+    Verdict, "answer.verdict", {
+        /// The file will be sent, or is being sent.
+        Queued = 1 => "queued",
+        /// The hub has no such file.
+        Unknown = 2 => "unknown",
+        /// Too many files wait already.
+        Busy = 3 => "busy",
+        /// The hub cannot read the file.
+        Unreadable = 4 => "unreadable",
+    }
+);
 
 /// A span of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,20 +165,6 @@ pub struct Reception {
     /// The bytes that the rim lacks, ascending; with Go-Back-N one span, from the retransmission position to
     /// the end.
     pub lacks: Vec<Span>,
-}
-
-/// The hub's answer to a rim's wish for a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Verdict {
-    /// The file will be sent, or is being sent.
-    Queued = 1,
-    /// The hub has no such file.
-    Unknown = 2,
-    /// Too many files wait already.
-    Busy = 3,
-    /// The hub cannot read the file.
-    Unreadable = 4,
 }
 
 /// The kinds of message, with their fields.

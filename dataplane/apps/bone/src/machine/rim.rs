@@ -143,11 +143,6 @@ impl Rim {
         }
     }
 
-    /// The state of the rim.
-    pub fn state(&self) -> RimState {
-        self.state
-    }
-
     /// Bytes that the rim has of the file that is arriving, or arrived last.
     pub fn bytes(&self) -> u64 {
         self.arriving().map_or(0, |arriving| arriving.stored.bytes())

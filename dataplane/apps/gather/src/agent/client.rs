@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use groupflow_host::channel::Channel;
-use groupflow_host::error::{exit, plain, AgentError};
+use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::input::Input;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
@@ -491,7 +491,6 @@ fn refused(code: RefusalCode, text: &str) -> AgentError {
             "check that client and server are of the same version"
         }
     };
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let cause = format!("refused by the server: {text}");
+    let cause = format!("refused by the server: {}", one_line(text));
     AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
 }

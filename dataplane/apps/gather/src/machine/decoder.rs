@@ -50,11 +50,6 @@ impl Decoder {
         Decoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
     }
 
-    /// Whether nothing of an incomplete frame came.
-    pub fn is_between_frames(&self) -> bool {
-        self.head.is_between() && self.remaining == 0
-    }
-
     /// Takes the next item off the front of `input`; `None`: all of it is taken. Nothing useful comes after
     /// an error.
     pub fn next_item<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Item<'a>>, CodecError> {
@@ -171,7 +166,7 @@ mod tests {
                 joins = (decoder.remaining > 0 && decoder.parity.is_none()).then_some(decoder.offset);
             }
         }
-        Ok((got, decoder.is_between_frames()))
+        Ok((got, decoder.remaining == 0))
     }
 
     fn hello() -> impl Strategy<Value = Got> {

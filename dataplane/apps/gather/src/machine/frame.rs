@@ -1,7 +1,7 @@
 //! What goes over a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
 
 use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
-use groupflow_base::Token;
+use groupflow_base::{wire_enum, Token};
 
 use super::coding::Group;
 use super::names::{ClientName, Epoch, StreamId};
@@ -35,62 +35,29 @@ pub enum Side {
     Server,
 }
 
-/// Why the server refuses a stripe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalCode {
-    /// A frame is invalid.
-    BadFrame,
-    /// The client is not on the list.
-    UnknownClient,
-    /// The token does not match.
-    WrongToken,
-    /// The client has live stripes of another stream.
-    DuplicateClient,
-    /// The client has as many stripes as it may have.
-    TooMany,
-    /// The client needs to resend bytes that were acknowledged, and that it no longer has.
-    CannotResume,
-    /// No HELLO came in time, or too many connections wait.
-    Late,
-    /// The stream cannot be written.
-    Output,
-    /// One side speaks TLS and the other does not.
-    Tls,
-}
-
-impl RefusalCode {
-    /// All codes in the order of their numbers, from 1.
-    pub const ALL: [RefusalCode; 9] = [
-        RefusalCode::BadFrame,
-        RefusalCode::UnknownClient,
-        RefusalCode::WrongToken,
-        RefusalCode::DuplicateClient,
-        RefusalCode::TooMany,
-        RefusalCode::CannotResume,
-        RefusalCode::Late,
-        RefusalCode::Output,
-        RefusalCode::Tls,
-    ];
-
-    /// The code's word in events.
-    pub fn word(self) -> &'static str {
-        match self {
-            RefusalCode::BadFrame => "bad_frame",
-            RefusalCode::UnknownClient => "unknown_client",
-            RefusalCode::WrongToken => "wrong_token",
-            RefusalCode::DuplicateClient => "duplicate_client",
-            RefusalCode::TooMany => "too_many",
-            RefusalCode::CannotResume => "cannot_resume",
-            RefusalCode::Late => "late",
-            RefusalCode::Output => "output",
-            RefusalCode::Tls => "tls",
-        }
+wire_enum!(
+    /// Why the server refuses a stripe.
+    RefusalCode, "refusal.code", {
+        /// A frame is invalid.
+        BadFrame = 1 => "bad_frame",
+        /// The client is not on the list.
+        UnknownClient = 2 => "unknown_client",
+        /// The token does not match.
+        WrongToken = 3 => "wrong_token",
+        /// The client has live stripes of another stream.
+        DuplicateClient = 4 => "duplicate_client",
+        /// The client has as many stripes as it may have.
+        TooMany = 5 => "too_many",
+        /// The client needs to resend bytes that were acknowledged, and that it no longer has.
+        CannotResume = 6 => "cannot_resume",
+        /// No HELLO came in time, or too many connections wait.
+        Late = 7 => "late",
+        /// The stream cannot be written.
+        Output = 8 => "output",
+        /// One side speaks TLS and the other does not.
+        Tls = 9 => "tls",
     }
-
-    fn number(self) -> u8 {
-        self as u8 + 1
-    }
-}
+);
 
 /// The first frame of a stripe: its client and stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +156,7 @@ impl Frame {
             Frame::Delivered { delivered, limit } => (18, w.u64(*delivered).u64(*limit)),
             Frame::Want { wanted } => (19, w.u16(*wanted)),
             Frame::Complete { length } => (20, w.u64(*length)),
-            Frame::Refusal { code, text } => (21, w.u8(code.number()).rest_text(text, MAX_TEXT)),
+            Frame::Refusal { code, text } => (21, w.u8(*code as u8).rest_text(text, MAX_TEXT)),
         };
         Envelope::seal(kind, body, out);
     }
@@ -224,9 +191,7 @@ impl Frame {
             19 => Frame::Want { wanted: wanted("want.wanted", fields.u16("want.wanted")?)? },
             20 => Frame::Complete { length: fields.u64("complete.length")? },
             21 => {
-                let number = fields.u8("refusal.code")?;
-                let code = RefusalCode::ALL.into_iter().find(|code| code.number() == number);
-                let code = code.ok_or(CodecError::value("refusal.code", number))?;
+                let code = RefusalCode::parse(fields.u8("refusal.code")?)?;
                 let text = fields.rest_text(MAX_TEXT, "refusal.text")?;
                 Frame::Refusal { code, text: text.to_owned() }
             }

@@ -22,16 +22,16 @@
 //! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and parity; at the sender; at the receiver |
 
 pub(crate) mod coder;
-pub mod coding;
-pub mod decoder;
+mod coding;
+mod decoder;
 pub mod frame;
-pub mod incoming;
-pub mod names;
-pub mod outgoing;
-pub mod repairs;
-pub mod roster;
+mod incoming;
+mod names;
+mod outgoing;
+mod repairs;
+mod roster;
 
-pub use coding::{Code, Group};
+pub use coding::Code;
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, RefusalCode, Side};
 pub use incoming::Incoming;

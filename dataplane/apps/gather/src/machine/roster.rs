@@ -100,21 +100,6 @@ impl Roster {
             entry.live = entry.live.filter(|&(live, _)| live != stream);
         }
     }
-
-    /// Whether the client is on the list.
-    pub fn knows(&self, client: &ClientName) -> bool {
-        self.clients.contains_key(client)
-    }
-
-    /// Clients on the list.
-    pub fn len(&self) -> usize {
-        self.clients.len()
-    }
-
-    /// Whether the list is empty.
-    pub fn is_empty(&self) -> bool {
-        self.clients.is_empty()
-    }
 }
 
 #[cfg(test)]
