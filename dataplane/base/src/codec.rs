@@ -3,6 +3,7 @@
 //! An envelope is kind (u8), 0 (u8), length of the body (u16), body.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
@@ -109,6 +110,12 @@ impl<'a> Reader<'a> {
     /// The next eight bytes.
     pub fn u64(&mut self, field: &'static str) -> Result<u64, CodecError> {
         self.array(field).map(u64::from_be_bytes)
+    }
+
+    /// The next two bytes, a number of `range`.
+    pub fn u16_in(&mut self, range: RangeInclusive<u16>, field: &'static str) -> Result<u16, CodecError> {
+        let value = self.u16(field)?;
+        range.contains(&value).then_some(value).ok_or(CodecError::value(field, value))
     }
 
     /// A byte that is 0 or 1.

@@ -7,7 +7,7 @@
 //! | `time` | [`Nanos`] |
 //! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
 //! | [`codec`], [`wire_enum!`] | readers and writers of fields, the envelope of frames; enums of one byte |
-//! | `token` | [`Token`], a secret that two sides share |
+//! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
@@ -21,6 +21,7 @@ pub mod ranges;
 mod rate;
 pub mod reassembly;
 pub mod store;
+mod stream_id;
 mod time;
 mod token;
 mod wire_enum;
@@ -28,5 +29,6 @@ mod wire_enum;
 pub use codec::CodecError;
 pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use rate::BitRate;
+pub use stream_id::StreamId;
 pub use time::Nanos;
 pub use token::Token;

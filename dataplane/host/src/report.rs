@@ -107,20 +107,27 @@ impl Reporter {
         self.event("ready", Weight::Lasting, fields, None);
     }
 
-    /// Reports that the controller admitted this member.
+    /// Reports an event of a membership; the error says why the membership is over, if it is.
     pub fn member(&mut self, event: MemberEvent) -> Result<(), AgentError> {
         match event {
             MemberEvent::Joined { joined, again, took } => self.joined(&joined, again, took),
             MemberEvent::Notice(notice) => self.notice(&notice),
-            MemberEvent::ControllerSilent(quiet) => self.controller(Some(quiet)),
-            MemberEvent::ControllerBack => self.controller(None),
+            MemberEvent::ControllerSilent(quiet) => {
+                let human = Some("the controller does not answer".to_owned());
+                let fields = json!({"seconds": seconds(quiet)});
+                self.event("controller_silent", Weight::Lasting, fields, human);
+            }
+            MemberEvent::ControllerBack => {
+                let human = Some("the controller is back".to_owned());
+                self.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
+            }
             MemberEvent::Failed(error) => return Err(error.into()),
             MemberEvent::Receivers(_) | MemberEvent::Left => {}
         }
         Ok(())
     }
 
-    /// The controller took us in.
+    /// Reports that the controller admitted this member.
     fn joined(&mut self, joined: &Joined, again: bool, took: Nanos) {
         let fields = json!({
             "member": joined.member.0,
@@ -149,21 +156,6 @@ impl Reporter {
         });
         let human = format!("{} {}", what.replace('_', " "), notice.text);
         self.event("notice", Weight::Lasting, fields, Some(human));
-    }
-
-    /// Reports that the controller does not answer, or answers again.
-    fn controller(&mut self, silent: Option<Nanos>) {
-        match silent {
-            Some(quiet) => {
-                let human = Some("the controller does not answer".to_owned());
-                let fields = json!({"seconds": seconds(quiet)});
-                self.event("controller_silent", Weight::Lasting, fields, human);
-            }
-            None => {
-                let human = Some("the controller is back".to_owned());
-                self.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
-            }
-        }
     }
 
     /// Reports the error that ends the agent: one line on stderr, and an event.

@@ -17,7 +17,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`control`], `reply` | the messages of hosts and of the controller |
-//! | [`outbox`] | requests that are repeated until answered |
+//! | [`pending`] | requests that are repeated until answered |
 //! | [`member`] | the membership of one host |
 //! | [`endpoint`] | a member with its part |
 //! | [`sending`], [`receiving`], [`caching`], [`listening`] | the parts |
@@ -31,7 +31,7 @@ pub mod endpoint;
 mod health;
 pub mod listening;
 pub mod member;
-pub mod outbox;
+pub mod pending;
 pub mod receiving;
 mod reply;
 pub mod sending;

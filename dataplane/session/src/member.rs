@@ -23,7 +23,7 @@ use crate::control::{
     Answer, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report,
     ReportKind, Request, RequestId, Role, StartAt,
 };
-use crate::outbox::Outbox;
+use crate::pending::PendingRequests;
 
 /// A LEAVE without an answer is given up after this.
 const LEAVE_PATIENCE: Nanos = Nanos::from_secs(1);
@@ -138,7 +138,7 @@ pub struct Member {
     purpose: Purpose,
     state: State,
     id: MemberId,
-    outbox: Outbox,
+    pub(crate) pending: PendingRequests,
     /// The request whose answer moves the state.
     awaited: RequestId,
     entered: Nanos,
@@ -160,7 +160,7 @@ impl Member {
             purpose,
             state: State::Joining,
             id: MemberId::NONE,
-            outbox: Outbox::new(rng.gen()),
+            pending: PendingRequests::new(rng.gen()),
             awaited: RequestId(0),
             entered: Nanos::ZERO,
             keepalive: Nanos::from_secs(1),
@@ -178,11 +178,6 @@ impl Member {
     /// The session.
     pub fn session(&self) -> SessionId {
         self.config.session
-    }
-
-    /// An outbox for requests that outlast the membership.
-    pub(crate) fn second_outbox(&self) -> Outbox {
-        self.outbox.beside()
     }
 
     /// Where it stands.
@@ -212,16 +207,16 @@ impl Member {
         }
         let header = Header { source, ..self.header() };
         let report = |request| Request::Report(Report { kind, about, value, request });
-        self.outbox.send(now, header, report);
+        self.pending.send(now, header, report);
     }
 
     /// Leaves.
     pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
         match self.state {
             State::Joining | State::Joined => {
-                self.outbox.clear();
+                self.pending.clear();
                 let leave = |request| Request::Leave(Leave { request, reason });
-                let request = self.outbox.send(now, self.header(), leave);
+                let request = self.pending.send(now, self.header(), leave);
                 self.enter(now, State::Leaving, request);
             }
             State::Leaving | State::Over => {}
@@ -233,7 +228,7 @@ impl Member {
         if self.state == State::Over {
             return;
         }
-        let expected = self.outbox.answered(reply.request);
+        let expected = self.pending.answered(reply.request);
         self.heard(now);
         let awaited = expected && reply.request == self.awaited;
         match (&reply.answer, self.state) {
@@ -274,7 +269,7 @@ impl Member {
     }
 
     fn send_join(&mut self, now: Nanos) {
-        self.outbox.clear();
+        self.pending.clear();
         let again = self.id != MemberId::NONE;
         let resume = again && self.purpose.role == Role::Receiver;
         let (Purpose { role, start, port, .. }, config) = (self.purpose, &self.config);
@@ -283,7 +278,7 @@ impl Member {
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
         let header = Header { seq, ..self.header() };
         let join = |request| Request::Join(Join { role, start, request, name, token, port });
-        let request = self.outbox.send(now, header, join);
+        let request = self.pending.send(now, header, join);
         if !again {
             self.last_answer = now;
         }
@@ -306,7 +301,7 @@ impl Member {
     }
 
     fn over(&mut self, event: MemberEvent) {
-        self.outbox.clear();
+        self.pending.clear();
         self.state = State::Over;
         self.events.push_back(event);
     }
@@ -325,17 +320,17 @@ impl Member {
         if self.state == State::Joined && self.keepalive_due <= now {
             self.send_keepalive(now);
         }
-        self.outbox.poll_transmit(now)
+        self.pending.poll_transmit(now)
     }
 
     fn send_keepalive(&mut self, now: Nanos) {
         // One KEEPALIVE at a time, the newest: its figures are worth more than the old one's.
         if let Some(old) = self.keepalive_id.take() {
-            self.outbox.answered(old);
+            self.pending.answered(old);
         }
         let (next, repairs) = self.position;
         let keepalive = |request| Request::Keepalive(Keepalive { request, next, repairs });
-        self.keepalive_id = Some(self.outbox.send(now, self.header(), keepalive));
+        self.keepalive_id = Some(self.pending.send(now, self.header(), keepalive));
         self.keepalive_due = now + self.keepalive;
     }
 
@@ -373,7 +368,7 @@ impl Member {
             State::Leaving => Some(self.entered + LEAVE_PATIENCE),
         };
         let silence = (!self.silent).then(|| self.last_answer + self.silence());
-        [state, silence, self.outbox.next_deadline()].into_iter().flatten().min()
+        [state, silence, self.pending.next_deadline()].into_iter().flatten().min()
     }
 
     /// What happened next.

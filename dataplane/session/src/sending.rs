@@ -170,17 +170,17 @@ impl Sending {
             }
         } else if receivers == 0 && self.config.receivers > 0 {
             // The last ones may have left with everything while their acknowledgement was lost.
-            if transport.ended() && self.health.any_complete() {
+            if transport.ended() && self.health.any_complete {
                 self.complete(now, seat);
             } else {
-                self.fail(now, seat, SendError::NoReceivers { lost: self.health.lost() });
+                self.fail(now, seat, SendError::NoReceivers { lost: self.health.lost.clone() });
             }
         }
     }
 
     fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
         let took = now - seat.transport.as_ref().map_or(now, Sender::began);
-        let summary = Summary { took, lost: self.health.lost(), receivers: self.receivers };
+        let summary = Summary { took, lost: self.health.lost.clone(), receivers: self.receivers };
         self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
     }
 

@@ -8,31 +8,19 @@ use groupflow_session::control::{
     Reply, Report, ReportKind, Request, RequestId, Role, StartAt,
 };
 use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
-use groupflow_transport::nack::{Nack, Range};
+use groupflow_transport::nack::Nack;
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Flags, Header, Kind, Packet};
+use groupflow_transport::wire::{Header, Kind, Packet};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn header() -> impl Strategy<Value = Header> {
-    let ids = (0..=SessionId::MAX.0, any::<u16>(), any::<u16>());
-    let rest = (0..32_u8, any::<u8>(), any::<u32>(), any::<u32>());
-    (select(&Kind::ALL[..]), ids, rest).prop_map(
-        |(kind, (session, source, member), (flags, poll, seq, stamp))| Header {
-            kind,
-            flags: Flags(flags),
-            poll,
-            session: SessionId(session),
-            source: MemberId(source),
-            member: MemberId(member),
-            seq: Seq(seq),
-            stamp,
-        },
-    )
-}
+#[path = "../../transport/tests/strategies/mod.rs"]
+mod strategies;
+
+use strategies::{header, range};
 
 fn request() -> impl Strategy<Value = Request> {
     let id = any::<u32>().prop_map(RequestId);
@@ -112,10 +100,6 @@ fn reply() -> impl Strategy<Value = Reply> {
     (any::<u32>(), answer).prop_map(|(id, answer)| Reply { request: RequestId(id), answer })
 }
 
-fn range() -> impl Strategy<Value = Range> {
-    (0..60_u32, 0..12_u32).prop_map(|(first, more)| Range { first: Seq(first), last: Seq(first + more) })
-}
-
 proptest! {
     #[test]
     fn requests_round_trip(request in request()) {
@@ -136,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_panic(kind in select(&Kind::ALL[..]), bytes in vec(any::<u8>(), 0..200)) {
+    fn random_bytes_never_panic(kind in select(Kind::ALL), bytes in vec(any::<u8>(), 0..200)) {
         let _ = Packet::parse(&bytes);
         let _ = Request::parse(kind, &bytes);
         let _ = Reply::parse(&bytes);

@@ -11,8 +11,8 @@
 //! | [`sender::Sender`] | the sender of a stream: window, pacing, repair |
 //! | [`receiver::Receiver`] | a receiver of it: order, NACKs, acknowledgements |
 //! | [`cache::Cache`] | the cache beside a switch: keeps, repairs, acknowledges |
-//! | [`fanout::Stream`] | a TCP connection that is split at agents, as offsets |
-//! | [`fanout::Stream`] | one stream for several branches, as offsets: of a split connection, or of a tree |
+//! | [`fanout::Fanout`] | a TCP connection that is split at agents, as offsets |
+//! | [`fanout::Fanout`] | one stream for several branches, as offsets: of a split connection, or of a tree |
 //! | module | is |
 //! |---|---|
 //! | [`ids`] | sessions, members, packet numbers, and the sizes of packets |

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::Registration;
 use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::{json, Value};
 use socket2::Socket;
@@ -24,7 +24,6 @@ const OUTBOX: usize = 8 << 20;
 pub enum ControlAddress {
     /// A Unix socket, only for its owner.
     Path(PathBuf),
-    /// A TCP port.
     Port(SocketAddrV4),
 }
 
@@ -69,7 +68,6 @@ impl Listener {
         Ok(Listener { socket, name, path })
     }
 
-    /// Accepts the next connection.
     pub fn accept(&self) -> io::Result<Socket> {
         let (connection, _) = self.socket.accept()?;
         connection.set_nonblocking(true)?;
@@ -117,7 +115,7 @@ pub enum Op {
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RequestError {
     /// The reason for programs.
     pub code: &'static str,
     /// The field that is wrong, if the reason is a field.
@@ -126,36 +124,36 @@ pub struct Refused {
     pub text: String,
 }
 
-impl Refused {
+impl RequestError {
     /// A refusal that names no field.
-    pub fn new(code: &'static str, text: impl Into<String>) -> Refused {
-        Refused { code, field: None, text: text.into() }
+    pub fn new(code: &'static str, text: impl Into<String>) -> RequestError {
+        RequestError { code, field: None, text: text.into() }
     }
 
     /// A refusal that names a field.
-    pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> Refused {
-        Refused { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
+    pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> RequestError {
+        RequestError { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
     }
 }
 
-impl From<FieldError> for Refused {
-    fn from(error: FieldError) -> Refused {
-        Refused { code: "bad_field", text: error.to_string(), field: Some(error.field) }
+impl From<FieldError> for RequestError {
+    fn from(error: FieldError) -> RequestError {
+        RequestError { code: "bad_field", text: error.to_string(), field: Some(error.field) }
     }
 }
 
 /// Parses a request: its id, which the answer repeats, and its operation.
-pub fn parse(line: &[u8]) -> (Value, Result<Op, Refused>) {
+pub fn parse(line: &[u8]) -> (Value, Result<Op, RequestError>) {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return (Value::Null, Err(Refused::new("bad_json", format!("no JSON: {error}")))),
+        Err(error) => return (Value::Null, Err(RequestError::new("bad_json", format!("no JSON: {error}")))),
     };
     let id = value.get("id").cloned().unwrap_or(Value::Null);
     let op = op(&value);
     (id, op)
 }
 
-fn op(value: &Value) -> Result<Op, Refused> {
+fn op(value: &Value) -> Result<Op, RequestError> {
     let mut fields = ObjectReader::new("request", value)?;
     let _ = fields.value("id");
     let op = match fields.word("op", &["set_session", "remove_session", "list", "stats", "watch"], None)? {
@@ -175,7 +173,7 @@ fn op(value: &Value) -> Result<Op, Refused> {
 }
 
 /// The answer to a request, in JSON.
-pub fn answer(id: &Value, result: Result<Value, Refused>) -> Value {
+pub fn answer(id: &Value, result: Result<Value, RequestError>) -> Value {
     match result {
         Ok(mut value) => {
             value["id"] = id.clone();
@@ -189,14 +187,13 @@ pub fn answer(id: &Value, result: Result<Value, Refused>) -> Value {
     }
 }
 
-/// A client of the control socket.
 pub struct Client {
     /// Whether the client gets events.
     pub watching: bool,
     /// Whether the client is to be closed.
     pub over: bool,
     connection: Socket,
-    token: Token,
+    registration: Registration,
     input: Vec<u8>,
     out: Outbox,
     dropped: u64,
@@ -204,12 +201,12 @@ pub struct Client {
 
 impl Client {
     /// A client that has just connected.
-    pub fn new(connection: Socket, token: Token) -> Client {
+    pub fn new(connection: Socket, registration: Registration) -> Client {
         Client {
             watching: false,
             over: false,
             connection,
-            token,
+            registration,
             input: Vec::new(),
             out: Outbox::new(OUTBOX),
             dropped: 0,
@@ -217,8 +214,8 @@ impl Client {
     }
 
     /// The client's descriptor and registration.
-    pub fn registration(&self) -> (BorrowedFd<'_>, Token) {
-        (self.connection.as_fd(), self.token)
+    pub fn registration(&self) -> (BorrowedFd<'_>, Registration) {
+        (self.connection.as_fd(), self.registration)
     }
 
     /// Reads the bytes that are there; returns the complete lines.
@@ -237,7 +234,7 @@ impl Client {
                 }
             }
             if self.input.len() > LINE {
-                let refused = Refused::new("too_long", format!("a request has at most {LINE} bytes"));
+                let refused = RequestError::new("too_long", format!("a request has at most {LINE} bytes"));
                 self.tell(&answer(&Value::Null, Err(refused)));
                 self.input.clear();
                 self.over = true;
@@ -303,7 +300,7 @@ mod tests {
             let (_, op) = parse(line.as_bytes());
             assert_eq!(op.map_err(|r| r.text), expected.map_err(str::to_owned), "{line}");
         }
-        assert!(matches!(parse(b"{").1, Err(Refused { code: "bad_json", .. })));
+        assert!(matches!(parse(b"{").1, Err(RequestError { code: "bad_json", .. })));
     }
 
     proptest! {

@@ -114,7 +114,7 @@ pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
     raise_descriptors();
     let patience = Duration::from_secs(args.patience);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| system(&e))?;
-    keep::run(&listener, &args.path, patience).map(|()| 0).map_err(|e| system(&e))
+    keep::run(&listener.into(), &args.path, patience).map(|()| 0).map_err(|e| system(&e))
 }
 
 /// Reports an event; a slow reader of events does not stop the agent.

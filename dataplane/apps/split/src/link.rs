@@ -4,16 +4,17 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
 
-use groupflow_host::poller::{Ready, Token};
+use groupflow_base::StreamId;
+use groupflow_host::poller::{Ready, Registration};
 use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
-use groupflow_transport::fanout::{BranchId, Stream};
+use groupflow_transport::fanout::{BranchId, Fanout};
 use serde_json::json;
 
-use super::cache::Cache;
+use super::cache::ByteCache;
 use super::config::{BranchSpec, Kind, SessionSpec};
 use super::frame::{Decoder, MAX_REPLY};
-use super::preamble::{Preamble, StreamId};
+use super::preamble::Preamble;
 use super::resources::{Orphan, Resources, Target};
 
 /// The state of a branch's connection.
@@ -43,13 +44,11 @@ impl State {
 
 /// A branch with its connection.
 pub struct Link {
-    /// The settings of the branch.
     pub spec: BranchSpec,
     /// The branch's number among the stream's links, never used again.
     pub key: u32,
     /// The branch's number in the stream's core.
     pub branch: BranchId,
-    /// The state of the connection.
     pub state: State,
     /// When attempts to connect end.
     pub until: Instant,
@@ -63,7 +62,7 @@ pub struct Link {
     pub decoder: Decoder,
     /// Whether the next agent has said that its members have everything.
     pub is_complete: bool,
-    socket: Option<(TcpStream, Token)>,
+    socket: Option<(TcpStream, Registration)>,
     readable: bool,
     writable: bool,
     /// The part of the preamble that is still to be sent.
@@ -143,8 +142,8 @@ impl Link {
         let options = session.onward(resources.limits.address);
         let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
-        let token = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
-        self.socket = Some((socket, token));
+        let registration = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((socket, registration));
         self.state = State::Connecting;
         self.decoder = Decoder::default();
         self.greeting = match self.spec.kind {
@@ -180,8 +179,8 @@ impl Link {
             let behind = self.origin - orphan.start - bytes;
             return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
         }
-        let token = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
-        self.socket = Some((orphan.socket, token));
+        let registration = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((orphan.socket, registration));
         (self.state, self.established, self.told_end) = (State::Open, true, told_end);
         self.start = orphan.start;
         self.origin = orphan.start + bytes;
@@ -267,7 +266,7 @@ impl Link {
 
     /// Handles PROGRESS: the members of the next agent have acknowledged all bytes before `offset`, which the
     /// next agent must have received.
-    pub fn on_progress(&mut self, core: &Stream, offset: u64, complete: bool) -> io::Result<()> {
+    pub fn on_progress(&mut self, core: &Fanout, offset: u64, complete: bool) -> io::Result<()> {
         if offset > self.skip_to.max(core.sent(self.branch).unwrap_or(0)) {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -278,7 +277,7 @@ impl Link {
 
     /// The offset before which the members behind the next agent have everything, limited to this agent's
     /// bytes.
-    pub fn reported(&self, core: &Stream) -> u64 {
+    pub fn reported(&self, core: &Fanout) -> u64 {
         self.reported.min(core.sent(self.branch).unwrap_or(0))
     }
 
@@ -293,7 +292,7 @@ impl Link {
     }
 
     /// Hands out cached bytes, once; returns their number.
-    pub fn hand_out(&mut self, core: &mut Stream, cache: &Cache) -> io::Result<usize> {
+    pub fn hand_out(&mut self, core: &mut Fanout, cache: &ByteCache) -> io::Result<usize> {
         let range = core.sendable(self.branch);
         let skipped = self.skip_to.min(range.end).saturating_sub(range.start);
         core.on_sent(self.branch, skipped).map_err(io::Error::other)?;
@@ -320,7 +319,7 @@ impl Link {
 
     /// Tells the branch the end (half-close), when it is due. A branch that has the end from an earlier
     /// connection may have hung up.
-    pub fn tell_end(&mut self, core: &mut Stream) -> io::Result<()> {
+    pub fn tell_end(&mut self, core: &mut Fanout) -> io::Result<()> {
         let open = self.socket.is_some() && self.state == State::Open && self.greeting.is_empty();
         if !core.end_due(self.branch) || !(open || self.is_complete) {
             return Ok(());
@@ -390,8 +389,8 @@ impl Link {
     /// Closes the connection of a branch that has everything, but not the keeper's copy, which tells this to
     /// the next agent.
     pub fn hang_up(&mut self, resources: &mut Resources) {
-        if let Some((socket, token)) = self.socket.take() {
-            resources.poller.remove(&socket, token);
+        if let Some((socket, registration)) = self.socket.take() {
+            resources.poller.remove(&socket, registration);
         }
         (self.readable, self.writable) = (false, false);
     }
@@ -437,7 +436,7 @@ mod tests {
     fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
-        let mut resources = resources(Keeper::at(ours));
+        let mut resources = resources(Keeper::at(ours.into()));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
         let (kind, join) = (Kind::Member(1), Join::Now);
         let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };

@@ -6,17 +6,16 @@ use std::time::Instant;
 
 use groupflow_base::CodecError;
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::Registration;
 use groupflow_host::tcp::is_later;
 
 use super::preamble::{Preamble, LENGTH};
 
 /// A connection from another agent that has sent no complete preamble yet.
 pub struct Greeting {
-    /// The connection.
     pub socket: TcpStream,
     /// The connection's registration for polling.
-    pub token: Token,
+    pub registration: Registration,
     /// The agent's address.
     pub peer: SocketAddrV4,
     /// When the wait for the preamble ends.
@@ -27,8 +26,13 @@ pub struct Greeting {
 
 impl Greeting {
     /// A connection of which nothing was read yet.
-    pub fn new(socket: TcpStream, token: Token, peer: SocketAddrV4, until: Instant) -> Greeting {
-        Greeting { socket, token, peer, until, bytes: [0; LENGTH], filled: 0 }
+    pub fn new(
+        socket: TcpStream,
+        registration: Registration,
+        peer: SocketAddrV4,
+        until: Instant,
+    ) -> Greeting {
+        Greeting { socket, registration, peer, until, bytes: [0; LENGTH], filled: 0 }
     }
 
     /// Reads no further than the preamble. `Ok(None)`: the preamble is not complete.
@@ -49,10 +53,9 @@ impl Greeting {
 /// A connection of a stream that has ended here. Its last frames must still arrive, and a reset would
 /// overtake them. Incoming bytes are discarded until the peer has ended its side, too.
 pub struct Drain {
-    /// The connection.
     pub socket: TcpStream,
     /// The connection's registration for polling.
-    pub token: Token,
+    pub registration: Registration,
     /// When the wait for the peer's end is given up.
     pub until: Instant,
     out: Outbox,
@@ -61,8 +64,8 @@ pub struct Drain {
 
 impl Drain {
     /// A connection with the frames still to be sent.
-    pub fn new(socket: TcpStream, token: Token, out: Outbox, until: Instant) -> Drain {
-        Drain { socket, token, until, out, told_end: false }
+    pub fn new(socket: TcpStream, registration: Registration, out: Outbox, until: Instant) -> Drain {
+        Drain { socket, registration, until, out, told_end: false }
     }
 
     /// Sends and discards bytes; true: the connection is over.

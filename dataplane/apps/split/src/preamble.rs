@@ -1,8 +1,7 @@
 //! The preamble of a connection to the next agent, which tells which stream follows.
 
-use std::fmt;
-
 use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::StreamId;
 use groupflow_transport::fanout::Mode;
 
 /// Bytes of a preamble.
@@ -10,22 +9,12 @@ pub const LENGTH: usize = 28;
 const MAGIC: &[u8; 4] = b"GFSP";
 const VERSION: u8 = 1;
 
-/// A stream's number, the same at every agent, chosen by the agent to which its sender connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
 /// The stream that a connection between agents carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
     /// The session's id.
     pub session: u32,
-    /// The stream's number.
+    /// The stream's number, the same at every agent, chosen by the agent to which its sender connected.
     pub stream: StreamId,
     /// The offset at which the bytes that follow begin; with `resume`, the offset of the first byte that is
     /// available.

@@ -3,17 +3,16 @@
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
+use groupflow_base::StreamId;
 use groupflow_host::poller::Poller;
 use serde_json::{json, Value};
 
 use super::cache::Pool;
 use super::keep::Keeper;
-use super::preamble::StreamId;
 
 /// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Signals.
     Signals,
     /// The listener of the control socket.
     Control,
@@ -50,13 +49,11 @@ pub struct Limits {
 pub struct Orphan {
     /// The connection's number at the keeper.
     pub key: u64,
-    /// The connection's stream.
     pub stream: StreamId,
     /// The address to which it goes.
     pub address: SocketAddrV4,
     /// The offset of the first byte of the stream that it carried.
     pub start: u64,
-    /// The connection itself.
     pub socket: TcpStream,
 }
 
@@ -73,9 +70,7 @@ impl Orphan {
 pub struct Resources {
     /// The registered descriptors.
     pub poller: Poller<Target>,
-    /// The cache memory.
     pub pool: Pool,
-    /// The options.
     pub limits: Limits,
     /// The keeper of connections, if there is one.
     pub keeper: Option<Keeper>,
@@ -95,7 +90,6 @@ impl Resources {
         }
     }
 
-    /// Notes an event.
     pub fn event(&mut self, name: &str, session: u32, stream: Option<StreamId>, fields: Value) {
         let mut event = json!({"event": name, "session": session});
         if let Some(stream) = stream {

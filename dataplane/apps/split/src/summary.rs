@@ -85,7 +85,6 @@ impl Summary {
         self.failed.iter().any(|failed| branch.kind == Kind::Member(failed.member))
     }
 
-    /// The summary as JSON.
     pub fn value(&self) -> Value {
         let receipts: Vec<Value> =
             self.receipts.iter().map(|(member, bytes)| json!({"member": member, "bytes": bytes})).collect();

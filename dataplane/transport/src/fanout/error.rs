@@ -6,7 +6,7 @@ use super::BranchId;
 
 /// What a stream refuses; it is left as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SplitError {
+pub enum FanoutError {
     /// More came from upstream than was asked for.
     #[error("{bytes} bytes came from upstream where {intake} may be taken")]
     Overrun {

@@ -6,13 +6,13 @@
 //! overtaken, and to be removed.
 
 use super::branch::Branch;
-use super::{BranchId, SplitError, Stream};
+use super::{BranchId, Fanout, FanoutError};
 
-impl Stream {
+impl Fanout {
     /// Calls branches laggards when so many bytes are cached for them, not only when the cache is full: what
     /// is left of the cache is for isolated ones.
     #[must_use]
-    pub fn with_patience(mut self, bytes: u64) -> Stream {
+    pub fn with_patience(mut self, bytes: u64) -> Fanout {
         self.patience = bytes.min(self.capacity);
         self
     }
@@ -30,7 +30,7 @@ impl Stream {
     }
 
     /// Nobody waits for this branch any more.
-    pub fn isolate(&mut self, branch: BranchId) -> Result<(), SplitError> {
+    pub fn isolate(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         self.branch_mut(branch)?.isolated = true;
         self.settle();
         Ok(())

@@ -3,7 +3,7 @@
 //!
 //! A *stream* is one TCP connection of a sender into a session, seen whole: its bytes are counted
 //! from 0. An agent takes them from *upstream* (the sender, or the agent before it), caches them
-//! and hands each to every *branch* (the next agents, and members). [`Stream`] says how much may be
+//! and hands each to every *branch* (the next agents, and members). [`Fanout`] says how much may be
 //! taken, what each branch is still to get, what is to be kept and what may be acknowledged; it
 //! never sees a byte. The bytes, the sockets and the clock are its shell's: kernel TCP in
 //! `gfagent split`, TCP in virtual time in netsim.
@@ -14,11 +14,11 @@
 //!
 //! | | N2N | E2E, exact | E2E over kernel TCP |
 //! |---|---|---|---|
-//! | [`Stream::intake`] | room in the cache | room in the cache | room in a small allowance ([`Stream::with_allowance`]) |
-//! | [`Stream::acknowledged`] | all that was taken | the least branch's | (the kernel acknowledges) |
+//! | [`Fanout::intake`] | room in the cache | room in the cache | a small allowance ([`Fanout::with_allowance`]) |
+//! | [`Fanout::acknowledged`] | all that was taken | the least branch's | (the kernel acknowledges) |
 //!
 //! In both, nothing is discarded before every branch has acknowledged it, but those that are isolated
-//! ([`Stream::isolate`]).
+//! ([`Fanout::isolate`]).
 
 mod branch;
 mod error;
@@ -26,7 +26,7 @@ mod isolation;
 mod stream;
 
 pub use branch::BranchId;
-pub use error::SplitError;
-pub use stream::{From, Stream};
+pub use error::FanoutError;
+pub use stream::{BranchStart, Fanout};
 
 pub use crate::terms::Mode;

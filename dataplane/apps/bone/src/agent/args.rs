@@ -215,7 +215,7 @@ fn parse_group(text: &str) -> Result<SocketAddrV4, String> {
 
 impl Subcommand for BoneHubArgs {
     fn reporter(&self) -> Reporter {
-        self.bone.reporter("bone-hub")
+        self.bone.common.reporter("bone-hub", false, self.bone.session)
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -226,18 +226,11 @@ impl Subcommand for BoneHubArgs {
 
 impl Subcommand for BoneRimArgs {
     fn reporter(&self) -> Reporter {
-        self.bone.reporter("bone-rim")
+        self.bone.common.reporter("bone-rim", false, self.bone.session)
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.bone.common.name)?;
         super::rim::run(self, reporter)
-    }
-}
-
-impl BoneArgs {
-    fn reporter(&self, role: &str) -> Reporter {
-        let session = self.session.map(|session| session.0);
-        Reporter::new(self.common.json, false, role, &self.common.name, session)
     }
 }

@@ -81,7 +81,6 @@ impl Carrier {
         self.member.as_ref()?.next_deadline()
     }
 
-    /// Leaves the session.
     pub fn leave(&mut self, now: Nanos) {
         self.member.iter_mut().for_each(|member| member.leave(now, LeaveReason::Done));
     }

@@ -75,7 +75,6 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp in a file's metadata.
     pub fn of(about: &Metadata) -> Stamp {
         Stamp {
             inode: (about.dev(), about.ino()),
@@ -85,7 +84,6 @@ impl Stamp {
         }
     }
 
-    /// The stamp of an open file.
     pub fn of_file(file: &File) -> io::Result<Stamp> {
         file.metadata().map(|about| Stamp::of(&about))
     }

@@ -28,7 +28,6 @@ pub enum State {
     Queued,
     /// The file is being sent.
     Sending,
-    /// The file was sent.
     Sent,
     /// The file was not sent; one line says why.
     Failed(String),
@@ -37,7 +36,6 @@ pub enum State {
 /// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// The file's state.
     pub state: State,
     /// The file's hash, if it is known.
     pub digest: Option<Digest>,
@@ -62,7 +60,6 @@ impl Listed {
     }
 }
 
-/// A file to be hashed.
 pub type ToHash = (FileName, PathBuf);
 
 /// An entry of the folder that cannot be sent, and why.
@@ -94,7 +91,7 @@ pub struct Folder {
     all: bool,
     /// The number of scans taken in.
     looks: u64,
-    files: BTreeMap<FileName, Listed>,
+    pub files: BTreeMap<FileName, Listed>,
     /// The number of files that wait to be sent, or are being sent.
     waiting: usize,
     skipped: BTreeSet<OsString>,
@@ -109,11 +106,6 @@ impl Folder {
         let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let unhashed = Vec::new();
         Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
-    }
-
-    /// The files of the folder.
-    pub fn files(&self) -> &BTreeMap<FileName, Listed> {
-        &self.files
     }
 
     /// Takes in a part of a scan. Returns the entries that cannot be sent, each of them only once.
@@ -246,7 +238,6 @@ impl Folder {
         }
     }
 
-    /// Sets a file's state.
     pub fn set(&mut self, name: &FileName, state: State) {
         let Some(file) = self.files.get_mut(name) else { return };
         let waited = file.waits();
@@ -309,7 +300,7 @@ mod tests {
         }
 
         fn state(&self, name: &str) -> State {
-            self.folder.files()[&self::name(name)].state.clone()
+            self.folder.files[&self::name(name)].state.clone()
         }
     }
 
@@ -390,7 +381,7 @@ mod tests {
         fs::remove_file(bench.path.join("good")).expect("removed");
         bench.folder.set(&name("good"), State::Sent);
         bench.look();
-        assert!(bench.folder.files().is_empty());
+        assert!(bench.folder.files.is_empty());
     }
 
     #[test]

@@ -99,12 +99,10 @@ pub fn file(body: FileBody) -> Answer {
     Response::new(body.boxed_unsync())
 }
 
-/// A response without a body.
 pub fn empty(status: StatusCode) -> Answer {
     bytes(status, Bytes::new())
 }
 
-/// A response with a JSON body.
 pub fn json(status: StatusCode, form: &Value) -> Answer {
     let mut answer = bytes(status, format!("{form}\n").into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

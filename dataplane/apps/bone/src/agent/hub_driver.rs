@@ -16,11 +16,8 @@ use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, RimId,
 pub enum Note {
     /// A file begins to be sent.
     Began(FileName),
-    /// A transfer ended.
     Ended(TransferReport),
-    /// A rim was dropped.
     Lost(RimId),
-    /// A rim asked for a file.
     Asked(RimId, FileName, Verdict),
 }
 

@@ -147,7 +147,7 @@ impl RimDriver {
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
                 RimEvent::TooLong { size } => {
-                    let limit = self.shelf.store().limit();
+                    let limit = self.shelf.store().limit;
                     let why = format!("its {size} bytes are more than the {limit} of --max-bytes");
                     if let Some(name) = self.rim.refused() {
                         self.give_up(name.clone(), Failure::NoRoom, why);

@@ -45,7 +45,6 @@ impl Pages {
         Pages { shelf, patience, verifying: Semaphore::new(1) }
     }
 
-    /// Answers a request.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let head = request.method() == Method::HEAD;
         if !head && request.method() != Method::GET {
@@ -67,7 +66,7 @@ impl Pages {
             json!({"name": name.as_str(), "size": known.size, "sha256": digest})
         };
         let files: Vec<Value> = store.files().map(file).collect();
-        json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit()})
+        json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit})
     }
 
     async fn file(&self, wanted: Wanted) -> Answer {

@@ -46,7 +46,6 @@ pub enum Failure {
 pub enum Progress {
     /// The hub was asked for the file.
     Asked,
-    /// The file is arriving.
     Arriving(Arriving),
     /// The file is in the store.
     Stored,
@@ -77,7 +76,6 @@ impl Shelf {
         Shelf { store: Mutex::new(store), coming, wishes, damaged: Mutex::new(Vec::new()), wake }
     }
 
-    /// The store.
     pub fn store(&self) -> MutexGuard<'_, Store> {
         lock(&self.store)
     }

@@ -37,7 +37,6 @@ struct Entry {
 /// A file that is open for reading.
 #[derive(Debug)]
 pub struct Opened {
-    /// The open file.
     pub file: File,
     /// The file's stamp now.
     pub stamp: Stamp,
@@ -51,7 +50,8 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    limit: u64,
+    /// The store's bound in bytes.
+    pub limit: u64,
     files: BTreeMap<FileName, Entry>,
     clock: u64,
     arrivals: u64,
@@ -95,17 +95,10 @@ impl Store {
         Ok((store, lost))
     }
 
-    /// The store's bound in bytes.
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Bytes that the store holds.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|entry| entry.known.size).sum()
     }
 
-    /// The store's files.
     pub fn files(&self) -> impl Iterator<Item = (&FileName, Known)> {
         self.files.iter().map(|(name, entry)| (name, entry.known))
     }

@@ -95,7 +95,7 @@ impl Span {
 
 /// The control parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Control {
+pub struct Parameters {
     /// How the file is sent.
     pub method: Method,
     /// Which bytes are sent again.
@@ -181,7 +181,7 @@ pub enum Body {
         rim: RimId,
     },
     /// The control parameters.
-    Control(Control),
+    Control(Parameters),
     /// A round begins.
     Round(Round),
     /// A packet of the file.

@@ -10,7 +10,7 @@ use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::message::{Body, Control, Message, Method, Round};
+use super::message::{Body, Message, Method, Parameters, Round};
 use super::names::{FileName, RimId, TransferId};
 use super::reception::{Stored, Write};
 use super::states::{allowed, RimState, RIM};
@@ -74,7 +74,7 @@ struct Heard {
 /// A file that is arriving.
 #[derive(Debug)]
 struct Arriving {
-    control: Control,
+    control: Parameters,
     stored: Stored,
     heard: Option<Heard>,
     /// The round that the hub last polled; the rim may have heard nothing of it.
@@ -326,7 +326,7 @@ impl Rim {
         });
     }
 
-    fn on_control(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, control: Control) {
+    fn on_control(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, control: Parameters) {
         let same = self.transfer.as_ref().filter(|t| t.id == id && t.hub == hub);
         if same.is_some_and(|transfer| transfer.arriving.is_some() || transfer.refused) {
             return;

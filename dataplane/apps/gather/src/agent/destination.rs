@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use groupflow_base::StreamId;
 use groupflow_host::error::plain;
 use groupflow_host::tcp::is_later;
 
-use crate::machine::{ClientName, StreamId};
+use crate::machine::ClientName;
 
 /// The folder in which streams are stored.
 #[derive(Debug, Clone)]
@@ -25,7 +26,6 @@ pub enum Folder {
 pub enum Destination {
     /// A file under a temporary name.
     Part {
-        /// The open file.
         file: File,
         /// The file's name while it is incomplete.
         part: PathBuf,
@@ -34,7 +34,6 @@ pub enum Destination {
     },
     /// A file that is complete already.
     Whole(PathBuf),
-    /// A FIFO, and its path.
     Fifo(File, PathBuf),
     /// The stream is discarded.
     Discard,

@@ -3,31 +3,28 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use groupflow_base::CodecError;
-use groupflow_host::poller::Token;
+use groupflow_base::{CodecError, StreamId};
+use groupflow_host::poller::Registration;
 
 use super::destination::{Destination, Failure};
-use crate::machine::frame::Report;
-use crate::machine::{Epoch, Frame, Incoming, Parity, StreamId};
+use crate::machine::frame::StripeReport;
+use crate::machine::{Epoch, Frame, Incoming, Parity};
 
 /// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
 const MUCH: u64 = 32 << 10;
 const SOON: Duration = Duration::from_millis(20);
 
-/// A stream.
 #[derive(Debug)]
 pub struct Flow {
-    /// The stream's id.
     pub stream: StreamId,
     /// The epoch in which the server remembers the stream.
     pub epoch: Epoch,
     /// Reassembly of the stream.
     pub core: Incoming,
-    /// The destination of the stream.
     pub destination: Destination,
     /// The registration of a destination that may be slow.
-    pub waits: Option<Token>,
+    pub waits: Option<Registration>,
     /// The stream's connections.
     pub stripes: BTreeSet<u64>,
     /// Since when the stream has had no connection.
@@ -107,7 +104,7 @@ impl Flow {
     }
 
     /// Takes a client's report about one of its stripes.
-    pub fn on_report(&mut self, report: Report) {
+    pub fn on_report(&mut self, report: StripeReport) {
         self.segments.0 += u64::from(report.sent);
         self.segments.1 += u64::from(report.resent);
     }

@@ -14,7 +14,6 @@ use crate::machine::ClientName;
 /// The report on a round (docs/gather.md lists the fields).
 #[derive(Debug, Serialize)]
 pub struct Round<'a> {
-    /// The round's number, from 1.
     pub round: u64,
     /// Seconds since the last round.
     pub seconds: f64,

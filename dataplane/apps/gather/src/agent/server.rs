@@ -29,7 +29,6 @@ const TURN: usize = 128 << 10;
 /// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Signals.
     Signals,
     /// Stdin, which brings tunings.
     Stdin,
@@ -37,7 +36,6 @@ pub enum Target {
     Stdout,
     /// The socket that accepts connections.
     Listener,
-    /// A connection.
     Stripe(u64),
     /// The destination of a client's stream.
     Destination(usize),
@@ -62,7 +60,6 @@ pub struct Options {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// The server.
 pub struct Server {
     pub(super) options: Options,
     pub(super) poller: Poller<Target>,

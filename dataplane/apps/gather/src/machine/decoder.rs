@@ -111,9 +111,12 @@ fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError
 #[cfg(test)]
 mod tests {
     use super::super::coding::Code;
-    use super::super::frame::{data_header, parity_header, Hello, RefusalCode, Report, MAX_DATA, MAX_TEXT};
-    use super::super::names::{ClientName, Epoch, StreamId};
+    use super::super::frame::{
+        data_header, parity_header, Hello, RefusalCode, StripeReport, MAX_DATA, MAX_TEXT,
+    };
+    use super::super::names::{ClientName, Epoch};
     use super::*;
+    use groupflow_base::StreamId;
     use groupflow_base::Token;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -193,7 +196,7 @@ mod tests {
             (0..u64::MAX - 300, vec(any::<u8>(), 1..300)).prop_map(|(at, data)| Got::Data(at, data)),
             any::<u64>().prop_map(|length| Got::Frame(Frame::End { length })),
             any::<[u32; 4]>().prop_map(|[rtt_us, rto_us, sent, resent]| {
-                Got::Frame(Frame::Report(Report { rtt_us, rto_us, sent, resent }))
+                Got::Frame(Frame::Report(StripeReport { rtt_us, rto_us, sent, resent }))
             }),
             Just(Got::Frame(Frame::Leave)),
         ]
@@ -321,7 +324,7 @@ mod tests {
             client: ClientName::parse("cam1").expect("a name"),
             token: Token::parse("c0ffee").expect("a token"),
         };
-        let report = Report { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
+        let report = StripeReport { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
         let group = Code::parse("5+2").expect("a code").group(0x0102, 600);
         let welcome = Frame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
         let cases = [

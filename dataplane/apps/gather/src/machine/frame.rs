@@ -1,10 +1,10 @@
 //! What goes over a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
 
 use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
-use groupflow_base::{wire_enum, Token};
+use groupflow_base::{wire_enum, StreamId, Token};
 
 use super::coding::Group;
-use super::names::{ClientName, Epoch, StreamId};
+use super::names::{ClientName, Epoch};
 use super::repairs::Parity;
 
 /// The version of these frames.
@@ -76,7 +76,7 @@ pub struct Hello {
 
 /// The state of a stripe's TCP connection at the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct StripeReport {
     /// Smoothed round-trip time, µs.
     pub rtt_us: u32,
     /// Retransmission time-out, µs.
@@ -98,7 +98,7 @@ pub enum Frame {
         length: u64,
     },
     /// Client: the state of this stripe's connection.
-    Report(Report),
+    Report(StripeReport),
     /// Client: nothing follows on this stripe.
     Leave,
     /// Server: the stripe is accepted.
@@ -167,7 +167,7 @@ impl Frame {
         let frame = match kind {
             1 => Frame::Hello(hello(&mut fields)?),
             3 => Frame::End { length: fields.u64("end.length")? },
-            4 => Frame::Report(Report {
+            4 => Frame::Report(StripeReport {
                 rtt_us: fields.u32("report.rtt")?,
                 rto_us: fields.u32("report.rto")?,
                 sent: fields.u32("report.sent")?,
@@ -226,9 +226,9 @@ pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
     let mut bytes = [0; PARITY_HEADER];
     let length = PARITY_HEADER - HEADER + group.block() as usize;
     bytes[..HEADER].copy_from_slice(&Envelope::header(PARITY, length));
-    bytes[HEADER..HEADER + 8].copy_from_slice(&group.start().to_be_bytes());
-    bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length().to_be_bytes());
-    bytes[HEADER + 12..].copy_from_slice(&[group.pieces(), group.parity(), *index, 0]);
+    bytes[HEADER..HEADER + 8].copy_from_slice(&group.start.to_be_bytes());
+    bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length.to_be_bytes());
+    bytes[HEADER + 12..].copy_from_slice(&[group.pieces, group.parity, *index, 0]);
     bytes
 }
 

@@ -69,19 +69,19 @@ impl Incoming {
         sink: &mut impl FnMut(&[u8]) -> usize,
     ) -> Result<u64, CodecError> {
         let group = parity.group;
-        self.bytes.check_end(group.start(), group.length().into())?;
+        self.bytes.check_end(group.start, group.length.into())?;
         let Some(coded) = &mut self.coded else {
             return Err(CodecError::new("parity.start", "comes in a stream that is not coded"));
         };
-        if u64::from(group.length()) > coded.keeps {
-            let text = format!("{} is more than {}, a part of the room", group.length(), coded.keeps);
+        if u64::from(group.length) > coded.keeps {
+            let text = format!("{} is more than {}, a part of the room", group.length, coded.keeps);
             return Err(CodecError::new("parity.length", text));
         }
         if group.end() <= self.bytes.delivered() {
             return Ok(0);
         }
         coded.repairs.receive(parity, at, bytes);
-        Ok(self.repair(group.start()..group.end(), sink))
+        Ok(self.repair(group.start..group.end(), sink))
     }
 
     /// Makes what is missing around these bytes, if it can be made.

@@ -14,7 +14,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`names`] | a client's name, token and stream id |
+//! | [`names`] | a client's name, and epochs |
 //! | [`frame`], [`decoder`] | the frames on a stripe, and their parser |
 //! | [`outgoing`] | the sending side |
 //! | [`incoming`] | the receiving side |
@@ -35,7 +35,7 @@ pub use coding::Code;
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, RefusalCode, Side};
 pub use incoming::Incoming;
-pub use names::{ClientName, Epoch, StreamId};
+pub use names::{ClientName, Epoch};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
 pub use repairs::Parity;
 pub use roster::{Admitted, Refused, Roster};

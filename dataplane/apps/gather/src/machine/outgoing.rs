@@ -291,7 +291,7 @@ impl Outgoing {
         let coder = self.coder.as_mut()?;
         let mut block = coder.block(id, stripes);
         if block.is_none() && coder.may_begin() {
-            let longest = (most * u64::from(coder.code().pieces())).min(window / GROUP_SHARE).max(1);
+            let longest = (most * u64::from(coder.code.pieces)).min(window / GROUP_SHARE).max(1);
             let end = read.min(self.limit).min(self.sent + longest);
             let all = self.ended && end == read;
             if end > self.sent && (end - self.sent >= longest.min(MIN_BLOCK) || small || all) {

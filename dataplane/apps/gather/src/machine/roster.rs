@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::Token;
+use groupflow_base::{StreamId, Token};
 
 use super::frame::{Hello, RefusalCode};
-use super::names::{ClientName, StreamId};
+use super::names::ClientName;
 
 /// The effect of a valid HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

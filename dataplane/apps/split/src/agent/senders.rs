@@ -6,6 +6,7 @@ use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use groupflow_base::StreamId;
 use groupflow_host::tcp;
 use serde_json::json;
 
@@ -13,7 +14,6 @@ use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, Frame};
 use crate::live::Live;
-use crate::preamble::StreamId;
 use crate::resources::{Orphan, Target};
 use crate::summary::Summary;
 use crate::upstream::Upstream;
@@ -77,11 +77,11 @@ impl Agent {
                 continue;
             }
             let id = StreamId(rand::random());
-            let Ok(token) = self.resources.poller.add(&socket, Target::Upstream(id)) else {
+            let Ok(registration) = self.resources.poller.add(&socket, Target::Upstream(id)) else {
                 self.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };
-            self.open(id, Arc::clone(&spec), Upstream::new(socket, token, peer, false), 0, None);
+            self.open(id, Arc::clone(&spec), Upstream::new(socket, registration, peer, false), 0, None);
         }
     }
 
@@ -125,14 +125,14 @@ impl Agent {
             }
             Err((mut upstream, abort)) => {
                 self.refused(session, abort.fault.word(), &abort.text);
-                let Some((socket, token)) = upstream.take() else {
+                let Some((socket, registration)) = upstream.take() else {
                     return;
                 };
                 if !is_agent {
-                    self.resources.poller.remove(&socket, token);
+                    self.resources.poller.remove(&socket, registration);
                     return;
                 }
-                self.say_no((socket, token), abort.fault, &abort.text);
+                self.say_no((socket, registration), abort.fault, &abort.text);
             }
         }
     }

@@ -9,7 +9,7 @@ use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::plain;
 use groupflow_host::error::AgentError;
-use groupflow_host::poller::{Poller, Ready, Token};
+use groupflow_host::poller::{Poller, Ready, Registration};
 use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp::is_later;
 use groupflow_host::trust::{self, Trust};
@@ -67,7 +67,7 @@ pub struct Control {
 
 struct Open {
     channel: Channel,
-    token: Token,
+    token: Registration,
     readable: bool,
     writable: bool,
     came: Vec<u8>,

@@ -154,7 +154,7 @@ impl Node {
         // The new branch keeps what hosts below the child need, as far as it is cached. It is added before
         // old branches go, because one of these may be the child's.
         let from = needed.max(base).min(received);
-        let branch = self.stream.add_branch(From::Offset(from)).map_err(|_| Reason::Gone)?;
+        let branch = self.stream.add_branch(BranchStart::Offset(from)).map_err(|_| Reason::Gone)?;
         self.drop_child(child);
         self.release(child);
         let new = Child {
@@ -411,7 +411,7 @@ impl Node {
         let Some(known) = self.children.get_mut(&child) else {
             return;
         };
-        let Ok(branch) = self.stream.add_branch(From::Offset(to.min(received))) else {
+        let Ok(branch) = self.stream.add_branch(BranchStart::Offset(to.min(received))) else {
             return self.refuse_child(child, Reason::Gone);
         };
         let skip = Some(to).filter(|_| known.datagrams.is_none());

@@ -13,7 +13,7 @@
 //! | `reader` | the host's own reader, and the source's writer |
 //! | `cache` | the bytes that the node holds |
 //!
-//! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Stream`]'s;
+//! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Fanout`]'s;
 //! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
 //!
 //! # How it is driven
@@ -76,7 +76,7 @@ use cache::Cache;
 use children::{Child, Gone};
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, From, Mode, Stream};
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout, Mode};
 
 use super::frame::{Begin, Decoder, Frame, Reason, DATA_HEADER, MAX_BLOCK};
 use super::message::{FromHost, RefusalCode, ToHost};
@@ -151,7 +151,7 @@ pub enum Read {
 pub struct Node {
     config: NodeConfig,
     source: bool,
-    stream: Stream,
+    stream: Fanout,
     cache: Cache,
     reader: Reader,
     /// Bytes from the parent; `None`: the node is the source, or does not know yet where it begins.
@@ -330,11 +330,11 @@ impl Node {
 }
 
 /// A stream from an offset on.
-fn stream(config: &NodeConfig, at: u64) -> Stream {
+fn stream(config: &NodeConfig, at: u64) -> Fanout {
     let patience = match config.slow {
         Slow::Wait => config.capacity,
         Slow::Isolate | Slow::Skip { .. } => config.capacity / 2,
     };
-    let stream = Stream::resumed(config.mode, config.capacity, at);
+    let stream = Fanout::resumed(config.mode, config.capacity, at);
     stream.with_history(config.history).with_patience(patience)
 }

@@ -19,9 +19,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn at(stream: &mut Stream, from: u64, reads: bool) -> Reader {
+    pub(super) fn at(stream: &mut Fanout, from: u64, reads: bool) -> Reader {
         // A branch may always begin with a byte that is cached, or that comes next.
-        let begin = From::Offset(from.clamp(stream.base(), stream.received()));
+        let begin = BranchStart::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
         Reader { branch, reads, from, skipped: None, stuck: None, over: false }
     }
@@ -29,7 +29,7 @@ impl Reader {
 
 impl Reader {
     /// The same reader, where a host begins anew.
-    pub(super) fn moved(&self, stream: &mut Stream, to: u64) -> Reader {
+    pub(super) fn moved(&self, stream: &mut Fanout, to: u64) -> Reader {
         Reader { over: self.over, ..Reader::at(stream, to, self.reads) }
     }
 }
@@ -174,7 +174,7 @@ impl Node {
 }
 
 /// Takes as many bytes as the cache has room for; returns how many.
-pub(super) fn take(stream: &mut Stream, cache: &mut Cache, bytes: &[u8]) -> usize {
+pub(super) fn take(stream: &mut Fanout, cache: &mut Cache, bytes: &[u8]) -> usize {
     let room = usize::try_from(stream.intake()).unwrap_or(usize::MAX);
     let taken = bytes.len().min(room);
     match stream.on_received(taken as u64) {

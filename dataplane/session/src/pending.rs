@@ -22,20 +22,20 @@ struct Pending {
 
 /// The requests without an answer. Every repetition is byte-identical.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct PendingRequests {
     pending: VecDeque<Pending>,
     next_id: u32,
 }
 
-impl Outbox {
+impl PendingRequests {
     /// Request ids count from `first_id`: random, so that a restarted host does not repeat them.
-    pub fn new(first_id: u32) -> Outbox {
-        Outbox { pending: VecDeque::new(), next_id: first_id }
+    pub fn new(first_id: u32) -> PendingRequests {
+        PendingRequests { pending: VecDeque::new(), next_id: first_id }
     }
 
-    /// An empty outbox whose request ids, half the number space away, never meet this one's.
-    pub fn beside(&self) -> Outbox {
-        Outbox::new(self.next_id ^ 0x8000_0000)
+    /// An empty pending whose request ids, half the number space away, never meet this one's.
+    pub fn beside(&self) -> PendingRequests {
+        PendingRequests::new(self.next_id ^ 0x8000_0000)
     }
 
     /// Sends a request that carries a fresh id, never 0, from `now` on until it is answered. Of the header
@@ -90,33 +90,33 @@ mod tests {
     use groupflow_transport::ids::{MemberId, SessionId};
     use groupflow_transport::wire::Kind;
 
-    fn push(outbox: &mut Outbox, now: Nanos) -> RequestId {
+    fn push(pending: &mut PendingRequests, now: Nanos) -> RequestId {
         let header = Header::new(Kind::Query, SessionId(9), MemberId(1));
-        outbox.send(now, header, |request| Request::Query(Query { request }))
+        pending.send(now, header, |request| Request::Query(Query { request }))
     }
 
     #[test]
     fn repeats_until_answered() {
-        let mut outbox = Outbox::new(u32::MAX);
-        let id = push(&mut outbox, Nanos::ZERO);
+        let mut pending = PendingRequests::new(u32::MAX);
+        let id = push(&mut pending, Nanos::ZERO);
         assert_eq!(id, RequestId(1), "0 is never used");
-        let first = outbox.poll_transmit(Nanos::ZERO);
+        let first = pending.poll_transmit(Nanos::ZERO);
         assert!(first.is_some());
-        assert_eq!(outbox.poll_transmit(Nanos::ZERO), None);
-        assert_eq!(outbox.next_deadline(), Some(RETRY));
-        assert_eq!(outbox.poll_transmit(RETRY), first);
-        assert!(outbox.answered(id));
-        assert!(!outbox.answered(id));
-        assert_eq!(outbox.next_deadline(), None);
+        assert_eq!(pending.poll_transmit(Nanos::ZERO), None);
+        assert_eq!(pending.next_deadline(), Some(RETRY));
+        assert_eq!(pending.poll_transmit(RETRY), first);
+        assert!(pending.answered(id));
+        assert!(!pending.answered(id));
+        assert_eq!(pending.next_deadline(), None);
     }
 
     #[test]
     fn is_bounded() {
-        let mut outbox = Outbox::new(0);
-        let first = push(&mut outbox, Nanos::ZERO);
+        let mut pending = PendingRequests::new(0);
+        let first = push(&mut pending, Nanos::ZERO);
         for _ in 0..BOUND {
-            push(&mut outbox, Nanos::ZERO);
+            push(&mut pending, Nanos::ZERO);
         }
-        assert!(!outbox.answered(first));
+        assert!(!pending.answered(first));
     }
 }
