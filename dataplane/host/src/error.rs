@@ -26,7 +26,7 @@ pub mod exit {
 pub struct AgentError {
     /// The code for programs.
     pub code: &'static str,
-    /// What happened, for people.
+    /// The cause, for people.
     pub cause: String,
     /// The remedy, for people.
     pub cure: String,

@@ -12,7 +12,7 @@ use thiserror::Error;
 pub struct FieldError {
     /// The field's path, e.g. `session.branches[0].address`.
     pub field: String,
-    /// What is wrong with it.
+    /// The rule that the field breaks.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ impl<'a> ObjectReader<'a> {
         }
     }
 
-    /// The error that says what a field must be.
+    /// The error for a field that must be something else.
     pub fn wrong(&self, field: &str, must_be: &str) -> FieldError {
         let field = match self.path.is_empty() {
             true => field.to_owned(),

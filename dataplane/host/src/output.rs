@@ -57,7 +57,7 @@ impl Output {
         matches!(self, Output::Stdout(_))
     }
 
-    /// Writes from the front of `bytes` as much as does not block, and removes what was written.
+    /// Writes from the front of `bytes` as much as does not block, and removes the bytes written.
     pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
         match self {
             Output::File { file, path, .. } => {

@@ -1,4 +1,4 @@
-//! What every agent needs from the system: descriptors and signals.
+//! Descriptors and signals, which every agent needs from the system.
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::sys::signal::{SigSet, Signal};

@@ -1,4 +1,4 @@
-//! The agent beside a switch: a cache, and what the controller and it tell each other about streams.
+//! The agent beside a switch: a cache, and its messages with the controller about streams.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ impl Part for Caching {
         }
     }
 
-    /// Tells the controller what it may want to know.
+    /// Reports the cache's events to the controller.
     fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Caching>) {
         let Some(cache) = seat.transport.as_mut() else { return };
         let (member, kib) = (seat.member.id(), u32::try_from(cache.promised() / 1024).unwrap_or(u32::MAX));

@@ -1,4 +1,4 @@
-//! What hosts and the controller tell each other: the payloads of JOIN, LEAVE, KEEPALIVE, QUERY,
+//! The messages of hosts and the controller: the payloads of JOIN, LEAVE, KEEPALIVE, QUERY,
 //! REPORT (hosts ask) and REPLY (the controller answers).
 //!
 //! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
@@ -11,12 +11,12 @@ use groupflow_transport::wire::Kind;
 
 pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
 
-/// Numbers a host's request; the answer carries the same. 0 marks what the controller pushes.
+/// The number of a host's request; the answer carries the same. 0 marks a reply that nobody asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
 wire_enum!(
-    /// What a member does in a session.
+    /// The part of a member in a session.
     Role, "role", {
         /// Sends a stream.
         Sender = 1,
@@ -31,7 +31,7 @@ wire_enum!(
 wire_enum!(
     /// Where a receiver wants to begin.
     StartAt, "start", {
-        /// With what is sent from now on.
+        /// With the packets that are sent from now on.
         Now = 0,
         /// With the first packet of the stream.
         Start = 1,
@@ -49,7 +49,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// What a REPORT says.
+    /// The subject of a REPORT.
     ReportKind, "report kind", {
         /// A requester lags far behind the stream.
         SlowBranch = 1,
@@ -81,7 +81,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// What a NOTICE says.
+    /// The subject of a NOTICE.
     NoticeKind, "what", {
         /// A member joined.
         MemberJoined = 1 => "member_joined",
@@ -107,7 +107,7 @@ wire_enum!(
 /// JOIN: take me in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Join {
-    /// What the member will do.
+    /// The member's role.
     pub role: Role,
     /// Where a receiver wants to begin.
     pub start: StartAt,
@@ -151,7 +151,7 @@ pub struct Query {
 /// REPORT: something happened that policy may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// What.
+    /// The subject.
     pub kind: ReportKind,
     /// The member it is about.
     pub about: MemberId,
@@ -161,7 +161,7 @@ pub struct Report {
     pub request: RequestId,
 }
 
-/// What a host asks of the controller.
+/// A host's request to the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// See [`Join`].

@@ -1,4 +1,4 @@
-//! Sessions: membership, and what a member does in its session, as state machines.
+//! Sessions: membership, and the part of a member in its session, as state machines.
 //!
 //! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between
 //! endpoints that are given; it imports that crate and `groupflow-base`. An [`Endpoint`] is one [`Member`],

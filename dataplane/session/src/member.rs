@@ -53,10 +53,10 @@ impl MemberConfig {
     }
 }
 
-/// What a member joins for.
+/// The purpose of a membership.
 #[derive(Debug, Clone, Copy)]
 pub struct Purpose {
-    /// What the member does.
+    /// The member's role.
     pub role: Role,
     /// The stream to receive; 0 leaves it to the controller.
     pub source: MemberId,
@@ -67,7 +67,7 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// To do this, with what is sent from now on.
+    /// The purpose of this role, from the packets that are sent from now on.
     pub fn new(role: Role) -> Purpose {
         Purpose { role, source: MemberId::NONE, start: StartAt::Now, port: 0 }
     }
@@ -105,12 +105,12 @@ pub enum MemberError {
     SessionDeleted,
 }
 
-/// What a membership tells its owner.
+/// An event of a membership, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberEvent {
     /// Taken in (again).
     Joined {
-        /// What the controller said.
+        /// The controller's answer.
         joined: Joined,
         /// It was a member before.
         again: bool,
@@ -334,7 +334,7 @@ impl Member {
         self.keepalive_due = now + self.keepalive;
     }
 
-    /// Acts on what did not come in time.
+    /// Acts on answers that did not come in time.
     fn expire(&mut self, now: Nanos) {
         match self.state {
             State::Joining if self.id == MemberId::NONE => {
@@ -371,7 +371,7 @@ impl Member {
         [state, silence, self.pending.next_deadline()].into_iter().flatten().min()
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<MemberEvent> {
         self.events.pop_front()
     }

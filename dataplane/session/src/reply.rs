@@ -1,4 +1,4 @@
-//! What the controller tells hosts: the payload of REPLY.
+//! The controller's messages to hosts: the payload of REPLY.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::BitRate;
@@ -18,9 +18,9 @@ pub struct Joined {
     pub window: u32,
     /// The lowest link rate along the tree; 0: not known.
     pub rate: BitRate,
-    /// Who acknowledges.
+    /// Which node acknowledges.
     pub mode: Mode,
-    /// What a slow receiver does to the group.
+    /// The effect of a slow receiver on the group.
     pub policy: Policy,
     /// How often to send KEEPALIVE.
     pub keepalive_ms: u16,
@@ -33,7 +33,7 @@ pub struct Joined {
 /// NOTICE: something happened in the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What.
+    /// The subject.
     pub what: NoticeKind,
     /// The member it is about, if any.
     pub about: MemberId,
@@ -52,9 +52,9 @@ pub struct Delegated {
     pub source: MemberId,
     /// False: forget the stream.
     pub active: bool,
-    /// Who acknowledges.
+    /// Which node acknowledges.
     pub mode: Mode,
-    /// What a slow receiver does to the group.
+    /// The effect of a slow receiver on the group.
     pub policy: Policy,
     /// The session's window in packets.
     pub window: u32,
@@ -66,7 +66,7 @@ pub struct Delegated {
     pub rate: BitRate,
 }
 
-/// What the controller says, after the request id.
+/// The content of a REPLY, after the request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// See [`Joined`].
@@ -100,7 +100,7 @@ pub enum Answer {
 pub struct Reply {
     /// The request it answers; 0 when pushed.
     pub request: RequestId,
-    /// What it says.
+    /// The answer.
     pub answer: Answer,
 }
 

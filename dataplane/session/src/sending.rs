@@ -64,7 +64,7 @@ pub struct Summary {
     pub receivers: u16,
 }
 
-/// What a sending member tells its owner.
+/// An event of a sending member, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendEvent {
     /// Something happened to the membership.
@@ -92,7 +92,7 @@ impl From<MemberEvent> for SendEvent {
 #[derive(Debug)]
 pub struct Sending {
     config: SendConfig,
-    /// What is sent, until the member has joined and the transport has it.
+    /// The source of the stream, until the member has joined and the transport has it.
     source: Option<Source>,
     receivers: u16,
     health: Health,

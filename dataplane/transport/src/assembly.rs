@@ -32,14 +32,14 @@ pub enum FormatError {
     TooLong(u32),
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
     /// New: kept or delivered.
     New,
     /// It was here before.
     Duplicate,
-    /// Too far ahead of what can be kept.
+    /// The packet is too far ahead to be kept.
     NoRoom,
 }
 
@@ -97,7 +97,7 @@ impl Assembly {
         }
     }
 
-    /// Takes a packet in; delivers what has come into order.
+    /// Takes a packet in; delivers the packets that are now in order.
     pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) -> Result<Placed, FormatError> {
         if seq < self.next || self.finished || self.held.contains_key(&seq.0) {
             return Ok(Placed::Duplicate);
@@ -168,7 +168,7 @@ impl Assembly {
         self.next.forward(self.room())
     }
 
-    /// Packets that fit besides what was delivered and not taken.
+    /// Packets that fit besides those delivered and not taken.
     pub fn room(&self) -> u32 {
         let waiting = self.ready.len().div_ceil(MAX_PAYLOAD);
         self.capacity.saturating_sub(u32::try_from(waiting).unwrap_or(u32::MAX))
@@ -179,12 +179,12 @@ impl Assembly {
         self.held.len()
     }
 
-    /// What is in order and not taken.
+    /// The bytes in order that were not taken.
     pub fn ready(&self) -> &[u8] {
         &self.ready
     }
 
-    /// Moves what is in order to the end of `out`.
+    /// Moves the bytes in order to the end of `out`.
     pub fn take(&mut self, out: &mut Vec<u8>) {
         if out.is_empty() {
             std::mem::swap(out, &mut self.ready);

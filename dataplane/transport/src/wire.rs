@@ -7,7 +7,7 @@
 //!  3 poll     u8   poll number (DATA, SYNC: the sender's current one; ACK: the one answered)
 //!  4 session  u32
 //!  8 source   u16  the member whose stream this is
-//! 10 member   u16  who emitted this packet (0: the network, or not yet a member)
+//! 10 member   u16  the member that emitted this packet (0: the network, or not yet a member)
 //! 12 seq      u32  meaning depends on the kind
 //! 16 stamp    u32  DATA, SYNC: sender's clock in microseconds; ACK: its echo (0: none)
 //! 20 length   u16  payload bytes after the header
@@ -26,7 +26,7 @@ pub const HEADER: usize = 24;
 pub const VERSION: u8 = 1;
 
 wire_enum!(
-    /// What a packet is.
+    /// The kind of a packet.
     Kind, "type", {
         /// A packet of the stream; seq is its number.
         Data = 1,
@@ -91,10 +91,10 @@ impl Flags {
     }
 }
 
-/// The group header without what follows from the rest of the packet (length, checksum).
+/// The group header without length and checksum, which follow from the rest of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the packet is.
+    /// The kind of the packet.
     pub kind: Kind,
     /// Flag bits.
     pub flags: Flags,
@@ -104,7 +104,7 @@ pub struct Header {
     pub session: SessionId,
     /// The member whose stream this is.
     pub source: MemberId,
-    /// Who emitted this packet.
+    /// The member that emitted this packet.
     pub member: MemberId,
     /// Packet number; see [`Kind`].
     pub seq: Seq,
@@ -146,7 +146,7 @@ impl Header {
 pub struct Packet<'a> {
     /// The header.
     pub header: Header,
-    /// What follows it.
+    /// The bytes after the header.
     pub payload: &'a [u8],
 }
 

@@ -119,7 +119,7 @@ impl Frame {
     }
 }
 
-/// Cuts what comes into frames.
+/// Cuts received bytes into frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,

@@ -36,7 +36,7 @@ impl Upstream {
         is_agent: bool,
     ) -> Upstream {
         let out = Outbox::new(OUTBOX);
-        // The socket was registered before, and epoll does not repeat what it reported then.
+        // The socket was registered before, and epoll does not repeat the readiness that it reported then.
         Upstream {
             peer,
             is_agent,

@@ -6,7 +6,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | `stream` | one stream: what is kept, fetched, repaired and acknowledged |
+//! | `stream` | one stream: its packets are kept, fetched, repaired and acknowledged |
 //! | `store` | the packets of one stream, those that were promised and those that are history |
 //! | `repair` | which packets go out again, to whom |
 //! | `requesters` | hosts that ask, and those of them that lag |
@@ -87,7 +87,7 @@ impl Cache {
         }
     }
 
-    /// Acknowledges as `member` from now on. Before, it does not.
+    /// Acknowledges as `member` from now on; before this call the cache does not acknowledge.
     pub fn set_member(&mut self, member: MemberId) {
         self.member = member;
     }
@@ -124,7 +124,7 @@ impl Cache {
         strays
     }
 
-    /// Acknowledges what can be, and notices when the bound is reached or left.
+    /// Acknowledges packets as far as possible, and notices when the bound is reached or left.
     fn acknowledge(&mut self, now: Nanos, key: StreamKey) {
         let room = self.room_for_window(key);
         self.with(key, |stream, _| stream.acknowledge(now, room));
@@ -134,7 +134,7 @@ impl Cache {
         }
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<CacheEvent> {
         self.events.pop_front()
     }

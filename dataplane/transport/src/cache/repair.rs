@@ -63,7 +63,7 @@ pub struct Repairs {
 }
 
 impl Repairs {
-    /// `from` misses `seq`, which is here or must be fetched first.
+    /// `seq` is missing at `from`; the packet is here or must be fetched first.
     pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool) {
         self.prune(now);
         if self.group_at.contains_key(&seq.0) {
@@ -85,7 +85,7 @@ impl Repairs {
         }
     }
 
-    /// A packet came to this agent alone: whoever waits for it can have it.
+    /// A packet came to this agent alone: its requesters can have it.
     pub fn fetched(&mut self, now: Nanos, seq: Seq) {
         if self.waiting.contains_key(&seq.0) {
             self.held.push_front((now, seq));

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use crate::ids::{Seq, MAX_PAYLOAD};
 use crate::wire::Flags;
 
-/// What a packet costs besides its payload.
+/// Bytes counted for a packet besides its payload.
 const OVERHEAD: u64 = 64;
-/// What a full packet costs.
+/// Bytes counted for a full packet.
 pub const FULL_PACKET: u64 = MAX_PAYLOAD as u64 + OVERHEAD;
 
 /// A cached packet.
@@ -30,7 +30,7 @@ impl Cached {
 #[derive(Debug)]
 pub struct Store {
     packets: BTreeMap<u32, Cached>,
-    /// Every branch has what is below.
+    /// Every branch has the packets below this one.
     floor: Seq,
     /// Bytes kept.
     pub(super) bytes: u64,
@@ -46,7 +46,7 @@ impl Store {
         Store { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
     }
 
-    /// What keeping `payload` would cost.
+    /// Bytes that a packet with this payload would take.
     pub fn cost(payload: &[u8]) -> u64 {
         payload.len() as u64 + OVERHEAD
     }
@@ -64,7 +64,7 @@ impl Store {
         }
     }
 
-    /// Every branch has what is below `floor`; it may be lower than before when a branch joined.
+    /// Notes that every branch has the packets below `floor`, which falls when a branch joins.
     pub fn set_floor(&mut self, floor: Seq) {
         let (low, high) = (self.floor.min(floor), self.floor.max(floor));
         let moved: u64 = self.packets.range(low.0..high.0).map(|(_, cached)| cached.cost()).sum();
@@ -104,7 +104,7 @@ impl Store {
         self.packets.len()
     }
 
-    /// What could be evicted.
+    /// Bytes that could be evicted.
     pub fn history(&self) -> u64 {
         self.bytes - self.promised
     }

@@ -10,7 +10,7 @@
 //!
 //! The two ways of control are those of Emina et al., ICN 2011, section III: node-to-node (N2N)
 //! takes what the cache holds, end-to-end (E2E) acknowledges only what every branch has
-//! acknowledged. What distinguishes them here:
+//! acknowledged. The differences here:
 //!
 //! | | N2N | E2E, exact | E2E over kernel TCP |
 //! |---|---|---|---|

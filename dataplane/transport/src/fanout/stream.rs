@@ -12,7 +12,7 @@ pub enum BranchStart {
     Now,
     /// With the stream's first byte.
     Start,
-    /// With this byte: a branch that was there before and has what is below.
+    /// With this byte: a branch that was there before and has the bytes below.
     Offset(u64),
 }
 
@@ -28,12 +28,13 @@ pub struct Fanout {
     pub(super) patience: u64,
     /// The first byte that is cached.
     pub(super) base: u64,
-    /// Every branch that is not isolated has acknowledged what is below. Without any it stays where it is.
+    /// Every branch that is not isolated has acknowledged the bytes below. Without such a branch the floor
+    /// stays where it is.
     floor: u64,
-    /// What came from upstream.
+    /// Bytes that came from upstream.
     pub(super) received: u64,
     ended: bool,
-    /// What was said to be acknowledged; it never goes back.
+    /// The offset that was acknowledged upstream; it never goes back.
     acknowledged: u64,
     peak: u64,
     pub(super) branches: Vec<Branch>,
@@ -109,7 +110,7 @@ impl Fanout {
         Ok(())
     }
 
-    /// Upstream has ended the stream (half-close): what has come is all.
+    /// Upstream has ended the stream (half-close): no more bytes come.
     pub fn on_upstream_end(&mut self) {
         self.ended = true;
     }
@@ -135,14 +136,14 @@ impl Fanout {
         Ok(id)
     }
 
-    /// Removes a branch, and with it what only it still needed. When it is the last one, all stays.
+    /// Removes a branch, and the bytes that only this branch still needed. When it is the last one, all stay.
     pub fn remove_branch(&mut self, branch: BranchId) {
         self.branches.retain(|b| b.id != branch);
         self.settle();
     }
 
-    /// The connection to the branch is lost and another will take its place: what it was sent and has not
-    /// acknowledged is to be sent again. Until then nothing of it is discarded.
+    /// The connection to the branch is lost and another will take its place: the bytes that were sent and not
+    /// acknowledged are to be sent again. Until then none of them is discarded.
     pub fn on_lost(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let branch = self.branch_mut(branch)?;
         branch.sent = branch.acked;
@@ -155,7 +156,7 @@ impl Fanout {
         self.base = self.floor;
     }
 
-    /// What is cached and was not handed to the branch yet; empty if there is no such branch.
+    /// The cached bytes that were not handed to the branch yet; empty if there is no such branch.
     pub fn sendable(&self, branch: BranchId) -> Range<u64> {
         match self.branch(branch) {
             Some(branch) if branch.sent >= self.base => branch.sent..self.received,
@@ -211,8 +212,8 @@ impl Fanout {
         Ok(())
     }
 
-    /// What may be acknowledged upstream: in N2N what has come, in E2E what every branch has
-    /// acknowledged. It never goes back, also when a branch joins that begins earlier.
+    /// The offset that may be acknowledged upstream: in N2N the bytes that have come, in E2E those that every
+    /// branch has acknowledged. It never goes back, also when a branch joins that begins earlier.
     pub fn acknowledged(&self) -> u64 {
         match self.mode {
             Mode::NodeToNode => self.received,
@@ -220,13 +221,13 @@ impl Fanout {
         }
     }
 
-    /// What every branch has acknowledged, in either mode; where upstream must begin again when this
-    /// agent is lost with its cache.
+    /// The offset that every branch has acknowledged, in either mode: upstream must begin there again when
+    /// this agent is lost with its cache.
     pub fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The first byte that is still cached; what is before may be discarded.
+    /// The first byte that is still cached; earlier bytes may be discarded.
     pub fn base(&self) -> u64 {
         self.base
     }
@@ -246,7 +247,7 @@ impl Fanout {
         self.received - self.floor
     }
 
-    /// Bytes that are cached, with the history and what isolated branches need.
+    /// Bytes that are cached, with the history and those that isolated branches need.
     pub fn held(&self) -> u64 {
         self.received - self.base
     }
@@ -261,12 +262,12 @@ impl Fanout {
         self.capacity
     }
 
-    /// What was handed to the branch; `None` if there is no such branch.
+    /// Bytes handed to the branch; `None` if there is no such branch.
     pub fn sent(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| b.sent)
     }
 
-    /// What the branch has acknowledged.
+    /// The offset that the branch has acknowledged.
     pub fn acked(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| b.acked)
     }
@@ -311,7 +312,7 @@ impl Fanout {
         self.discard();
     }
 
-    /// Lets go of history beyond its bound, and of what room is needed for.
+    /// Lets go of history beyond its bound, or where room is needed.
     fn discard(&mut self) {
         let room = self.received.saturating_sub(self.capacity);
         let kept = self.floor.saturating_sub(self.history).min(self.needed_by_isolated());

@@ -238,7 +238,7 @@ impl Receiver {
         Header { member: self.config.member, ..Header::new(kind, self.config.session, self.config.source) }
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         self.events.pop_front()
     }

@@ -47,7 +47,7 @@ impl Flight {
         seq
     }
 
-    /// Everyone has what is below `seq`. False when that is not new.
+    /// Notes that everyone has the packets below `seq`. False: that is not new.
     pub(super) fn acknowledge(&mut self, seq: Seq) -> bool {
         if seq <= self.acked || seq > self.next {
             return false;

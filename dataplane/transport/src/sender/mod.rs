@@ -289,7 +289,7 @@ impl Sender {
         !self.flight.ended() && self.flight.outstanding() < self.config.window.min(cwnd)
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         self.events.pop_front()
     }

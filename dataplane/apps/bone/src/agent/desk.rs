@@ -17,7 +17,7 @@ const PART: usize = 500;
 
 pub type Look = io::Result<Vec<Skipped>>;
 
-/// The shared folder, and what wakes the main loop.
+/// The shared folder, and the wake-up of the main loop.
 #[derive(Debug)]
 pub struct Desk {
     folder: Mutex<Folder>,

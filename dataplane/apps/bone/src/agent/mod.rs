@@ -14,7 +14,7 @@
 //! | [`carrier`] | plain multicast, or multicast through a session's switches |
 //! | [`folder`], [`outgoing`], `wishes` | a hub's folder; a file that it sends; the rims' wishes |
 //! | [`store`], [`index`], [`incoming`] | a rim's files; their index on disk; a file that is arriving |
-//! | [`shelf`], [`desk`], [`wake`] | what loop and HTTP server share, in a rim and in a hub; the wake-up |
+//! | [`shelf`], [`desk`], [`wake`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
 //! | [`http`], [`serve`], [`orders`] | the server; a rim's answers; a hub's answers |
 //! | [`range`], [`body`] | which bytes a client gets; how they are read |
 //! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed |

@@ -135,7 +135,7 @@ async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Rec
     }
 }
 
-/// The file that a path names, or what is wrong with the path.
+/// The file that a path names; the error is the rule that the path breaks.
 pub fn file_name(path: &str) -> Result<FileName, String> {
     let encoded = path.strip_prefix('/').unwrap_or(path);
     let text = percent_decode_str(encoded).decode_utf8().map_err(|_| "name: not UTF-8".to_owned())?;

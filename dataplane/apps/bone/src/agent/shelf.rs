@@ -1,5 +1,5 @@
-//! What a rim's main loop and its HTTP server share: the store, the arriving file, and the files that clients
-//! wait for.
+//! The state that a rim's main loop and its HTTP server share: the store, the arriving file, and the files
+//! that clients wait for.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -10,7 +10,7 @@ use super::message::{
 use super::names::{FileName, RimId, TransferId};
 
 impl Message {
-    /// The bytes.
+    /// The message's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
         w.u8(VERSION).u8(0).u32(self.transfer.0);
@@ -41,7 +41,7 @@ impl Message {
         bytes
     }
 
-    /// Reads a message; what is wrong is named by its field.
+    /// Parses a message; an error names the field that is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Message, CodecError> {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("version")?;
@@ -174,7 +174,7 @@ fn encode_spans<'w>(spans: &[Span], w: &'w mut Writer) -> &'w mut Writer {
     spans.iter().fold(w, |w, span| w.u64(span.offset).u64(span.length))
 }
 
-/// Ascending, apart from each other, none empty.
+/// Parses spans, which must be in ascending order, apart from each other, and not empty.
 fn parse_spans(reader: &mut Reader<'_>, field: &'static str) -> Result<Vec<Span>, CodecError> {
     let count = reader.u8(field)?;
     if usize::from(count) > MAX_SPANS {

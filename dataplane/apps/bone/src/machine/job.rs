@@ -165,7 +165,7 @@ impl Job {
         Ok(Some(Data { round: self.round, number, shard, offset, bytes }))
     }
 
-    /// Ends a round with the bytes that rims asked for; `silent`: it is not known what some rim lacks.
+    /// Ends a round with the bytes that rims asked for; `silent`: some rim has not said which bytes it lacks.
     pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
         let sent = std::mem::take(&mut self.sent);
         let Some(end) = sent.iter().map(|range| range.end).max() else {

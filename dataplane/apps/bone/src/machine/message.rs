@@ -1,4 +1,4 @@
-//! What hub and rims tell each other: a UDP payload a message, numbers in network order.
+//! The messages of hub and rims: a UDP payload a message, numbers in network order.
 //!
 //! ```text
 //! version u8 = 0xb1, kind u8, transfer u32, then by kind:
@@ -9,12 +9,12 @@
 //!  4 ROUND     round u32, packet u16, count u16, first u64
 //!  5 DATA      round u32, number u16, shard u16, offset u64, bytes
 //!  6 RESULT    rim u32, round u32, complete u8, need u16, rate u64, spans
-//!  7 HEARD     round u32, spans                  what others have asked for
+//!  7 HEARD     round u32, spans                  the bytes that others have asked for
 //!  8 POLL      round u32, rims (u8 count, u32 each; none: everyone)
 //!  9 LEAVE     rim u32
 //! 10 END       complete u8                       of the transfer
 //! 11 ASK       rim u32, name                     a rim wants this file (transfer 0)
-//! 12 ANSWER    rim u32, verdict u8, name         what comes of it (transfer 0)
+//! 12 ANSWER    rim u32, verdict u8, name         the hub's answer to an ASK (transfer 0)
 //! 13 HERE                                        a hub that has nothing to send can be asked
 //! spans: u8 count, then offset u64 and length u64 each; name: u8 length, UTF-8
 //! ```
@@ -40,7 +40,7 @@ pub const MAX_AWAITED: usize = 250;
 pub const MAX_BLOCK: usize = 1 << 20;
 
 wire_enum!(
-    /// How a file is sent; the command line shows what is said of each.
+    /// How a file is sent; the command line shows these comments.
     #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
     Method, "control.method", {
         /// To all rims at once; rims join, and the size of packets adapts
@@ -52,7 +52,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// Which bytes are sent again; the command line shows what is said of each.
+    /// Which bytes are sent again; the command line shows these comments.
     #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
     Repair, "control.repair", {
         /// All from the earliest byte that a rim lacks

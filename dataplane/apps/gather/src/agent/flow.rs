@@ -46,7 +46,7 @@ pub struct Flow {
     told: u64,
     /// When the client is to be told how much is delivered.
     pub tell_at: Option<Instant>,
-    /// The connection that brought the last bytes: the news of what is delivered goes back over it, as an
+    /// The connection that brought the last bytes: the news of delivered bytes goes back over it, as an
     /// acknowledgement does.
     pub last: u64,
 }

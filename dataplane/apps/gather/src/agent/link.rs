@@ -18,7 +18,7 @@ const OUTBOX: usize = 64 << 10;
 /// Room for more bytes than a report takes.
 const ROOM: usize = 1024;
 
-/// A connection is stalled when its peer has acknowledged nothing of what was sent for this long, and for
+/// A connection is stalled when its peer has acknowledged none of the bytes sent for this long, and for
 /// this many round trips: far below the 30 s after which the connection is given up.
 const STILL: Duration = Duration::from_millis(500);
 const STILL_ROUND_TRIPS: u32 = 4;

@@ -13,7 +13,7 @@ use super::window::Window;
 use crate::machine::frame::StripeReport;
 use crate::machine::{Decoder, Frame, Side};
 
-/// Bytes that may wait for a client that does not read: some hundred frames beyond what the kernel buffers.
+/// Bytes that may wait for a client that does not read: some hundred frames beyond the kernel's buffers.
 const OUTBOX: usize = 8 << 10;
 
 /// A client's connection.

@@ -1,5 +1,5 @@
-//! Cuts what comes over a stripe into frames. The bytes of DATA and PARITY are passed on as they come, so
-//! that a stripe holds no more than the beginning of a frame.
+//! Cuts a stripe's bytes into frames. The bytes of DATA and PARITY are passed on as they come, so that a
+//! stripe holds no more than the beginning of a frame.
 
 use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader};
 
@@ -8,25 +8,25 @@ use super::frame::{
 };
 use super::repairs::Parity;
 
-/// What came.
+/// A part of a stripe: a frame, or bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A frame.
     Frame(Frame),
     /// Bytes of the stream: a DATA frame, or the next part of one.
     Data {
-        /// Where they belong.
+        /// The offset of the bytes in the stream.
         offset: u64,
-        /// At least one.
+        /// The bytes, at least one.
         bytes: &'a [u8],
     },
     /// A block of parity, or the next part of one.
     Parity {
-        /// Which one.
+        /// The block's place.
         parity: Parity,
-        /// Its bytes that came before these.
+        /// The number of the block's bytes that came before these.
         at: usize,
-        /// At least one.
+        /// The bytes, at least one.
         bytes: &'a [u8],
     },
 }
@@ -37,21 +37,21 @@ pub struct Decoder {
     from: Side,
     /// The beginning of a frame.
     head: Envelopes,
-    /// The rest of a DATA frame.
+    /// The offset of the rest of a DATA frame, and its bytes still to come.
     offset: u64,
     remaining: usize,
-    /// It is the rest of a PARITY frame.
+    /// The block, where the bytes still to come are those of a PARITY frame.
     parity: Option<Parity>,
 }
 
 impl Decoder {
-    /// For what `from` sends.
+    /// The parser of the frames that `from` sends.
     pub fn new(from: Side) -> Decoder {
         Decoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
     }
 
-    /// Takes the next item off the front of `input`; `None`: all of it is taken. Nothing useful comes after
-    /// an error.
+    /// Takes the next item off the front of `input`; `None`: all of `input` is taken. After an error, the
+    /// parser gives nothing useful.
     pub fn next_item<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Item<'a>>, CodecError> {
         if self.remaining == 0 {
             let wanted = |kind, length| check_header(self.from, kind, length);
@@ -89,7 +89,7 @@ impl Decoder {
     }
 }
 
-/// How many bytes of a frame's body are collected: all, or of DATA and PARITY what is before their bytes.
+/// How many bytes of a frame's body are collected: all, or of DATA and PARITY those before the payload.
 fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError> {
     match side(kind) {
         None => return Err(CodecError::value("frame.kind", kind)),

@@ -1,4 +1,4 @@
-//! What goes over a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
+//! The frames of a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
 
 use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
 use groupflow_base::{wire_enum, StreamId, Token};
@@ -161,7 +161,7 @@ impl Frame {
         Envelope::seal(kind, body, out);
     }
 
-    /// The frame of a kind, but DATA, from its body.
+    /// Parses the body of a frame of this kind, which is not DATA.
     pub(super) fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
         let mut fields = Reader::new(body);
         let frame = match kind {
@@ -202,7 +202,7 @@ impl Frame {
     }
 }
 
-/// Who sends frames of a kind; `None`: there is no such kind.
+/// The side that sends frames of a kind; `None`: there is no such kind.
 pub(super) fn side(kind: u8) -> Option<Side> {
     match kind {
         1..=6 => Some(Side::Client),
@@ -211,7 +211,7 @@ pub(super) fn side(kind: u8) -> Option<Side> {
     }
 }
 
-/// What goes before so many bytes (1 to [`MAX_DATA`]) of the stream.
+/// The header of `length` bytes (1 to [`MAX_DATA`]) of the stream.
 pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     debug_assert!((1..=MAX_DATA).contains(&length), "{length} bytes of DATA");
     let mut bytes = [0; DATA_HEADER];
@@ -220,7 +220,7 @@ pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     bytes
 }
 
-/// What goes before a block of parity, which has as many bytes as its group's blocks.
+/// The header of a block of parity, which has as many bytes as its group's blocks.
 pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
     let Parity { group, index } = parity;
     let mut bytes = [0; PARITY_HEADER];
@@ -232,7 +232,7 @@ pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
     bytes
 }
 
-/// What a block of parity of `length` bytes is of, from what goes before it.
+/// The place of a block of parity of `length` bytes, parsed from the block's header.
 pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, CodecError> {
     let mut fields = Reader::new(body);
     let start = fields.u64("parity.start")?;

@@ -133,7 +133,7 @@ impl Agent {
         })
     }
 
-    /// Gives out the events so far, and writes what clients are to read.
+    /// Gives out the events so far, and writes the clients' answers and events.
     pub(super) fn publish(&mut self, tell: &mut impl FnMut(&Value)) {
         for event in std::mem::take(&mut self.resources.events) {
             tell(&event);
