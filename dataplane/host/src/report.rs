@@ -35,7 +35,6 @@ pub struct Reporter {
     quiet: bool,
     told: Option<Told>,
     base: Map<String, Value>,
-    dropped: u64,
 }
 
 impl Reporter {
@@ -47,7 +46,7 @@ impl Reporter {
         if let Some(session) = session {
             base.insert("session".to_owned(), json!(session));
         }
-        Reporter { json, to_stderr, quiet: false, told: None, base, dropped: 0 }
+        Reporter { json, to_stderr, quiet: false, told: None, base }
     }
 
     /// Reports nothing, for programs that query instead.
@@ -83,21 +82,17 @@ impl Reporter {
         }
         let text = format!("{}\n", Value::Object(line));
         if self.to_stderr {
-            self.write(&mut io::stderr(), weight, &text);
+            Self::write(&mut io::stderr(), weight, &text);
         } else {
-            self.write(&mut io::stdout(), weight, &text);
+            Self::write(&mut io::stdout(), weight, &text);
         }
     }
 
-    fn write<W: Write + AsFd>(&mut self, out: &mut W, weight: Weight, text: &str) {
+    fn write<W: Write + AsFd>(out: &mut W, weight: Weight, text: &str) {
         let patience = if weight == Weight::Lasting { PATIENCE_MS } else { 0 };
-        if !is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
-            self.dropped += 1;
-            return;
-        }
-        // The process that started this one may have stopped reading: that is no reason to stop.
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-            self.dropped += 1;
+        if is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
+            // The process that started this one may have stopped reading: that is no reason to stop.
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         }
     }
 

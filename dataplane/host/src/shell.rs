@@ -74,8 +74,6 @@ pub struct Shell {
     private: Option<GroupSocket>,
     signals: SignalFd,
     busy: bool,
-    /// Datagrams that were not valid packets of the group.
-    pub refused: u64,
 }
 
 impl Shell {
@@ -83,7 +81,7 @@ impl Shell {
     pub fn new(socket: GroupSocket) -> Result<Shell, AgentError> {
         let signals = signals()
             .map_err(|e| AgentError::new("network", format!("cannot take signals: {e}"), "report this"))?;
-        Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false, refused: 0 })
+        Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false })
     }
 
     /// Adds a socket for the datagrams of [`Machine::poll_private`].
@@ -104,11 +102,9 @@ impl Shell {
         for socket in iter::once(&mut self.socket).chain(&mut self.private) {
             for _ in 0..ROUNDS {
                 let now = self.clock.now();
-                let refused = &mut self.refused;
                 let count = socket.receive(|from, bytes| {
-                    if machine.handle(now, Datagram { from, bytes }).is_err() {
-                        *refused += 1;
-                    }
+                    // A datagram that is no valid packet of the group changes nothing.
+                    let _ = machine.handle(now, Datagram { from, bytes });
                 })?;
                 total += count;
                 if count < BATCH {

@@ -8,7 +8,7 @@ use groupflow_transport::terms::Terms;
 use groupflow_transport::wire::{Header, Kind};
 use groupflow_transport::{MemberId, SessionId};
 
-use crate::control::{Answer, Delegated, Query, Reply, Report, ReportKind, Request, RequestId, Role};
+use crate::control::{Answer, Delegated, Reply, Report, ReportKind, Request, RequestId, Role};
 use crate::endpoint::{Endpoint, Part, Seat};
 use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
 use crate::pending::PendingRequests;
@@ -76,8 +76,7 @@ impl Caching {
 
     fn query(&mut self, now: Nanos, member: MemberId, key: StreamKey) {
         self.settle(key);
-        let query = |request| Request::Query(Query { request });
-        let request = self.pending.send(now, header(member, key), query);
+        let request = self.pending.send(now, header(member, key), Request::Query);
         self.queries.insert(key, Queried { request, again_at: now + QUERY_ANEW });
     }
 }

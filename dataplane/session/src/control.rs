@@ -121,33 +121,6 @@ pub struct Join {
     pub port: u16,
 }
 
-/// LEAVE: let me go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leave {
-    /// Numbers the request.
-    pub request: RequestId,
-    /// Why.
-    pub reason: LeaveReason,
-}
-
-/// KEEPALIVE: I am here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keepalive {
-    /// Numbers the request.
-    pub request: RequestId,
-    /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
-    pub next: u32,
-    /// Repairs so far.
-    pub repairs: u32,
-}
-
-/// QUERY: whose stream is this, and how is it to be cached?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query {
-    /// Numbers the request.
-    pub request: RequestId,
-}
-
 /// REPORT: something happened that policy may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
@@ -166,12 +139,24 @@ pub struct Report {
 pub enum Request {
     /// See [`Join`].
     Join(Join),
-    /// See [`Leave`].
-    Leave(Leave),
-    /// See [`Keepalive`].
-    Keepalive(Keepalive),
-    /// See [`Query`].
-    Query(Query),
+    /// LEAVE: let me go.
+    Leave {
+        /// Numbers the request.
+        request: RequestId,
+        /// Why the member leaves.
+        reason: LeaveReason,
+    },
+    /// KEEPALIVE: I am here.
+    Keepalive {
+        /// Numbers the request.
+        request: RequestId,
+        /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
+        next: u32,
+        /// Repairs so far.
+        repairs: u32,
+    },
+    /// QUERY: whose stream is this, and how is it to be cached? The field numbers the request.
+    Query(RequestId),
     /// See [`Report`].
     Report(Report),
 }
@@ -181,8 +166,8 @@ impl Request {
     pub fn kind(&self) -> Kind {
         match self {
             Request::Join(_) => Kind::Join,
-            Request::Leave(_) => Kind::Leave,
-            Request::Keepalive(_) => Kind::Keepalive,
+            Request::Leave { .. } => Kind::Leave,
+            Request::Keepalive { .. } => Kind::Keepalive,
             Request::Query(_) => Kind::Query,
             Request::Report(_) => Kind::Report,
         }
@@ -198,14 +183,14 @@ impl Request {
                     out.u16(m.port);
                 }
             }
-            Request::Leave(m) => {
-                out.u32(m.request.0).u8(m.reason as u8);
+            Request::Leave { request, reason } => {
+                out.u32(request.0).u8(*reason as u8);
             }
-            Request::Keepalive(m) => {
-                out.u32(m.request.0).u32(m.next).u32(m.repairs);
+            Request::Keepalive { request, next, repairs } => {
+                out.u32(request.0).u32(*next).u32(*repairs);
             }
-            Request::Query(m) => {
-                out.u32(m.request.0);
+            Request::Query(request) => {
+                out.u32(request.0);
             }
             Request::Report(m) => {
                 out.u8(m.kind as u8).u16(m.about.0).u32(m.value).u32(m.request.0);
@@ -229,16 +214,16 @@ impl Request {
                     port: if role == Role::Listener { r.u16("port")? } else { 0 },
                 })
             }
-            Kind::Leave => Request::Leave(Leave {
+            Kind::Leave => Request::Leave {
                 request: RequestId(r.u32("request_id")?),
                 reason: LeaveReason::parse(r.u8("reason")?)?,
-            }),
-            Kind::Keepalive => Request::Keepalive(Keepalive {
+            },
+            Kind::Keepalive => Request::Keepalive {
                 request: RequestId(r.u32("request_id")?),
                 next: r.u32("next")?,
                 repairs: r.u32("repairs")?,
-            }),
-            Kind::Query => Request::Query(Query { request: RequestId(r.u32("request_id")?) }),
+            },
+            Kind::Query => Request::Query(RequestId(r.u32("request_id")?)),
             Kind::Report => Request::Report(Report {
                 kind: ReportKind::parse(r.u8("report kind")?)?,
                 about: MemberId(r.u16("about")?),

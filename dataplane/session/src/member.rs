@@ -20,8 +20,8 @@ use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
 use crate::control::{
-    Answer, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report,
-    ReportKind, Request, RequestId, Role, StartAt,
+    Answer, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind, Request,
+    RequestId, Role, StartAt,
 };
 use crate::pending::PendingRequests;
 
@@ -215,7 +215,7 @@ impl Member {
         match self.state {
             State::Joining | State::Joined => {
                 self.pending.clear();
-                let leave = |request| Request::Leave(Leave { request, reason });
+                let leave = |request| Request::Leave { request, reason };
                 let request = self.pending.send(now, self.header(), leave);
                 self.enter(now, State::Leaving, request);
             }
@@ -329,7 +329,7 @@ impl Member {
             self.pending.answered(old);
         }
         let (next, repairs) = self.position;
-        let keepalive = |request| Request::Keepalive(Keepalive { request, next, repairs });
+        let keepalive = |request| Request::Keepalive { request, next, repairs };
         self.keepalive_id = Some(self.pending.send(now, self.header(), keepalive));
         self.keepalive_due = now + self.keepalive;
     }

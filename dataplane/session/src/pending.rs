@@ -86,13 +86,12 @@ impl PendingRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Query;
     use groupflow_transport::ids::{MemberId, SessionId};
     use groupflow_transport::wire::Kind;
 
     fn push(pending: &mut PendingRequests, now: Nanos) -> RequestId {
         let header = Header::new(Kind::Query, SessionId(9), MemberId(1));
-        pending.send(now, header, |request| Request::Query(Query { request }))
+        pending.send(now, header, Request::Query)
     }
 
     #[test]

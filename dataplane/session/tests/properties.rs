@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos};
 use groupflow_session::control::{
-    Answer, Delegated, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Query, Refusal,
-    Reply, Report, ReportKind, Request, RequestId, Role, StartAt,
+    Answer, Delegated, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind,
+    Request, RequestId, Role, StartAt,
 };
 use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
 use groupflow_transport::nack::Nack;
@@ -31,11 +31,10 @@ fn request() -> impl Strategy<Value = Request> {
                 Request::Join(Join { role, start, request, name, token, port })
             }),
         (id.clone(), select(LeaveReason::ALL))
-            .prop_map(|(request, reason)| Request::Leave(Leave { request, reason })),
-        (id.clone(), any::<u32>(), any::<u32>()).prop_map(|(request, next, repairs)| {
-            Request::Keepalive(Keepalive { request, next, repairs })
-        }),
-        id.clone().prop_map(|request| Request::Query(Query { request })),
+            .prop_map(|(request, reason)| Request::Leave { request, reason }),
+        (id.clone(), any::<u32>(), any::<u32>())
+            .prop_map(|(request, next, repairs)| { Request::Keepalive { request, next, repairs } }),
+        id.clone().prop_map(Request::Query),
         (select(ReportKind::ALL), any::<u16>(), any::<u32>(), id).prop_map(
             |(kind, about, value, request)| {
                 Request::Report(Report { kind, about: MemberId(about), value, request })

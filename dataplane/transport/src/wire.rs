@@ -16,7 +16,7 @@
 //! Everything is big endian.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
-use groupflow_base::wire_enum;
+use groupflow_base::{wire_enum, Dest, Transmit};
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
@@ -138,6 +138,11 @@ impl Header {
         let sum = checksum(&bytes[..HEADER]);
         bytes[22..HEADER].copy_from_slice(&sum.to_be_bytes());
         bytes
+    }
+
+    /// The packet, to the session's group.
+    pub fn to_group(&self, payload: &[u8]) -> Transmit {
+        Transmit { dest: Dest::Group(self.session.group()), bytes: self.encode(payload) }
     }
 }
 

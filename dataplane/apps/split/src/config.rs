@@ -108,6 +108,7 @@ impl SessionSpec {
     /// The options of downstream connections, which come from this address of the agent.
     pub fn onward(&self, from: Ipv4Addr) -> TcpOptions {
         let (send_buffer, congestion) = (self.send_buffer, self.congestion.clone());
+        let from = Some(from).filter(|from| !from.is_unspecified());
         TcpOptions { from, send_buffer, congestion, ..TcpOptions::default() }
     }
 

@@ -151,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame() -> impl Strategy<Value = Frame> {
-        let fault = proptest::sample::select(&Fault::ALL[..]);
+        let fault = proptest::sample::select(Fault::ALL);
         prop_oneof![
             any::<u64>().prop_map(|offset| Frame::Welcome { offset }),
             any::<(u64, bool)>().prop_map(|(offset, complete)| Frame::Progress { offset, complete }),

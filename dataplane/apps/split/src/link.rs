@@ -17,7 +17,6 @@ use super::frame::{Decoder, MAX_REPLY};
 use super::preamble::Preamble;
 use super::resources::{Orphan, Resources, Target};
 
-/// The state of a branch's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The connection is being opened.

@@ -1,22 +1,20 @@
 //! Connections between agents at their beginning and their end.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
 use std::time::Instant;
 
 use groupflow_base::CodecError;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
-use groupflow_host::tcp::is_later;
+use groupflow_host::read_outcome::ReadOutcome;
 
 use super::preamble::{Preamble, LENGTH};
 
 /// A connection from another agent that has sent no complete preamble yet.
 pub struct Greeting {
     pub socket: TcpStream,
-    /// The connection's registration for polling.
     pub registration: Registration,
-    /// The agent's address.
     pub peer: SocketAddrV4,
     /// When the wait for the preamble ends.
     pub until: Instant,
@@ -37,13 +35,12 @@ impl Greeting {
 
     /// Reads no further than the preamble. `Ok(None)`: the preamble is not complete.
     pub fn read(&mut self) -> io::Result<Option<Result<Preamble, CodecError>>> {
+        let mut readable = true;
         while self.filled < LENGTH {
-            match self.socket.read(&mut self.bytes[self.filled..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => return Ok(None),
-                Err(error) => return Err(error),
+            match ReadOutcome::read(&mut self.socket, &mut readable, &mut self.bytes[self.filled..])? {
+                ReadOutcome::Bytes(count) => self.filled += count,
+                ReadOutcome::Nothing => return Ok(None),
+                ReadOutcome::End => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }
         Ok(Some(Preamble::parse(&self.bytes)))
@@ -54,7 +51,6 @@ impl Greeting {
 /// overtake them. Incoming bytes are discarded until the peer has ended its side, too.
 pub struct Drain {
     pub socket: TcpStream,
-    /// The connection's registration for polling.
     pub registration: Registration,
     /// When the wait for the peer's end is given up.
     pub until: Instant,
@@ -81,13 +77,13 @@ impl Drain {
                 return true;
             }
         }
-        loop {
-            match self.socket.read(scratch) {
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return !is_later(&error),
+        let mut readable = true;
+        while readable {
+            match ReadOutcome::read(&mut self.socket, &mut readable, scratch) {
+                Ok(ReadOutcome::Bytes(_) | ReadOutcome::Nothing) => {}
+                Ok(ReadOutcome::End) | Err(_) => return true,
             }
         }
+        false
     }
 }

@@ -10,21 +10,16 @@ use serde_json::{json, Value};
 use super::cache::Pool;
 use super::keep::Keeper;
 
-/// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     Signals,
-    /// The listener of the control socket.
     Control,
     /// A client's connection to the control socket.
     Client(u64),
-    /// The listener for other agents.
     Peers,
     /// A connection from another agent that has sent no preamble yet.
     Greeting(u64),
-    /// The listener of a session's port.
     Listener(u32, u16),
-    /// The upstream connection of a stream.
     Upstream(StreamId),
     /// A downstream connection of a stream, with the branch's key.
     Branch(StreamId, u32),
@@ -68,7 +63,6 @@ impl Orphan {
 
 /// The state that all streams of an agent share.
 pub struct Resources {
-    /// The registered descriptors.
     pub poller: Poller<Target>,
     pub pool: Pool,
     pub limits: Limits,

@@ -19,7 +19,6 @@ use super::summary;
 /// Ended streams that statistics still show.
 const REMEMBERED: usize = 16;
 
-/// A session at this agent.
 pub struct Session {
     pub spec: Arc<SessionSpec>,
     /// The settings as JSON, as they arrived.
@@ -110,7 +109,6 @@ impl Session {
         }
     }
 
-    /// Notes that a stream has ended.
     pub fn closed(&mut self, live: &Live, told: Value) {
         self.bytes_in += live.summary.bytes_in;
         self.bytes_out += live.summary.bytes_out;

@@ -326,18 +326,18 @@ impl StreamCache {
         let header = |kind| Header { member, ..Header::new(kind, self.session, self.source) };
         if self.acknowledges() && member != MemberId::NONE {
             if let Some(ack) = self.acks.poll_transmit(now, header(Kind::Ack)) {
-                return Some(self.to_group(ack, &[]));
+                return Some(ack.to_group(&[]));
             }
         }
         if let Some(ranges) = Some(self.requests.take_due(now)).filter(|ranges| !ranges.is_empty()) {
             self.counters.upstream_nacks += 1;
             let seq = ranges.first().map_or(Seq::ZERO, |range| range.first);
             let nack = Nack { next: self.contiguous(), ranges };
-            return Some(self.to_group(Header { seq, ..header(Kind::Nack) }, &nack.encode()));
+            return Some(Header { seq, ..header(Kind::Nack) }.to_group(&nack.encode()));
         }
         if std::mem::take(&mut self.probe_upstream) {
             let nack = Nack { next: self.contiguous(), ranges: Vec::new() };
-            return Some(self.to_group(header(Kind::Nack), &nack.encode()));
+            return Some(header(Kind::Nack).to_group(&nack.encode()));
         }
         let lagging = self.requesters.poll_sync(now, self.highest);
         if let Some(address) = self.probers.pop().or(lagging) {
@@ -366,10 +366,6 @@ impl StreamCache {
             let bytes = Header { seq, flags, ..header }.encode(&cached.payload);
             return Some(Transmit { dest, bytes });
         }
-    }
-
-    fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
-        Transmit { dest: Dest::Group(self.session.group()), bytes: header.encode(payload) }
     }
 
     /// Nobody waits any longer for old packets that do not come.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
 
 mod incoming;
@@ -206,7 +206,7 @@ impl Receiver {
         let header = Header { seq: next, ..self.header(Kind::Nack) };
         let nack = Nack { next, ranges: Vec::new() };
         self.stats.nacks += 1;
-        Some(self.to_group(header, &nack.encode()))
+        Some(header.to_group(&nack.encode()))
     }
 
     fn probe_due(&self) -> Option<Nanos> {
@@ -218,7 +218,7 @@ impl Receiver {
     fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {
         let header = self.header(Kind::Ack);
         let header = self.stream.as_mut()?.acks.poll_transmit(now, header)?;
-        Some(self.to_group(header, &[]))
+        Some(header.to_group(&[]))
     }
 
     fn poll_nack(&mut self, now: Nanos) -> Option<Transmit> {
@@ -226,12 +226,7 @@ impl Receiver {
         self.stats.nacks += 1;
         let seq = nack.ranges.first().map_or(nack.next, |range| range.first);
         let header = Header { seq, ..self.header(Kind::Nack) };
-        Some(self.to_group(header, &nack.encode()))
-    }
-
-    fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
-        let dest = Dest::Group(self.config.session.group());
-        Transmit { dest, bytes: header.encode(payload) }
+        Some(header.to_group(&nack.encode()))
     }
 
     fn header(&self, kind: Kind) -> Header {

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos, Transmit};
 
 mod flight;
 mod polls;
@@ -238,12 +238,11 @@ impl Sender {
         self.stats.sent_bytes += payload.len() as u64;
         self.stats.sent_wire += payload.len() as u64 + FRAME_OVERHEAD;
         let header = Header { flags, ..self.header(now, Kind::Data, seq) };
-        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(payload) }
+        header.to_group(payload)
     }
 
     fn sync(&mut self, now: Nanos) -> Transmit {
-        let header = self.header(now, Kind::Sync, self.flight.sent().last);
-        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(&[]) }
+        self.header(now, Kind::Sync, self.flight.sent().last).to_group(&[])
     }
 
     fn tell_gone(&mut self, missing: Seq) -> Transmit {
@@ -253,7 +252,7 @@ impl Sender {
             ..Header::new(Kind::Repair, self.config.session, self.config.stream)
         };
         let header = Header { seq: missing, member: self.config.stream, ..header };
-        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(&[]) }
+        header.to_group(&[])
     }
 
     fn header(&self, now: Nanos, kind: Kind, seq: Seq) -> Header {
@@ -380,7 +379,7 @@ impl Machine for Sender {
             return None;
         }
         let has_work = !self.repeats.is_empty() || self.gone.is_some() || self.may_have_fresh();
-        let paced = has_work.then(|| self.pacer.next);
+        let paced = has_work.then_some(self.pacer.next);
         let stall = (self.flight.outstanding() > 0).then(|| self.watch.deadline());
         [self.polls.next_deadline(), paced, stall].into_iter().flatten().min()
     }

@@ -5,7 +5,7 @@
 //! all rims is the payload of a DATA packet; a message from one host to one other stays as it is. The first
 //! byte tells the two apart.
 
-use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
@@ -19,7 +19,6 @@ use groupflow_transport::{MemberId, Seq, SessionId};
 pub struct Carrier {
     /// This agent's membership in a session; `None`: messages are sent as plain datagrams.
     member: Option<Member>,
-    /// Packets sent in the session.
     sent: u32,
 }
 
@@ -68,10 +67,9 @@ impl Carrier {
             stamp: (now.0 / 1000) as u32,
             ..Header::new(Kind::Data, session, id)
         };
-        Transmit { dest: Dest::Group(session.group()), bytes: header.encode(&transmit.bytes) }
+        header.to_group(&transmit.bytes)
     }
 
-    /// The membership's next packet.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         self.member.as_mut()?.poll_transmit(now)
     }
@@ -101,6 +99,8 @@ impl Carrier {
 
 #[cfg(test)]
 mod tests {
+    use groupflow_base::Dest;
+
     use super::*;
     use crate::machine::message::{self, Body, Message};
     use crate::machine::TransferId;

@@ -22,7 +22,6 @@ pub type Look = io::Result<Vec<Skipped>>;
 pub struct Desk {
     folder: Mutex<Folder>,
     path: PathBuf,
-    /// Wakes the main loop.
     pub wake: Wake,
 }
 

@@ -17,7 +17,6 @@ const MAX_FILES: usize = 100_000;
 /// The most files that may wait to be sent.
 const MAX_WAITING: usize = 1000;
 
-/// The state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Nobody wants the file.
@@ -33,7 +32,6 @@ pub enum State {
     Failed(String),
 }
 
-/// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub state: State,
@@ -50,7 +48,6 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The file's size in bytes.
     pub fn size(&self) -> u64 {
         self.stamp.size
     }
@@ -95,8 +92,10 @@ pub struct Folder {
     /// The number of files that wait to be sent, or are being sent.
     waiting: usize,
     skipped: BTreeSet<OsString>,
-    ready: VecDeque<Offer>,
-    unhashed: Vec<FileName>,
+    /// Files that are ready to be queued.
+    pub ready: VecDeque<Offer>,
+    /// Files that could not be hashed.
+    pub unhashed: Vec<FileName>,
     hasher: Sender<ToHash>,
 }
 
@@ -212,11 +211,6 @@ impl Folder {
         }
     }
 
-    /// Files that could not be hashed, since the last call.
-    pub fn take_unhashed(&mut self) -> Vec<FileName> {
-        std::mem::take(&mut self.unhashed)
-    }
-
     /// Why a file that could not be read is not sent. `None`: the file has changed, and is sent once it
     /// rests.
     pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
@@ -224,11 +218,6 @@ impl Folder {
         let Some(stamp) = there.map(|about| Stamp::of(&about)) else { return Some(Verdict::Unknown) };
         let same = self.files.get(name).is_some_and(|file| file.stamp == stamp && !file.fresh);
         same.then_some(Verdict::Unreadable)
-    }
-
-    /// The next file that is ready to be queued.
-    pub fn next_ready(&mut self) -> Option<Offer> {
-        self.ready.pop_front()
     }
 
     /// Notes how many bytes of a file no rim is known to lack.
@@ -296,7 +285,7 @@ mod tests {
             for (name, path) in self.to_hash.try_iter() {
                 self.folder.hashed(&name, hash(&path));
             }
-            std::iter::from_fn(|| self.folder.next_ready()).map(|offer| offer.name.to_string()).collect()
+            std::iter::from_fn(|| self.folder.ready.pop_front()).map(|offer| offer.name.to_string()).collect()
         }
 
         fn state(&self, name: &str) -> State {
@@ -352,7 +341,7 @@ mod tests {
         bench.look();
         assert_eq!(bench.folder.want(&name("a")), Verdict::Queued);
         bench.folder.hashed(&name("a"), Err(io::Error::other("no such luck")));
-        assert_eq!(bench.folder.take_unhashed(), [name("a")]);
+        assert_eq!(std::mem::take(&mut bench.folder.unhashed), [name("a")]);
         assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unreadable));
         bench.put("a", "another one");
         assert_eq!(bench.folder.why_unsent(&name("a")), None, "it has changed");
@@ -360,7 +349,7 @@ mod tests {
         assert_eq!(bench.folder.why_unsent(&name("a")), None, "it is sent when it rests");
         fs::remove_file(bench.path.join("a")).expect("removed");
         assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unknown));
-        assert!(bench.folder.take_unhashed().is_empty());
+        assert!(std::mem::take(&mut bench.folder.unhashed).is_empty());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::body::{FileBody, CHUNK};
+use super::body::CHUNK;
 
 /// The most clients served at one time; further clients wait to be accepted.
 const CLIENTS: usize = 512;
@@ -32,7 +32,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A response: a file, or a text.
 pub type Answer = Response<http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>>;
 
-/// Opens the listening socket.
 pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentError> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -92,11 +91,6 @@ where
             drop(place);
         });
     }
-}
-
-/// A response with a file's bytes.
-pub fn file(body: FileBody) -> Answer {
-    Response::new(body.boxed_unsync())
 }
 
 pub fn empty(status: StatusCode) -> Answer {

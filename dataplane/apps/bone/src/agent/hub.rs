@@ -62,10 +62,13 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         sender.attend();
         shell.transmit(&mut sender)?;
         sender.carrier.events(reporter)?;
-        sender.notes().for_each(|note| tell(reporter, note));
+        sender.notes.drain(..).for_each(|note| tell(reporter, note));
         if progress_at <= now {
             progress_at = now + PROGRESS;
-            progress(&sender, reporter);
+            if let Some((name, done, sent)) = sender.progress() {
+                let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
+                reporter.event("progress", Weight::Passing, fields, None);
+            }
         }
         let until = sender.progress().is_some().then_some(progress_at);
         let interest = Interest { fd: desk.wake.as_fd(), flags: PollFlags::POLLIN };
@@ -91,13 +94,6 @@ fn tell_look(reporter: &mut Reporter, look: Look) {
             let human = format!("cannot read the folder: {why}; check --dir");
             reporter.event("trouble", Weight::Lasting, json!({"cause": why}), Some(human));
         }
-    }
-}
-
-fn progress(sender: &HubDriver, reporter: &mut Reporter) {
-    if let Some((name, done, sent)) = sender.progress() {
-        let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
-        reporter.event("progress", Weight::Passing, fields, None);
     }
 }
 

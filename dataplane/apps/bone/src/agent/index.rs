@@ -12,7 +12,6 @@ use crate::machine::FileName;
 
 const VERSION: u64 = 1;
 
-/// A file in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The file's size in bytes.

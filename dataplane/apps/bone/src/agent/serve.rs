@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -40,7 +41,6 @@ struct Wanted {
 }
 
 impl Pages {
-    /// Serves the files of this shelf.
     pub fn new(shelf: Arc<Shelf>, patience: Duration) -> Pages {
         Pages { shelf, patience, verifying: Semaphore::new(1) }
     }
@@ -179,7 +179,7 @@ fn respond(wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u
     };
     let whole_or_part = status.is_success();
     let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
-        true => http::file(body(range.clone())),
+        true => Answer::new(body(range.clone()).boxed_unsync()),
         false => http::empty(status),
     };
     *answer.status_mut() = status;

@@ -13,14 +13,12 @@ use super::wake::Wake;
 use crate::machine::FileName;
 use crate::machine::MAX_ASKED;
 
-/// A file that is arriving.
 #[derive(Debug, Clone)]
 pub struct Arriving {
     /// The open file, filled as far as its bytes have arrived.
     pub file: Arc<File>,
     /// The size of the complete file in bytes.
     pub size: u64,
-    /// The digest that the hub announced.
     pub digest: Digest,
     /// All bytes before this offset are there.
     pub position: u64,
@@ -47,7 +45,6 @@ pub enum Progress {
     /// The hub was asked for the file.
     Asked,
     Arriving(Arriving),
-    /// The file is in the store.
     Stored,
     /// The file does not come; the text says why in one line.
     Failed(Failure, String),
@@ -60,7 +57,6 @@ pub struct Shelf {
     coming: Mutex<BTreeMap<FileName, watch::Sender<Progress>>>,
     wishes: Mutex<Vec<FileName>>,
     damaged: Mutex<Vec<FileName>>,
-    /// Wakes the main loop.
     pub wake: Wake,
 }
 

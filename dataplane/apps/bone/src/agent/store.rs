@@ -26,7 +26,6 @@ use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
 
-/// A file of the store.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     known: Known,
@@ -38,7 +37,6 @@ struct Entry {
 #[derive(Debug)]
 pub struct Opened {
     pub file: File,
-    /// The file's stamp now.
     pub stamp: Stamp,
     /// The digest that the file should have.
     pub digest: Digest,
@@ -46,7 +44,6 @@ pub struct Opened {
     pub verified: bool,
 }
 
-/// The files of a rim.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -103,7 +100,6 @@ impl Store {
         self.files.iter().map(|(name, entry)| (name, entry.known))
     }
 
-    /// The digest of a stored file.
     pub fn digest(&self, name: &FileName) -> Option<Digest> {
         self.files.get(name).map(|entry| entry.known.digest)
     }

@@ -40,16 +40,7 @@ pub struct RimConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RimEvent {
     /// A file begins to arrive.
-    Began {
-        /// The file's name.
-        name: FileName,
-        /// The file's size in bytes.
-        size: u64,
-        /// The file's access mode.
-        mode: u16,
-        /// The file's digest, as the hub announced it.
-        digest: [u8; 32],
-    },
+    Began(Parameters),
     /// The file is complete: all its bytes have been handed over to be stored.
     Complete,
     /// The multicast ended, or another began, before the file was complete.
@@ -341,7 +332,7 @@ impl Rim {
             self.change(now, id, hub, join_at);
         }
         let refused = control.size > self.config.max_size;
-        let (name, size, mode, digest) = (control.name.clone(), control.size, control.mode, control.digest);
+        let (size, began) = (control.size, RimEvent::Began(control.clone()));
         let stored = Stored::new(&control);
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
@@ -356,7 +347,7 @@ impl Rim {
             self.send(Body::Leave { rim });
             return self.events.push_back(RimEvent::TooLong { size });
         }
-        self.events.push_back(RimEvent::Began { name, size, mode, digest });
+        self.events.push_back(began);
         if complete {
             self.complete();
         }

@@ -14,7 +14,6 @@ use crate::machine::frame::Hello;
 use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
 
 impl Server {
-    /// Accepts waiting connections.
     pub(super) fn accept(&mut self) {
         loop {
             let (socket, peer) = match self.listener.accept() {

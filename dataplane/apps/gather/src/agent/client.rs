@@ -117,7 +117,6 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Bytes that have been delivered.
     pub fn delivered(&self) -> u64 {
         self.core.acknowledged()
     }

@@ -17,11 +17,9 @@ use crate::machine::ClientName;
 pub enum Folder {
     /// Streams go to files in this folder, or to FIFOs that are there.
     At(PathBuf),
-    /// Streams are discarded.
     Discard,
 }
 
-/// The destination of one stream.
 #[derive(Debug)]
 pub enum Destination {
     /// A file under a temporary name.
@@ -35,7 +33,6 @@ pub enum Destination {
     /// A file that is complete already.
     Whole(PathBuf),
     Fifo(File, PathBuf),
-    /// The stream is discarded.
     Discard,
 }
 

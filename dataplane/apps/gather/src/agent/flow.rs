@@ -20,12 +20,10 @@ pub struct Flow {
     pub stream: StreamId,
     /// The epoch in which the server remembers the stream.
     pub epoch: Epoch,
-    /// Reassembly of the stream.
     pub core: Incoming,
     pub destination: Destination,
     /// The registration of a destination that may be slow.
     pub waits: Option<Registration>,
-    /// The stream's connections.
     pub stripes: BTreeSet<u64>,
     /// Since when the stream has had no connection.
     pub alone: Option<Instant>,

@@ -23,10 +23,8 @@ const ROOM: usize = 1024;
 const STILL: Duration = Duration::from_millis(500);
 const STILL_ROUND_TRIPS: u32 = 4;
 
-/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The connection is being opened.
     Connecting,
     /// HELLO is sent.
     Greeting,
@@ -36,21 +34,15 @@ pub enum Stage {
     Leaving,
 }
 
-/// A connection to the server.
 #[derive(Debug)]
 pub struct Link {
-    /// The connection's bytes.
     pub channel: Channel,
-    /// The connection's registration for polling.
     pub registration: Registration,
     pub stage: Stage,
-    /// There may be bytes to read.
     pub readable: bool,
-    /// The connection may take bytes.
     pub writable: bool,
     /// Cuts the received bytes into frames.
     pub decoder: Decoder,
-    /// Bytes to be sent.
     pub out: Outbox,
     told_end: bool,
     /// The server got a report at the last call.
@@ -61,7 +53,6 @@ pub struct Link {
 }
 
 impl Link {
-    /// A connection that is being opened.
     pub fn new(channel: Channel, registration: Registration) -> Link {
         Link {
             channel,

@@ -21,7 +21,6 @@ pub struct Round<'a> {
     pub clients: Vec<Measured<'a>>,
 }
 
-/// The measurements of one client.
 #[derive(Debug, Serialize)]
 pub struct Measured<'a> {
     client: &'a str,

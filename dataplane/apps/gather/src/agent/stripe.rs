@@ -16,21 +16,16 @@ use crate::machine::{Decoder, Frame, Side};
 /// Bytes that may wait for a client that does not read: some hundred frames beyond the kernel's buffers.
 const OUTBOX: usize = 8 << 10;
 
-/// A client's connection.
 #[derive(Debug)]
 pub struct Stripe {
-    /// The connection's bytes.
     pub channel: Channel,
-    /// The connection's registration for polling.
     pub registration: Registration,
     pub peer: SocketAddr,
     /// Cuts the received bytes into frames.
     pub decoder: Decoder,
     /// The client's number, known after its HELLO.
     pub client: Option<usize>,
-    /// There may be bytes to read.
     pub readable: bool,
-    /// LEAVE was read.
     pub left: bool,
     /// Since when the connection is about to be closed: it closes when its last frame is sent and the peer
     /// has closed; bytes that arrive are discarded.
@@ -46,7 +41,6 @@ pub struct Stripe {
 }
 
 impl Stripe {
-    /// A connection that was accepted.
     pub fn new(channel: Channel, registration: Registration, peer: SocketAddr) -> Stripe {
         Stripe {
             channel,

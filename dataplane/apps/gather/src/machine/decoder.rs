@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn from_server() -> impl Strategy<Value = Got> {
-        let code = proptest::sample::select(&RefusalCode::ALL[..]);
+        let code = proptest::sample::select(RefusalCode::ALL);
         prop_oneof![
             (any::<u64>(), any::<u32>(), any::<u32>(), 1..=u16::MAX).prop_map(|(epoch, at, room, wanted)| {
                 let (epoch, delivered) = (Epoch(epoch), u64::from(at));

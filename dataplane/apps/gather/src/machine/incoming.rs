@@ -43,7 +43,7 @@ impl Incoming {
         &self.bytes
     }
 
-    /// Takes bytes that came over a stripe, as [`Reassembly::receive`] does; bytes that can now be made count.
+    /// Takes bytes that came over a stripe, as [`Reassembly::receive`] does; bytes that can be made count.
     pub fn receive(
         &mut self,
         offset: u64,

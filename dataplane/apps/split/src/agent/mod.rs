@@ -164,9 +164,7 @@ impl Agent {
             }
         }
         let late: Vec<u64> = self.drains.iter().filter(|(_, d)| d.until <= now).map(|(&n, _)| n).collect();
-        for number in late {
-            self.close_drain(number);
-        }
+        late.into_iter().for_each(|number| self.close_drain(number));
     }
 
     fn take_turns(&mut self) {

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use groupflow_base::StreamId;
 use groupflow_host::tcp;
@@ -28,10 +27,12 @@ impl Agent {
     ) -> Option<(TcpStream, SocketAddrV4)> {
         loop {
             match listener.accept() {
-                Ok((socket, SocketAddr::V4(peer))) => match prepare(&socket, self.resources.limits.silence) {
-                    Ok(()) => return Some((socket, peer)),
-                    Err(_) => continue,
-                },
+                Ok((socket, SocketAddr::V4(peer))) => {
+                    let prepared = tcp::prepare(&socket, self.resources.limits.silence);
+                    if prepared.and_then(|()| tcp::reset_on_close(&socket)).is_ok() {
+                        return Some((socket, peer));
+                    }
+                }
                 Ok(_) => continue,
                 Err(error) if tcp::is_exhausted(&error) => {
                     // The spare descriptor takes the connection, so that it can be reset.
@@ -136,10 +137,4 @@ impl Agent {
             }
         }
     }
-}
-
-/// Sets the options of an accepted connection.
-fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
-    tcp::prepare(socket, silence)?;
-    tcp::reset_on_close(socket)
 }

@@ -48,14 +48,12 @@ impl Abort {
     }
 }
 
-/// The result of a stream's turn.
 #[derive(Debug)]
 pub enum Turn {
     /// The stream needs another turn at once.
     Again,
     /// The stream needs a turn when something happens, or after this time.
     Later(Option<Duration>),
-    /// The stream is complete.
     Finished,
     /// The stream has ended early.
     Aborted(Abort),
@@ -70,7 +68,6 @@ pub struct Live {
     pub upstream: Upstream,
     /// The branches with their connections.
     pub links: Vec<Link>,
-    /// The stream's statistics.
     pub summary: Summary,
     /// When the stream needs a turn in any case.
     pub due: Option<Instant>,
