@@ -24,7 +24,7 @@ const TICK: Nanos = Nanos::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 struct Queried {
     request: RequestId,
-    /// Ask anew, unless answered: the pending may have had to drop the request.
+    /// When the controller is asked anew, unless it answers: the request may have been pushed out.
     again_at: Nanos,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{Dest, Nanos, Transmit};
+use groupflow_base::{Nanos, Transmit};
 use groupflow_transport::wire::Header;
 
 use crate::control::{Request, RequestId};
@@ -15,8 +15,7 @@ const BOUND: usize = 64;
 #[derive(Debug)]
 struct Pending {
     id: RequestId,
-    bytes: Vec<u8>,
-    dest: Dest,
+    packet: Transmit,
     due: Nanos,
 }
 
@@ -33,13 +32,13 @@ impl PendingRequests {
         PendingRequests { pending: VecDeque::new(), next_id: first_id }
     }
 
-    /// An empty pending whose request ids, half the number space away, never meet this one's.
+    /// No requests yet, and request ids that never meet these: they are half the number space away.
     pub fn beside(&self) -> PendingRequests {
         PendingRequests::new(self.next_id ^ 0x8000_0000)
     }
 
-    /// Sends a request that carries a fresh id, never 0, from `now` on until it is answered. Of the header
-    /// all but the kind is given.
+    /// Sends a request with a fresh id, never 0, from `now` on until it is answered. `header` is complete but
+    /// for its kind.
     pub fn send(
         &mut self,
         now: Nanos,
@@ -52,13 +51,12 @@ impl PendingRequests {
         self.next_id = self.next_id.wrapping_add(1).max(1);
         let id = RequestId(self.next_id);
         let request = request(id);
-        let bytes = Header { kind: request.kind(), ..header }.encode(&request.encode());
-        let dest = Dest::Group(header.session.group());
-        self.pending.push_back(Pending { id, bytes, dest, due: now });
+        let packet = Header { kind: request.kind(), ..header }.to_group(&request.encode());
+        self.pending.push_back(Pending { id, packet, due: now });
         id
     }
 
-    /// The answer to `id` is here. False when nobody waits for it (any more).
+    /// Ends the request that was answered. False: no request has this id (any more).
     pub fn answered(&mut self, id: RequestId) -> bool {
         let before = self.pending.len();
         self.pending.retain(|p| p.id != id);
@@ -74,7 +72,7 @@ impl PendingRequests {
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         let pending = self.pending.iter_mut().find(|p| p.due <= now)?;
         pending.due = now + RETRY;
-        Some(Transmit { dest: pending.dest, bytes: pending.bytes.clone() })
+        Some(pending.packet.clone())
     }
 
     /// When the next request is due.

@@ -7,7 +7,7 @@ use groupflow_base::{Dest, Nanos, Transmit};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::repair::{Asker, Repairs};
+use super::repair::{Recipient, Repairs};
 use super::report::{StreamCounters, StreamStats};
 use super::requesters::{LagChange, Requesters};
 use super::store::{Cached, Store, FULL_PACKET};
@@ -349,19 +349,19 @@ impl StreamCache {
 
     fn poll_repair(&mut self, now: Nanos, header: Header) -> Option<Transmit> {
         loop {
-            let (seq, asker) = self.repairs.poll(now, self.terms.rate)?;
+            let (seq, recipient) = self.repairs.poll(now, self.terms.rate)?;
             let passing = self.passing.remove(&seq.0);
             let Some(cached) = passing.as_ref().or_else(|| self.store.get(seq)) else {
                 continue;
             };
             let flags = cached.flags.only(Flags::FIN.with(Flags::BOUNDARY));
-            let (dest, flags) = match asker {
-                Asker::One(address) => (Dest::Host(address), flags),
-                Asker::All => (Dest::Group(self.session.group()), flags.with(Flags::RETX)),
+            let (dest, flags) = match recipient {
+                Recipient::One(address) => (Dest::Host(address), flags),
+                Recipient::All => (Dest::Group(self.session.group()), flags.with(Flags::RETX)),
             };
-            match asker {
-                Asker::One(_) => self.counters.repairs_unicast += 1,
-                Asker::All => self.counters.repairs_multicast += 1,
+            match recipient {
+                Recipient::One(_) => self.counters.repairs_unicast += 1,
+                Recipient::All => self.counters.repairs_multicast += 1,
             }
             let bytes = Header { seq, flags, ..header }.encode(&cached.payload);
             return Some(Transmit { dest, bytes });

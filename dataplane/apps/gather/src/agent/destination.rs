@@ -36,12 +36,9 @@ pub enum Destination {
     Discard,
 }
 
-/// Why a stream cannot be written, in words for people.
-pub type Failure = String;
-
 impl Folder {
     /// Opens the destination of a client's stream; also returns how many bytes are there.
-    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), Failure> {
+    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
         let Folder::At(folder) = self else {
             return Ok((Destination::Discard, 0));
         };
@@ -68,7 +65,7 @@ impl Folder {
 
 impl Destination {
     /// Writes as many bytes as can be written without blocking; returns their number.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, String> {
         match self {
             Destination::Discard => Ok(bytes.len()),
             Destination::Whole(path) => Err(format!("{} is complete", path.display())),
@@ -88,7 +85,7 @@ impl Destination {
     }
 
     /// Completes the stream: gives the file its final name.
-    pub fn finish(&mut self) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> Result<(), String> {
         match self {
             Destination::Part { part, path, .. } => fs::rename(&*part, &*path).map_err(|e| failed(path, &e)),
             _ => Ok(()),
@@ -114,6 +111,6 @@ impl Destination {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> Failure {
+fn failed(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {}", path.display(), plain(error))
 }

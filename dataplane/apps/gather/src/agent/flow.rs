@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use groupflow_base::{CodecError, StreamId};
 use groupflow_host::poller::Registration;
 
-use super::destination::{Destination, Failure};
+use super::destination::Destination;
 use crate::machine::frame::StripeReport;
 use crate::machine::{Epoch, Frame, Incoming, Parity};
 
@@ -30,7 +30,7 @@ pub struct Flow {
     /// When the stream began at this server.
     pub began: Instant,
     /// Why the stream cannot be written, if it cannot.
-    pub failure: Option<Failure>,
+    pub failure: Option<String>,
     /// Bytes that arrived in this round for the first time.
     pub fresh: u64,
     /// The largest segment of the stream in the last round, in bytes; 0: not known yet.
@@ -130,7 +130,7 @@ impl Flow {
     }
 }
 
-fn write(destination: &mut Destination, failure: &mut Option<Failure>, bytes: &[u8]) -> usize {
+fn write(destination: &mut Destination, failure: &mut Option<String>, bytes: &[u8]) -> usize {
     if failure.is_some() {
         return 0;
     }
