@@ -147,7 +147,7 @@ fn parse_result(reader: &mut Reader<'_>) -> Result<Reception, CodecError> {
         lacks: parse_spans(reader, "result.lacks")?,
     };
     if result.complete != result.lacks.is_empty() {
-        let problem = "says that the file is complete, and what is lacking, or neither";
+        let problem = "must be 1 where no byte is lacking, and 0 where one is";
         return Err(CodecError::new("result.complete", problem));
     }
     Ok(result)
