@@ -74,14 +74,14 @@ soak: setup  ## random faults on real processes of a tree and a cache bone, some
 		$(PYTHON) -m tests.soak.$$soak --seed $$seed --seconds $(DURATION) || exit 1; \
 	done; done
 
-bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, session agents, tuning rounds, gathering, a clustered tree
+bench: setup  ## measure: throughput in process, in netsim and over veth, join time, 1,000 sessions, split agents, tuning rounds, gathering, a clustered tree
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-pipeline --example throughput
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-switch --example veth
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-split --example split_load
 	cd dataplane && cargo build --release --locked --quiet -p groupflow-gather --example gather_load
 	$(PYTHON) -m experiments.bench
 
-placement: setup  ## draw what session agents cost against their number: out/placement
+placement: setup  ## draw what split agents cost against their number: out/placement
 	$(PYTHON) -m experiments.placement
 
 validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)

@@ -1,4 +1,4 @@
-"""Session agents that split TCP connections: `gfagent split` in the agents' hosts of a running network."""
+"""Split agents: `gfagent split` in the agents' hosts of a running network."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Network

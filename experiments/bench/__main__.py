@@ -44,7 +44,7 @@ def main() -> int:
     console.print("a clustered tree ...")
     figures += tree.figures()
     figures += dispatchers.figures()
-    console.print("session agents ...")
+    console.print("split agents ...")
     figures += split.figures()
     if root := os.geteuid() == 0:
         console.print("packets over veth ...")

@@ -1,4 +1,4 @@
-"""What a session agent costs: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
+"""What a split agent costs: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
 
 `make bench` runs it; `python -m experiments.bench.split` runs it alone. All on loopback. The contenders take
 turns: gfagent split with four members and with one, HAProxy's TCP mode (when it is installed) to one, and two
@@ -282,15 +282,15 @@ def figures() -> list[Figure]:
         Figure(f"{r.name}, 1 in {r.copies} out", round(r.gbps, 1), "Gb/s out", _note(r)) for r in results
     ]
     if not any(r.name.startswith("HAProxy") for r in results):
-        print("bench: haproxy is not installed: nothing to compare session agents with", file=sys.stderr)
+        print("bench: haproxy is not installed: nothing to compare split agents with", file=sys.stderr)
     megabytes = round(memory(), 1)
     note = f"besides caches; wanted: less than {_WANTED_MB:.0f}"
-    return [*found, Figure(f"session agent with {_SESSIONS} sessions", megabytes, "MB", note)]
+    return [*found, Figure(f"split agent with {_SESSIONS} sessions", megabytes, "MB", note)]
 
 
 def main() -> int:
     """Prints the figures; exit code 1 when the agent does less than is wanted of it."""
-    parser = argparse.ArgumentParser(description="session agents beside HAProxy, and their memory")
+    parser = argparse.ArgumentParser(description="split agents beside HAProxy, and their memory")
     parser.add_argument("--rounds", type=int, default=_ROUNDS)
     parser.add_argument("--seconds", type=float, default=_SECONDS, help="of each round")
     given = parser.parse_args()

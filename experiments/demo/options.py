@@ -33,7 +33,7 @@ class Options:
     rate: int | None = None
     """bit/s of every link; None: the topology's"""
     delay_ns: int | None = None
-    """of the link between the session agents; None: the topology's"""
+    """of the link between the split agents; None: the topology's"""
     out: Path = Path("out/demo")
     baseline: bool = True
 
@@ -76,7 +76,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
     parser.add_argument("--rate", type=_rate, help="of every link, e.g. 50mbit (a bare number: Mbit/s)")
     parser.add_argument(
-        "--delay", type=_delay, help="between the session agents, e.g. 50ms (a bare number: ms)"
+        "--delay", type=_delay, help="between the split agents, e.g. 50ms (a bare number: ms)"
     )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of the report")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")

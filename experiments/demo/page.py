@@ -276,7 +276,7 @@ def _links(report: Report) -> str:
     p = report.parameters
     if p.switch == "bmv2":
         return f"not emulated; the sender keeps to {svg.rate(p.rate_bps)}"
-    return f"{svg.rate(p.rate_bps)}, {p.loss:.2%} loss; between the session agents {p.delay_ms:g} ms"
+    return f"{svg.rate(p.rate_bps)}, {p.loss:.2%} loss; between the split agents {p.delay_ms:g} ms"
 
 
 def _limits(report: Report) -> str:

@@ -124,7 +124,7 @@ class Parameters:
     rate_bps: int
     """of the network's links; with BMv2, of the sender"""
     delay_ms: float
-    """of the link between the session agents"""
+    """of the link between the split agents"""
     started: str
     """date and time, ISO 8601"""
 

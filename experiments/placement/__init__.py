@@ -1,1 +1,1 @@
-"""Where to put session agents: cost against their number, and how near the method comes to the best."""
+"""Where to put split agents: cost against their number, and how near the method comes to the best."""

@@ -48,7 +48,7 @@ class Case:
     members: int = 5
     """of each of the networks b, c and d, when there is one sender"""
     delay_ms: int = 10
-    """of the link between the session agents"""
+    """of the link between the split agents"""
     tcp: Variant = "sack"
     window: int = WINDOW
     sender_buffer: bool = True
@@ -56,7 +56,7 @@ class Case:
     agent_pps: int | None = None
     """packets an agent handles in a second; None: any number"""
     routers: int = 0
-    """P4 switches between the session agents; their links share the delay, and the last one is narrow"""
+    """P4 switches between the split agents; their links share the delay, and the last one is narrow"""
     diffusion: float | None = None
     """D of the flow control on those switches; None: TCP alone"""
 

@@ -157,7 +157,7 @@ class TcpStreamView(BaseModel):
 
 
 class TcpAgentView(BaseModel):
-    """A session agent's part in a session."""
+    """A split agent's part in a session."""
 
     switch: str
     host: str

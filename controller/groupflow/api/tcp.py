@@ -33,7 +33,7 @@ def tcp_routes(controller: Controller) -> APIRouter:
 
     @router.get("/split-agents")
     async def list_split_agents() -> list[SplitAgentView]:
-        """The session agents that split TCP connections, there or not."""
+        """The split agents, there or not."""
         agents = controller.splitting.agents.values()
         stats = await asyncio.gather(*(agent.stats() for agent in agents))
         return [_agent_view(agent, told or {}) for agent, told in zip(agents, stats, strict=True)]

@@ -75,7 +75,7 @@ def register(subparsers: Subparsers) -> None:
         action="append",
         default=[],
         metavar="WHERE",
-        help="session agents' control sockets: a FOLDER with HOST.split.sock of each (default: "
+        help="split agents' control sockets: a FOLDER with HOST.split.sock of each (default: "
         "/run/groupflow), or HOST=PATH or HOST=IP:PORT of one; repeatable",
     )
     run.add_argument(

@@ -76,7 +76,7 @@ def register(subparsers: Subparsers) -> None:
     gather_ctl.add(gather, _leaf, _call, _print_json)
     agents = _group(groups, "agents", "the cache agents")
     _leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)
-    _leaf(agents, "split", "list the session agents that split TCP connections", "agents split", _list_split)
+    _leaf(agents, "split", "list the split agents", "agents split", _list_split)
     counters = _leaf(
         groups, "counters", "show what a switch has counted", "counters s1 --counter drops", _counters
     )

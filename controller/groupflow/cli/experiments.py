@@ -16,7 +16,7 @@ EXPERIMENTS = {
     "gather": "receiver-side tuning and kernel TCP, in the network of sakajiri",
     "fec": "latency of a gathered stream with and without erasure coding, under loss and stalls",
     "nats": "one publisher and twenty subscribers, by a clustered tree and by nats-server",
-    "split": "session agents that split kernel TCP connections, in the network of icn2011",
+    "split": "split agents over kernel TCP, in the network of icn2011",
     "tree": "a clustered tree of hosts, of which some are killed",
 }
 

@@ -51,7 +51,7 @@ class SenderLostError(AgentError):
 
 
 class PutOutError(AgentError):
-    """A session agent could not serve this member: its program did not listen, or went."""
+    """A split agent could not serve this member: its program did not listen, or went."""
 
 
 class DataGoneError(AgentError):

@@ -1,4 +1,4 @@
-"""Where to put session agents: the switches where a session's streams are split, cached and duplicated.
+"""Where to put split agents: the switches where a session's streams are split, cached and duplicated.
 
 `choose` answers for a topology, senders, members and a number of agents. Pure functions: nothing is
 installed.

@@ -10,7 +10,7 @@ from groupflow.p4rt.messages import Mode, Policy, RefusalCode
 from groupflow.store.interface import StoreError
 
 Role: TypeAlias = Literal["sender", "receiver", "listener"]
-"""A listener takes a TCP session's streams as connections from its session agent."""
+"""A listener takes a TCP session's streams as connections from its split agent."""
 Start: TypeAlias = Literal["now", "start", "resume"]
 Replies: TypeAlias = Literal["leader", "merge", "drop"]
 """What becomes of what listeners send back: one's goes to the sender, everybody's, or nobody's."""

@@ -157,7 +157,7 @@ class GroupSession:
 
 @dataclass(frozen=True)
 class SplitSession:
-    """A TCP stream from one host to several, split at the session agents on the way (docs/icn2011.md).
+    """A TCP stream from one host to several, over the split agents on the way (docs/icn2011.md).
 
     Between the source, the agents and the members there is a TCP connection each; they carry the same bytes.
     """
@@ -229,7 +229,7 @@ class FifoOptions:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """What a session agent can do."""
+    """What a split agent can do."""
 
     packets_per_second: int | None = None
     """it handles so many, those it takes and those it sends; None: any number at once"""

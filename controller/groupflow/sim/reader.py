@@ -209,7 +209,7 @@ class _Reader(FormReader):
     def _kind(self, key: str, form: Map) -> Kind:
         kind: Kind = self._choice(form, key, "kind", ("p4", "fifo", "agent"), "p4")
         if kind == "agent" and "agent" not in form:
-            self.refuse(f"{key}.agent", "missing; name the host whose address a session agent has")
+            self.refuse(f"{key}.agent", "missing; name the host whose address a split agent has")
         return kind
 
     def _setup(self, key: str, form: Map) -> SwitchSetup:

@@ -94,7 +94,7 @@ class Results:
 
     @cached_property
     def peak_cached_bytes(self) -> dict[str, int]:
-        """By session agent: the most it held because some branch had not acknowledged it."""
+        """By split agent: the most it held because some branch had not acknowledged it."""
         return {form["node"]: form["peak_bytes"] for form in self.summary["caches"]}
 
     def signalled(self, reason: str, node: str | None = None) -> int:

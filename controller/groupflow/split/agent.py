@@ -1,4 +1,4 @@
-"""One session agent, kept as desired: connects for ever, reconciles, then pushes each change as it comes."""
+"""One split agent, kept as desired: connects for ever, reconciles, then pushes each change as it comes."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The control socket of one session agent: JSON lines, an answer for each request, events in between."""
+"""The control socket of one split agent: JSON lines, an answer for each request, events in between."""
 
 import asyncio
 import json

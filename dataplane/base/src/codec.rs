@@ -3,6 +3,7 @@
 //! An envelope is kind (u8), 0 (u8), length of the body (u16), body.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
@@ -14,7 +15,7 @@ pub enum CodecError {
     Short {
         /// The field that does not fit.
         field: &'static str,
-        /// Bytes it needs.
+        /// Bytes that the field needs.
         need: usize,
         /// Bytes there are.
         got: usize,
@@ -24,7 +25,7 @@ pub enum CodecError {
     Value {
         /// The field.
         field: &'static str,
-        /// What it held.
+        /// The number that the field held.
         value: u64,
     },
     /// A string that is not UTF-8.
@@ -46,7 +47,7 @@ pub enum CodecError {
     Invalid {
         /// The field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The rule that is broken.
         problem: Cow<'static, str>,
     },
 }
@@ -111,6 +112,12 @@ impl<'a> Reader<'a> {
         self.array(field).map(u64::from_be_bytes)
     }
 
+    /// The next two bytes, a number of `range`.
+    pub fn u16_in(&mut self, range: RangeInclusive<u16>, field: &'static str) -> Result<u16, CodecError> {
+        let value = self.u16(field)?;
+        range.contains(&value).then_some(value).ok_or(CodecError::value(field, value))
+    }
+
     /// A byte that is 0 or 1.
     pub fn flag(&mut self, field: &'static str) -> Result<bool, CodecError> {
         match self.u8(field)? {
@@ -126,7 +133,7 @@ impl<'a> Reader<'a> {
         utf8(self.take(length, field)?, field)
     }
 
-    /// All that is left, as UTF-8 of at most `most` bytes.
+    /// The bytes that are left, as UTF-8 of at most `most` bytes.
     pub fn rest_text(&mut self, most: usize, field: &'static str) -> Result<&'a str, CodecError> {
         let bytes = self.rest();
         if bytes.len() > most {
@@ -135,17 +142,17 @@ impl<'a> Reader<'a> {
         utf8(bytes, field)
     }
 
-    /// Whether all was read.
+    /// Whether all bytes were read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// All that is left.
+    /// The bytes that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
 
-    /// Nothing may be left of the message `field`.
+    /// Checks that no byte is left of the message `field`.
     pub fn end(&self, field: &'static str) -> Result<(), CodecError> {
         match self.rest.len() {
             0 => Ok(()),
@@ -207,7 +214,7 @@ impl Writer {
         self.bytes(cut(text, most).as_bytes())
     }
 
-    /// What was written.
+    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -224,7 +231,7 @@ fn cut(text: &str, most: usize) -> &str {
 /// One frame of a byte stream: its kind, and its body or the beginning of it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// What the frame is.
+    /// The kind of the frame.
     pub kind: u8,
     /// Bytes of the whole body.
     pub length: usize,
@@ -236,7 +243,7 @@ impl Envelope<'_> {
     /// Bytes before the body.
     pub const HEADER: usize = 4;
 
-    /// What goes before a body of `length` bytes, at most 65,535.
+    /// The bytes before a body of `length` bytes, at most 65,535.
     pub fn header(kind: u8, length: usize) -> [u8; Envelope::HEADER] {
         debug_assert!(length <= u16::MAX.into(), "a body of {length} bytes");
         let [high, low] = (length as u16).to_be_bytes();
@@ -250,11 +257,11 @@ impl Envelope<'_> {
     }
 }
 
-/// Cuts what comes over a byte stream into envelopes; holds at most one that is not complete.
+/// Cuts a byte stream into envelopes; holds at most one that is not complete.
 #[derive(Debug, Clone, Default)]
 pub struct Envelopes {
     held: Vec<u8>,
-    /// What is held was given away.
+    /// The bytes held were given away.
     done: bool,
 }
 
@@ -296,11 +303,6 @@ impl Envelopes {
             true => Ok(length),
             false => Err(too_long(kind, length)),
         })
-    }
-
-    /// Whether nothing of an incomplete envelope came.
-    pub fn is_between(&self) -> bool {
-        self.done || self.held.is_empty()
     }
 
     /// Bytes held.
@@ -395,7 +397,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(got, bodies);
-            prop_assert!(envelopes.is_between());
+            prop_assert!(envelopes.done || envelopes.held.is_empty(), "nothing is left over");
         }
     }
 }

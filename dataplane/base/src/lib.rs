@@ -6,8 +6,8 @@
 //! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
 //! | `time` | [`Nanos`] |
 //! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
-//! | [`codec`] | readers and writers of fields, and the envelope of frames over a byte stream |
-//! | `token` | [`Token`], a secret that two sides share |
+//! | [`codec`], [`wire_enum!`] | readers and writers of fields, the envelope of frames; enums of one byte |
+//! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
@@ -21,11 +21,14 @@ pub mod ranges;
 mod rate;
 pub mod reassembly;
 pub mod store;
+mod stream_id;
 mod time;
 mod token;
+mod wire_enum;
 
 pub use codec::CodecError;
 pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use rate::BitRate;
+pub use stream_id::StreamId;
 pub use time::Nanos;
 pub use token::Token;

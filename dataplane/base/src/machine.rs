@@ -1,5 +1,5 @@
-//! A machine: a protocol endpoint as a value, without clock or socket. Whoever drives it gives it datagrams
-//! and the time, and sends what it wants to send.
+//! A machine: a protocol endpoint as a value, without clock or socket. Its driver gives it datagrams and the
+//! time, and sends the packets that it has to send.
 
 use std::net::SocketAddrV4;
 

@@ -1,4 +1,4 @@
-//! Which of a fixed set of things comes first: a tournament over their times.
+//! The first of a fixed set of times: a tournament over them.
 
 use crate::Nanos;
 

@@ -14,7 +14,7 @@ pub struct QuantityError {
 }
 
 impl QuantityError {
-    /// `text` is not what is wanted.
+    /// The error for a text that is not `wanted`.
     pub fn new(text: &str, wanted: &'static str) -> QuantityError {
         QuantityError { text: text.into(), wanted }
     }

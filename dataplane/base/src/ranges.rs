@@ -1,7 +1,7 @@
 //! A set of numbers (bytes of a stream, packets), as disjoint ranges.
 //!
-//! Streams touch the ends: new numbers at the back, filled holes at the front. Both cost O(1) amortised;
-//! anything else a binary search, and a move of what is on the shorter side. The size is that of the holes.
+//! Streams touch the ends: new numbers at the back, filled gaps at the front. Both cost O(1) amortised;
+//! anything else a binary search, and a move of the ranges on the shorter side.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,7 +24,7 @@ impl Ranges {
         self.ranges.len()
     }
 
-    /// Whether nothing is in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -74,14 +74,14 @@ impl Ranges {
         self.ranges.get(self.first_reaching(range.start)).is_some_and(|held| held.start <= range.end)
     }
 
-    /// Adds a range; how many numbers were not there.
+    /// Adds a range; returns how many of its numbers were not there.
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
         let before = self.total;
         self.insert_with(range, |_| {});
         self.total - before
     }
 
-    /// Adds a range; `added` hears of each part that was not there.
+    /// Adds a range; `added` is told each part that was not there.
     pub fn insert_with(&mut self, range: Range<u64>, mut added: impl FnMut(Range<u64>)) {
         let Range { start, end } = range;
         if start >= end {
@@ -151,12 +151,12 @@ impl Ranges {
         }
     }
 
-    /// Takes all below `bound` out.
+    /// Takes all numbers below `bound` out.
     pub fn remove_below(&mut self, bound: u64) {
         self.remove_below_with(bound, |_| {});
     }
 
-    /// Takes all below `bound` out; `removed` hears of it.
+    /// Takes all numbers below `bound` out; `removed` is told each part.
     pub fn remove_below_with(&mut self, bound: u64, mut removed: impl FnMut(Range<u64>)) {
         while let Some(front) = self.ranges.front_mut().filter(|front| front.start < bound) {
             let part = front.start..front.end.min(bound);

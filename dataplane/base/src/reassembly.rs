@@ -1,10 +1,10 @@
-//! Bytes of a stream that come in any order and more than once, and go out once and in order: they are held
+//! Bytes of a stream that come in any order and more than once, and go out once and in order: bytes are held
 //! until those before them are there.
 
 use crate::codec::CodecError;
 use crate::store::Store;
 
-/// A sender cuts its stream in pieces of this size or more, but for a few: so what is held has few gaps.
+/// A sender cuts its stream in pieces of this size or more, but for a few: so the bytes held have few gaps.
 pub const MIN_BLOCK: u64 = 1024;
 /// Gaps that are granted besides.
 const FEW: usize = 64;
@@ -18,7 +18,7 @@ pub struct Reassembly {
     delivered: u64,
     room: u64,
     length: Option<u64>,
-    /// The end of what came.
+    /// The end of the bytes that came.
     reach: u64,
     /// So many delivered bytes are kept.
     keeps: u64,
@@ -39,11 +39,11 @@ impl Reassembly {
         Reassembly { delivered, room, length: None, reach: delivered, keeps, kept_from: delivered, store }
     }
 
-    /// Bytes came. `sink` takes what is next in order and says how much of it it took; what it did not take
-    /// is held. The number of bytes that had not come before.
+    /// Takes bytes in. `sink` gets the next bytes in order and says how many it took; the others are held.
+    /// Returns the number of bytes that had not come before.
     ///
     /// # Errors
-    /// Names the field of what is refused; the stream is left as it was.
+    /// The error names the field that is wrong; the stream is left as it was.
     pub fn receive(
         &mut self,
         offset: u64,
@@ -69,8 +69,8 @@ impl Reassembly {
         Ok(fresh)
     }
 
-    /// Holds bytes that lie below the limit until [`Reassembly::drain`] is called; the number of those that
-    /// had not come before.
+    /// Holds bytes below the limit until [`Reassembly::drain`] is called; returns how many of them had not come
+    /// before.
     pub fn place(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let known = self.delivered.saturating_sub(offset).min(bytes.len() as u64);
         let at = offset + known;
@@ -86,7 +86,7 @@ impl Reassembly {
         }
     }
 
-    /// Offers what is held and next in order to `sink`, until it takes no more. True: it took something.
+    /// Offers the held bytes that are next in order to `sink`, until it takes no more. True: it took some.
     pub fn drain(&mut self, sink: &mut impl FnMut(&[u8]) -> usize) -> bool {
         let before = self.delivered;
         loop {
@@ -103,10 +103,10 @@ impl Reassembly {
         self.delivered > before
     }
 
-    /// The sender says how long the stream is.
+    /// Takes the stream's length, which its sender tells.
     ///
     /// # Errors
-    /// The end is before what came, or not where it was.
+    /// The length is less than the bytes that came, or not the one that was told before.
     pub fn end(&mut self, length: u64) -> Result<(), CodecError> {
         if self.length.is_some_and(|known| known != length) || length < self.reach {
             let at_least = self.length.unwrap_or(self.reach);
@@ -118,33 +118,33 @@ impl Reassembly {
         Ok(())
     }
 
-    /// All before it is where it goes.
+    /// All bytes before this offset are where they go.
     pub fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Nothing at or beyond it may come.
+    /// No byte at or beyond this offset may come.
     pub fn limit(&self) -> u64 {
         self.delivered.saturating_add(self.room)
     }
 
-    /// The bound of what is held.
+    /// The bound of the bytes held.
     pub fn room(&self) -> u64 {
         self.room
     }
 
-    /// Bytes that came and are not where they go yet.
+    /// Bytes that came and are not where they go.
     pub fn held(&self) -> u64 {
         let kept = if self.keeps == 0 { 0 } else { self.delivered - self.kept_from };
         self.store.held() - kept
     }
 
-    /// What is held, and what is kept.
+    /// The bytes that are held, and those that are kept.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Whether something is next in order and its sink has not taken it.
+    /// Whether bytes are next in order and the sink has not taken them.
     pub fn is_blocked(&self) -> bool {
         !self.store.at(self.delivered).is_empty()
     }
@@ -164,10 +164,10 @@ impl Reassembly {
         Ok(end)
     }
 
-    /// Where bytes end that may come.
+    /// The end of bytes that may come.
     ///
     /// # Errors
-    /// They lie beyond the limit, or beyond the end that was told.
+    /// The bytes lie beyond the limit, or beyond the end that was told.
     pub fn check_end(&self, offset: u64, bytes: u64) -> Result<u64, CodecError> {
         let limit = self.limit();
         let beyond = |what, bound: u64| {
@@ -262,7 +262,7 @@ mod tests {
         let error = (0..).find_map(|i| reassembly.receive(1 + 2 * i, &[0], &mut taken).err());
         let text = "data.offset: 385 makes more than 192 separate pieces";
         assert_eq!(error.map(|e| e.to_string()), Some(text.to_owned()));
-        // What is missing first may still come.
+        // The first byte that is missing may still come.
         assert_eq!(reassembly.receive(0, &[0], &mut taken), Ok(1));
         assert_eq!(reassembly.delivered(), 2);
     }

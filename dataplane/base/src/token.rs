@@ -13,7 +13,7 @@ const MAX_DIGITS: usize = 255;
 pub struct Token(String);
 
 impl Token {
-    /// What a token must be.
+    /// The rule for a token's text.
     pub const RULE: &'static str = "1 to 255 hexadecimal digits";
 
     /// The token, if it is one.
@@ -42,7 +42,7 @@ impl TryFrom<String> for Token {
     }
 }
 
-/// In a time that does not tell how much of a guess was right.
+/// The comparison takes a time that does not tell how much of a guess was right.
 impl PartialEq for Token {
     fn eq(&self, other: &Token) -> bool {
         let (a, b) = (self.0.as_bytes(), other.0.as_bytes());

@@ -82,20 +82,17 @@ fn parse_control(frame: &[u8]) -> PyResult<Control> {
             token: Some(join.token),
             ..base
         },
-        Request::Leave(leave) => Control {
-            r#type: "leave",
-            request_id: Some(leave.request.0),
-            reason: Some(leave.reason.word()),
-            ..base
-        },
-        Request::Keepalive(alive) => Control {
+        Request::Leave { request, reason } => {
+            Control { r#type: "leave", request_id: Some(request.0), reason: Some(reason.word()), ..base }
+        }
+        Request::Keepalive { request, next, repairs } => Control {
             r#type: "keepalive",
-            request_id: Some(alive.request.0),
-            next: Some(alive.next),
-            repairs: Some(alive.repairs),
+            request_id: Some(request.0),
+            next: Some(next),
+            repairs: Some(repairs),
             ..base
         },
-        Request::Query(query) => Control { r#type: "query", request_id: Some(query.request.0), ..base },
+        Request::Query(request) => Control { r#type: "query", request_id: Some(request.0), ..base },
         Request::Report(report) => Control {
             r#type: "report",
             request_id: Some(report.request.0),

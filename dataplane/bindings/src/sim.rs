@@ -345,7 +345,7 @@ fn bone(transfer: &BoneSample) -> Value {
     })
 }
 
-/// The bytes that session agents hold.
+/// The bytes that split agents hold.
 fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
     let value = |cache: &CacheSample| {
         let node = &network.spec().nodes[cache.node.index()].name;

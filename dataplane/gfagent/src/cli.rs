@@ -7,16 +7,16 @@ use groupflow_group::args::{CacheArgs, MemberArgs, RecvArgs, SendArgs};
 use groupflow_split::args::{KeepArgs, SplitArgs};
 use groupflow_tree::agent::args::{TreeRecvArgs, TreeSendArgs};
 
-/// Sends to a group, receives from it, caches for a switch, or splits TCP connections.
+/// A host's agent for group communication: each command is one task of a host in a group.
 #[derive(Debug, Parser)]
 #[command(name = "gfagent", version, about, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Send a file, stdin, or datagrams into a session
@@ -37,7 +37,7 @@ pub enum Command {
     #[command(after_help = "Example:
   gfagent cache --name sa1 --bind-iface sa1-eth0 --max-bytes 256MiB --json")]
     Cache(CacheArgs),
-    /// Split TCP connections: cache what a sender sends, hand it to agents and members
+    /// Split TCP connections: cache a sender's bytes, hand them to agents and members
     #[command(after_help = "Example:
   ip route add local 10.200.0.0/16 dev lo
   gfagent split --name sa1 --addr 10.0.0.1 --control /run/groupflow/sa1.sock")]
@@ -52,14 +52,14 @@ pub enum Command {
   gfagent gather-send --to 10.0.0.1:26490 --client cam1 --token c0ffee --file video.mp4
   tar c logs | GROUPFLOW_TOKEN=c0ffee gfagent gather-send --to 10.0.0.1:26490 --client cam1")]
     GatherSend(GatherSendArgs),
-    /// Send files to many caches at once: what is put into a folder, what a cache or an order asks for
+    /// Send files to many caches at once: those put into a folder, and those a cache or an order asks for
     #[command(mut_arg("port", |port| port.default_value("26501").help("UDP port, where rims answer to")))]
     #[command(after_help = "Examples:
   gfagent bone-hub --name hub --dir outbox --bind-iface eth0 --rate 96kbit
   gfagent bone-hub --name hub --dir outbox --method unicast --rim 10.0.1.1:26500 --rim 10.0.2.1:26500
   curl -X POST http://127.0.0.1:26502/video.mp4")]
     BoneHub(Box<BoneHubArgs>),
-    /// Cache what a hub sends, and serve it to local clients over HTTP
+    /// Cache a hub's files, and serve them to local clients over HTTP
     #[command(mut_arg("port", |port| port.hide(true)))]
     #[command(after_help = "Examples:
   gfagent bone-rim --name rim1 --dir cache --max-bytes 10GiB --bind-iface eth0

@@ -57,11 +57,6 @@ impl Channel {
         Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_left: usize::MAX }
     }
 
-    /// The TLS session; `None`: bytes are sent unencrypted.
-    pub fn tls(&self) -> Option<&Connection> {
-        self.tls.as_deref()
-    }
-
     /// The socket beneath.
     pub fn socket(&self) -> &TcpStream {
         &self.socket

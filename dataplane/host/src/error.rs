@@ -26,7 +26,7 @@ pub mod exit {
 pub struct AgentError {
     /// The code for programs.
     pub code: &'static str,
-    /// What happened, for people.
+    /// The cause, for people.
     pub cause: String,
     /// The remedy, for people.
     pub cure: String,
@@ -50,7 +50,7 @@ impl AgentError {
         AgentError::new("interrupted", "stopped by a signal", "start it again to go on")
     }
 
-    /// A session agent could not serve this member.
+    /// A split agent could not serve this member.
     pub fn put_out(text: &str) -> AgentError {
         let cure = "see that the program listens and takes what comes, then join again";
         AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
@@ -81,7 +81,7 @@ pub fn plain(error: &io::Error) -> String {
 }
 
 /// Makes text from outside safe to use within one line.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -102,42 +102,30 @@ impl From<MemberError> for AgentError {
 
 impl From<SendError> for AgentError {
     fn from(error: SendError) -> AgentError {
-        let cause = one_line(&error.to_string());
-        match error {
-            SendError::NoReceivers { .. } => {
-                AgentError::new("no_receivers", cause, "start the receivers again, then send again")
-            }
-            SendError::NoAcknowledgement { .. } => {
-                AgentError::new("no_acknowledgement", cause, "bring it back, then send again")
-            }
-            SendError::Renamed => AgentError::new("no_acknowledgement", cause, "send again"),
-            SendError::Source(SourceError::TooLong) => {
-                AgentError::new("too_long", cause, "send it in several parts")
-            }
-            SendError::Source(SourceError::Read(_)) => {
-                AgentError::new("input", cause, "check the file, then send again")
-            }
-        }
+        let (code, cure) = match error {
+            SendError::NoReceivers { .. } => ("no_receivers", "start the receivers again, then send again"),
+            SendError::NoAcknowledgement { .. } => ("no_acknowledgement", "bring it back, then send again"),
+            SendError::Renamed => ("no_acknowledgement", "send again"),
+            SendError::Source(SourceError::TooLong) => ("too_long", "send it in several parts"),
+            SendError::Source(SourceError::Read(_)) => ("input", "check the file, then send again"),
+        };
+        AgentError::new(code, one_line(&error.to_string()), cure)
     }
 }
 
 impl From<ReceiveError> for AgentError {
     fn from(error: ReceiveError) -> AgentError {
-        let cause = one_line(&error.to_string());
-        match error {
-            ReceiveError::SenderLost { .. } => {
-                AgentError::new("sender_lost", cause, "send and receive again")
-            }
+        let (code, cure) = match error {
+            ReceiveError::SenderLost { .. } => ("sender_lost", "send and receive again"),
             ReceiveError::Transport(ReceiverError::Gone { .. }) => {
-                AgentError::new("gone", cause, "receive with --from now, or have it sent again")
+                ("gone", "receive with --from now, or have it sent again")
             }
             ReceiveError::Transport(ReceiverError::Format(_)) => {
-                AgentError::new("format", cause, "use --datagrams at both ends or at neither")
+                ("format", "use --datagrams at both ends or at neither")
             }
-            ReceiveError::Deaf(_) => {
-                AgentError::new("no_controller", cause, "check the controller and the links, then try again")
-            }
-        }
+            ReceiveError::Deaf(_) => ("no_controller", "check the controller and the links, then try again"),
+        };
+        AgentError::new(code, one_line(&error.to_string()), cure)
     }
 }
 

@@ -11,8 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::ServerConfig;
 
-use crate::error::plain;
-use crate::error::AgentError;
+use crate::error::{plain, AgentError};
 
 /// The name in a certificate that the server makes; clients recognize the certificate by its fingerprint.
 const NAME: &str = "groupflow-gather";

@@ -30,17 +30,15 @@ impl FileBytes {
     /// Opens a regular file.
     pub fn open(path: &Path) -> Result<FileBytes, AgentError> {
         let shown = path.display();
-        let input = |cause: String, cure: &str| AgentError::new("input", cause, cure);
-        let file = File::open(path).map_err(|e| {
+        let unreadable = |e: io::Error| {
             let cause = format!("cannot read {shown}: {}", plain(&e));
-            input(cause, "check the path and its permissions")
-        })?;
-        let about = file
-            .metadata()
-            .map_err(|e| input(format!("cannot read {shown}: {}", plain(&e)), "check the path"))?;
+            AgentError::new("input", cause, "check the path and its permissions")
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        let about = file.metadata().map_err(unreadable)?;
         if !about.is_file() {
             let cause = format!("{shown} is no regular file");
-            return Err(input(cause, "name a file, or pipe the data into stdin"));
+            return Err(AgentError::new("input", cause, "name a file, or pipe the data into stdin"));
         }
         Ok(FileBytes::of(file, about.len()))
     }

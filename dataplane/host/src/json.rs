@@ -1,6 +1,7 @@
 //! Reads a JSON object field by field; an error names the field that is missing, wrong or unknown.
 
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -11,7 +12,7 @@ use thiserror::Error;
 pub struct FieldError {
     /// The field's path, e.g. `session.branches[0].address`.
     pub field: String,
-    /// What is wrong with it.
+    /// The rule that the field breaks.
     pub text: String,
 }
 
@@ -32,7 +33,7 @@ impl<'a> ObjectReader<'a> {
         }
     }
 
-    /// The error that says what a field must be.
+    /// The error for a field that must be something else.
     pub fn wrong(&self, field: &str, must_be: &str) -> FieldError {
         let field = match self.path.is_empty() {
             true => field.to_owned(),
@@ -92,6 +93,16 @@ impl<'a> ObjectReader<'a> {
     pub fn text(&mut self, field: &'static str, longest: usize) -> Result<&'a str, FieldError> {
         let text = self.optional_text(field, longest)?;
         text.ok_or_else(|| self.wrong(field, &format!("a text of 1 to {longest} bytes")))
+    }
+
+    /// A value that is written as text, or `None` if it is absent.
+    pub fn optional_parsed<T: FromStr>(
+        &mut self,
+        field: &'static str,
+        must_be: &str,
+    ) -> Result<Option<T>, FieldError> {
+        let text = self.optional_text(field, 64)?;
+        text.map(|text| text.parse().map_err(|_| self.wrong(field, must_be))).transpose()
     }
 
     /// A required word, one of several.

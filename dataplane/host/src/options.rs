@@ -10,6 +10,7 @@ use groupflow_session::MemberConfig;
 use groupflow_transport::ids::GROUP_PORT;
 use groupflow_transport::SessionId;
 
+use crate::report::Reporter;
 use crate::socket::SocketConfig;
 
 /// Options common to all agents of a session.
@@ -57,7 +58,12 @@ impl CommonArgs {
         }
     }
 
-    /// The token, which may be empty.
+    /// The reporter of an agent in this role; events go to stderr where stdout carries the data.
+    pub fn reporter(&self, role: &str, to_stderr: bool, session: Option<SessionId>) -> Reporter {
+        Reporter::new(self.json, to_stderr, role, &self.name, session.map(|session| session.0))
+    }
+
+    /// The member's settings; its token may be empty.
     pub fn member(&self, session: SessionId) -> MemberConfig {
         MemberConfig {
             session,
@@ -76,19 +82,19 @@ impl CommonArgs {
 
 /// Where in the stream a receiver begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum From {
+pub enum StreamStart {
     /// With the bytes that are sent from now on
     Now,
     /// With the first packet, fetched from the caches
     Start,
 }
 
-impl From {
+impl StreamStart {
     /// The start in the terms of a JOIN.
     pub fn start(self) -> StartAt {
         match self {
-            From::Now => StartAt::Now,
-            From::Start => StartAt::Start,
+            StreamStart::Now => StartAt::Now,
+            StreamStart::Start => StartAt::Start,
         }
     }
 }

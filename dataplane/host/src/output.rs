@@ -6,8 +6,10 @@ use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use crate::error::plain;
-use crate::error::AgentError;
+use nix::poll::{PollFlags, PollTimeout};
+
+use crate::error::{plain, AgentError};
+use crate::poller::is_ready;
 
 /// Bytes of a block in which files are written.
 pub const BLOCK: usize = 256 << 10;
@@ -55,7 +57,7 @@ impl Output {
         matches!(self, Output::Stdout(_))
     }
 
-    /// Writes from the front of `bytes` as much as does not block, and removes what was written.
+    /// Writes from the front of `bytes` as much as does not block, and removes the bytes written.
     pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
         match self {
             Output::File { file, path, .. } => {
@@ -64,7 +66,7 @@ impl Output {
             }
             Output::Stdout(stdout) => {
                 let mut done = 0;
-                while done < bytes.len() && writable(stdout.as_fd()) {
+                while done < bytes.len() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
                     let end = bytes.len().min(done + PIPE);
                     match nix::unistd::write(stdout.as_fd(), &bytes[done..end]) {
                         Ok(count) => done += count,
@@ -103,12 +105,6 @@ impl AsRawFd for Output {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         self.as_fd().as_raw_fd()
     }
-}
-
-fn writable(fd: BorrowedFd<'_>) -> bool {
-    use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
-    matches!(poll(&mut fds, PollTimeout::ZERO), Ok(n) if n > 0)
 }
 
 fn failed(path: &Path, error: &io::Error) -> AgentError {

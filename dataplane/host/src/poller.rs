@@ -13,7 +13,7 @@ const EVENTS: usize = 256;
 
 /// The key of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Token(u64);
+pub struct Registration(u64);
 
 /// The readiness of a descriptor.
 #[derive(Debug, Clone, Copy)]
@@ -41,25 +41,25 @@ impl<T: Copy> Poller<T> {
     }
 
     /// Registers a descriptor; its present readiness is reported at once.
-    pub fn add(&mut self, fd: impl AsFd, target: T) -> Result<Token, Errno> {
+    pub fn add(&mut self, fd: impl AsFd, target: T) -> Result<Registration, Errno> {
         let all = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.epoll.add(fd, EpollEvent::new(all, self.next))?;
         self.targets.insert(self.next, target);
         self.next += 1;
-        Ok(Token(self.next - 1))
+        Ok(Registration(self.next - 1))
     }
 
     /// Ends a registration. To be called before the descriptor is closed, because a copy of it may live
     /// elsewhere.
-    pub fn remove(&mut self, fd: impl AsFd, token: Token) {
-        if self.targets.remove(&token.0).is_some() {
+    pub fn remove(&mut self, fd: impl AsFd, registration: Registration) {
+        if self.targets.remove(&registration.0).is_some() {
             let _ = self.epoll.delete(fd);
         }
     }
 
     /// Changes the meaning of a registration.
-    pub fn rename(&mut self, token: Token, target: T) {
-        if let Some(old) = self.targets.get_mut(&token.0) {
+    pub fn rename(&mut self, registration: Registration, target: T) {
+        if let Some(old) = self.targets.get_mut(&registration.0) {
             *old = target;
         }
     }

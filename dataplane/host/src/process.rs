@@ -1,11 +1,10 @@
-//! What every agent needs from the system: descriptors and signals.
+//! Descriptors and signals, which every agent needs from the system.
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::error::plain;
-use crate::error::AgentError;
+use crate::error::{plain, AgentError};
 
 /// Raises the limit of descriptors to the most that the system allows.
 pub fn raise_descriptors() {

@@ -38,11 +38,6 @@ impl Meter {
         self.running = None;
     }
 
-    /// When the transfer began, while it runs.
-    pub fn began(&self) -> Option<Nanos> {
-        self.running.map(|r| r.began)
-    }
-
     /// When the next report is due.
     pub fn due(&self) -> Option<Nanos> {
         self.running.map(|r| r.last + PROGRESS)

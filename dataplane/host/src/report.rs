@@ -1,17 +1,17 @@
 //! Events for programs (JSON lines) and for people (short lines on stderr).
 
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupflow_base::Nanos;
-use groupflow_session::control::{Joined, Notice, NoticeKind};
+use groupflow_session::control::{Joined, Notice};
 use groupflow_session::MemberEvent;
-use groupflow_transport::terms::{Mode, Policy};
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::poll::{PollFlags, PollTimeout};
 use serde_json::{json, Map, Value};
 
 use crate::error::AgentError;
+use crate::poller::is_ready;
 
 /// Milliseconds that a lasting event waits for a slow reader.
 const PATIENCE_MS: u16 = 1000;
@@ -35,7 +35,6 @@ pub struct Reporter {
     quiet: bool,
     told: Option<Told>,
     base: Map<String, Value>,
-    dropped: u64,
 }
 
 impl Reporter {
@@ -47,7 +46,7 @@ impl Reporter {
         if let Some(session) = session {
             base.insert("session".to_owned(), json!(session));
         }
-        Reporter { json, to_stderr, quiet: false, told: None, base, dropped: 0 }
+        Reporter { json, to_stderr, quiet: false, told: None, base }
     }
 
     /// Reports nothing, for programs that query instead.
@@ -83,24 +82,17 @@ impl Reporter {
         }
         let text = format!("{}\n", Value::Object(line));
         if self.to_stderr {
-            self.write(&mut io::stderr(), weight, &text);
+            Self::write(&mut io::stderr(), weight, &text);
         } else {
-            self.write(&mut io::stdout(), weight, &text);
+            Self::write(&mut io::stdout(), weight, &text);
         }
     }
 
-    fn write<W: Write + AsFd>(&mut self, out: &mut W, weight: Weight, text: &str) {
-        let patience = match weight {
-            Weight::Passing => 0,
-            Weight::Lasting => PATIENCE_MS,
-        };
-        if !writable(out.as_fd(), patience) {
-            self.dropped += 1;
-            return;
-        }
-        // The process that started this one may have stopped reading: that is no reason to stop.
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-            self.dropped += 1;
+    fn write<W: Write + AsFd>(out: &mut W, weight: Weight, text: &str) {
+        let patience = if weight == Weight::Lasting { PATIENCE_MS } else { 0 };
+        if is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
+            // The process that started this one may have stopped reading: that is no reason to stop.
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         }
     }
 
@@ -110,26 +102,33 @@ impl Reporter {
         self.event("ready", Weight::Lasting, fields, None);
     }
 
-    /// Reports that the controller admitted this member.
+    /// Reports an event of a membership; the error says why the membership is over, if it is.
     pub fn member(&mut self, event: MemberEvent) -> Result<(), AgentError> {
         match event {
             MemberEvent::Joined { joined, again, took } => self.joined(&joined, again, took),
             MemberEvent::Notice(notice) => self.notice(&notice),
-            MemberEvent::ControllerSilent(quiet) => self.controller(Some(quiet)),
-            MemberEvent::ControllerBack => self.controller(None),
+            MemberEvent::ControllerSilent(quiet) => {
+                let human = Some("the controller does not answer".to_owned());
+                let fields = json!({"seconds": seconds(quiet)});
+                self.event("controller_silent", Weight::Lasting, fields, human);
+            }
+            MemberEvent::ControllerBack => {
+                let human = Some("the controller is back".to_owned());
+                self.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
+            }
             MemberEvent::Failed(error) => return Err(error.into()),
             MemberEvent::Receivers(_) | MemberEvent::Left => {}
         }
         Ok(())
     }
 
-    /// The controller took us in.
+    /// Reports that the controller admitted this member.
     fn joined(&mut self, joined: &Joined, again: bool, took: Nanos) {
         let fields = json!({
             "member": joined.member.0,
             "source": joined.source.0,
-            "mode": mode_name(joined.mode),
-            "policy": policy_name(joined.policy),
+            "mode": joined.mode.word(),
+            "policy": joined.policy.word(),
             "window": joined.window,
             "rate_bps": joined.rate.0,
             "receivers": joined.receivers,
@@ -143,7 +142,7 @@ impl Reporter {
 
     /// Reports a notice from the session.
     fn notice(&mut self, notice: &Notice) {
-        let what = notice_name(notice.what);
+        let what = notice.what.word();
         let fields = json!({
             "what": what,
             "about": notice.about.0,
@@ -152,21 +151,6 @@ impl Reporter {
         });
         let human = format!("{} {}", what.replace('_', " "), notice.text);
         self.event("notice", Weight::Lasting, fields, Some(human));
-    }
-
-    /// Reports that the controller does not answer, or answers again.
-    fn controller(&mut self, silent: Option<Nanos>) {
-        match silent {
-            Some(quiet) => {
-                let human = Some("the controller does not answer".to_owned());
-                let fields = json!({"seconds": seconds(quiet)});
-                self.event("controller_silent", Weight::Lasting, fields, human);
-            }
-            None => {
-                let human = Some("the controller is back".to_owned());
-                self.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
-            }
-        }
     }
 
     /// Reports the error that ends the agent: one line on stderr, and an event.
@@ -182,11 +166,6 @@ impl Reporter {
     }
 }
 
-fn writable(fd: BorrowedFd<'_>, patience_ms: u16) -> bool {
-    let mut fds = [PollFd::new(fd, PollFlags::POLLOUT)];
-    matches!(poll(&mut fds, PollTimeout::from(patience_ms)), Ok(n) if n > 0)
-}
-
 fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
@@ -194,34 +173,4 @@ fn unix_seconds() -> f64 {
 /// A time in seconds, only for events; nothing is computed from it.
 pub fn seconds(span: Nanos) -> f64 {
     std::time::Duration::from_nanos(span.0).as_secs_f64()
-}
-
-/// The mode's name in events.
-pub fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::EndToEnd => "e2e",
-        Mode::NodeToNode => "n2n",
-    }
-}
-
-/// The policy's name in events.
-pub fn policy_name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Strict => "strict",
-        Policy::Isolate => "isolate",
-    }
-}
-
-fn notice_name(what: NoticeKind) -> &'static str {
-    match what {
-        NoticeKind::MemberJoined => "member_joined",
-        NoticeKind::MemberLeft => "member_left",
-        NoticeKind::MemberLost => "member_lost",
-        NoticeKind::SessionDeleted => "session_deleted",
-        NoticeKind::SwitchLost => "switch_lost",
-        NoticeKind::SwitchBack => "switch_back",
-        NoticeKind::AgentLost => "agent_lost",
-        NoticeKind::AgentBack => "agent_back",
-        NoticeKind::MemberComplete => "member_complete",
-    }
 }

@@ -35,7 +35,7 @@ impl SecureServe {
 }
 
 /// TLS options of a client, which encrypts unless told not to.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[group(required = true, multiple = true)]
 pub struct SecureSend {
     /// SHA-256 of the server's certificate
@@ -55,21 +55,12 @@ pub struct SecureSend {
 impl SecureSend {
     /// Trusts the certificate with this SHA-256 in hexadecimal digits; `None`: the text is not such a number.
     pub fn pinned(fingerprint: &str) -> Option<SecureSend> {
-        Some(SecureSend { tls_pin: Some(Pin::parse(fingerprint)?), ..SecureSend::none() })
-    }
-
-    /// Trusts a certificate for `name`, or else the server's address, that one in this PEM file vouches for.
-    pub fn vouched(ca: PathBuf, name: Option<String>) -> SecureSend {
-        SecureSend { tls_ca: Some(ca), tls_name: name, ..SecureSend::none() }
+        Some(SecureSend { tls_pin: Some(Pin::parse(fingerprint)?), ..SecureSend::default() })
     }
 
     /// Encrypts nothing.
     pub fn plain() -> SecureSend {
-        SecureSend { plain: true, ..SecureSend::none() }
-    }
-
-    fn none() -> SecureSend {
-        SecureSend { tls_pin: None, tls_ca: None, tls_name: None, plain: false }
+        SecureSend { plain: true, ..SecureSend::default() }
     }
 
     /// The trust in the server; `None`: nothing is encrypted.

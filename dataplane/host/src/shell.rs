@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::{Datagram, Machine, Nanos};
 use nix::poll::{ppoll, PollFd, PollFlags};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
 use crate::batch::BATCH;
 use crate::error::AgentError;
+use crate::process::signals;
 use crate::socket::GroupSocket;
 
 /// How long an agent that is stopped waits for the answer to its LEAVE.
@@ -74,21 +74,14 @@ pub struct Shell {
     private: Option<GroupSocket>,
     signals: SignalFd,
     busy: bool,
-    /// Datagrams that were not valid packets of the group.
-    pub refused: u64,
 }
 
 impl Shell {
     /// A shell, which takes over SIGTERM and SIGINT.
     pub fn new(socket: GroupSocket) -> Result<Shell, AgentError> {
-        let mut mask = SigSet::empty();
-        mask.add(Signal::SIGTERM);
-        mask.add(Signal::SIGINT);
-        let signals = mask
-            .thread_block()
-            .and_then(|()| SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
+        let signals = signals()
             .map_err(|e| AgentError::new("network", format!("cannot take signals: {e}"), "report this"))?;
-        Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false, refused: 0 })
+        Ok(Shell { clock: Clock::start(), socket, private: None, signals, busy: false })
     }
 
     /// Adds a socket for the datagrams of [`Machine::poll_private`].
@@ -109,11 +102,9 @@ impl Shell {
         for socket in iter::once(&mut self.socket).chain(&mut self.private) {
             for _ in 0..ROUNDS {
                 let now = self.clock.now();
-                let refused = &mut self.refused;
                 let count = socket.receive(|from, bytes| {
-                    if machine.handle(now, Datagram { from, bytes }).is_err() {
-                        *refused += 1;
-                    }
+                    // A datagram that is no valid packet of the group changes nothing.
+                    let _ = machine.handle(now, Datagram { from, bytes });
                 })?;
                 total += count;
                 if count < BATCH {
@@ -150,7 +141,7 @@ impl Shell {
         Ok(total)
     }
 
-    /// Sleeps until there is something to do, at most until `until`.
+    /// Lets the machine say goodbye: until it is over, or its patience ends.
     pub fn farewell<M: Machine>(
         &mut self,
         machine: &mut M,

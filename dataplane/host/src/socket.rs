@@ -54,7 +54,6 @@ pub struct GroupSocket {
     via: Option<SocketAddrV4>,
     inbox: Inbox,
     backlog: Vec<Outgoing>,
-    dropped: u64,
 }
 
 impl GroupSocket {
@@ -98,7 +97,6 @@ impl GroupSocket {
             via: config.via,
             inbox: Inbox::default(),
             backlog: Vec::with_capacity(BATCH),
-            dropped: 0,
         })
     }
 
@@ -119,7 +117,6 @@ impl GroupSocket {
     /// Queues a packet; [`GroupSocket::flush`] sends it.
     pub fn queue(&mut self, transmit: Transmit) {
         if self.backlog.len() >= BACKLOG {
-            self.dropped += 1;
             return;
         }
         let to = match (transmit.dest, self.via) {
@@ -148,20 +145,12 @@ impl GroupSocket {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 // The network may come back: a packet that cannot be sent counts as lost.
-                Err(e) if is_transient(&e) => {
-                    self.dropped += 1;
-                    sent += 1;
-                }
+                Err(e) if is_transient(&e) => sent += 1,
                 Err(e) => return Err(network("sending failed", &e)),
             }
         }
         self.backlog.drain(..sent);
         Ok(())
-    }
-
-    /// How many packets could not be sent.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
     }
 }
 
@@ -173,14 +162,11 @@ impl AsFd for GroupSocket {
 
 fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), AgentError> {
     let try_bind = |port| socket.bind(&SocketAddrV4::new(ip, port).into());
-    let error = match try_bind(config.port) {
-        Ok(()) => return Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::AddrInUse && config.any_port => match try_bind(0) {
-            Ok(()) => return Ok(()),
-            Err(e) => e,
-        },
-        Err(e) => e,
-    };
+    let bound = try_bind(config.port).or_else(|e| match e.kind() {
+        io::ErrorKind::AddrInUse if config.any_port => try_bind(0),
+        _ => Err(e),
+    });
+    let Err(error) = bound else { return Ok(()) };
     let port = config.port;
     Err(match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -195,7 +181,7 @@ fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), Agen
     })
 }
 
-/// Enlarges the buffers. Without root the kernel's limits hold, and whatever size it grants must do.
+/// Enlarges the buffers. Without root the kernel's limits hold, and any size that it grants must do.
 fn enlarge_buffers(socket: &Socket) {
     if setsockopt(socket, RcvBufForce, &RECEIVE_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);

@@ -14,7 +14,7 @@ pub trait Subcommand {
     /// Runs the subcommand to its end; returns the exit code.
     ///
     /// # Errors
-    /// The error says what went wrong, with a remedy.
+    /// The error names the cause and a remedy.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError>;
 }
 

@@ -17,10 +17,10 @@ use crate::tcp_info::TcpInfo;
 const BACKLOG: i32 = 1024;
 
 /// Options that are set before a listener listens or a connection begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// The local address of connections; unspecified: the system's choice.
-    pub from: Ipv4Addr,
+    /// The local address of connections; `None`: the system's choice.
+    pub from: Option<Ipv4Addr>,
     /// Bytes of the send buffer; `None`: the system's choice.
     pub send_buffer: Option<usize>,
     /// Bytes of the receive buffer; `None`: the system's choice.
@@ -29,18 +29,6 @@ pub struct TcpOptions {
     pub congestion: Option<String>,
     /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT); `None`: as many as fit.
     pub unsent: Option<libc::c_int>,
-}
-
-impl Default for TcpOptions {
-    fn default() -> TcpOptions {
-        TcpOptions {
-            from: Ipv4Addr::UNSPECIFIED,
-            send_buffer: None,
-            receive_buffer: None,
-            congestion: None,
-            unsent: None,
-        }
-    }
 }
 
 /// Opens a listener. Its address need not belong to this host yet (IP_FREEBIND), since routes may come later.
@@ -60,10 +48,10 @@ pub fn listen(address: SocketAddrV4, options: &TcpOptions) -> io::Result<TcpList
 /// or failed.
 pub fn connect(to: SocketAddrV4, options: &TcpOptions, silence: Duration) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    if !options.from.is_unspecified() {
+    if let Some(from) = options.from {
         // The kernel chooses the port when the destination is known; otherwise ports run out at some 28,000.
         setsockopt(&socket, IpBindAddressNoPort, &true)?;
-        socket.bind(&SocketAddrV4::new(options.from, 0).into())?;
+        socket.bind(&SocketAddrV4::new(from, 0).into())?;
     }
     options.set(&socket)?;
     prepare(&socket, silence)?;

@@ -95,7 +95,7 @@ impl TcpInfo {
         })
     }
 
-    /// Whether a window of `window` bytes, in whole units, is what the peer was last told.
+    /// Whether the peer was last told a window of `window` bytes, in whole units.
     pub fn advertises(&self, window: u64) -> bool {
         u64::from(self.own_window) == window.next_multiple_of(1 << self.own_scale)
     }

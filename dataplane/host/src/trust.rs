@@ -16,7 +16,7 @@ use rustls::{
 };
 
 use super::identity::fingerprint;
-use crate::error::AgentError;
+use crate::error::{one_line, AgentError};
 
 /// SHA-256 of a server's certificate: 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,10 +124,6 @@ pub fn hopeless(error: &std::io::Error, to: SocketAddrV4) -> Option<AgentError> 
 
 fn unusable(error: &Error) -> AgentError {
     AgentError::new("tls", format!("TLS cannot be used: {error}"), "report this")
-}
-
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Accepts one certificate, whatever its content, if its key signs the handshake.

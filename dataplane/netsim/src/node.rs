@@ -26,7 +26,7 @@ pub enum Node {
     Pausable(Box<Pausable>),
     /// A switch that runs a P4 program.
     Switch(Box<P4Switch>),
-    /// A session agent.
+    /// A split agent.
     Agent(Box<Agent>),
 }
 

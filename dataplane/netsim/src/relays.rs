@@ -1,4 +1,4 @@
-//! Streams at session agents, resolved: which connection comes in, which go out.
+//! Streams at split agents, resolved: which connection comes in, which go out.
 
 use std::collections::{HashMap, HashSet};
 

@@ -31,7 +31,7 @@ pub struct Step {
 pub struct Routes {
     /// Place of each host among the attachments, by the host's address.
     hosts: AddressTable,
-    /// The node beside each host, and the host's port there. A session agent has an address of its own.
+    /// The node beside each host, and the host's port there. A split agent has an address of its own.
     attachments: Vec<(NodeId, u16)>,
     /// For each node that forwards, its port towards each node.
     ports: Vec<Vec<u16>>,

@@ -106,7 +106,7 @@ pub struct LinkSample {
     pub bytes: u64,
 }
 
-/// The bytes that a session agent holds because some branch has not acknowledged them.
+/// The bytes that a split agent holds because some branch has not acknowledged them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSample {
     /// The agent.
@@ -128,7 +128,7 @@ pub struct Sample {
     pub queues: Vec<QueueSample>,
     /// Both directions of all links, in the order of nodes and ports.
     pub links: Vec<LinkSample>,
-    /// The caches of all session agents, in the order of nodes.
+    /// The caches of all split agents, in the order of nodes.
     pub caches: Vec<CacheSample>,
     /// The drops from the beginning of the run.
     pub drops: Drops,

@@ -42,7 +42,7 @@ pub struct NetworkSpec {
     pub bones: Vec<BoneSpec>,
 }
 
-/// A stream at a session agent: the data of one TCP connection goes on by others.
+/// A stream at a split agent: the data of one TCP connection goes on by others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
@@ -137,7 +137,7 @@ pub enum NodeKind {
     Broadcast(BroadcastSpec),
     /// A switch that runs a P4 program.
     Switch(SwitchSpec),
-    /// A session agent: TCP connections end at it, none pass.
+    /// A split agent: TCP connections end at it, none pass.
     Agent(AgentSpec),
 }
 
@@ -152,7 +152,7 @@ pub struct HostSpec {
     pub gateway_mac: Mac,
 }
 
-/// A session agent.
+/// A split agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// Its addresses.

@@ -1,4 +1,4 @@
-//! Session agents: streams that go on over other connections, node-to-node and end-to-end.
+//! Split agents: streams that go on over other connections, node-to-node and end-to-end.
 
 mod common;
 

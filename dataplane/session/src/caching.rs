@@ -1,4 +1,4 @@
-//! The agent beside a switch: a cache, and what the controller and it tell each other about streams.
+//! The agent beside a switch: a cache, and its messages with the controller about streams.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use groupflow_transport::terms::Terms;
 use groupflow_transport::wire::{Header, Kind};
 use groupflow_transport::{MemberId, SessionId};
 
-use crate::control::{Answer, Delegated, Query, Reply, Report, ReportKind, Request, RequestId, Role};
+use crate::control::{Answer, Delegated, Reply, Report, ReportKind, Request, RequestId, Role};
 use crate::endpoint::{Endpoint, Part, Seat};
 use crate::member::{Member, MemberConfig, MemberEvent, Purpose};
-use crate::outbox::Outbox;
+use crate::pending::PendingRequests;
 
 /// The controller did not know a stream: ask again after this.
 const QUERY_AGAIN: Nanos = Nanos::from_secs(1);
@@ -24,7 +24,7 @@ const TICK: Nanos = Nanos::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 struct Queried {
     request: RequestId,
-    /// Ask anew, unless answered: the outbox may have had to drop the request.
+    /// When the controller is asked anew, unless it answers: the request may have been pushed out.
     again_at: Nanos,
 }
 
@@ -32,7 +32,7 @@ struct Queried {
 #[derive(Debug)]
 pub struct Caching {
     /// Requests about streams, apart from the membership's.
-    outbox: Outbox,
+    pending: PendingRequests,
     queries: BTreeMap<StreamKey, Queried>,
     tick_due: Nanos,
 }
@@ -44,8 +44,8 @@ impl Endpoint<Caching> {
         let mut rng = member.rng();
         let member = MemberConfig { session: SessionId(0), patience: None, ..member };
         let member = Member::new(now, member, Purpose::new(Role::Cache), &mut rng);
-        let (outbox, queries) = (member.second_outbox(), BTreeMap::new());
-        let part = Caching { outbox, queries, tick_due: now + TICK };
+        let (pending, queries) = (member.pending.beside(), BTreeMap::new());
+        let part = Caching { pending, queries, tick_due: now + TICK };
         Endpoint::new(member, Some(Cache::new(max_bytes, rng)), part)
     }
 
@@ -70,14 +70,13 @@ impl Caching {
     /// Nothing more is to be asked about a stream.
     fn settle(&mut self, key: StreamKey) {
         if let Some(queried) = self.queries.remove(&key) {
-            self.outbox.answered(queried.request);
+            self.pending.answered(queried.request);
         }
     }
 
     fn query(&mut self, now: Nanos, member: MemberId, key: StreamKey) {
         self.settle(key);
-        let query = |request| Request::Query(Query { request });
-        let request = self.outbox.send(now, header(member, key), query);
+        let request = self.pending.send(now, header(member, key), Request::Query);
         self.queries.insert(key, Queried { request, again_at: now + QUERY_ANEW });
     }
 }
@@ -104,7 +103,7 @@ impl Part for Caching {
     }
 
     fn on_reply(&mut self, now: Nanos, seat: &mut Seat<Caching>, reply: &Reply) -> bool {
-        let ours = self.outbox.answered(reply.request);
+        let ours = self.pending.answered(reply.request);
         match &reply.answer {
             Answer::Delegated(delegated) => {
                 seat.transport.iter_mut().for_each(|cache| self.on_delegated(now, cache, delegated));
@@ -121,7 +120,7 @@ impl Part for Caching {
         }
     }
 
-    /// Tells the controller what it may want to know.
+    /// Reports the cache's events to the controller.
     fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Caching>) {
         let Some(cache) = seat.transport.as_mut() else { return };
         let (member, kib) = (seat.member.id(), u32::try_from(cache.promised() / 1024).unwrap_or(u32::MAX));
@@ -139,7 +138,7 @@ impl Part for Caching {
                 }
             };
             let report = |request| Request::Report(Report { kind, about, value, request });
-            self.outbox.send(now, header(member, key), report);
+            self.pending.send(now, header(member, key), report);
         }
     }
 
@@ -157,10 +156,10 @@ impl Part for Caching {
     }
 
     fn poll_request(&mut self, now: Nanos) -> Option<Transmit> {
-        self.outbox.poll_transmit(now)
+        self.pending.poll_transmit(now)
     }
 
     fn next_deadline(&self, _seat: &Seat<Caching>) -> Option<Nanos> {
-        [Some(self.tick_due), self.outbox.next_deadline()].into_iter().flatten().min()
+        [Some(self.tick_due), self.pending.next_deadline()].into_iter().flatten().min()
     }
 }

@@ -1,22 +1,22 @@
-//! What hosts and the controller tell each other: the payloads of JOIN, LEAVE, KEEPALIVE, QUERY,
+//! The messages of hosts and the controller: the payloads of JOIN, LEAVE, KEEPALIVE, QUERY,
 //! REPORT (hosts ask) and REPLY (the controller answers).
 //!
 //! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
 //! fields are in docs/protocol.md; the order here is the order on the wire.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::wire_enum;
 use groupflow_transport::ids::MemberId;
 use groupflow_transport::wire::Kind;
-use groupflow_transport::wire_enum;
 
 pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
 
-/// Numbers a host's request; the answer carries the same. 0 marks what the controller pushes.
+/// The number of a host's request; the answer carries the same. 0 marks a reply that nobody asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
 wire_enum!(
-    /// What a member does in a session.
+    /// The part of a member in a session.
     Role, "role", {
         /// Sends a stream.
         Sender = 1,
@@ -24,14 +24,14 @@ wire_enum!(
         Receiver = 2,
         /// Caches for a switch; belongs to no session.
         Cache = 3,
-        /// Takes a session's streams as TCP connections, from a session agent.
+        /// Takes a session's streams as TCP connections, from a split agent.
         Listener = 4,
     }
 );
 wire_enum!(
     /// Where a receiver wants to begin.
     StartAt, "start", {
-        /// With what is sent from now on.
+        /// With the packets that are sent from now on.
         Now = 0,
         /// With the first packet of the stream.
         Start = 1,
@@ -49,7 +49,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// What a REPORT says.
+    /// The subject of a REPORT.
     ReportKind, "report kind", {
         /// A requester lags far behind the stream.
         SlowBranch = 1,
@@ -81,33 +81,33 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// What a NOTICE says.
+    /// The subject of a NOTICE.
     NoticeKind, "what", {
         /// A member joined.
-        MemberJoined = 1,
+        MemberJoined = 1 => "member_joined",
         /// A member left by its own will.
-        MemberLeft = 2,
+        MemberLeft = 2 => "member_left",
         /// A member no longer answers.
-        MemberLost = 3,
+        MemberLost = 3 => "member_lost",
         /// The session was deleted.
-        SessionDeleted = 4,
+        SessionDeleted = 4 => "session_deleted",
         /// A switch no longer answers.
-        SwitchLost = 5,
+        SwitchLost = 5 => "switch_lost",
         /// A switch answers again.
-        SwitchBack = 6,
+        SwitchBack = 6 => "switch_back",
         /// A cache agent no longer answers.
-        AgentLost = 7,
+        AgentLost = 7 => "agent_lost",
         /// A cache agent answers again.
-        AgentBack = 8,
+        AgentBack = 8 => "agent_back",
         /// A receiver has the whole stream.
-        MemberComplete = 9,
+        MemberComplete = 9 => "member_complete",
     }
 );
 
 /// JOIN: take me in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Join {
-    /// What the member will do.
+    /// The member's role.
     pub role: Role,
     /// Where a receiver wants to begin.
     pub start: StartAt,
@@ -121,37 +121,10 @@ pub struct Join {
     pub port: u16,
 }
 
-/// LEAVE: let me go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leave {
-    /// Numbers the request.
-    pub request: RequestId,
-    /// Why.
-    pub reason: LeaveReason,
-}
-
-/// KEEPALIVE: I am here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keepalive {
-    /// Numbers the request.
-    pub request: RequestId,
-    /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
-    pub next: u32,
-    /// Repairs so far.
-    pub repairs: u32,
-}
-
-/// QUERY: whose stream is this, and how is it to be cached?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Query {
-    /// Numbers the request.
-    pub request: RequestId,
-}
-
 /// REPORT: something happened that policy may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// What.
+    /// The subject.
     pub kind: ReportKind,
     /// The member it is about.
     pub about: MemberId,
@@ -161,17 +134,29 @@ pub struct Report {
     pub request: RequestId,
 }
 
-/// What a host asks of the controller.
+/// A host's request to the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// See [`Join`].
     Join(Join),
-    /// See [`Leave`].
-    Leave(Leave),
-    /// See [`Keepalive`].
-    Keepalive(Keepalive),
-    /// See [`Query`].
-    Query(Query),
+    /// LEAVE: let me go.
+    Leave {
+        /// Numbers the request.
+        request: RequestId,
+        /// Why the member leaves.
+        reason: LeaveReason,
+    },
+    /// KEEPALIVE: I am here.
+    Keepalive {
+        /// Numbers the request.
+        request: RequestId,
+        /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
+        next: u32,
+        /// Repairs so far.
+        repairs: u32,
+    },
+    /// QUERY: whose stream is this, and how is it to be cached? The field numbers the request.
+    Query(RequestId),
     /// See [`Report`].
     Report(Report),
 }
@@ -181,8 +166,8 @@ impl Request {
     pub fn kind(&self) -> Kind {
         match self {
             Request::Join(_) => Kind::Join,
-            Request::Leave(_) => Kind::Leave,
-            Request::Keepalive(_) => Kind::Keepalive,
+            Request::Leave { .. } => Kind::Leave,
+            Request::Keepalive { .. } => Kind::Keepalive,
             Request::Query(_) => Kind::Query,
             Request::Report(_) => Kind::Report,
         }
@@ -198,14 +183,14 @@ impl Request {
                     out.u16(m.port);
                 }
             }
-            Request::Leave(m) => {
-                out.u32(m.request.0).u8(m.reason as u8);
+            Request::Leave { request, reason } => {
+                out.u32(request.0).u8(*reason as u8);
             }
-            Request::Keepalive(m) => {
-                out.u32(m.request.0).u32(m.next).u32(m.repairs);
+            Request::Keepalive { request, next, repairs } => {
+                out.u32(request.0).u32(*next).u32(*repairs);
             }
-            Request::Query(m) => {
-                out.u32(m.request.0);
+            Request::Query(request) => {
+                out.u32(request.0);
             }
             Request::Report(m) => {
                 out.u8(m.kind as u8).u16(m.about.0).u32(m.value).u32(m.request.0);
@@ -229,16 +214,16 @@ impl Request {
                     port: if role == Role::Listener { r.u16("port")? } else { 0 },
                 })
             }
-            Kind::Leave => Request::Leave(Leave {
+            Kind::Leave => Request::Leave {
                 request: RequestId(r.u32("request_id")?),
                 reason: LeaveReason::parse(r.u8("reason")?)?,
-            }),
-            Kind::Keepalive => Request::Keepalive(Keepalive {
+            },
+            Kind::Keepalive => Request::Keepalive {
                 request: RequestId(r.u32("request_id")?),
                 next: r.u32("next")?,
                 repairs: r.u32("repairs")?,
-            }),
-            Kind::Query => Request::Query(Query { request: RequestId(r.u32("request_id")?) }),
+            },
+            Kind::Query => Request::Query(RequestId(r.u32("request_id")?)),
             Kind::Report => Request::Report(Report {
                 kind: ReportKind::parse(r.u8("report kind")?)?,
                 about: MemberId(r.u16("about")?),

@@ -19,7 +19,7 @@ pub trait Part: Sized {
     /// The events that the endpoint's owner is told; those of the membership are among them, as they are.
     type Event: From<MemberEvent> + Debug;
 
-    /// Something happened to the membership.
+    /// Handles an event of the membership.
     fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Self>, event: MemberEvent) {
         seat.tell(event);
     }
@@ -32,7 +32,7 @@ pub trait Part: Sized {
     /// The transport took a packet in, or was asked for one.
     fn on_transport(&mut self, _now: Nanos, _seat: &mut Seat<Self>) {}
 
-    /// Acts on what did not come in time.
+    /// Acts on answers that did not come in time.
     fn expire(&mut self, _now: Nanos, _seat: &mut Seat<Self>) {}
 
     /// The next request of its own to the controller.
@@ -49,7 +49,7 @@ pub trait Part: Sized {
     fn stop(&mut self, _seat: &mut Seat<Self>) {}
 }
 
-/// The membership, the transport, and what is told to the endpoint's owner, in the order of its happening.
+/// The membership, the transport, and the events for the endpoint's owner, the earliest first.
 #[derive(Debug)]
 pub struct Seat<P: Part> {
     pub(crate) member: Member,
@@ -82,7 +82,7 @@ impl<P: Part> Endpoint<P> {
         }
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<P::Event> {
         self.seat.events.pop_front()
     }

@@ -10,10 +10,11 @@ const NAMES: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     /// Members that were lost.
-    lost: Vec<String>,
+    pub(crate) lost: Vec<String>,
     /// Switches and agents that were lost and are not back.
     trouble: Vec<String>,
-    any_complete: bool,
+    /// Whether some receiver reported that it has everything.
+    pub(crate) any_complete: bool,
 }
 
 impl Health {
@@ -39,15 +40,6 @@ impl Health {
         } else {
             None
         }
-    }
-
-    pub(crate) fn lost(&self) -> Vec<String> {
-        self.lost.clone()
-    }
-
-    /// Whether some receiver reported that it has everything.
-    pub(crate) fn any_complete(&self) -> bool {
-        self.any_complete
     }
 }
 
@@ -89,8 +81,8 @@ mod tests {
         let mut health = Health::default();
         health.notice(&notice(NoticeKind::MemberLost, "mb1"));
         health.notice(&notice(NoticeKind::MemberLost, "mb1"));
-        assert_eq!(health.lost(), ["mb1"]);
+        assert_eq!(health.lost, ["mb1"]);
         health.notice(&notice(NoticeKind::MemberJoined, "mb1"));
-        assert!(health.lost().is_empty());
+        assert!(health.lost.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions: membership, and what a member does in its session, as state machines.
+//! Sessions: membership, and the part of a member in its session, as state machines.
 //!
 //! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between
 //! endpoints that are given; it imports that crate and `groupflow-base`. An [`Endpoint`] is one [`Member`],
@@ -17,7 +17,7 @@
 //! | module | is |
 //! |---|---|
 //! | [`control`], `reply` | the messages of hosts and of the controller |
-//! | [`outbox`] | requests that are repeated until answered |
+//! | [`pending`] | requests that are repeated until answered |
 //! | [`member`] | the membership of one host |
 //! | [`endpoint`] | a member with its part |
 //! | [`sending`], [`receiving`], [`caching`], [`listening`] | the parts |
@@ -31,7 +31,7 @@ pub mod endpoint;
 mod health;
 pub mod listening;
 pub mod member;
-pub mod outbox;
+pub mod pending;
 pub mod receiving;
 mod reply;
 pub mod sending;

@@ -91,9 +91,8 @@ mod tests {
         assert!(!subject.lost(&notice(NoticeKind::MemberLost, 5)));
         assert!(!subject.lost(&notice(NoticeKind::MemberLeft, 4)));
         subject.leave(NOW, LeaveReason::Done);
-        let Request::Leave(leave) = sent(&mut subject) else { panic!("a LEAVE") };
-        answer(&mut subject, 7, &Reply { request: leave.request, answer: Answer::Left })
-            .expect("well formed");
+        let Request::Leave { request, .. } = sent(&mut subject) else { panic!("a LEAVE") };
+        answer(&mut subject, 7, &Reply { request, answer: Answer::Left }).expect("well formed");
         assert!(subject.over());
     }
 }

@@ -20,10 +20,10 @@ use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
 use crate::control::{
-    Answer, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report,
-    ReportKind, Request, RequestId, Role, StartAt,
+    Answer, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind, Request,
+    RequestId, Role, StartAt,
 };
-use crate::outbox::Outbox;
+use crate::pending::PendingRequests;
 
 /// A LEAVE without an answer is given up after this.
 const LEAVE_PATIENCE: Nanos = Nanos::from_secs(1);
@@ -53,10 +53,10 @@ impl MemberConfig {
     }
 }
 
-/// What a member joins for.
+/// The purpose of a membership.
 #[derive(Debug, Clone, Copy)]
 pub struct Purpose {
-    /// What the member does.
+    /// The member's role.
     pub role: Role,
     /// The stream to receive; 0 leaves it to the controller.
     pub source: MemberId,
@@ -67,7 +67,7 @@ pub struct Purpose {
 }
 
 impl Purpose {
-    /// To do this, with what is sent from now on.
+    /// The purpose of this role, from the packets that are sent from now on.
     pub fn new(role: Role) -> Purpose {
         Purpose { role, source: MemberId::NONE, start: StartAt::Now, port: 0 }
     }
@@ -105,12 +105,12 @@ pub enum MemberError {
     SessionDeleted,
 }
 
-/// What a membership tells its owner.
+/// An event of a membership, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberEvent {
     /// Taken in (again).
     Joined {
-        /// What the controller said.
+        /// The controller's answer.
         joined: Joined,
         /// It was a member before.
         again: bool,
@@ -138,7 +138,7 @@ pub struct Member {
     purpose: Purpose,
     state: State,
     id: MemberId,
-    outbox: Outbox,
+    pub(crate) pending: PendingRequests,
     /// The request whose answer moves the state.
     awaited: RequestId,
     entered: Nanos,
@@ -160,7 +160,7 @@ impl Member {
             purpose,
             state: State::Joining,
             id: MemberId::NONE,
-            outbox: Outbox::new(rng.gen()),
+            pending: PendingRequests::new(rng.gen()),
             awaited: RequestId(0),
             entered: Nanos::ZERO,
             keepalive: Nanos::from_secs(1),
@@ -178,11 +178,6 @@ impl Member {
     /// The session.
     pub fn session(&self) -> SessionId {
         self.config.session
-    }
-
-    /// An outbox for requests that outlast the membership.
-    pub(crate) fn second_outbox(&self) -> Outbox {
-        self.outbox.beside()
     }
 
     /// Where it stands.
@@ -212,16 +207,16 @@ impl Member {
         }
         let header = Header { source, ..self.header() };
         let report = |request| Request::Report(Report { kind, about, value, request });
-        self.outbox.send(now, header, report);
+        self.pending.send(now, header, report);
     }
 
     /// Leaves.
     pub fn leave(&mut self, now: Nanos, reason: LeaveReason) {
         match self.state {
             State::Joining | State::Joined => {
-                self.outbox.clear();
-                let leave = |request| Request::Leave(Leave { request, reason });
-                let request = self.outbox.send(now, self.header(), leave);
+                self.pending.clear();
+                let leave = |request| Request::Leave { request, reason };
+                let request = self.pending.send(now, self.header(), leave);
                 self.enter(now, State::Leaving, request);
             }
             State::Leaving | State::Over => {}
@@ -233,7 +228,7 @@ impl Member {
         if self.state == State::Over {
             return;
         }
-        let expected = self.outbox.answered(reply.request);
+        let expected = self.pending.answered(reply.request);
         self.heard(now);
         let awaited = expected && reply.request == self.awaited;
         match (&reply.answer, self.state) {
@@ -274,7 +269,7 @@ impl Member {
     }
 
     fn send_join(&mut self, now: Nanos) {
-        self.outbox.clear();
+        self.pending.clear();
         let again = self.id != MemberId::NONE;
         let resume = again && self.purpose.role == Role::Receiver;
         let (Purpose { role, start, port, .. }, config) = (self.purpose, &self.config);
@@ -283,7 +278,7 @@ impl Member {
         let seq = if resume { Seq(self.position.0) } else { Seq::ZERO };
         let header = Header { seq, ..self.header() };
         let join = |request| Request::Join(Join { role, start, request, name, token, port });
-        let request = self.outbox.send(now, header, join);
+        let request = self.pending.send(now, header, join);
         if !again {
             self.last_answer = now;
         }
@@ -306,7 +301,7 @@ impl Member {
     }
 
     fn over(&mut self, event: MemberEvent) {
-        self.outbox.clear();
+        self.pending.clear();
         self.state = State::Over;
         self.events.push_back(event);
     }
@@ -325,21 +320,21 @@ impl Member {
         if self.state == State::Joined && self.keepalive_due <= now {
             self.send_keepalive(now);
         }
-        self.outbox.poll_transmit(now)
+        self.pending.poll_transmit(now)
     }
 
     fn send_keepalive(&mut self, now: Nanos) {
         // One KEEPALIVE at a time, the newest: its figures are worth more than the old one's.
         if let Some(old) = self.keepalive_id.take() {
-            self.outbox.answered(old);
+            self.pending.answered(old);
         }
         let (next, repairs) = self.position;
-        let keepalive = |request| Request::Keepalive(Keepalive { request, next, repairs });
-        self.keepalive_id = Some(self.outbox.send(now, self.header(), keepalive));
+        let keepalive = |request| Request::Keepalive { request, next, repairs };
+        self.keepalive_id = Some(self.pending.send(now, self.header(), keepalive));
         self.keepalive_due = now + self.keepalive;
     }
 
-    /// Acts on what did not come in time.
+    /// Acts on answers that did not come in time.
     fn expire(&mut self, now: Nanos) {
         match self.state {
             State::Joining if self.id == MemberId::NONE => {
@@ -373,10 +368,10 @@ impl Member {
             State::Leaving => Some(self.entered + LEAVE_PATIENCE),
         };
         let silence = (!self.silent).then(|| self.last_answer + self.silence());
-        [state, silence, self.outbox.next_deadline()].into_iter().flatten().min()
+        [state, silence, self.pending.next_deadline()].into_iter().flatten().min()
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<MemberEvent> {
         self.events.pop_front()
     }

@@ -20,7 +20,7 @@ const ORPHAN_IDLE: Nanos = Nanos::from_secs(1);
 /// Neither controller nor stream is heard for this long.
 const DEAF_PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// What to receive.
+/// The stream to receive.
 #[derive(Debug, Clone)]
 pub struct ReceiveConfig {
     /// The stream; 0 leaves it to the controller.
@@ -48,7 +48,7 @@ pub enum ReceiveError {
     Deaf(Nanos),
 }
 
-/// What a receiving member tells its owner.
+/// An event of a receiving member, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiveEvent {
     /// Something happened to the membership.

@@ -1,4 +1,4 @@
-//! What the controller tells hosts: the payload of REPLY.
+//! The controller's messages to hosts: the payload of REPLY.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::BitRate;
@@ -18,9 +18,9 @@ pub struct Joined {
     pub window: u32,
     /// The lowest link rate along the tree; 0: not known.
     pub rate: BitRate,
-    /// Who acknowledges.
+    /// Which node acknowledges.
     pub mode: Mode,
-    /// What a slow receiver does to the group.
+    /// The effect of a slow receiver on the group.
     pub policy: Policy,
     /// How often to send KEEPALIVE.
     pub keepalive_ms: u16,
@@ -33,7 +33,7 @@ pub struct Joined {
 /// NOTICE: something happened in the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What.
+    /// The subject.
     pub what: NoticeKind,
     /// The member it is about, if any.
     pub about: MemberId,
@@ -52,9 +52,9 @@ pub struct Delegated {
     pub source: MemberId,
     /// False: forget the stream.
     pub active: bool,
-    /// Who acknowledges.
+    /// Which node acknowledges.
     pub mode: Mode,
-    /// What a slow receiver does to the group.
+    /// The effect of a slow receiver on the group.
     pub policy: Policy,
     /// The session's window in packets.
     pub window: u32,
@@ -66,7 +66,7 @@ pub struct Delegated {
     pub rate: BitRate,
 }
 
-/// What the controller says, after the request id.
+/// The content of a REPLY, after the request id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// See [`Joined`].
@@ -100,7 +100,7 @@ pub enum Answer {
 pub struct Reply {
     /// The request it answers; 0 when pushed.
     pub request: RequestId,
-    /// What it says.
+    /// The answer.
     pub answer: Answer,
 }
 
@@ -108,30 +108,38 @@ impl Reply {
     /// The payload's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        out.u8(self.answer.kind()).u32(self.request.0);
-        match &self.answer {
+        out.u8(0).u32(self.request.0);
+        let kind = match &self.answer {
             Answer::Joined(m) => {
                 out.u16(m.member.0).u16(m.source.0).u32(m.window).u64(m.rate.0);
                 out.u8(m.mode as u8).u8(m.policy as u8).u16(m.keepalive_ms).u16(m.receivers);
                 out.u32(m.start_seq.0);
+                1
             }
             Answer::Refused { code, text } => {
                 out.u8(*code as u8).text(text);
+                2
             }
             Answer::Alive { receivers, sources } => {
                 out.u16(*receivers).u8(*sources);
+                3
             }
+            Answer::Unknown => 4,
             Answer::Notice(m) => {
                 out.u8(m.what as u8).u16(m.about.0).text(&m.text).u16(m.receivers);
+                5
             }
             Answer::Delegated(m) => {
                 out.u32(m.session.0).u16(m.source.0).u8(m.active.into());
                 out.u8(m.mode as u8).u8(m.policy as u8).u32(m.window).u16(m.branches);
                 out.u64(m.max_bytes).u64(m.rate.0);
+                6
             }
-            Answer::Unknown | Answer::Left => {}
-        }
-        out.into_bytes()
+            Answer::Left => 7,
+        };
+        let mut bytes = out.into_bytes();
+        bytes[0] = kind;
+        bytes
     }
 
     /// Parses the payload of a REPLY.
@@ -156,20 +164,6 @@ impl Reply {
         };
         r.end("payload")?;
         Ok(Reply { request, answer })
-    }
-}
-
-impl Answer {
-    fn kind(&self) -> u8 {
-        match self {
-            Answer::Joined(_) => 1,
-            Answer::Refused { .. } => 2,
-            Answer::Alive { .. } => 3,
-            Answer::Unknown => 4,
-            Answer::Notice(_) => 5,
-            Answer::Delegated(_) => 6,
-            Answer::Left => 7,
-        }
     }
 }
 

@@ -64,7 +64,7 @@ pub struct Summary {
     pub receivers: u16,
 }
 
-/// What a sending member tells its owner.
+/// An event of a sending member, for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendEvent {
     /// Something happened to the membership.
@@ -92,7 +92,7 @@ impl From<MemberEvent> for SendEvent {
 #[derive(Debug)]
 pub struct Sending {
     config: SendConfig,
-    /// What is sent, until the member has joined and the transport has it.
+    /// The source of the stream, until the member has joined and the transport has it.
     source: Option<Source>,
     receivers: u16,
     health: Health,
@@ -170,17 +170,17 @@ impl Sending {
             }
         } else if receivers == 0 && self.config.receivers > 0 {
             // The last ones may have left with everything while their acknowledgement was lost.
-            if transport.ended() && self.health.any_complete() {
+            if transport.ended() && self.health.any_complete {
                 self.complete(now, seat);
             } else {
-                self.fail(now, seat, SendError::NoReceivers { lost: self.health.lost() });
+                self.fail(now, seat, SendError::NoReceivers { lost: self.health.lost.clone() });
             }
         }
     }
 
     fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
         let took = now - seat.transport.as_ref().map_or(now, Sender::began);
-        let summary = Summary { took, lost: self.health.lost(), receivers: self.receivers };
+        let summary = Summary { took, lost: self.health.lost.clone(), receivers: self.receivers };
         self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
     }
 

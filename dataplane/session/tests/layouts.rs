@@ -22,9 +22,9 @@ fn requests_are_these_bytes() {
     let cases = [
         (join(Role::Receiver), "0202010203040268310463306465"),
         (join(Role::Listener), "04020102030402683104633064651234"),
-        (Request::Leave(Leave { request, reason: LeaveReason::Aborted }), "0102030401"),
-        (Request::Keepalive(Keepalive { request, next: 5, repairs: 6 }), "010203040000000500000006"),
-        (Request::Query(Query { request }), "01020304"),
+        (Request::Leave { request, reason: LeaveReason::Aborted }, "0102030401"),
+        (Request::Keepalive { request, next: 5, repairs: 6 }, "010203040000000500000006"),
+        (Request::Query(request), "01020304"),
         (Request::Report(report), "0405060708090a01020304"),
     ];
     for (message, expected) in cases {

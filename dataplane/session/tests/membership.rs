@@ -66,9 +66,9 @@ impl Subject {
             let request = Request::parse(packet.header.kind, packet.payload).expect("own requests parse");
             let (id, join) = match &request {
                 Request::Join(m) => (m.request, Some(m.clone())),
-                Request::Leave(m) => (m.request, None),
-                Request::Keepalive(m) => (m.request, None),
-                Request::Query(m) => (m.request, None),
+                Request::Leave { request, .. } => (*request, None),
+                Request::Keepalive { request, .. } => (*request, None),
+                Request::Query(request) => (*request, None),
                 Request::Report(m) => (m.request, None),
             };
             self.last = Some((packet.header.kind, id, packet.header.seq, packet.header.member, join));

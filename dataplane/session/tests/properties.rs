@@ -4,35 +4,23 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos};
 use groupflow_session::control::{
-    Answer, Delegated, Join, Joined, Keepalive, Leave, LeaveReason, Notice, NoticeKind, Query, Refusal,
-    Reply, Report, ReportKind, Request, RequestId, Role, StartAt,
+    Answer, Delegated, Join, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind,
+    Request, RequestId, Role, StartAt,
 };
 use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
-use groupflow_transport::nack::{Nack, Range};
+use groupflow_transport::nack::Nack;
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy};
-use groupflow_transport::wire::{Flags, Header, Kind, Packet};
+use groupflow_transport::wire::{Header, Kind, Packet};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn header() -> impl Strategy<Value = Header> {
-    let ids = (0..=SessionId::MAX.0, any::<u16>(), any::<u16>());
-    let rest = (0..32_u8, any::<u8>(), any::<u32>(), any::<u32>());
-    (select(&Kind::ALL[..]), ids, rest).prop_map(
-        |(kind, (session, source, member), (flags, poll, seq, stamp))| Header {
-            kind,
-            flags: Flags(flags),
-            poll,
-            session: SessionId(session),
-            source: MemberId(source),
-            member: MemberId(member),
-            seq: Seq(seq),
-            stamp,
-        },
-    )
-}
+#[path = "../../transport/tests/strategies/mod.rs"]
+mod strategies;
+
+use strategies::{header, range};
 
 fn request() -> impl Strategy<Value = Request> {
     let id = any::<u32>().prop_map(RequestId);
@@ -43,11 +31,10 @@ fn request() -> impl Strategy<Value = Request> {
                 Request::Join(Join { role, start, request, name, token, port })
             }),
         (id.clone(), select(LeaveReason::ALL))
-            .prop_map(|(request, reason)| Request::Leave(Leave { request, reason })),
-        (id.clone(), any::<u32>(), any::<u32>()).prop_map(|(request, next, repairs)| {
-            Request::Keepalive(Keepalive { request, next, repairs })
-        }),
-        id.clone().prop_map(|request| Request::Query(Query { request })),
+            .prop_map(|(request, reason)| Request::Leave { request, reason }),
+        (id.clone(), any::<u32>(), any::<u32>())
+            .prop_map(|(request, next, repairs)| { Request::Keepalive { request, next, repairs } }),
+        id.clone().prop_map(Request::Query),
         (select(ReportKind::ALL), any::<u16>(), any::<u32>(), id).prop_map(
             |(kind, about, value, request)| {
                 Request::Report(Report { kind, about: MemberId(about), value, request })
@@ -112,10 +99,6 @@ fn reply() -> impl Strategy<Value = Reply> {
     (any::<u32>(), answer).prop_map(|(id, answer)| Reply { request: RequestId(id), answer })
 }
 
-fn range() -> impl Strategy<Value = Range> {
-    (0..60_u32, 0..12_u32).prop_map(|(first, more)| Range { first: Seq(first), last: Seq(first + more) })
-}
-
 proptest! {
     #[test]
     fn requests_round_trip(request in request()) {
@@ -136,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_panic(kind in select(&Kind::ALL[..]), bytes in vec(any::<u8>(), 0..200)) {
+    fn random_bytes_never_panic(kind in select(Kind::ALL), bytes in vec(any::<u8>(), 0..200)) {
         let _ = Packet::parse(&bytes);
         let _ = Request::parse(kind, &bytes);
         let _ = Reply::parse(&bytes);

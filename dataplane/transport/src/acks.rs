@@ -19,10 +19,11 @@ const POLL_SPREAD: Nanos = Nanos::from_millis(5);
 pub struct Acknowledger {
     /// Last sent.
     sent: Seq,
-    /// To be sent: everything below it is acknowledged.
-    value: Seq,
+    /// To be sent: every packet below this one is acknowledged.
+    pub(crate) value: Seq,
     due: Option<Nanos>,
-    poll: u8,
+    /// The latest poll seen.
+    pub(crate) poll: u8,
     answer_due: Option<Nanos>,
     stamp: u32,
 }
@@ -61,19 +62,9 @@ impl Acknowledger {
         self.due = Some(now);
     }
 
-    /// What is acknowledged: everything below.
-    pub fn value(&self) -> Seq {
-        self.value
-    }
-
-    /// Whether [`Acknowledger::value`] was not sent yet.
+    /// Whether the value was not sent yet.
     pub fn unsent(&self) -> bool {
         self.value > self.sent
-    }
-
-    /// The latest poll seen.
-    pub fn poll(&self) -> u8 {
-        self.poll
     }
 
     /// Fills in an ACK header when one is due.
@@ -129,7 +120,7 @@ mod tests {
         assert_eq!(sent.map(|h| (h.seq, h.flags)), Some((Seq(17), Flags::NONE)));
         assert_eq!(acks.next_deadline(), None);
         acks.advance(Nanos(7), Seq(3));
-        assert_eq!((acks.value(), acks.next_deadline()), (Seq(17), None));
+        assert_eq!((acks.value, acks.next_deadline()), (Seq(17), None));
     }
 
     #[test]

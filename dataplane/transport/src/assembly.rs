@@ -32,14 +32,14 @@ pub enum FormatError {
     TooLong(u32),
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
     /// New: kept or delivered.
     New,
     /// It was here before.
     Duplicate,
-    /// Too far ahead of what can be kept.
+    /// The packet is too far ahead to be kept.
     NoRoom,
 }
 
@@ -62,15 +62,19 @@ enum Framing {
 /// The packets of one stream, on the way into order.
 #[derive(Debug)]
 pub struct Assembly {
-    next: Seq,
+    /// The next packet expected.
+    pub(crate) next: Seq,
     held: BTreeMap<u32, Held>,
     ready: Vec<u8>,
     /// Packets it keeps at most, delivered but not taken ones included.
     capacity: u32,
     framing: Framing,
-    finished: bool,
-    datagrams: u64,
-    delivered: u64,
+    /// Whether every packet up to the last was delivered.
+    pub(crate) finished: bool,
+    /// Datagrams begun so far.
+    pub(crate) datagrams: u64,
+    /// Bytes delivered so far, the datagrams' lengths among them.
+    pub(crate) delivered: u64,
 }
 
 impl Assembly {
@@ -93,7 +97,7 @@ impl Assembly {
         }
     }
 
-    /// Takes a packet in; delivers what has come into order.
+    /// Takes a packet in; delivers the packets that are now in order.
     pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) -> Result<Placed, FormatError> {
         if seq < self.next || self.finished || self.held.contains_key(&seq.0) {
             return Ok(Placed::Duplicate);
@@ -159,17 +163,12 @@ impl Assembly {
         Ok(true)
     }
 
-    /// The next packet expected.
-    pub fn next(&self) -> Seq {
-        self.next
-    }
-
     /// Packets from here on have no room.
     pub fn limit(&self) -> Seq {
         self.next.forward(self.room())
     }
 
-    /// Packets that fit besides what was delivered and not taken.
+    /// Packets that fit besides those delivered and not taken.
     pub fn room(&self) -> u32 {
         let waiting = self.ready.len().div_ceil(MAX_PAYLOAD);
         self.capacity.saturating_sub(u32::try_from(waiting).unwrap_or(u32::MAX))
@@ -180,27 +179,12 @@ impl Assembly {
         self.held.len()
     }
 
-    /// Whether everything through the last packet was delivered.
-    pub fn finished(&self) -> bool {
-        self.finished
-    }
-
-    /// Bytes delivered so far (with the datagrams' lengths).
-    pub fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Datagrams begun so far.
-    pub fn datagrams(&self) -> u64 {
-        self.datagrams
-    }
-
-    /// What is in order and not taken.
+    /// The bytes in order that were not taken.
     pub fn ready(&self) -> &[u8] {
         &self.ready
     }
 
-    /// Moves what is in order to the end of `out`.
+    /// Moves the bytes in order to the end of `out`.
     pub fn take(&mut self, out: &mut Vec<u8>) {
         if out.is_empty() {
             std::mem::swap(out, &mut self.ready);
@@ -231,7 +215,7 @@ mod tests {
         assert_eq!(a.ready(), b"ab");
         assert_eq!(a.insert(Seq(2), Flags::NONE, b"b"), Ok(Placed::Duplicate));
         assert_eq!(a.insert(Seq(3), Flags::FIN, b""), Ok(Placed::New));
-        assert!(a.finished());
+        assert!(a.finished);
         assert_eq!(a.insert(Seq(4), Flags::NONE, b"x"), Ok(Placed::Duplicate));
     }
 

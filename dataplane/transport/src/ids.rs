@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 pub const GROUP_PORT: u16 = 26470;
 /// Bytes of payload a packet carries at most: a frame of 1514 bytes.
 pub const MAX_PAYLOAD: usize = 1448;
-/// Packets that may be on their way at most, whatever is asked for.
+/// Packets that may be on their way at most.
 pub const WINDOW_MAX: u32 = 1 << 16;
 /// Bytes of a frame besides the payload: Ethernet 14, IPv4 20, UDP 8, group header 24.
 pub const FRAME_OVERHEAD: u64 = 66;
@@ -32,7 +32,7 @@ impl SessionId {
 pub struct MemberId(pub u16);
 
 impl MemberId {
-    /// The network, or one who is not yet a member.
+    /// The network, or a host that is not yet a member.
     pub const NONE: MemberId = MemberId(0);
 }
 

@@ -34,11 +34,6 @@ impl IntervalSet {
         self.ranges.remove(half_open(range));
     }
 
-    /// Whether the packet is in the set.
-    pub fn contains(&self, seq: Seq) -> bool {
-        self.ranges.containing(seq.0.into()).is_some()
-    }
-
     /// The lowest packet.
     pub fn first(&self) -> Option<Seq> {
         self.ranges.first().map(|range| Seq(range.start as u32))
@@ -49,21 +44,9 @@ impl IntervalSet {
         self.ranges.take_first(1).map(|range| Seq(range.start as u32))
     }
 
-    /// How many packets are in the set.
-    pub fn count(&self) -> u64 {
-        self.ranges.total()
-    }
-
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
-    }
-
-    /// The ranges, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = Range> + '_ {
-        self.ranges
-            .iter()
-            .map(|range| Range { first: Seq(range.start as u32), last: Seq((range.end - 1) as u32) })
     }
 }
 

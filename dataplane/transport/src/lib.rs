@@ -11,14 +11,13 @@
 //! | [`sender::Sender`] | the sender of a stream: window, pacing, repair |
 //! | [`receiver::Receiver`] | a receiver of it: order, NACKs, acknowledgements |
 //! | [`cache::Cache`] | the cache beside a switch: keeps, repairs, acknowledges |
-//! | [`fanout::Stream`] | a TCP connection that is split at agents, as offsets |
-//! | [`fanout::Stream`] | one stream for several branches, as offsets: of a split connection, or of a tree |
+//! | [`fanout::Fanout`] | one stream for several branches, as offsets: of a split connection, or of a tree |
 //! | module | is |
 //! |---|---|
 //! | [`ids`] | sessions, members, packet numbers, and the sizes of packets |
 //! | [`wire`] | the group header |
-//! | [`terms`] | who acknowledges, and what a slow receiver does |
-//! | [`source`] | what a sender sends: a file, a byte stream or datagrams |
+//! | [`terms`] | which node acknowledges, and the effect of a slow receiver |
+//! | [`source`] | the source of a sender: a file, a byte stream or datagrams |
 //! | [`assembly`] | packets brought into order, bytes or datagrams |
 //! | [`nack`], `requests`, [`intervals`] | which packets are missing, and when they are asked for |
 //! | `acks` | when a receiver or a cache acknowledges |

@@ -1,4 +1,4 @@
-//! The payload of a NACK: which packets a requester misses.
+//! The payload of a NACK: the packets that are missing at a requester.
 //!
 //! `u32 next`, the requester's next expected packet, then inclusive ranges `u32 first, u32 last`,
 //! ascending, not overlapping.
@@ -31,7 +31,7 @@ impl Range {
 pub struct Nack {
     /// The requester's next expected packet.
     pub next: Seq,
-    /// What it misses.
+    /// The packets that are missing.
     pub ranges: Vec<Range>,
 }
 

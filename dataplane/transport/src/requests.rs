@@ -1,4 +1,4 @@
-//! What is missing and when to ask for it: the bookkeeping behind NACKs.
+//! The packets that are missing, and when they are asked for: the bookkeeping behind NACKs.
 //!
 //! A gap waits a random time before it is asked for (it may be reordering, or someone else's
 //! repair may fill it), is asked for again after an exponentially growing timeout, and counts
@@ -89,7 +89,7 @@ impl Window {
 }
 
 impl Requests {
-    /// Packets `range` are missing; ask for them at `due`. What is known to be missing stays.
+    /// Notes that the packets `range` are missing, to be asked for at `due`; known gaps stay as they are.
     pub fn add(&mut self, range: Range, due: Nanos) {
         let (mut first, last) = (range.first.0, range.last.0);
         while first <= last {
@@ -191,7 +191,7 @@ impl Requests {
         ranges
     }
 
-    /// How many packets may be asked for: the window less what is asked and still awaited.
+    /// How many packets may be asked for: the window less those asked for and still awaited.
     fn budget(&mut self, horizon: Nanos) -> u32 {
         let count = |first: u32, gap: &Gap| gap.last - first + 1;
         let (mut awaited, mut timed_out) = (0_u32, 0_u32);

@@ -13,7 +13,7 @@ pub struct Rtt {
 impl Rtt {
     /// Samples beyond this are echoes of something else.
     const PLAUSIBLE: Nanos = Nanos::from_secs(10);
-    /// What is no sign of a queue.
+    /// A difference of this much is no sign of a queue.
     const JITTER: Nanos = Nanos::from_millis(20);
 
     /// Takes a measurement in, with weight 1/8.

@@ -1,7 +1,7 @@
-//! What a sender sends: a file, a byte stream or datagrams, cut into packets.
+//! The source of a sender: a file, a byte stream or datagrams, cut into packets.
 //!
 //! A file can serve any packet at any time. Streams and datagrams keep their packets until they
-//! are acknowledged, in a bounded buffer: when it is full, whoever writes has to wait.
+//! are acknowledged, in a bounded buffer: while it is full, the writer waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::assembly::{DATAGRAM_PREFIX, MAX_DATAGRAM};
 use crate::ids::{Seq, MAX_PAYLOAD};
 use crate::wire::Flags;
 
-/// What a packet costs a buffer besides its payload.
+/// Bytes of a buffer counted for a packet besides its payload.
 const PIECE_OVERHEAD: usize = 64;
 
 /// Why a source cannot give its bytes.
@@ -49,7 +49,7 @@ pub struct Piece {
     pub payload: Vec<u8>,
 }
 
-/// What a sender sends.
+/// The source of a sender.
 pub enum Source {
     /// Bytes that stay available.
     File(FileSource),
@@ -138,7 +138,7 @@ impl Source {
     }
 }
 
-/// A file, or whatever else can be read anywhere.
+/// A file, or other bytes that can be read at any offset.
 pub struct FileSource {
     bytes: Box<dyn SeekableBytes>,
     first: Seq,

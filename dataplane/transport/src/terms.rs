@@ -1,35 +1,34 @@
-//! How a stream is carried: who acknowledges, and what a slow receiver does to the group.
+//! How a stream is carried: which node acknowledges, and the effect of a slow receiver on the group.
 
-use groupflow_base::BitRate;
+use groupflow_base::{wire_enum, BitRate};
 
 use crate::ids::WINDOW_MAX;
-use crate::wire_enum;
 
 wire_enum!(
-    /// Who acknowledges.
+    /// Which node acknowledges.
     Mode, "mode", {
-        /// End to end: an agent acknowledges what all its branches have.
-        EndToEnd = 0,
-        /// Node to node: an agent acknowledges what it has cached.
-        NodeToNode = 1,
+        /// End to end: an agent acknowledges packets that all its branches have.
+        EndToEnd = 0 => "e2e",
+        /// Node to node: an agent acknowledges packets that it has cached.
+        NodeToNode = 1 => "n2n",
     }
 );
 wire_enum!(
-    /// What a slow receiver does to the group.
+    /// The effect of a slow receiver on the group.
     Policy, "policy", {
-        /// All wait for it.
-        Strict = 0,
-        /// Its cache decouples it.
-        Isolate = 1,
+        /// The whole group waits for the receiver.
+        Strict = 0 => "strict",
+        /// Its cache decouples the receiver.
+        Isolate = 1 => "isolate",
     }
 );
 
 /// How a stream is to be cached; a stream that is not delegated is only kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// Who acknowledges.
+    /// Which node acknowledges.
     pub mode: Mode,
-    /// What a slow receiver does to the group.
+    /// The effect of a slow receiver on the group.
     pub policy: Policy,
     /// The session's window in packets.
     pub window: u32,

@@ -7,7 +7,7 @@
 //!  3 poll     u8   poll number (DATA, SYNC: the sender's current one; ACK: the one answered)
 //!  4 session  u32
 //!  8 source   u16  the member whose stream this is
-//! 10 member   u16  who emitted this packet (0: the network, or not yet a member)
+//! 10 member   u16  the member that emitted this packet (0: the network, or not yet a member)
 //! 12 seq      u32  meaning depends on the kind
 //! 16 stamp    u32  DATA, SYNC: sender's clock in microseconds; ACK: its echo (0: none)
 //! 20 length   u16  payload bytes after the header
@@ -16,6 +16,7 @@
 //! Everything is big endian.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::{wire_enum, Dest, Transmit};
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
@@ -24,58 +25,35 @@ pub const HEADER: usize = 24;
 /// The version this crate speaks.
 pub const VERSION: u8 = 1;
 
-/// What a packet is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// A packet of the stream; seq is its number.
-    Data = 1,
-    /// A packet of the stream from a cache; seq is its number.
-    Repair = 2,
-    /// Cumulative acknowledgement; seq is the next packet expected.
-    Ack = 3,
-    /// Missing packets; seq is the lowest.
-    Nack = 4,
-    /// How far the stream is; seq is the highest number sent.
-    Sync = 5,
-    /// Host to controller: take me into the session.
-    Join = 6,
-    /// Host to controller: I leave.
-    Leave = 7,
-    /// Host to controller: I am alive.
-    Keepalive = 8,
-    /// Controller to host.
-    Reply = 9,
-    /// Controller to pipeline; seq is the register's new value.
-    Reset = 10,
-    /// Cache agent to controller: which stream is this?
-    Query = 11,
-    /// Agent to controller: something happened.
-    Report = 12,
-}
-
-impl Kind {
-    /// Every kind, in the order of its number.
-    pub const ALL: [Kind; 12] = [
-        Kind::Data,
-        Kind::Repair,
-        Kind::Ack,
-        Kind::Nack,
-        Kind::Sync,
-        Kind::Join,
-        Kind::Leave,
-        Kind::Keepalive,
-        Kind::Reply,
-        Kind::Reset,
-        Kind::Query,
-        Kind::Report,
-    ];
-
-    fn parse(value: u8) -> Result<Kind, CodecError> {
-        let index = usize::from(value).wrapping_sub(1);
-        Kind::ALL.get(index).copied().ok_or(CodecError::value("type", value))
+wire_enum!(
+    /// The kind of a packet.
+    Kind, "type", {
+        /// A packet of the stream; seq is its number.
+        Data = 1,
+        /// A packet of the stream from a cache; seq is its number.
+        Repair = 2,
+        /// Cumulative acknowledgement; seq is the next packet expected.
+        Ack = 3,
+        /// Missing packets; seq is the lowest.
+        Nack = 4,
+        /// How far the stream is; seq is the highest number sent.
+        Sync = 5,
+        /// Host to controller: take me into the session.
+        Join = 6,
+        /// Host to controller: I leave.
+        Leave = 7,
+        /// Host to controller: I am alive.
+        Keepalive = 8,
+        /// Controller to host.
+        Reply = 9,
+        /// Controller to pipeline; seq is the register's new value.
+        Reset = 10,
+        /// Cache agent to controller: which stream is this?
+        Query = 11,
+        /// Agent to controller: something happened.
+        Report = 12,
     }
-}
+);
 
 /// The header's flag bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -113,10 +91,10 @@ impl Flags {
     }
 }
 
-/// The group header without what follows from the rest of the packet (length, checksum).
+/// The group header without length and checksum, which follow from the rest of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the packet is.
+    /// The kind of the packet.
     pub kind: Kind,
     /// Flag bits.
     pub flags: Flags,
@@ -126,7 +104,7 @@ pub struct Header {
     pub session: SessionId,
     /// The member whose stream this is.
     pub source: MemberId,
-    /// Who emitted this packet.
+    /// The member that emitted this packet.
     pub member: MemberId,
     /// Packet number; see [`Kind`].
     pub seq: Seq,
@@ -161,6 +139,11 @@ impl Header {
         bytes[22..HEADER].copy_from_slice(&sum.to_be_bytes());
         bytes
     }
+
+    /// The packet, to the session's group.
+    pub fn to_group(&self, payload: &[u8]) -> Transmit {
+        Transmit { dest: Dest::Group(self.session.group()), bytes: self.encode(payload) }
+    }
 }
 
 /// A parsed packet.
@@ -168,7 +151,7 @@ impl Header {
 pub struct Packet<'a> {
     /// The header.
     pub header: Header,
-    /// What follows it.
+    /// The bytes after the header.
     pub payload: &'a [u8],
 }
 
@@ -219,30 +202,6 @@ impl<'a> Packet<'a> {
             false => Err(CodecError::value("session", packet.header.session.0)),
         }
     }
-}
-
-/// Declares an enum of one byte on the wire with its parser.
-#[macro_export]
-macro_rules! wire_enum {
-    ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant = $value),+ }
-
-        impl $name {
-            /// Every value, in the order of its number.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The value of this number.
-            pub fn parse(value: u8) -> Result<$name, groupflow_base::CodecError> {
-                match value {
-                    $($value => Ok($name::$variant),)+
-                    _ => Err(groupflow_base::CodecError::value($field, value)),
-                }
-            }
-        }
-    };
 }
 
 fn damaged() -> CodecError {

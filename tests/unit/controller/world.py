@@ -228,7 +228,7 @@ async def world(
     program: str = "groupflow",
     **options: Any,
 ) -> AsyncGenerator[World]:
-    """`split`: where session agents are; None: nowhere. `program`: one of p4src/build."""
+    """`split`: where split agents are; None: nowhere. `program`: one of p4src/build."""
     nowhere = SplitOptions(folder=Path("/nonexistent"))
     made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere, program)
     await made.start()

@@ -1,4 +1,4 @@
-"""A session agent's control socket that does as it is told and remembers it, in place of `gfagent split`."""
+"""A split agent's control socket that does as it is told and remembers it, in place of `gfagent split`."""
 
 import asyncio
 import json

@@ -16,7 +16,7 @@ use groupflow_host::secure::SecureSend;
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
-/// Of each client, for what is not delivered yet.
+/// Memory of each client for bytes that are not delivered yet.
 const MEMORY: u64 = 64 << 10;
 /// Inputs are fed so often.
 const TICK: Duration = Duration::from_millis(50);
@@ -63,7 +63,7 @@ fn run(arguments: &[String]) -> io::Result<usize> {
     Ok(ended.filter(|result| matches!(result, Ok(Ok(_)))).count())
 }
 
-/// Gives each client its bytes at a steady pace; what a client has no room for is left out.
+/// Gives each client its bytes at a steady pace; bytes for which a client has no room are left out.
 fn feed(senders: &mut [GatherStream], kbit: u64, seconds: u64) {
     let block = vec![0x5a; (kbit * 125 * TICK.as_millis() as u64 / 1000) as usize];
     let (began, mut next) = (Instant::now(), Instant::now());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs, From};
+use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
 use groupflow_host::report::Reporter;
 use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_transport::SessionId;
@@ -48,7 +48,7 @@ pub struct RecvArgs {
     pub datagrams: bool,
     /// Where in the stream to begin
     #[arg(long, value_enum, default_value = "now")]
-    pub from: From,
+    pub from: StreamStart,
     /// The sender's member id, when a session has several [default: the controller's choice]
     #[arg(long, value_name = "ID", default_value_t = 0, hide_default_value = true)]
     pub source: u16,
@@ -68,7 +68,7 @@ pub struct MemberArgs {
     pub listen: u16,
     /// Where to begin in a stream that is under way
     #[arg(long, value_enum, default_value = "now")]
-    pub from: From,
+    pub from: StreamStart,
     /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
@@ -91,7 +91,7 @@ pub struct CacheArgs {
 
 impl Subcommand for SendArgs {
     fn reporter(&self) -> Reporter {
-        Reporter::new(self.common.json, false, "send", &self.common.name, Some(self.session.0))
+        self.common.reporter("send", false, Some(self.session))
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -102,13 +102,7 @@ impl Subcommand for SendArgs {
 
 impl Subcommand for RecvArgs {
     fn reporter(&self) -> Reporter {
-        Reporter::new(
-            self.common.json,
-            self.output.as_os_str() == "-",
-            "recv",
-            &self.common.name,
-            Some(self.session.0),
-        )
+        self.common.reporter("recv", self.output.as_os_str() == "-", Some(self.session))
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -119,7 +113,7 @@ impl Subcommand for RecvArgs {
 
 impl Subcommand for MemberArgs {
     fn reporter(&self) -> Reporter {
-        Reporter::new(self.common.json, false, "member", &self.common.name, Some(self.session.0))
+        self.common.reporter("member", false, Some(self.session))
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -130,7 +124,7 @@ impl Subcommand for MemberArgs {
 
 impl Subcommand for CacheArgs {
     fn reporter(&self) -> Reporter {
-        Reporter::new(self.common.json, false, "cache", &self.common.name, None)
+        self.common.reporter("cache", false, None)
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {

@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
-use groupflow_host::report::{mode_name, policy_name, Reporter, Weight};
+use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
@@ -99,8 +99,8 @@ fn stream(s: &StreamStats) -> Value {
         "branch_min": s.branch_min.map(|seq| seq.0),
         "acked": s.acked.0,
         "active": s.active,
-        "mode": mode_name(s.mode),
-        "policy": policy_name(s.policy),
+        "mode": s.mode.word(),
+        "policy": s.policy.word(),
         "repairs_unicast": s.counters.repairs_unicast,
         "repairs_multicast": s.counters.repairs_multicast,
         "upstream_nacks": s.counters.upstream_nacks,

@@ -14,8 +14,8 @@
 //! | [`cache`] | the command that keeps packets beside a switch |
 
 pub mod args;
-pub mod cache;
-pub mod member;
-pub mod recv;
-pub mod send;
-pub mod stdin;
+mod cache;
+mod member;
+mod recv;
+mod send;
+mod stdin;

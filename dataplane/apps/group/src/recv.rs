@@ -62,7 +62,6 @@ fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentE
     error
 }
 
-/// The state of the transfer so far.
 struct Transfer {
     output: Output,
     joined_at: Nanos,

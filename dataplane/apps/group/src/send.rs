@@ -68,8 +68,8 @@ fn open(args: &SendArgs) -> Result<(Source, Option<Stdin>), AgentError> {
                 .map_err(|e| AgentError::new("too_long", e.to_string(), "send it in several parts"))?;
             Ok((source, None))
         }
-        None if args.datagrams => Ok((Source::datagrams(BUFFER, Seq::FIRST), Some(Stdin::new(true)))),
-        None => Ok((Source::stream(BUFFER, Seq::FIRST), Some(Stdin::new(false)))),
+        None if args.datagrams => Ok((Source::datagrams(BUFFER, Seq::FIRST), Some(Stdin::open(true)?))),
+        None => Ok((Source::stream(BUFFER, Seq::FIRST), Some(Stdin::open(false)?))),
     }
 }
 
@@ -87,7 +87,6 @@ fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentE
     Err(AgentError::interrupted())
 }
 
-/// The state of the transfer so far.
 #[derive(Default)]
 struct Transfer {
     meter: Meter,

@@ -1,9 +1,9 @@
 //! Reads stdin into a session's stream or datagrams.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use groupflow_host::error::AgentError;
+use groupflow_host::input::Input;
 use groupflow_transport::assembly::{datagram_length, DATAGRAM_PREFIX, MAX_DATAGRAM};
 use groupflow_transport::source::WrittenSource;
 
@@ -12,7 +12,7 @@ const CHUNK: usize = 64 << 10;
 /// Stdin, read as a stream or as datagrams.
 #[derive(Debug)]
 pub struct Stdin {
-    stdin: io::Stdin,
+    input: Input,
     datagrams: bool,
     pending: Vec<u8>,
     ended: bool,
@@ -20,8 +20,8 @@ pub struct Stdin {
 
 impl Stdin {
     /// Reads stdin as a byte stream, or as frames.
-    pub fn new(datagrams: bool) -> Stdin {
-        Stdin { stdin: io::stdin(), datagrams, pending: Vec::new(), ended: false }
+    pub fn open(datagrams: bool) -> Result<Stdin, AgentError> {
+        Ok(Stdin { input: Input::open(None)?, datagrams, pending: Vec::new(), ended: false })
     }
 
     /// Whether to read now: there must be room for the bytes.
@@ -36,24 +36,13 @@ impl Stdin {
         }
     }
 
-    /// Reads once and passes the bytes on; the read does not block, because stdin is ready.
+    /// Reads once, without blocking, and passes the bytes on.
     pub fn read(&mut self, sink: &mut WrittenSource) -> Result<(), AgentError> {
         let start = self.pending.len();
         self.pending.resize(start + CHUNK, 0);
-        let result = nix::unistd::read(self.stdin.as_raw_fd(), &mut self.pending[start..]);
-        let count = match result {
-            Ok(count) => count,
-            Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {
-                self.pending.truncate(start);
-                return Ok(());
-            }
-            Err(e) => {
-                let cause = format!("cannot read stdin: {}", e.desc().to_lowercase());
-                return Err(AgentError::new("input", cause, "check what is piped in"));
-            }
-        };
-        self.pending.truncate(start + count);
-        self.ended = count == 0;
+        let result = self.input.read(&mut self.pending[start..]);
+        self.pending.truncate(start + result.as_ref().map_or(0, |count| count.unwrap_or(0)));
+        self.ended |= result? == Some(0);
         self.pass(sink)
     }
 
@@ -103,6 +92,6 @@ impl Stdin {
 
 impl AsFd for Stdin {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stdin.as_fd()
+        self.input.as_fd()
     }
 }

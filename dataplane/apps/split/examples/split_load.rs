@@ -1,6 +1,6 @@
-//! The load of the bench of session agents (experiments/bench/split.py), and two bare relays to compare with.
+//! The load of the bench of split agents (experiments/bench/split.py), and two bare relays to compare with.
 //!
-//! `split_load sink IP:PORT...` listens and throws away what comes, without copying it (MSG_TRUNC).
+//! `split_load sink IP:PORT...` listens and throws received bytes away, without copying them (MSG_TRUNC).
 //! `split_load source IP:PORT` sends as fast as it can. `split_load copy IN OUT...` and `split_load splice
 //! IN OUT...` are relays of one connection to every OUT, without a cache: by read and write, and by splice
 //! and tee through pipes, which moves pages instead of bytes.
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use nix::fcntl::{fcntl, FcntlArg};
 
-/// What one call moves: as `gfagent split` does.
+/// Bytes that one call moves, as in `gfagent split`.
 const BLOCK: usize = 256 << 10;
 /// The largest pipe that needs no privilege.
 const PIPE: usize = 1 << 20;

@@ -63,17 +63,17 @@ impl Pool {
 
 /// The cached bytes of one stream, by their offsets in it.
 #[derive(Debug)]
-pub struct Cache {
+pub struct ByteCache {
     blocks: VecDeque<Block>,
     /// The offset of the first block's first byte.
     origin: u64,
     end: u64,
 }
 
-impl Cache {
+impl ByteCache {
     /// An empty cache of a stream that begins at this offset.
-    pub fn new(offset: u64) -> Cache {
-        Cache { blocks: VecDeque::new(), origin: offset, end: offset }
+    pub fn new(offset: u64) -> ByteCache {
+        ByteCache { blocks: VecDeque::new(), origin: offset, end: offset }
     }
 
     /// Reads once, up to `room` bytes. `Ok(None)`: the pool has no block. `Ok(Some(0))`: the input has ended.
@@ -196,7 +196,7 @@ mod tests {
             steps in proptest::collection::vec((0..300_000_u64, 0..300_000_usize, 0..100_u64), 1..20),
         ) {
             let mut pool = Pool::new(2 << 20);
-            let mut cache = Cache::new(start);
+            let mut cache = ByteCache::new(start);
             let (mut base, mut end) = (start, start);
             for (room, there, percent) in steps {
                 let count = cache.fill(&mut pool, Source(end, there), room).expect("a source has no errors");
@@ -221,8 +221,8 @@ mod tests {
     #[test]
     fn an_exhausted_pool_stops_reading() {
         let mut pool = Pool::new(2 * BLOCK as u64);
-        let mut cache = Cache::new(0);
-        let mut other = Cache::new(0);
+        let mut cache = ByteCache::new(0);
+        let mut other = ByteCache::new(0);
         let all = Source(0, 1 << 20);
         assert_eq!(cache.fill(&mut pool, all, 1 << 20).expect("no errors"), Some(2 * BLOCK));
         assert_eq!(other.fill(&mut pool, Source(0, 9), 9).expect("no errors"), None);

@@ -30,7 +30,6 @@ pub enum Join {
 /// The kind of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Another agent.
     Agent,
     /// A member's listener, with the member's number.
     Member(u32),
@@ -63,7 +62,6 @@ pub enum Replies {
 /// The desired state of one session at this agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSpec {
-    /// The session's id.
     pub id: u32,
     /// The address to which the session's senders connect.
     pub address: Ipv4Addr,
@@ -110,6 +108,7 @@ impl SessionSpec {
     /// The options of downstream connections, which come from this address of the agent.
     pub fn onward(&self, from: Ipv4Addr) -> TcpOptions {
         let (send_buffer, congestion) = (self.send_buffer, self.congestion.clone());
+        let from = Some(from).filter(|from| !from.is_unspecified());
         TcpOptions { from, send_buffer, congestion, ..TcpOptions::default() }
     }
 
@@ -119,60 +118,44 @@ impl SessionSpec {
     /// The error names the first field that is missing, unknown or wrong.
     pub fn parse(value: &Value) -> Result<SessionSpec, FieldError> {
         let mut fields = ObjectReader::new("session", value)?;
-        let id = fields.number("id", 1..=u64::from(u32::MAX), None)? as u32;
         let address = fields.text("address", 64)?;
-        let address = address.parse().map_err(|_| fields.wrong("address", "an IPv4 address"))?;
-        let ports = ports(&mut fields)?;
-        let mode = match fields.word("mode", &["n2n", "e2e"], Some("n2n"))? {
-            "e2e" => Mode::EndToEnd,
-            _ => Mode::NodeToNode,
-        };
         let cache_bytes = fields.number("cache_bytes", 1 << 16..=1 << 40, Some(CACHE))?;
-        let history_bytes = fields.number("history_bytes", 0..=cache_bytes, Some(0))?;
-        let allowance_bytes = fields.number("allowance_bytes", 1..=1 << 40, Some(ALLOWANCE))?;
-        let congestion = fields.optional_text("congestion", 15)?;
-        let send_buffer = fields.optional_number("send_buffer", 4096..=1 << 30)?;
-        let receive_buffer = fields.optional_number("receive_buffer", 4096..=1 << 30)?;
-        let policy = match fields.word("policy", &["strict", "isolate"], Some("strict"))? {
-            "isolate" => Policy::Isolate,
-            _ => Policy::Strict,
-        };
         let leader = fields.optional_number("leader", 1..=u64::from(u32::MAX))?;
-        let replies = match (fields.word("replies", &["leader", "merge", "drop"], Some("drop"))?, leader) {
-            ("leader", Some(member)) => Replies::Leader(member as u32),
-            ("leader", None) => return Err(fields.wrong("leader", "a member's number with replies=leader")),
-            ("merge", _) => Replies::Merge,
-            _ => Replies::Drop,
-        };
-        let resume = fields.flag("resume", false)?;
-        let echo = fields.flag("echo", true)?;
-        let upstream = match fields.optional_text("upstream", 64)? {
-            Some(text) => Some(text.parse().map_err(|_| fields.wrong("upstream", "IP:PORT or null"))?),
-            None => None,
-        };
-        let neighbours = neighbours(&mut fields)?;
-        let branches = branches(&mut fields)?;
-        fields.finish()?;
-        Ok(SessionSpec {
-            id,
-            address,
-            ports,
-            mode,
+        let spec = SessionSpec {
+            id: fields.number("id", 1..=u64::from(u32::MAX), None)? as u32,
+            address: address.parse().map_err(|_| fields.wrong("address", "an IPv4 address"))?,
+            ports: ports(&mut fields)?,
+            mode: match fields.word("mode", &["n2n", "e2e"], Some("n2n"))? {
+                "e2e" => Mode::EndToEnd,
+                _ => Mode::NodeToNode,
+            },
             cache_bytes,
-            history_bytes,
-            allowance_bytes,
-            congestion: congestion.map(str::to_owned),
+            history_bytes: fields.number("history_bytes", 0..=cache_bytes, Some(0))?,
+            allowance_bytes: fields.number("allowance_bytes", 1..=1 << 40, Some(ALLOWANCE))?,
+            congestion: fields.optional_text("congestion", 15)?.map(str::to_owned),
             // The kernel doubles the value that is set, for its own overhead.
-            send_buffer: send_buffer.map(|n| n as usize),
-            receive_buffer: receive_buffer.map(|n| n as usize),
-            policy,
-            replies,
-            resume,
-            echo,
-            upstream,
-            neighbours,
-            branches,
-        })
+            send_buffer: fields.optional_number("send_buffer", 4096..=1 << 30)?.map(|n| n as usize),
+            receive_buffer: fields.optional_number("receive_buffer", 4096..=1 << 30)?.map(|n| n as usize),
+            policy: match fields.word("policy", &["strict", "isolate"], Some("strict"))? {
+                "isolate" => Policy::Isolate,
+                _ => Policy::Strict,
+            },
+            replies: match (fields.word("replies", &["leader", "merge", "drop"], Some("drop"))?, leader) {
+                ("leader", Some(member)) => Replies::Leader(member as u32),
+                ("leader", None) => {
+                    return Err(fields.wrong("leader", "a member's number with replies=leader"))
+                }
+                ("merge", _) => Replies::Merge,
+                _ => Replies::Drop,
+            },
+            resume: fields.flag("resume", false)?,
+            echo: fields.flag("echo", true)?,
+            upstream: fields.optional_parsed("upstream", "IP:PORT or null")?,
+            neighbours: neighbours(&mut fields)?,
+            branches: branches(&mut fields)?,
+        };
+        fields.finish()?;
+        Ok(spec)
     }
 
     /// Bytes that are cached for slow branches before policy `isolate` goes on without them. The slow

@@ -1,7 +1,7 @@
 //! The control socket: requests and answers as JSON lines, and events for clients that watch.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddrV4, TcpListener, TcpStream};
+use std::io;
+use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
-use groupflow_host::tcp::is_later;
+use groupflow_host::poller::Registration;
+use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::{json, Value};
+use socket2::Socket;
 
 /// Bytes of the longest request.
 const LINE: usize = 1 << 20;
@@ -23,7 +24,6 @@ const OUTBOX: usize = 8 << 20;
 pub enum ControlAddress {
     /// A Unix socket, only for its owner.
     Path(PathBuf),
-    /// A TCP port.
     Port(SocketAddrV4),
 }
 
@@ -40,76 +40,50 @@ impl ControlAddress {
 
 /// The listening control socket.
 #[derive(Debug)]
-pub enum Listener {
-    /// A Unix socket, whose path is removed at the end.
-    Unix(UnixListener, PathBuf),
-    /// A TCP port.
-    Tcp(TcpListener),
+pub struct Listener {
+    socket: Socket,
+    /// The address of the listener, as text.
+    pub name: String,
+    /// The path of a Unix socket, which is removed at the end.
+    path: Option<PathBuf>,
 }
-
-/// A client's connection.
-pub trait Connection: Read + Write + AsFd {}
-impl Connection for UnixStream {}
-impl Connection for TcpStream {}
 
 impl Listener {
     /// Begins to listen. A socket path that a dead agent left is replaced.
     pub fn open(address: &ControlAddress) -> io::Result<Listener> {
-        match address {
+        let (socket, name, path) = match address {
             ControlAddress::Port(address) => {
                 let listener = TcpListener::bind(address)?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Tcp(listener))
+                let name = listener.local_addr()?.to_string();
+                (Socket::from(listener), name, None)
             }
             ControlAddress::Path(path) => {
                 remove_stale(path)?;
                 let listener = UnixListener::bind(path)?;
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener::Unix(listener, path.clone()))
+                (Socket::from(listener), path.display().to_string(), Some(path.clone()))
             }
-        }
+        };
+        socket.set_nonblocking(true)?;
+        Ok(Listener { socket, name, path })
     }
 
-    /// Accepts the next connection.
-    pub fn accept(&self) -> io::Result<Box<dyn Connection>> {
-        match self {
-            Listener::Unix(listener, _) => {
-                let (connection, _) = listener.accept()?;
-                connection.set_nonblocking(true)?;
-                Ok(Box::new(connection))
-            }
-            Listener::Tcp(listener) => {
-                let (connection, _) = listener.accept()?;
-                connection.set_nonblocking(true)?;
-                Ok(Box::new(connection))
-            }
-        }
-    }
-
-    /// The address of the listener, as text.
-    pub fn name(&self) -> String {
-        match self {
-            Listener::Unix(_, path) => path.display().to_string(),
-            Listener::Tcp(listener) => {
-                listener.local_addr().map_or_else(|_| String::new(), |a| a.to_string())
-            }
-        }
+    pub fn accept(&self) -> io::Result<Socket> {
+        let (connection, _) = self.socket.accept()?;
+        connection.set_nonblocking(true)?;
+        Ok(connection)
     }
 }
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Unix(listener, _) => listener.as_fd(),
-            Listener::Tcp(listener) => listener.as_fd(),
-        }
+        self.socket.as_fd()
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        if let Some(path) = &self.path {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -141,7 +115,7 @@ pub enum Op {
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RequestError {
     /// The reason for programs.
     pub code: &'static str,
     /// The field that is wrong, if the reason is a field.
@@ -150,36 +124,36 @@ pub struct Refused {
     pub text: String,
 }
 
-impl Refused {
+impl RequestError {
     /// A refusal that names no field.
-    pub fn new(code: &'static str, text: impl Into<String>) -> Refused {
-        Refused { code, field: None, text: text.into() }
+    pub fn new(code: &'static str, text: impl Into<String>) -> RequestError {
+        RequestError { code, field: None, text: text.into() }
     }
 
     /// A refusal that names a field.
-    pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> Refused {
-        Refused { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
+    pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> RequestError {
+        RequestError { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
     }
 }
 
-impl From<FieldError> for Refused {
-    fn from(error: FieldError) -> Refused {
-        Refused { code: "bad_field", text: error.to_string(), field: Some(error.field) }
+impl From<FieldError> for RequestError {
+    fn from(error: FieldError) -> RequestError {
+        RequestError { code: "bad_field", text: error.to_string(), field: Some(error.field) }
     }
 }
 
 /// Parses a request: its id, which the answer repeats, and its operation.
-pub fn parse(line: &[u8]) -> (Value, Result<Op, Refused>) {
+pub fn parse(line: &[u8]) -> (Value, Result<Op, RequestError>) {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return (Value::Null, Err(Refused::new("bad_json", format!("no JSON: {error}")))),
+        Err(error) => return (Value::Null, Err(RequestError::new("bad_json", format!("no JSON: {error}")))),
     };
     let id = value.get("id").cloned().unwrap_or(Value::Null);
     let op = op(&value);
     (id, op)
 }
 
-fn op(value: &Value) -> Result<Op, Refused> {
+fn op(value: &Value) -> Result<Op, RequestError> {
     let mut fields = ObjectReader::new("request", value)?;
     let _ = fields.value("id");
     let op = match fields.word("op", &["set_session", "remove_session", "list", "stats", "watch"], None)? {
@@ -199,7 +173,7 @@ fn op(value: &Value) -> Result<Op, Refused> {
 }
 
 /// The answer to a request, in JSON.
-pub fn answer(id: &Value, result: Result<Value, Refused>) -> Value {
+pub fn answer(id: &Value, result: Result<Value, RequestError>) -> Value {
     match result {
         Ok(mut value) => {
             value["id"] = id.clone();
@@ -213,14 +187,13 @@ pub fn answer(id: &Value, result: Result<Value, Refused>) -> Value {
     }
 }
 
-/// A client of the control socket.
 pub struct Client {
     /// Whether the client gets events.
     pub watching: bool,
     /// Whether the client is to be closed.
     pub over: bool,
-    connection: Box<dyn Connection>,
-    token: Token,
+    connection: Socket,
+    registration: Registration,
     input: Vec<u8>,
     out: Outbox,
     dropped: u64,
@@ -228,12 +201,12 @@ pub struct Client {
 
 impl Client {
     /// A client that has just connected.
-    pub fn new(connection: Box<dyn Connection>, token: Token) -> Client {
+    pub fn new(connection: Socket, registration: Registration) -> Client {
         Client {
             watching: false,
             over: false,
             connection,
-            token,
+            registration,
             input: Vec::new(),
             out: Outbox::new(OUTBOX),
             dropped: 0,
@@ -241,37 +214,30 @@ impl Client {
     }
 
     /// The client's descriptor and registration.
-    pub fn registration(&self) -> (BorrowedFd<'_>, Token) {
-        (self.connection.as_fd(), self.token)
+    pub fn registration(&self) -> (BorrowedFd<'_>, Registration) {
+        (self.connection.as_fd(), self.registration)
     }
 
     /// Reads the bytes that are there; returns the complete lines.
     pub fn lines(&mut self, scratch: &mut [u8]) -> Vec<Vec<u8>> {
-        let mut lines = Vec::new();
-        loop {
-            match self.connection.read(scratch) {
-                Ok(0) => self.over = true,
-                Ok(count) => {
-                    self.input.extend_from_slice(&scratch[..count]);
-                    while let Some(end) = self.input.iter().position(|&b| b == b'\n') {
-                        let line: Vec<u8> = self.input.drain(..=end).collect();
-                        if !line.trim_ascii_start_is_empty() {
-                            lines.push(line);
-                        }
-                    }
-                    if self.input.len() > LINE {
-                        let refused = Refused::new("too_long", format!("a request has at most {LINE} bytes"));
-                        self.tell(&answer(&Value::Null, Err(refused)));
-                        self.input.clear();
-                        self.over = true;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => break,
-                Err(_) => self.over = true,
+        let (mut lines, mut readable) = (Vec::new(), true);
+        while readable && !self.over {
+            match ReadOutcome::read(&mut self.connection, &mut readable, scratch) {
+                Ok(ReadOutcome::Bytes(count)) => self.input.extend_from_slice(&scratch[..count]),
+                Ok(ReadOutcome::Nothing) => {}
+                Ok(ReadOutcome::End) | Err(_) => self.over = true,
             }
-            if self.over {
-                break;
+            while let Some(end) = self.input.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = self.input.drain(..=end).collect();
+                if !line.iter().all(u8::is_ascii_whitespace) {
+                    lines.push(line);
+                }
+            }
+            if self.input.len() > LINE {
+                let refused = RequestError::new("too_long", format!("a request has at most {LINE} bytes"));
+                self.tell(&answer(&Value::Null, Err(refused)));
+                self.input.clear();
+                self.over = true;
             }
         }
         lines
@@ -308,17 +274,6 @@ impl Client {
     }
 }
 
-/// Whether a line has only white space.
-trait Blank {
-    fn trim_ascii_start_is_empty(&self) -> bool;
-}
-
-impl Blank for Vec<u8> {
-    fn trim_ascii_start_is_empty(&self) -> bool {
-        self.iter().all(u8::is_ascii_whitespace)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,7 +300,7 @@ mod tests {
             let (_, op) = parse(line.as_bytes());
             assert_eq!(op.map_err(|r| r.text), expected.map_err(str::to_owned), "{line}");
         }
-        assert!(matches!(parse(b"{").1, Err(Refused { code: "bad_json", .. })));
+        assert!(matches!(parse(b"{").1, Err(RequestError { code: "bad_json", .. })));
     }
 
     proptest! {

@@ -4,8 +4,9 @@
 
 use std::collections::VecDeque;
 
+use groupflow_base::StreamId;
+
 use super::frame::Frame;
-use super::preamble::StreamId;
 
 /// Bytes remembered, enough for some 10,000 streams with few members each.
 const BYTES: usize = 1 << 20;

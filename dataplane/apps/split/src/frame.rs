@@ -1,6 +1,7 @@
 //! Frames that agents send upstream, against a stream's direction, on the stream's connection.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
+use groupflow_base::wire_enum;
 
 /// The longest body.
 pub const MAX_BODY: usize = 16 << 10;
@@ -9,56 +10,24 @@ pub const MAX_REPLY: usize = MAX_BODY - 4;
 /// Bytes of the longest error text.
 const MAX_TEXT: usize = 512;
 
-/// Why a stream, or a member's part of it, ended early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// A member cannot be reached, or is too slow: it leaves the session, and the stream goes on without it.
-    MemberFailed,
-    /// A member's connection was reset: the stream goes on without it, and the member stays in the session.
-    MemberReset,
-    /// No member is left.
-    NoMembers,
-    /// An agent is lost, and with it a part of the group.
-    AgentLost,
-    /// The agent refuses the stream.
-    Refused,
-    /// The stream was reset by its sender, or its session was removed.
-    Reset,
-}
-
-impl Fault {
-    const ALL: [Fault; 6] = [
-        Fault::MemberFailed,
-        Fault::MemberReset,
-        Fault::NoMembers,
-        Fault::AgentLost,
-        Fault::Refused,
-        Fault::Reset,
-    ];
-
-    /// The fault's word in events.
-    pub fn word(self) -> &'static str {
-        match self {
-            Fault::MemberFailed => "member_failed",
-            Fault::MemberReset => "member_reset",
-            Fault::NoMembers => "no_members",
-            Fault::AgentLost => "agent_lost",
-            Fault::Refused => "refused",
-            Fault::Reset => "reset",
-        }
+wire_enum!(
+    /// Why a stream, or a member's part of it, ended early.
+    Fault, "failure.fault", {
+        /// A member cannot be reached, or is too slow: the member leaves the session, and the stream goes on
+        /// without it.
+        MemberFailed = 1 => "member_failed",
+        /// A member's connection was reset: the stream goes on without the member, which stays in the session.
+        MemberReset = 6 => "member_reset",
+        /// No member is left.
+        NoMembers = 2 => "no_members",
+        /// An agent is lost, and with it a part of the group.
+        AgentLost = 3 => "agent_lost",
+        /// The agent refuses the stream.
+        Refused = 4 => "refused",
+        /// The stream was reset by its sender, or its session was removed.
+        Reset = 5 => "reset",
     }
-
-    fn code(self) -> u8 {
-        match self {
-            Fault::MemberFailed => 1,
-            Fault::NoMembers => 2,
-            Fault::AgentLost => 3,
-            Fault::Refused => 4,
-            Fault::Reset => 5,
-            Fault::MemberReset => 6,
-        }
-    }
-}
+);
 
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +89,7 @@ impl Frame {
             }
             Frame::ReplyEnd { member } => (5, w.u32(*member)),
             Frame::Failure { fault, member, offset, text } => {
-                (6, w.u8(fault.code()).u32(*member).u64(*offset).rest_text(text, MAX_TEXT))
+                (6, w.u8(*fault as u8).u32(*member).u64(*offset).rest_text(text, MAX_TEXT))
             }
         };
         Envelope::seal(kind, body, out);
@@ -137,16 +106,12 @@ impl Frame {
             3 => Frame::Receipt { member: r.u32("receipt.member")?, bytes: r.u64("receipt.bytes")? },
             4 => Frame::Reply { member: r.u32("reply.member")?, bytes: r.rest().to_vec() },
             5 => Frame::ReplyEnd { member: r.u32("reply_end.member")? },
-            6 => {
-                let code = r.u8("failure.fault")?;
-                let fault = Fault::ALL.into_iter().find(|f| f.code() == code);
-                Frame::Failure {
-                    fault: fault.ok_or(CodecError::value("failure.fault", code))?,
-                    member: r.u32("failure.member")?,
-                    offset: r.u64("failure.offset")?,
-                    text: r.rest_text(MAX_TEXT, "failure.text")?.to_owned(),
-                }
-            }
+            6 => Frame::Failure {
+                fault: Fault::parse(r.u8("failure.fault")?)?,
+                member: r.u32("failure.member")?,
+                offset: r.u64("failure.offset")?,
+                text: r.rest_text(MAX_TEXT, "failure.text")?.to_owned(),
+            },
             _ => return Err(CodecError::value("frame.kind", kind)),
         };
         r.end("frame")?;
@@ -154,7 +119,7 @@ impl Frame {
     }
 }
 
-/// Cuts what comes into frames.
+/// Cuts received bytes into frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
@@ -186,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame() -> impl Strategy<Value = Frame> {
-        let fault = proptest::sample::select(&Fault::ALL[..]);
+        let fault = proptest::sample::select(Fault::ALL);
         prop_oneof![
             any::<u64>().prop_map(|offset| Frame::Welcome { offset }),
             any::<(u64, bool)>().prop_map(|(offset, complete)| Frame::Progress { offset, complete }),

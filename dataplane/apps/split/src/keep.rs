@@ -8,16 +8,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use groupflow_host::poller::is_ready;
 use nix::cmsg_space;
-use nix::errno::Errno;
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::sys::socket::sockopt::ReceiveTimeout;
-use nix::sys::socket::{
-    accept4, bind, connect, listen, recvmsg, sendmsg, setsockopt, socket, AddressFamily, Backlog,
-    ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr,
-};
-use nix::sys::time::{TimeVal, TimeValLike};
+use nix::poll::{PollFlags, PollTimeout};
+use nix::sys::socket::{recvmsg, sendmsg, ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr};
 use serde_json::{json, Value};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Bytes of the longest note.
 const NOTE: usize = 4096;
@@ -30,7 +26,7 @@ pub type Kept = (u64, Value, OwnedFd);
 /// The agent's connection to its keeper.
 #[derive(Debug)]
 pub struct Keeper {
-    socket: OwnedFd,
+    socket: Socket,
 }
 
 impl Keeper {
@@ -54,7 +50,7 @@ impl Keeper {
             .args(["--patience", &patience.as_secs().to_string()])
             // The keeper gets its own process group, so that a signal to the agent's group does not end it.
             .process_group(0)
-            .stdin(Stdio::from(listener))
+            .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
@@ -63,14 +59,13 @@ impl Keeper {
 
     /// The keeper at the other end of a socket.
     #[cfg(test)]
-    pub(super) fn at(socket: OwnedFd) -> Keeper {
+    pub(super) fn at(socket: Socket) -> Keeper {
         Keeper { socket }
     }
 
     /// Joins a keeper. A keeper that serves another agent does not answer, which is an error.
-    fn join(socket: OwnedFd) -> io::Result<(Keeper, Vec<Kept>)> {
-        let patience = TimeVal::seconds(ANSWER.as_secs() as i64);
-        setsockopt(&socket, ReceiveTimeout, &patience)?;
+    fn join(socket: Socket) -> io::Result<(Keeper, Vec<Kept>)> {
+        socket.set_read_timeout(Some(ANSWER))?;
         let mut kept = Vec::new();
         loop {
             match receive(socket.as_fd())? {
@@ -95,26 +90,22 @@ impl Keeper {
     }
 }
 
-fn new_socket() -> nix::Result<OwnedFd> {
-    socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)
-}
-
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
 }
 
-fn listen_at(path: &Path) -> io::Result<OwnedFd> {
-    let listener = new_socket()?;
+fn listen_at(path: &Path) -> io::Result<Socket> {
+    let listener = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
     // No process answers at this path.
     let _ = std::fs::remove_file(path);
-    bind(listener.as_raw_fd(), &UnixAddr::new(path)?)?;
-    listen(&listener, Backlog::new(4)?)?;
+    listener.bind(&SockAddr::unix(path)?)?;
+    listener.listen(4)?;
     Ok(listener)
 }
 
-fn dial(path: &Path) -> io::Result<OwnedFd> {
-    let socket = new_socket()?;
-    connect(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
+fn dial(path: &Path) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+    socket.connect(&SockAddr::unix(path)?)?;
     Ok(socket)
 }
 
@@ -152,7 +143,7 @@ fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<(Value, Option<OwnedFd>)
 }
 
 /// Runs the keeper itself, on a socket that listens at `path`, until no agent comes for `patience`.
-pub fn run(listener: &OwnedFd, path: &Path, patience: Duration) -> io::Result<()> {
+pub fn run(listener: &Socket, path: &Path, patience: Duration) -> io::Result<()> {
     let mut kept: BTreeMap<u64, (Value, OwnedFd)> = BTreeMap::new();
     while let Some(agent) = next_agent(listener, patience)? {
         // When an agent goes away, its connections stay for the next agent.
@@ -165,21 +156,17 @@ pub fn run(listener: &OwnedFd, path: &Path, patience: Duration) -> io::Result<()
     Ok(())
 }
 
-fn next_agent(listener: &OwnedFd, patience: Duration) -> io::Result<Option<OwnedFd>> {
+fn next_agent(listener: &Socket, patience: Duration) -> io::Result<Option<Socket>> {
     let until = Instant::now() + patience;
     loop {
-        let left = until.saturating_duration_since(Instant::now()).as_millis();
-        let mut fds = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-        let timeout = PollTimeout::try_from(left.min(i32::MAX as u128) as i32).unwrap_or(PollTimeout::MAX);
-        match poll(&mut fds, timeout) {
-            Ok(0) => return Ok(None),
-            Ok(_) => {}
-            Err(Errno::EINTR) => continue,
-            Err(error) => return Err(error.into()),
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        if is_ready(listener.as_fd(), PollFlags::POLLIN, timeout) {
+            return listener.accept().map(|(agent, _)| Some(agent));
         }
-        let raw = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC)?;
-        // SAFETY: accept4 has just made this descriptor, and nothing else owns it.
-        return Ok(Some(unsafe { OwnedFd::from_raw_fd(raw) }));
+        if left.is_zero() {
+            return Ok(None);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `gfagent split`: the session agent that splits TCP connections.
+//! `gfagent split`: the split agent, which ends TCP connections and goes on with others.
 //!
 //! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
 //! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
@@ -34,22 +34,22 @@ use serde_json::{json, Value};
 
 use crate::args::{KeepArgs, SplitArgs};
 
-pub mod agent;
+mod agent;
 pub mod args;
-pub mod cache;
-pub mod config;
-pub mod control;
-pub mod farewell;
+mod cache;
+mod config;
+mod control;
+mod farewell;
 pub mod frame;
-pub mod keep;
-pub mod link;
-pub mod live;
-pub mod peers;
+mod keep;
+mod link;
+mod live;
+mod peers;
 pub mod preamble;
-pub mod resources;
-pub mod session;
-pub mod summary;
-pub mod upstream;
+mod resources;
+mod session;
+mod summary;
+mod upstream;
 
 use agent::Agent;
 use cache::Pool;
@@ -74,7 +74,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
     })?;
     let port = peers.local_addr().map_err(|e| system(&e))?.port();
-    let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name()});
+    let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name});
     let (keeper, kept) = match &args.keep {
         None => (None, Vec::new()),
         Some(path) => {
@@ -114,7 +114,7 @@ pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
     raise_descriptors();
     let patience = Duration::from_secs(args.patience);
     let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| system(&e))?;
-    keep::run(&listener, &args.path, patience).map(|()| 0).map_err(|e| system(&e))
+    keep::run(&listener.into(), &args.path, patience).map(|()| 0).map_err(|e| system(&e))
 }
 
 /// Reports an event; a slow reader of events does not stop the agent.

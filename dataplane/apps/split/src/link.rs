@@ -1,21 +1,22 @@
 //! A branch of a stream, with its connection.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
 
-use groupflow_host::poller::{Ready, Token};
+use groupflow_base::StreamId;
+use groupflow_host::poller::{Ready, Registration};
+use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
-use groupflow_transport::fanout::{BranchId, Stream};
+use groupflow_transport::fanout::{BranchId, Fanout};
 use serde_json::json;
 
-use super::cache::Cache;
+use super::cache::ByteCache;
 use super::config::{BranchSpec, Kind, SessionSpec};
 use super::frame::{Decoder, MAX_REPLY};
-use super::preamble::{Preamble, StreamId};
+use super::preamble::Preamble;
 use super::resources::{Orphan, Resources, Target};
 
-/// The state of a branch's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The connection is being opened.
@@ -40,25 +41,13 @@ impl State {
     }
 }
 
-/// The result of a read from a branch.
-pub enum Heard {
-    /// Nothing is there now.
-    Nothing,
-    /// So many bytes are in the shared scratch buffer.
-    Bytes(usize),
-    /// The branch has ended its side.
-    End,
-}
-
 /// A branch with its connection.
 pub struct Link {
-    /// The settings of the branch.
     pub spec: BranchSpec,
     /// The branch's number among the stream's links, never used again.
     pub key: u32,
     /// The branch's number in the stream's core.
     pub branch: BranchId,
-    /// The state of the connection.
     pub state: State,
     /// When attempts to connect end.
     pub until: Instant,
@@ -72,7 +61,7 @@ pub struct Link {
     pub decoder: Decoder,
     /// Whether the next agent has said that its members have everything.
     pub is_complete: bool,
-    socket: Option<(TcpStream, Token)>,
+    socket: Option<(TcpStream, Registration)>,
     readable: bool,
     writable: bool,
     /// The part of the preamble that is still to be sent.
@@ -152,8 +141,8 @@ impl Link {
         let options = session.onward(resources.limits.address);
         let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
-        let token = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
-        self.socket = Some((socket, token));
+        let registration = resources.poller.add(&socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((socket, registration));
         self.state = State::Connecting;
         self.decoder = Decoder::default();
         self.greeting = match self.spec.kind {
@@ -189,8 +178,8 @@ impl Link {
             let behind = self.origin - orphan.start - bytes;
             return Err(io::Error::other(format!("{behind} bytes behind what can still be had")));
         }
-        let token = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
-        self.socket = Some((orphan.socket, token));
+        let registration = resources.poller.add(&orphan.socket, Target::Branch(stream, self.key))?;
+        self.socket = Some((orphan.socket, registration));
         (self.state, self.established, self.told_end) = (State::Open, true, told_end);
         self.start = orphan.start;
         self.origin = orphan.start + bytes;
@@ -276,7 +265,7 @@ impl Link {
 
     /// Handles PROGRESS: the members of the next agent have acknowledged all bytes before `offset`, which the
     /// next agent must have received.
-    pub fn on_progress(&mut self, core: &Stream, offset: u64, complete: bool) -> io::Result<()> {
+    pub fn on_progress(&mut self, core: &Fanout, offset: u64, complete: bool) -> io::Result<()> {
         if offset > self.skip_to.max(core.sent(self.branch).unwrap_or(0)) {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -287,7 +276,7 @@ impl Link {
 
     /// The offset before which the members behind the next agent have everything, limited to this agent's
     /// bytes.
-    pub fn reported(&self, core: &Stream) -> u64 {
+    pub fn reported(&self, core: &Fanout) -> u64 {
         self.reported.min(core.sent(self.branch).unwrap_or(0))
     }
 
@@ -302,7 +291,7 @@ impl Link {
     }
 
     /// Hands out cached bytes, once; returns their number.
-    pub fn hand_out(&mut self, core: &mut Stream, cache: &Cache) -> io::Result<usize> {
+    pub fn hand_out(&mut self, core: &mut Fanout, cache: &ByteCache) -> io::Result<usize> {
         let range = core.sendable(self.branch);
         let skipped = self.skip_to.min(range.end).saturating_sub(range.start);
         core.on_sent(self.branch, skipped).map_err(io::Error::other)?;
@@ -329,7 +318,7 @@ impl Link {
 
     /// Tells the branch the end (half-close), when it is due. A branch that has the end from an earlier
     /// connection may have hung up.
-    pub fn tell_end(&mut self, core: &mut Stream) -> io::Result<()> {
+    pub fn tell_end(&mut self, core: &mut Fanout) -> io::Result<()> {
         let open = self.socket.is_some() && self.state == State::Open && self.greeting.is_empty();
         if !core.end_due(self.branch) || !(open || self.is_complete) {
             return Ok(());
@@ -366,22 +355,13 @@ impl Link {
     }
 
     /// Reads once.
-    pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<Heard> {
+    pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<ReadOutcome> {
         let Some((socket, _)) = &self.socket else {
-            return Ok(Heard::Nothing);
+            return Ok(ReadOutcome::Nothing);
         };
-        match (&mut &*socket).read(&mut scratch[..MAX_REPLY]) {
-            Ok(0) => {
-                self.replies_ended = true;
-                Ok(Heard::End)
-            }
-            Ok(count) => Ok(Heard::Bytes(count)),
-            Err(error) if tcp::is_later(&error) => {
-                self.readable = false;
-                Ok(Heard::Nothing)
-            }
-            Err(error) => Err(error),
-        }
+        let heard = ReadOutcome::read(&mut &*socket, &mut self.readable, &mut scratch[..MAX_REPLY])?;
+        self.replies_ended |= heard == ReadOutcome::End;
+        Ok(heard)
     }
 
     /// Makes closing graceful, without a reset, because the branch has everything.
@@ -408,8 +388,8 @@ impl Link {
     /// Closes the connection of a branch that has everything, but not the keeper's copy, which tells this to
     /// the next agent.
     pub fn hang_up(&mut self, resources: &mut Resources) {
-        if let Some((socket, token)) = self.socket.take() {
-            resources.poller.remove(&socket, token);
+        if let Some((socket, registration)) = self.socket.take() {
+            resources.poller.remove(&socket, registration);
         }
         (self.readable, self.writable) = (false, false);
     }
@@ -432,6 +412,7 @@ mod tests {
     use groupflow_host::poller::Poller;
     use nix::sys::socket::{socketpair, AddressFamily, SockFlag, SockType};
     use std::fs::File;
+    use std::io::Read as _;
     use std::net::{Ipv4Addr, SocketAddrV4};
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
@@ -454,7 +435,7 @@ mod tests {
     fn the_keeper_lets_go_of_what_cannot_be_taken_over() {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::empty()).expect("a pair");
-        let mut resources = resources(Keeper::at(ours));
+        let mut resources = resources(Keeper::at(ours.into()));
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9000);
         let (kind, join) = (Kind::Member(1), Join::Now);
         let spec = BranchSpec { kind, name: "m1".to_owned(), address, join };

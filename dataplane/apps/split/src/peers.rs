@@ -1,23 +1,20 @@
 //! Connections between agents at their beginning and their end.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
 use std::time::Instant;
 
 use groupflow_base::CodecError;
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
-use groupflow_host::tcp::is_later;
+use groupflow_host::poller::Registration;
+use groupflow_host::read_outcome::ReadOutcome;
 
 use super::preamble::{Preamble, LENGTH};
 
 /// A connection from another agent that has sent no complete preamble yet.
 pub struct Greeting {
-    /// The connection.
     pub socket: TcpStream,
-    /// The connection's registration for polling.
-    pub token: Token,
-    /// The agent's address.
+    pub registration: Registration,
     pub peer: SocketAddrV4,
     /// When the wait for the preamble ends.
     pub until: Instant,
@@ -27,19 +24,23 @@ pub struct Greeting {
 
 impl Greeting {
     /// A connection of which nothing was read yet.
-    pub fn new(socket: TcpStream, token: Token, peer: SocketAddrV4, until: Instant) -> Greeting {
-        Greeting { socket, token, peer, until, bytes: [0; LENGTH], filled: 0 }
+    pub fn new(
+        socket: TcpStream,
+        registration: Registration,
+        peer: SocketAddrV4,
+        until: Instant,
+    ) -> Greeting {
+        Greeting { socket, registration, peer, until, bytes: [0; LENGTH], filled: 0 }
     }
 
     /// Reads no further than the preamble. `Ok(None)`: the preamble is not complete.
     pub fn read(&mut self) -> io::Result<Option<Result<Preamble, CodecError>>> {
+        let mut readable = true;
         while self.filled < LENGTH {
-            match self.socket.read(&mut self.bytes[self.filled..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_later(&error) => return Ok(None),
-                Err(error) => return Err(error),
+            match ReadOutcome::read(&mut self.socket, &mut readable, &mut self.bytes[self.filled..])? {
+                ReadOutcome::Bytes(count) => self.filled += count,
+                ReadOutcome::Nothing => return Ok(None),
+                ReadOutcome::End => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }
         Ok(Some(Preamble::parse(&self.bytes)))
@@ -49,10 +50,8 @@ impl Greeting {
 /// A connection of a stream that has ended here. Its last frames must still arrive, and a reset would
 /// overtake them. Incoming bytes are discarded until the peer has ended its side, too.
 pub struct Drain {
-    /// The connection.
     pub socket: TcpStream,
-    /// The connection's registration for polling.
-    pub token: Token,
+    pub registration: Registration,
     /// When the wait for the peer's end is given up.
     pub until: Instant,
     out: Outbox,
@@ -61,8 +60,8 @@ pub struct Drain {
 
 impl Drain {
     /// A connection with the frames still to be sent.
-    pub fn new(socket: TcpStream, token: Token, out: Outbox, until: Instant) -> Drain {
-        Drain { socket, token, until, out, told_end: false }
+    pub fn new(socket: TcpStream, registration: Registration, out: Outbox, until: Instant) -> Drain {
+        Drain { socket, registration, until, out, told_end: false }
     }
 
     /// Sends and discards bytes; true: the connection is over.
@@ -78,13 +77,13 @@ impl Drain {
                 return true;
             }
         }
-        loop {
-            match self.socket.read(scratch) {
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return !is_later(&error),
+        let mut readable = true;
+        while readable {
+            match ReadOutcome::read(&mut self.socket, &mut readable, scratch) {
+                Ok(ReadOutcome::Bytes(_) | ReadOutcome::Nothing) => {}
+                Ok(ReadOutcome::End) | Err(_) => return true,
             }
         }
+        false
     }
 }

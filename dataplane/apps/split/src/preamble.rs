@@ -1,32 +1,20 @@
 //! The preamble of a connection to the next agent, which tells which stream follows.
 
-use std::fmt;
-
 use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::StreamId;
 use groupflow_transport::fanout::Mode;
 
 /// Bytes of a preamble.
 pub const LENGTH: usize = 28;
 const MAGIC: &[u8; 4] = b"GFSP";
 const VERSION: u8 = 1;
-const RESUME: u8 = 1;
-
-/// A stream's number, the same at every agent, chosen by the agent to which its sender connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
 
 /// The stream that a connection between agents carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preamble {
     /// The session's id.
     pub session: u32,
-    /// The stream's number.
+    /// The stream's number, the same at every agent, chosen by the agent to which its sender connected.
     pub stream: StreamId,
     /// The offset at which the bytes that follow begin; with `resume`, the offset of the first byte that is
     /// available.
@@ -41,11 +29,7 @@ impl Preamble {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::with_capacity(LENGTH);
-        let mode = match self.mode {
-            Mode::EndToEnd => 0,
-            Mode::NodeToNode => 1,
-        };
-        w.bytes(MAGIC).u8(VERSION).u8(mode).u8(if self.resume { RESUME } else { 0 }).u8(0);
+        w.bytes(MAGIC).u8(VERSION).u8(self.mode as u8).u8(self.resume.into()).u8(0);
         w.u32(self.session).u64(self.stream.0).u64(self.offset);
         w.into_bytes()
     }
@@ -60,16 +44,8 @@ impl Preamble {
             VERSION => {}
             other => return Err(CodecError::value("version", other)),
         }
-        let mode = match r.u8("mode")? {
-            0 => Mode::EndToEnd,
-            1 => Mode::NodeToNode,
-            other => return Err(CodecError::value("mode", other)),
-        };
-        let resume = match r.u8("flags")? {
-            0 => false,
-            RESUME => true,
-            other => return Err(CodecError::value("flags", other)),
-        };
+        let mode = Mode::parse(r.u8("mode")?)?;
+        let resume = r.flag("flags")?;
         match r.u8("reserved")? {
             0 => {}
             other => return Err(CodecError::value("reserved", other)),

@@ -3,29 +3,23 @@
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
+use groupflow_base::StreamId;
 use groupflow_host::poller::Poller;
 use serde_json::{json, Value};
 
 use super::cache::Pool;
 use super::keep::Keeper;
-use super::preamble::StreamId;
 
-/// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Signals.
     Signals,
-    /// The listener of the control socket.
     Control,
     /// A client's connection to the control socket.
     Client(u64),
-    /// The listener for other agents.
     Peers,
     /// A connection from another agent that has sent no preamble yet.
     Greeting(u64),
-    /// The listener of a session's port.
     Listener(u32, u16),
-    /// The upstream connection of a stream.
     Upstream(StreamId),
     /// A downstream connection of a stream, with the branch's key.
     Branch(StreamId, u32),
@@ -50,13 +44,11 @@ pub struct Limits {
 pub struct Orphan {
     /// The connection's number at the keeper.
     pub key: u64,
-    /// The connection's stream.
     pub stream: StreamId,
     /// The address to which it goes.
     pub address: SocketAddrV4,
     /// The offset of the first byte of the stream that it carried.
     pub start: u64,
-    /// The connection itself.
     pub socket: TcpStream,
 }
 
@@ -71,11 +63,8 @@ impl Orphan {
 
 /// The state that all streams of an agent share.
 pub struct Resources {
-    /// The registered descriptors.
     pub poller: Poller<Target>,
-    /// The cache memory.
     pub pool: Pool,
-    /// The options.
     pub limits: Limits,
     /// The keeper of connections, if there is one.
     pub keeper: Option<Keeper>,
@@ -95,7 +84,6 @@ impl Resources {
         }
     }
 
-    /// Notes an event.
     pub fn event(&mut self, name: &str, session: u32, stream: Option<StreamId>, fields: Value) {
         let mut event = json!({"event": name, "session": session});
         if let Some(stream) = stream {

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use groupflow_host::error::plain;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::Registration;
 use groupflow_host::tcp;
 use serde_json::{json, Value};
 
 use super::config::SessionSpec;
-use super::control::Refused;
+use super::control::RequestError;
 use super::live::Live;
 use super::resources::{Resources, Target};
 use super::summary;
@@ -19,17 +19,13 @@ use super::summary;
 /// Ended streams that statistics still show.
 const REMEMBERED: usize = 16;
 
-/// A session at this agent.
 pub struct Session {
-    /// The session's settings.
     pub spec: Arc<SessionSpec>,
     /// The settings as JSON, as they arrived.
     pub value: Value,
-    /// Streams accepted.
     pub opened: u64,
-    /// Connections refused.
     pub refused: u64,
-    listeners: Vec<(SocketAddrV4, Rc<TcpListener>, Token)>,
+    listeners: Vec<(SocketAddrV4, Rc<TcpListener>, Registration)>,
     bytes_in: u64,
     bytes_out: u64,
     cache_peak: u64,
@@ -37,8 +33,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens the session's listeners.
-    pub fn open(resources: &mut Resources, spec: Arc<SessionSpec>, value: Value) -> Result<Session, Refused> {
+    pub fn open(
+        resources: &mut Resources,
+        spec: Arc<SessionSpec>,
+        value: Value,
+    ) -> Result<Session, RequestError> {
         let mut session = Session {
             spec: Arc::clone(&spec),
             value: Value::Null,
@@ -60,7 +59,7 @@ impl Session {
         resources: &mut Resources,
         spec: Arc<SessionSpec>,
         value: Value,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RequestError> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();
         if self.spec.listening() != spec.listening() {
@@ -72,25 +71,26 @@ impl Session {
                 continue;
             }
             let made = tcp::listen(address, &spec.listening()).and_then(|listener| {
-                let token = resources.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
-                Ok((address, Rc::new(listener), token))
+                let registration =
+                    resources.poller.add(&listener, Target::Listener(spec.id, address.port()))?;
+                Ok((address, Rc::new(listener), registration))
             });
             match made {
                 Ok(made) => fresh.push(made),
                 Err(error) => {
-                    for (_, listener, token) in fresh {
-                        resources.poller.remove(&listener, token);
+                    for (_, listener, registration) in fresh {
+                        resources.poller.remove(&listener, registration);
                     }
                     let text = format!("cannot be listened on at {address}: {}", plain(&error));
-                    return Err(Refused::field("listen", "session.ports", text));
+                    return Err(RequestError::field("listen", "session.ports", text));
                 }
             }
         }
         self.listeners.append(&mut fresh);
-        self.listeners.retain(|(address, listener, token)| {
+        self.listeners.retain(|(address, listener, registration)| {
             let stays = wanted.contains(address);
             if !stays {
-                resources.poller.remove(listener, *token);
+                resources.poller.remove(listener, *registration);
             }
             stays
         });
@@ -98,20 +98,17 @@ impl Session {
         Ok(())
     }
 
-    /// The listener of a port.
     pub fn listener(&self, port: u16) -> Option<Rc<TcpListener>> {
         let found = self.listeners.iter().find(|(address, ..)| address.port() == port);
         found.map(|(_, listener, _)| Rc::clone(listener))
     }
 
-    /// Closes the listeners.
     pub fn close(&mut self, resources: &mut Resources) {
-        for (_, listener, token) in self.listeners.drain(..) {
-            resources.poller.remove(&listener, token);
+        for (_, listener, registration) in self.listeners.drain(..) {
+            resources.poller.remove(&listener, registration);
         }
     }
 
-    /// Notes that a stream has ended.
     pub fn closed(&mut self, live: &Live, told: Value) {
         self.bytes_in += live.summary.bytes_in;
         self.bytes_out += live.summary.bytes_out;

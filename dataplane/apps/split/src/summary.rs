@@ -84,29 +84,8 @@ impl Summary {
     pub fn is_failed(&self, branch: &BranchSpec) -> bool {
         self.failed.iter().any(|failed| branch.kind == Kind::Member(failed.member))
     }
-
-    /// The summary as JSON.
-    pub fn value(&self) -> Value {
-        let receipts: Vec<Value> =
-            self.receipts.iter().map(|(member, bytes)| json!({"member": member, "bytes": bytes})).collect();
-        let failed: Vec<Value> = self
-            .failed
-            .iter()
-            .map(|f| {
-                let fault = f.fault.word();
-                json!({"fault": fault, "member": f.member, "name": f.name, "acked": f.acked, "text": f.text})
-            })
-            .collect();
-        json!({
-            "bytes_in": self.bytes_in,
-            "bytes_out": self.bytes_out,
-            "receipts": receipts,
-            "failed": failed,
-        })
-    }
 }
 
-/// A stream's statistics as JSON.
 pub fn stream(live: &Live) -> Value {
     let branches: Vec<Value> = live
         .links
@@ -129,8 +108,18 @@ pub fn stream(live: &Live) -> Value {
             })
         })
         .collect();
-    let mut value = live.summary.value();
-    let more = json!({
+    let Summary { bytes_in, bytes_out, receipts, failed } = &live.summary;
+    let receipts: Vec<Value> =
+        receipts.iter().map(|(member, bytes)| json!({"member": member, "bytes": bytes})).collect();
+    let failed = failed.iter().map(|f| {
+        let fault = f.fault.word();
+        json!({"fault": fault, "member": f.member, "name": f.name, "acked": f.acked, "text": f.text})
+    });
+    json!({
+        "bytes_in": bytes_in,
+        "bytes_out": bytes_out,
+        "receipts": receipts,
+        "failed": failed.collect::<Vec<_>>(),
         "stream": live.id.to_string(),
         "peer": live.upstream.peer.to_string(),
         "from": if live.upstream.is_agent { "agent" } else { "sender" },
@@ -141,9 +130,5 @@ pub fn stream(live: &Live) -> Value {
         "cache_peak": live.core.peak(),
         "starved": live.starved,
         "branches": branches,
-    });
-    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
-        value.extend(more);
-    }
-    value
+    })
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
 
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::{Ready, Token};
+use groupflow_host::poller::{Ready, Registration};
 use groupflow_host::tcp;
 
 use super::frame::Frame;
@@ -13,9 +13,7 @@ use super::resources::Resources;
 /// Bytes that may wait to go back to the sender (frames other than replies are never refused).
 const OUTBOX: usize = 64 << 10;
 
-/// The source of a stream.
 pub struct Upstream {
-    /// The peer.
     pub peer: SocketAddrV4,
     /// Whether the source is an agent, which takes frames; otherwise it is the sender.
     pub is_agent: bool,
@@ -23,7 +21,7 @@ pub struct Upstream {
     pub readable: bool,
     /// Bytes that wait to go back.
     pub out: Outbox,
-    socket: Option<(TcpStream, Token)>,
+    socket: Option<(TcpStream, Registration)>,
     writable: bool,
     /// Nothing more goes back.
     ended: bool,
@@ -31,15 +29,20 @@ pub struct Upstream {
 
 impl Upstream {
     /// The upstream end of an accepted connection.
-    pub fn new(socket: TcpStream, token: Token, peer: SocketAddrV4, is_agent: bool) -> Upstream {
+    pub fn new(
+        socket: TcpStream,
+        registration: Registration,
+        peer: SocketAddrV4,
+        is_agent: bool,
+    ) -> Upstream {
         let out = Outbox::new(OUTBOX);
-        // The socket was registered before, and epoll does not repeat what it reported then.
+        // The socket was registered before, and epoll does not repeat the readiness that it reported then.
         Upstream {
             peer,
             is_agent,
             readable: true,
             out,
-            socket: Some((socket, token)),
+            socket: Some((socket, registration)),
             writable: true,
             ended: false,
         }
@@ -109,14 +112,14 @@ impl Upstream {
     }
 
     /// Gives the socket away with its registration.
-    pub fn take(&mut self) -> Option<(TcpStream, Token)> {
+    pub fn take(&mut self) -> Option<(TcpStream, Registration)> {
         self.socket.take()
     }
 
     /// Closes the connection, with a reset unless it was made graceful.
     pub fn close(&mut self, resources: &mut Resources) {
-        if let Some((socket, token)) = self.socket.take() {
-            resources.poller.remove(&socket, token);
+        if let Some((socket, registration)) = self.socket.take() {
+            resources.poller.remove(&socket, registration);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io;
 
-use groupflow_host::options::From;
+use groupflow_host::options::StreamStart;
 use groupflow_host::secure::SecureSend;
 use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         copied?;
         summary
     } else {
-        options.from = From::Start;
+        options.from = StreamStart::Start;
         let options = options.on_event(|event, fields| eprintln!("{event} {fields}"));
         let mut stream = TreeReader::start(options)?;
         io::copy(&mut stream, &mut File::create(path)?)?;

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
+use groupflow_base::StreamId;
 use groupflow_split::frame::{Decoder, Fault, Frame};
-use groupflow_split::preamble::{Preamble, StreamId};
+use groupflow_split::preamble::Preamble;
 use groupflow_transport::fanout::Mode;
 use serde_json::{json, Value};
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use groupflow_host::options::From;
+use groupflow_host::options::StreamStart;
 use groupflow_tree::agent::args::{EdgesArg, SlowArg};
 use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 use serde_json::Value;
@@ -20,7 +20,7 @@ const HOME: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 fn over_quic(options: Options) -> Options {
     let mut options = options;
-    (options.from, options.host.children, options.host.edges) = (From::Start, 1, EdgesArg::Quic);
+    (options.from, options.host.children, options.host.edges) = (StreamStart::Start, 1, EdgesArg::Quic);
     options
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use groupflow_host::options::From;
+use groupflow_host::options::StreamStart;
 use groupflow_tree::agent::args::{EdgesArg, SlowArg};
 use groupflow_tree::agent::session::{Options, TreeReader, TreeWriter};
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub fn has(events: &Events, name: &str) -> bool {
 
 fn from_start(tree: &Dispatch) -> Options {
     let mut options = tree.options();
-    options.from = From::Start;
+    options.from = StreamStart::Start;
     options
 }
 

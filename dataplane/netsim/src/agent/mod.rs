@@ -1,4 +1,4 @@
-//! A session agent (SA): a node at which TCP connections end and streams go on over others.
+//! A split agent (the paper's SA): a node at which TCP connections end and streams go on over others.
 //!
 //! Each port is an interface as a host's: a connection is asked for a packet when the link can take one, so
 //! that nothing that the agent sends waits in a queue, and none of it is lost before the link. That is the
@@ -38,7 +38,7 @@ enum Role {
     Branch(usize, usize),
 }
 
-/// A session agent.
+/// A split agent.
 #[derive(Debug)]
 pub struct Agent {
     /// By port.

@@ -1,7 +1,7 @@
 //! One stream at an agent: `groupflow_transport::fanout` over the TCP endpoints of its interfaces.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, From, SplitError, Stream};
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout, FanoutError};
 
 use super::Spot;
 use crate::host::tcp_end::TcpEnd;
@@ -15,7 +15,7 @@ const UNBOUNDED: u64 = u64::MAX;
 /// A stream, and the connections that carry it.
 #[derive(Debug)]
 pub struct Split {
-    stream: Stream,
+    stream: Fanout,
     /// How far upstream's acknowledgement may be beyond that of the branches; `None`: it is not held back.
     ahead: Option<u64>,
     /// Whether all branches stand, and upstream has been told.
@@ -29,9 +29,9 @@ pub struct Split {
 impl Split {
     /// A stream whose branches begin with its first byte.
     pub fn new(relay: &Relay, upstream: Spot, branches: Vec<Spot>) -> Split {
-        let mut stream = Stream::new(relay.mode, UNBOUNDED);
+        let mut stream = Fanout::new(relay.mode, UNBOUNDED);
         // Nothing has come yet, so no branch is refused.
-        let added = |spot| stream.add_branch(From::Start).ok().map(|branch| (spot, branch));
+        let added = |spot| stream.add_branch(BranchStart::Start).ok().map(|branch| (spot, branch));
         let branches = branches.into_iter().filter_map(added).collect();
         Split { stream, ahead: relay.ahead, open: false, length: relay.length, upstream, branches }
     }
@@ -47,7 +47,7 @@ impl Split {
         now: Nanos,
         interfaces: &mut [Option<Host>],
         touched: &mut Vec<u16>,
-    ) -> Result<(), SplitError> {
+    ) -> Result<(), FanoutError> {
         let delivered =
             with(interfaces, self.upstream, |tcp| tcp.with_receiver(now, |receiver| receiver.delivered()));
         let delivered = delivered.flatten().unwrap_or(0);
@@ -115,7 +115,7 @@ impl Split {
         branch: usize,
         interfaces: &mut [Option<Host>],
         touched: &mut Vec<u16>,
-    ) -> Result<(), SplitError> {
+    ) -> Result<(), FanoutError> {
         let (spot, branch) = self.branches[branch];
         let acked = with(interfaces, spot, |tcp| tcp.with_sender(now, |sender| sender.acked()));
         let acked = acked.flatten().unwrap_or(0);

@@ -29,7 +29,7 @@ use crate::sample::FlowSample;
 use crate::wire::{read, Received};
 use crate::wiring::Exit;
 
-/// A host, or one port of a session agent.
+/// A host, or one port of a split agent.
 #[derive(Debug)]
 pub struct Host {
     port: u16,

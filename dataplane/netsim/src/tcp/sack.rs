@@ -11,7 +11,7 @@
 //! - Sack1 counts as duplicates those acknowledgements only that bring news, and none after a timeout until
 //!   new data is acknowledged.
 //!
-//! A session agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them
+//! A split agent with end-to-end control has packets that it does not acknowledge yet. It acknowledges them
 //! selectively when it tells of a loss, so that what is missing is the first hole, and not always the lowest
 //! packet not acknowledged.
 

@@ -43,7 +43,7 @@ impl Lab {
         self.spec.nodes.push(NodeSpec { name: name.into(), kind });
     }
 
-    /// A session agent.
+    /// A split agent.
     pub fn agent(&mut self, name: &str) {
         self.host(name);
         let node = self.spec.nodes.last_mut().expect("just pushed");

@@ -102,24 +102,24 @@ impl Controller {
         let to = frame.from;
         match request {
             Request::Join(join) => self.join(now, switches, at, header, to, join),
-            Request::Leave(leave) => {
+            Request::Leave { request, reason } => {
                 let sender =
                     self.members.iter_mut().find(|m| m.id == header.member && m.role == Role::Sender);
-                if let Some(sender) = sender.filter(|_| leave.reason == LeaveReason::Done) {
+                if let Some(sender) = sender.filter(|_| reason == LeaveReason::Done) {
                     sender.ended = true;
-                    return vec![post(to, header, leave.request, Answer::Left)];
+                    return vec![post(to, header, request, Answer::Left)];
                 }
-                let mut posts = vec![post(to, header, leave.request, Answer::Left)];
+                let mut posts = vec![post(to, header, request, Answer::Left)];
                 posts.extend(self.remove(switches, header.member, NoticeKind::MemberLeft));
                 posts
             }
-            Request::Keepalive(keepalive) => {
+            Request::Keepalive { request, .. } => {
                 let answer = self.alive(header, to);
-                vec![post(to, header, keepalive.request, answer)]
+                vec![post(to, header, request, answer)]
             }
-            Request::Query(query) => {
+            Request::Query(request) => {
                 let answer = Answer::Delegated(self.delegation(header.session, header.source));
-                vec![post(to, header, query.request, answer)]
+                vec![post(to, header, request, answer)]
             }
             Request::Report(report) => {
                 self.reports.push((report.kind, report.about));

@@ -6,7 +6,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | `stream` | one stream: what is kept, fetched, repaired and acknowledged |
+//! | `stream` | one stream: its packets are kept, fetched, repaired and acknowledged |
 //! | `store` | the packets of one stream, those that were promised and those that are history |
 //! | `repair` | which packets go out again, to whom |
 //! | `requesters` | hosts that ask, and those of them that lag |
@@ -87,7 +87,7 @@ impl Cache {
         }
     }
 
-    /// Acknowledges as `member` from now on. Before, it does not.
+    /// Acknowledges as `member` from now on; before this call the cache does not acknowledge.
     pub fn set_member(&mut self, member: MemberId) {
         self.member = member;
     }
@@ -109,8 +109,8 @@ impl Cache {
     /// Drops a stream.
     pub fn forget(&mut self, key: StreamKey) {
         let Some(Slot { stream, due }) = self.slots.remove(&key) else { return };
-        self.stored -= stream.store.bytes();
-        self.promised -= stream.store.promised();
+        self.stored -= stream.store.bytes;
+        self.promised -= stream.store.promised;
         self.past.add(stream.counters);
         due.into_iter().for_each(|due| _ = self.schedule.remove(&(due, key)));
     }
@@ -124,7 +124,7 @@ impl Cache {
         strays
     }
 
-    /// Acknowledges what can be, and notices when the bound is reached or left.
+    /// Acknowledges packets as far as possible, and notices when the bound is reached or left.
     fn acknowledge(&mut self, now: Nanos, key: StreamKey) {
         let room = self.room_for_window(key);
         self.with(key, |stream, _| stream.acknowledge(now, room));
@@ -134,7 +134,7 @@ impl Cache {
         }
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<CacheEvent> {
         self.events.pop_front()
     }
@@ -158,10 +158,10 @@ impl Cache {
         act: impl FnOnce(&mut StreamCache, &mut ChaCha8Rng) -> R,
     ) -> Option<R> {
         let slot = self.slots.get_mut(&key)?;
-        let (stored, promised) = (slot.stream.store.bytes(), slot.stream.store.promised());
+        let (stored, promised) = (slot.stream.store.bytes, slot.stream.store.promised);
         let result = act(&mut slot.stream, &mut self.rng);
-        self.stored = self.stored - stored + slot.stream.store.bytes();
-        self.promised = self.promised - promised + slot.stream.store.promised();
+        self.stored = self.stored - stored + slot.stream.store.bytes;
+        self.promised = self.promised - promised + slot.stream.store.promised;
         self.stored_peak = self.stored_peak.max(self.stored);
         self.promised_peak = self.promised_peak.max(self.promised);
         let due = slot.stream.next_deadline();
@@ -196,14 +196,14 @@ impl Cache {
             return false;
         }
         let own_bound = slot.stream.bound();
-        while slot.stream.store.bytes() + cost > own_bound || self.stored + cost > self.max_bytes {
+        while slot.stream.store.bytes + cost > own_bound || self.stored + cost > self.max_bytes {
             let freed = slot.stream.store.evict();
             if freed == 0 {
                 break;
             }
             self.stored -= freed;
         }
-        if slot.stream.store.bytes() + cost > own_bound {
+        if slot.stream.store.bytes + cost > own_bound {
             return false;
         }
         while self.stored + cost > self.max_bytes {
@@ -221,7 +221,7 @@ impl Cache {
     fn room_for_window(&self, key: StreamKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
             let window = slot.stream.window_bytes();
-            let own = slot.stream.store.promised() + window <= slot.stream.bound();
+            let own = slot.stream.store.promised + window <= slot.stream.bound();
             own && self.promised + window <= self.max_bytes
         })
     }

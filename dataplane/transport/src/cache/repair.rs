@@ -29,7 +29,7 @@ const BURST: Nanos = Nanos::from_millis(2);
 
 /// The receiver of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asker {
+pub enum Recipient {
     /// Everyone in the group.
     All,
     /// One requester.
@@ -38,7 +38,7 @@ pub enum Asker {
 
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
-    asker: Asker,
+    recipient: Recipient,
     since: Nanos,
     /// Already in a lane.
     queued: bool,
@@ -56,36 +56,36 @@ pub struct Repairs {
     waiting: BTreeMap<u32, Waiting>,
     /// Requests for packets that are here, by the end of their hold time.
     held: VecDeque<(Nanos, Seq)>,
-    lanes: BTreeMap<Asker, Lane>,
+    lanes: BTreeMap<Recipient, Lane>,
     /// When packets went to the group, oldest first and by number.
     group_order: VecDeque<(Nanos, Seq)>,
     group_at: BTreeMap<u32, Nanos>,
 }
 
 impl Repairs {
-    /// `from` misses `seq`, which is here or must be fetched first.
+    /// `seq` is missing at `from`; the packet is here or must be fetched first.
     pub fn request(&mut self, now: Nanos, seq: Seq, from: SocketAddrV4, here: bool) {
         self.prune(now);
         if self.group_at.contains_key(&seq.0) {
             return;
         }
         if let Some(waiting) = self.waiting.get_mut(&seq.0) {
-            if !waiting.queued && waiting.asker != Asker::One(from) {
-                waiting.asker = Asker::All;
+            if !waiting.queued && waiting.recipient != Recipient::One(from) {
+                waiting.recipient = Recipient::All;
             }
             return;
         }
         if self.waiting.len() >= WAITING_BOUND {
             return;
         }
-        let waiting = Waiting { asker: Asker::One(from), since: now, queued: false };
+        let waiting = Waiting { recipient: Recipient::One(from), since: now, queued: false };
         self.waiting.insert(seq.0, waiting);
         if here {
             self.held.push_back((now + HOLD, seq));
         }
     }
 
-    /// A packet came to this agent alone: whoever waits for it can have it.
+    /// A packet came to this agent alone: its requesters can have it.
     pub fn fetched(&mut self, now: Nanos, seq: Seq) {
         if self.waiting.contains_key(&seq.0) {
             self.held.push_front((now, seq));
@@ -103,10 +103,10 @@ impl Repairs {
     }
 
     /// The next repair to send, at the rate of the slowest branch (0: not known).
-    pub fn poll(&mut self, now: Nanos, rate: BitRate) -> Option<(Seq, Asker)> {
+    pub fn poll(&mut self, now: Nanos, rate: BitRate) -> Option<(Seq, Recipient)> {
         self.release(now);
         loop {
-            let (&asker, lane) =
+            let (&recipient, lane) =
                 self.lanes.iter_mut().find(|(_, lane)| lane.next <= now && !lane.queue.is_empty())?;
             let seq = lane.queue.pop_front()?;
             if self.waiting.remove(&seq.0).is_none() {
@@ -116,11 +116,11 @@ impl Repairs {
                 let earliest = now - BURST;
                 lane.next = lane.next.max(earliest) + rate.scaled(SHARE).time_for(FULL_PACKET);
             }
-            if asker == Asker::All {
+            if recipient == Recipient::All {
                 self.group_at.insert(seq.0, now);
                 self.group_order.push_back((now, seq));
             }
-            return Some((seq, asker));
+            return Some((seq, recipient));
         }
     }
 
@@ -134,15 +134,15 @@ impl Repairs {
             let Some(waiting) = self.waiting.get_mut(&seq.0).filter(|w| !w.queued) else {
                 continue;
             };
-            if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.asker) {
+            if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.recipient) {
                 self.lanes.retain(|_, lane| !lane.queue.is_empty());
             }
-            if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.asker) {
+            if self.lanes.len() >= LANES_BOUND && !self.lanes.contains_key(&waiting.recipient) {
                 self.waiting.remove(&seq.0);
                 continue;
             }
             waiting.queued = true;
-            let lane = self.lanes.entry(waiting.asker).or_default();
+            let lane = self.lanes.entry(waiting.recipient).or_default();
             if lane.queue.is_empty() {
                 lane.next = lane.next.max(now);
             }
@@ -194,7 +194,7 @@ mod tests {
         Nanos::from_millis(n)
     }
 
-    fn drain(repairs: &mut Repairs, now: Nanos) -> Vec<(Seq, Asker)> {
+    fn drain(repairs: &mut Repairs, now: Nanos) -> Vec<(Seq, Recipient)> {
         std::iter::from_fn(|| repairs.poll(now, BitRate(0))).collect()
     }
 
@@ -207,7 +207,7 @@ mod tests {
         repairs.request(ms(2), Seq(1), host(2), true);
         assert!(drain(&mut repairs, ms(2)).is_empty(), "held for others");
         let sent = drain(&mut repairs, ms(3));
-        assert_eq!(sent, [(Seq(1), Asker::All), (Seq(2), Asker::One(host(1)))]);
+        assert_eq!(sent, [(Seq(1), Recipient::All), (Seq(2), Recipient::One(host(1)))]);
         assert_eq!(repairs.next_deadline(), None);
     }
 
@@ -221,7 +221,7 @@ mod tests {
         repairs.request(ms(22), Seq(1), host(3), true);
         assert_eq!(repairs.next_deadline(), None);
         repairs.request(ms(23), Seq(1), host(3), true);
-        assert_eq!(drain(&mut repairs, ms(26)), [(Seq(1), Asker::One(host(3)))]);
+        assert_eq!(drain(&mut repairs, ms(26)), [(Seq(1), Recipient::One(host(3)))]);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         repairs.request(ms(0), Seq(7), host(1), false);
         assert!(drain(&mut repairs, ms(50)).is_empty());
         repairs.fetched(ms(50), Seq(7));
-        assert_eq!(drain(&mut repairs, ms(50)), [(Seq(7), Asker::One(host(1)))]);
+        assert_eq!(drain(&mut repairs, ms(50)), [(Seq(7), Recipient::One(host(1)))]);
         repairs.request(ms(60), Seq(8), host(1), false);
         repairs.seen_by_all(Seq(8));
         repairs.fetched(ms(61), Seq(8));

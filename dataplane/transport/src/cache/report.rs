@@ -1,10 +1,10 @@
-//! What a cache tells its owner.
+//! Events and figures of a cache, for its owner.
 
 use super::{LagChange, StreamKey};
 use crate::ids::{MemberId, Seq, SessionId};
 use crate::terms::{Mode, Policy};
 
-/// What happened at a cache.
+/// An event of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheEvent {
     /// A packet of a stream came that is not known.
@@ -36,15 +36,15 @@ pub struct StreamStats {
     pub highest: Seq,
     /// Everything below is here, or no longer needed.
     pub contiguous: Seq,
-    /// Every branch has what is below.
+    /// Every branch has the packets below this one.
     pub branch_min: Option<Seq>,
     /// Acknowledged upstream by this agent.
     pub acked: Seq,
     /// Whether the controller delegated it.
     pub active: bool,
-    /// Who acknowledges.
+    /// Which node acknowledges.
     pub mode: Mode,
-    /// What a slow receiver does.
+    /// The effect of a slow receiver.
     pub policy: Policy,
     /// Repairs and requests.
     pub counters: StreamCounters,

@@ -27,7 +27,7 @@ struct Requester {
 /// A change that the controller may want to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LagChange {
-    /// Who.
+    /// The requester.
     pub member: MemberId,
     /// Whether it lags now, or no longer does.
     pub slow: bool,

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use crate::ids::{Seq, MAX_PAYLOAD};
 use crate::wire::Flags;
 
-/// What a packet costs besides its payload.
+/// Bytes counted for a packet besides its payload.
 const OVERHEAD: u64 = 64;
-/// What a full packet costs.
+/// Bytes counted for a full packet.
 pub const FULL_PACKET: u64 = MAX_PAYLOAD as u64 + OVERHEAD;
 
 /// A cached packet.
@@ -30,11 +30,14 @@ impl Cached {
 #[derive(Debug)]
 pub struct Store {
     packets: BTreeMap<u32, Cached>,
-    /// Every branch has what is below.
+    /// Every branch has the packets below this one.
     floor: Seq,
-    bytes: u64,
-    promised: u64,
-    promised_peak: u64,
+    /// Bytes kept.
+    pub(super) bytes: u64,
+    /// The bytes of these that some branch has not acknowledged.
+    pub(super) promised: u64,
+    /// The most bytes that were ever promised.
+    pub(super) promised_peak: u64,
 }
 
 impl Store {
@@ -43,7 +46,7 @@ impl Store {
         Store { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
     }
 
-    /// What keeping `payload` would cost.
+    /// Bytes that a packet with this payload would take.
     pub fn cost(payload: &[u8]) -> u64 {
         payload.len() as u64 + OVERHEAD
     }
@@ -61,7 +64,7 @@ impl Store {
         }
     }
 
-    /// Every branch has what is below `floor`; it may be lower than before when a branch joined.
+    /// Notes that every branch has the packets below `floor`, which falls when a branch joins.
     pub fn set_floor(&mut self, floor: Seq) {
         let (low, high) = (self.floor.min(floor), self.floor.max(floor));
         let moved: u64 = self.packets.range(low.0..high.0).map(|(_, cached)| cached.cost()).sum();
@@ -101,22 +104,7 @@ impl Store {
         self.packets.len()
     }
 
-    /// Bytes kept.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Of these: not yet acknowledged by every branch.
-    pub fn promised(&self) -> u64 {
-        self.promised
-    }
-
-    /// The most that was ever promised.
-    pub fn promised_peak(&self) -> u64 {
-        self.promised_peak
-    }
-
-    /// What could be evicted.
+    /// Bytes that could be evicted.
     pub fn history(&self) -> u64 {
         self.bytes - self.promised
     }
@@ -143,23 +131,23 @@ mod tests {
     #[test]
     fn only_what_every_branch_has_is_evicted() {
         let mut store = store(3);
-        assert_eq!((store.bytes(), store.promised(), store.evict()), (300, 300, 0));
+        assert_eq!((store.bytes, store.promised, store.evict()), (300, 300, 0));
         store.set_floor(Seq(3));
-        assert_eq!((store.bytes(), store.promised(), store.history()), (300, 100, 200));
+        assert_eq!((store.bytes, store.promised, store.history()), (300, 100, 200));
         assert_eq!((store.evict(), store.evict(), store.evict()), (100, 100, 0));
         assert!(store.contains(Seq(3)) && !store.contains(Seq(2)));
-        assert_eq!((store.bytes(), store.promised_peak()), (100, 300));
+        assert_eq!((store.bytes, store.promised_peak), (100, 300));
     }
 
     #[test]
     fn a_branch_that_joins_makes_history_a_promise_again() {
         let mut store = store(3);
         store.set_floor(Seq(4));
-        assert_eq!(store.promised(), 0);
+        assert_eq!(store.promised, 0);
         store.set_floor(Seq(2));
-        assert_eq!(store.promised(), 200);
+        assert_eq!(store.promised, 200);
         store.insert(Seq(1), Flags::NONE, &[0; 36]);
-        assert_eq!(store.bytes(), 300, "a packet counts once");
+        assert_eq!(store.bytes, 300, "a packet counts once");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One stream at a cache agent: what is kept, fetched, repaired and acknowledged.
+//! One stream at a cache agent: its packets are kept, fetched, repaired and acknowledged.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -7,7 +7,7 @@ use groupflow_base::{Dest, Nanos, Transmit};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::repair::{Asker, Repairs};
+use super::repair::{Recipient, Repairs};
 use super::report::{StreamCounters, StreamStats};
 use super::requesters::{LagChange, Requesters};
 use super::store::{Cached, Store, FULL_PACKET};
@@ -52,9 +52,9 @@ pub(super) struct StreamCache {
     requests: Requests,
     repairs: Repairs,
     acks: Acknowledger,
-    /// Every branch has what is below.
+    /// Every branch has the packets below this one.
     branch_min: Option<Seq>,
-    /// From here on it is known what is here and what is missing.
+    /// From this packet on the agent knows which packets are missing.
     origin: Option<Seq>,
     highest: Seq,
     fin: Option<Seq>,
@@ -106,7 +106,7 @@ impl StreamCache {
         let header = packet.header;
         let seq = header.seq;
         if header.flags.has(Flags::GONE) {
-            // It was told to the whole group: whoever waits here knows as well.
+            // The whole group was told, and with it the requesters that wait here.
             self.requests.forget(Range { first: seq, last: seq });
             self.repairs.seen_by_all(seq);
             return;
@@ -135,7 +135,7 @@ impl StreamCache {
         }
     }
 
-    /// A packet came to this agent alone: whoever waits for it gets it, kept or not.
+    /// Handles a packet that came to this agent alone: its requesters get it, kept or not.
     fn pass_on(&mut self, now: Nanos, packet: &Packet<'_>) {
         let Header { seq, flags, .. } = packet.header;
         if !self.repairs.awaits(seq) {
@@ -157,7 +157,7 @@ impl StreamCache {
         self.acks.saw(now, header, rng);
     }
 
-    /// The stream has come to `seq`: what lies between is missing.
+    /// Notes that the stream has come to `seq`: the packets between are missing.
     fn reach(&mut self, now: Nanos, seq: Seq, rng: &mut ChaCha8Rng) {
         let delay = Nanos(rng.gen_range(NACK_DELAY.0 .0..=NACK_DELAY.1 .0));
         if self.origin.is_none() {
@@ -172,7 +172,7 @@ impl StreamCache {
         self.highest = self.highest.max(seq.prev());
     }
 
-    /// The switch tells what all its branches have.
+    /// Handles the switch's word on how far all its branches are.
     pub(super) fn on_branches(&mut self, now: Nanos, header: &Header) {
         let value = header.seq;
         let known = self.branch_min;
@@ -184,7 +184,7 @@ impl StreamCache {
             return;
         }
         if let Some(origin) = self.origin.filter(|&origin| value < origin) {
-            // Came in the middle: the branches still need what was before.
+            // This agent came in the middle: the branches still need earlier packets.
             self.requests.add(Range { first: value.max(Seq::FIRST), last: origin.prev() }, now);
             self.origin = Some(value.max(Seq::FIRST));
         }
@@ -201,7 +201,7 @@ impl StreamCache {
         }
     }
 
-    /// Someone misses packets.
+    /// Handles a NACK: packets are missing at a requester.
     pub(super) fn on_nack(
         &mut self,
         now: Nanos,
@@ -238,7 +238,7 @@ impl StreamCache {
         self.requesters.asked(now, from, member, behind, self.terms.window)
     }
 
-    /// Someone asks where the stream is: answered from here, or asked upstream.
+    /// Handles a question where the stream is: it is answered from here, or asked upstream.
     fn on_probe(&mut self, now: Nanos, from: SocketAddrV4) {
         if self.highest == Seq::ZERO {
             if now >= self.probed + PROBE_PAUSE {
@@ -255,14 +255,14 @@ impl StreamCache {
         StreamStats {
             session: self.session,
             source: self.source,
-            cache_bytes: self.store.promised(),
-            cache_peak_bytes: self.store.promised_peak(),
-            stored_bytes: self.store.bytes(),
+            cache_bytes: self.store.promised,
+            cache_peak_bytes: self.store.promised_peak,
+            stored_bytes: self.store.bytes,
             packets: self.store.len() as u64,
             highest: self.highest,
             contiguous: self.contiguous(),
             branch_min: self.branch_min,
-            acked: self.acks.value(),
+            acked: self.acks.value,
             active: self.delegated,
             mode: self.terms.mode,
             policy: self.terms.policy,
@@ -302,11 +302,11 @@ impl StreamCache {
         let value = match (self.terms.mode, self.terms.policy) {
             (Mode::NodeToNode, Policy::Isolate) => contiguous,
             (Mode::NodeToNode, Policy::Strict) => contiguous.min(min.forward(window / 2)),
-            // Half a window of lag is waited for; what is beyond, the cache makes up for. More than
+            // Half a window of lag is waited for; the cache makes up for the rest. More than
             // a window would close the sender's, and nobody would be isolated.
             (Mode::EndToEnd, _) => min.max(contiguous.back(window / 2)),
         };
-        // Without room only what no longer needs any is acknowledged.
+        // Without room only packets that no longer need any are acknowledged.
         let value = if room { value } else { value.min(min) };
         let value = match self.fin {
             Some(fin) if min <= fin => value.min(fin),
@@ -326,22 +326,22 @@ impl StreamCache {
         let header = |kind| Header { member, ..Header::new(kind, self.session, self.source) };
         if self.acknowledges() && member != MemberId::NONE {
             if let Some(ack) = self.acks.poll_transmit(now, header(Kind::Ack)) {
-                return Some(self.to_group(ack, &[]));
+                return Some(ack.to_group(&[]));
             }
         }
         if let Some(ranges) = Some(self.requests.take_due(now)).filter(|ranges| !ranges.is_empty()) {
             self.counters.upstream_nacks += 1;
             let seq = ranges.first().map_or(Seq::ZERO, |range| range.first);
             let nack = Nack { next: self.contiguous(), ranges };
-            return Some(self.to_group(Header { seq, ..header(Kind::Nack) }, &nack.encode()));
+            return Some(Header { seq, ..header(Kind::Nack) }.to_group(&nack.encode()));
         }
         if std::mem::take(&mut self.probe_upstream) {
             let nack = Nack { next: self.contiguous(), ranges: Vec::new() };
-            return Some(self.to_group(header(Kind::Nack), &nack.encode()));
+            return Some(header(Kind::Nack).to_group(&nack.encode()));
         }
         let lagging = self.requesters.poll_sync(now, self.highest);
         if let Some(address) = self.probers.pop().or(lagging) {
-            let sync = Header { seq: self.highest, poll: self.acks.poll(), ..header(Kind::Sync) };
+            let sync = Header { seq: self.highest, poll: self.acks.poll, ..header(Kind::Sync) };
             return Some(Transmit { dest: Dest::Host(address), bytes: sync.encode(&[]) });
         }
         self.poll_repair(now, header(Kind::Repair))
@@ -349,27 +349,23 @@ impl StreamCache {
 
     fn poll_repair(&mut self, now: Nanos, header: Header) -> Option<Transmit> {
         loop {
-            let (seq, asker) = self.repairs.poll(now, self.terms.rate)?;
+            let (seq, recipient) = self.repairs.poll(now, self.terms.rate)?;
             let passing = self.passing.remove(&seq.0);
             let Some(cached) = passing.as_ref().or_else(|| self.store.get(seq)) else {
                 continue;
             };
             let flags = cached.flags.only(Flags::FIN.with(Flags::BOUNDARY));
-            let (dest, flags) = match asker {
-                Asker::One(address) => (Dest::Host(address), flags),
-                Asker::All => (Dest::Group(self.session.group()), flags.with(Flags::RETX)),
+            let (dest, flags) = match recipient {
+                Recipient::One(address) => (Dest::Host(address), flags),
+                Recipient::All => (Dest::Group(self.session.group()), flags.with(Flags::RETX)),
             };
-            match asker {
-                Asker::One(_) => self.counters.repairs_unicast += 1,
-                Asker::All => self.counters.repairs_multicast += 1,
+            match recipient {
+                Recipient::One(_) => self.counters.repairs_unicast += 1,
+                Recipient::All => self.counters.repairs_multicast += 1,
             }
             let bytes = Header { seq, flags, ..header }.encode(&cached.payload);
             return Some(Transmit { dest, bytes });
         }
-    }
-
-    fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
-        Transmit { dest: Dest::Group(self.session.group()), bytes: header.encode(payload) }
     }
 
     /// Nobody waits any longer for old packets that do not come.

@@ -1,6 +1,6 @@
 //! A branch: how far it was sent, how far it has acknowledged.
 
-use super::SplitError;
+use super::FanoutError;
 
 /// A branch's number in its stream; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,9 +31,9 @@ impl Branch {
     }
 
     /// Takes an acknowledgement; an old one changes nothing.
-    pub(super) fn acknowledge(&mut self, offset: u64) -> Result<(), SplitError> {
+    pub(super) fn acknowledge(&mut self, offset: u64) -> Result<(), FanoutError> {
         if offset > self.sent {
-            return Err(SplitError::NotSent { offset, sent: self.sent });
+            return Err(FanoutError::NotSent { offset, sent: self.sent });
         }
         self.acked = self.acked.max(offset);
         Ok(())

@@ -1,18 +1,18 @@
-//! What a stream refuses.
+//! The refusals of a stream.
 
 use thiserror::Error;
 
 use super::BranchId;
 
-/// What a stream refuses; it is left as it was.
+/// A refusal of a stream, which is left as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SplitError {
+pub enum FanoutError {
     /// More came from upstream than was asked for.
     #[error("{bytes} bytes came from upstream where {intake} may be taken")]
     Overrun {
-        /// What came.
+        /// The bytes that came.
         bytes: u64,
-        /// What might.
+        /// The bytes that might come.
         intake: u64,
     },
     /// Bytes after the end of the stream.
@@ -29,7 +29,7 @@ pub enum SplitError {
         /// The first byte that is cached.
         base: u64,
     },
-    /// A branch is to begin after what has come.
+    /// A branch is to begin after the bytes that have come.
     #[error("byte {wanted} is wanted and the stream has come to byte {received}")]
     Ahead {
         /// Where the branch is to begin.
@@ -40,17 +40,17 @@ pub enum SplitError {
     /// More is said to be sent than there was to send.
     #[error("{bytes} bytes are said to be sent of {sendable}")]
     Oversent {
-        /// What is said to be sent.
+        /// The bytes that are said to be sent.
         bytes: u64,
-        /// What there was.
+        /// The bytes that there were.
         sendable: u64,
     },
-    /// A branch acknowledges what it was not sent.
+    /// A branch acknowledges bytes that it was not sent.
     #[error("byte {offset} is acknowledged and {sent} were sent")]
     NotSent {
-        /// What is acknowledged.
+        /// The offset that is acknowledged.
         offset: u64,
-        /// What was sent.
+        /// The bytes that were sent.
         sent: u64,
     },
     /// The branch does not exist, or no longer.

@@ -6,13 +6,13 @@
 //! overtaken, and to be removed.
 
 use super::branch::Branch;
-use super::{BranchId, SplitError, Stream};
+use super::{BranchId, Fanout, FanoutError};
 
-impl Stream {
-    /// Calls branches laggards when so many bytes are cached for them, not only when the cache is full: what
-    /// is left of the cache is for isolated ones.
+impl Fanout {
+    /// Calls branches laggards when so many bytes are cached for them, not only when the cache is full: the
+    /// rest of the cache is for isolated ones.
     #[must_use]
-    pub fn with_patience(mut self, bytes: u64) -> Stream {
+    pub fn with_patience(mut self, bytes: u64) -> Fanout {
         self.patience = bytes.min(self.capacity);
         self
     }
@@ -29,14 +29,14 @@ impl Stream {
         counting().filter(|b| fastest - b.acked > self.patience / 2).map(|b| b.id).collect()
     }
 
-    /// Nobody waits for this branch any more.
-    pub fn isolate(&mut self, branch: BranchId) -> Result<(), SplitError> {
+    /// Isolates the branch: the stream waits for it no more.
+    pub fn isolate(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         self.branch_mut(branch)?.isolated = true;
         self.settle();
         Ok(())
     }
 
-    /// Whether nobody waits for the branch.
+    /// Whether the branch is isolated.
     pub fn is_isolated(&self, branch: BranchId) -> bool {
         self.isolated().any(|b| b.id == branch)
     }
@@ -53,7 +53,7 @@ impl Stream {
         back
     }
 
-    /// Isolated branches that cannot go on: what is to be sent to them next is not cached any more.
+    /// Isolated branches that cannot go on: their next bytes are not cached any more.
     pub fn overtaken(&self) -> Vec<BranchId> {
         self.isolated().filter(|b| b.sent < self.base).map(|b| b.id).collect()
     }

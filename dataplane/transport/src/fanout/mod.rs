@@ -3,22 +3,22 @@
 //!
 //! A *stream* is one TCP connection of a sender into a session, seen whole: its bytes are counted
 //! from 0. An agent takes them from *upstream* (the sender, or the agent before it), caches them
-//! and hands each to every *branch* (the next agents, and members). [`Stream`] says how much may be
-//! taken, what each branch is still to get, what is to be kept and what may be acknowledged; it
+//! and hands each to every *branch* (the next agents, and members). [`Fanout`] says how many
+//! bytes may be taken, and which ones each branch is still to get, are to be kept and may be acknowledged; it
 //! never sees a byte. The bytes, the sockets and the clock are its shell's: kernel TCP in
 //! `gfagent split`, TCP in virtual time in netsim.
 //!
 //! The two ways of control are those of Emina et al., ICN 2011, section III: node-to-node (N2N)
-//! takes what the cache holds, end-to-end (E2E) acknowledges only what every branch has
-//! acknowledged. What distinguishes them here:
+//! takes as many bytes as the cache holds, end-to-end (E2E) acknowledges only those that every branch has
+//! acknowledged. The differences here:
 //!
 //! | | N2N | E2E, exact | E2E over kernel TCP |
 //! |---|---|---|---|
-//! | [`Stream::intake`] | room in the cache | room in the cache | room in a small allowance ([`Stream::with_allowance`]) |
-//! | [`Stream::acknowledged`] | all that was taken | the least branch's | (the kernel acknowledges) |
+//! | [`Fanout::intake`] | the cache's room | the cache's room | an allowance ([`Fanout::with_allowance`]) |
+//! | [`Fanout::acknowledged`] | all bytes taken | the least branch's | (the kernel acknowledges) |
 //!
-//! In both, nothing is discarded before every branch has acknowledged it, but those that are isolated
-//! ([`Stream::isolate`]).
+//! In both, no byte is discarded before every branch has acknowledged it that is not isolated
+//! ([`Fanout::isolate`]).
 
 mod branch;
 mod error;
@@ -26,7 +26,7 @@ mod isolation;
 mod stream;
 
 pub use branch::BranchId;
-pub use error::SplitError;
-pub use stream::{From, Stream};
+pub use error::FanoutError;
+pub use stream::{BranchStart, Fanout};
 
 pub use crate::terms::Mode;

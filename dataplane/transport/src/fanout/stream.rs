@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use super::branch::{Branch, End};
-use super::{BranchId, Mode, SplitError};
+use super::{BranchId, FanoutError, Mode};
 
 /// Where a branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum BranchStart {
     /// With the next byte that comes from upstream.
     Now,
     /// With the stream's first byte.
     Start,
-    /// With this byte: a branch that was there before and has what is below.
+    /// With this byte: a branch that was there before and has the bytes below.
     Offset(u64),
 }
 
@@ -20,7 +20,7 @@ pub enum From {
 /// `base <= floor <= acked <= sent <= received` and `received - base <= capacity`; of isolated branches only
 /// `acked <= sent <= received`.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct Fanout {
     mode: Mode,
     pub(super) capacity: u64,
     allowance: u64,
@@ -28,28 +28,29 @@ pub struct Stream {
     pub(super) patience: u64,
     /// The first byte that is cached.
     pub(super) base: u64,
-    /// Every branch that is not isolated has acknowledged what is below. Without any it stays where it is.
+    /// Every branch that is not isolated has acknowledged the bytes below. Without such a branch the floor
+    /// stays where it is.
     floor: u64,
-    /// What came from upstream.
+    /// Bytes that came from upstream.
     pub(super) received: u64,
     ended: bool,
-    /// What was said to be acknowledged; it never goes back.
+    /// The offset that was acknowledged upstream; it never goes back.
     acknowledged: u64,
     peak: u64,
     pub(super) branches: Vec<Branch>,
     next_id: u32,
 }
 
-impl Stream {
+impl Fanout {
     /// A stream from its first byte on, without branches. `capacity`: bytes the cache may hold.
-    pub fn new(mode: Mode, capacity: u64) -> Stream {
-        Stream::resumed(mode, capacity, 0)
+    pub fn new(mode: Mode, capacity: u64) -> Fanout {
+        Fanout::resumed(mode, capacity, 0)
     }
 
     /// A stream whose first `offset` bytes went another way, or through this agent before it was
     /// restarted.
-    pub fn resumed(mode: Mode, capacity: u64, offset: u64) -> Stream {
-        Stream {
+    pub fn resumed(mode: Mode, capacity: u64, offset: u64) -> Fanout {
+        Fanout {
             mode,
             capacity,
             allowance: capacity,
@@ -69,7 +70,7 @@ impl Stream {
     /// In E2E mode, takes no more than so many bytes beyond what every branch has acknowledged: for a
     /// shell that cannot hold the acknowledgement upstream back, and so holds back its reads.
     #[must_use]
-    pub fn with_allowance(mut self, bytes: u64) -> Stream {
+    pub fn with_allowance(mut self, bytes: u64) -> Fanout {
         self.allowance = bytes;
         self
     }
@@ -77,7 +78,7 @@ impl Stream {
     /// Keeps up to so many bytes that every branch has acknowledged, for branches that come later,
     /// as long as the capacity is not needed for others.
     #[must_use]
-    pub fn with_history(mut self, bytes: u64) -> Stream {
+    pub fn with_history(mut self, bytes: u64) -> Fanout {
         self.history = bytes;
         self
     }
@@ -95,13 +96,13 @@ impl Stream {
     }
 
     /// Bytes came from upstream and are in the cache.
-    pub fn on_received(&mut self, bytes: u64) -> Result<(), SplitError> {
+    pub fn on_received(&mut self, bytes: u64) -> Result<(), FanoutError> {
         if self.ended && bytes > 0 {
-            return Err(SplitError::AfterEnd { end: self.received });
+            return Err(FanoutError::AfterEnd { end: self.received });
         }
         let intake = self.intake();
         if bytes > intake {
-            return Err(SplitError::Overrun { bytes, intake });
+            return Err(FanoutError::Overrun { bytes, intake });
         }
         self.received += bytes;
         self.peak = self.peak.max(self.cached());
@@ -109,23 +110,23 @@ impl Stream {
         Ok(())
     }
 
-    /// Upstream has ended the stream (half-close): what has come is all.
+    /// Upstream has ended the stream (half-close): no more bytes come.
     pub fn on_upstream_end(&mut self) {
         self.ended = true;
     }
 
     /// Adds a branch. Refused when the cache no longer has, or does not have yet, where it begins.
-    pub fn add_branch(&mut self, from: From) -> Result<BranchId, SplitError> {
+    pub fn add_branch(&mut self, from: BranchStart) -> Result<BranchId, FanoutError> {
         let wanted = match from {
-            From::Now => self.received,
-            From::Start => 0,
-            From::Offset(offset) => offset,
+            BranchStart::Now => self.received,
+            BranchStart::Start => 0,
+            BranchStart::Offset(offset) => offset,
         };
         if wanted < self.base {
-            return Err(SplitError::Discarded { wanted, base: self.base });
+            return Err(FanoutError::Discarded { wanted, base: self.base });
         }
         if wanted > self.received {
-            return Err(SplitError::Ahead { wanted, received: self.received });
+            return Err(FanoutError::Ahead { wanted, received: self.received });
         }
         let id = BranchId(self.next_id);
         self.next_id += 1;
@@ -135,15 +136,15 @@ impl Stream {
         Ok(id)
     }
 
-    /// Removes a branch, and with it what only it still needed. When it is the last one, all stays.
+    /// Removes a branch, and the bytes that only this branch still needed. When it is the last one, all stay.
     pub fn remove_branch(&mut self, branch: BranchId) {
         self.branches.retain(|b| b.id != branch);
         self.settle();
     }
 
-    /// The connection to the branch is lost and another will take its place: what it was sent and has not
-    /// acknowledged is to be sent again. Until then nothing of it is discarded.
-    pub fn on_lost(&mut self, branch: BranchId) -> Result<(), SplitError> {
+    /// The connection to the branch is lost and another will take its place: the bytes that were sent and not
+    /// acknowledged are to be sent again. Until then none of them is discarded.
+    pub fn on_lost(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let branch = self.branch_mut(branch)?;
         branch.sent = branch.acked;
         branch.end = End::Open;
@@ -155,7 +156,7 @@ impl Stream {
         self.base = self.floor;
     }
 
-    /// What is cached and was not handed to the branch yet; empty if there is no such branch.
+    /// The cached bytes that were not handed to the branch yet; empty if there is no such branch.
     pub fn sendable(&self, branch: BranchId) -> Range<u64> {
         match self.branch(branch) {
             Some(branch) if branch.sent >= self.base => branch.sent..self.received,
@@ -164,20 +165,20 @@ impl Stream {
         }
     }
 
-    /// So many bytes from the beginning of [`Stream::sendable`] were handed to the branch.
-    pub fn on_sent(&mut self, branch: BranchId, bytes: u64) -> Result<(), SplitError> {
+    /// So many bytes from the beginning of [`Fanout::sendable`] were handed to the branch.
+    pub fn on_sent(&mut self, branch: BranchId, bytes: u64) -> Result<(), FanoutError> {
         let range = self.sendable(branch);
         let sendable = range.end - range.start;
         let branch = self.branch_mut(branch)?;
         if bytes > sendable {
-            return Err(SplitError::Oversent { bytes, sendable });
+            return Err(FanoutError::Oversent { bytes, sendable });
         }
         branch.sent += bytes;
         Ok(())
     }
 
     /// The branch has acknowledged all before `offset`.
-    pub fn on_acked(&mut self, branch: BranchId, offset: u64) -> Result<(), SplitError> {
+    pub fn on_acked(&mut self, branch: BranchId, offset: u64) -> Result<(), FanoutError> {
         self.branch_mut(branch)?.acknowledge(offset)?;
         self.settle();
         Ok(())
@@ -189,21 +190,21 @@ impl Stream {
     }
 
     /// The branch was told the end. Refused when it is not due.
-    pub fn on_end_sent(&mut self, branch: BranchId) -> Result<(), SplitError> {
+    pub fn on_end_sent(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         if !self.end_due(branch) {
             let sendable = self.sendable(branch);
-            return Err(SplitError::Oversent { bytes: 0, sendable: sendable.end - sendable.start });
+            return Err(FanoutError::Oversent { bytes: 0, sendable: sendable.end - sendable.start });
         }
         self.branch_mut(branch)?.end = End::Sent;
         Ok(())
     }
 
     /// The branch has acknowledged the end, and with it all bytes.
-    pub fn on_end_acked(&mut self, branch: BranchId) -> Result<(), SplitError> {
+    pub fn on_end_acked(&mut self, branch: BranchId) -> Result<(), FanoutError> {
         let received = self.received;
         let found = self.branch_mut(branch)?;
         if found.end == End::Open {
-            return Err(SplitError::NotSent { offset: received, sent: found.sent });
+            return Err(FanoutError::NotSent { offset: received, sent: found.sent });
         }
         found.end = End::Acknowledged;
         found.acked = found.sent;
@@ -211,8 +212,8 @@ impl Stream {
         Ok(())
     }
 
-    /// What may be acknowledged upstream: in N2N what has come, in E2E what every branch has
-    /// acknowledged. It never goes back, also when a branch joins that begins earlier.
+    /// The offset that may be acknowledged upstream: in N2N the bytes that have come, in E2E those that every
+    /// branch has acknowledged. It never goes back, also when a branch joins that begins earlier.
     pub fn acknowledged(&self) -> u64 {
         match self.mode {
             Mode::NodeToNode => self.received,
@@ -220,13 +221,13 @@ impl Stream {
         }
     }
 
-    /// What every branch has acknowledged, in either mode; where upstream must begin again when this
-    /// agent is lost with its cache.
+    /// The offset that every branch has acknowledged, in either mode: upstream must begin there again when
+    /// this agent is lost with its cache.
     pub fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// The first byte that is still cached; what is before may be discarded.
+    /// The first byte that is still cached; earlier bytes may be discarded.
     pub fn base(&self) -> u64 {
         self.base
     }
@@ -246,7 +247,7 @@ impl Stream {
         self.received - self.floor
     }
 
-    /// Bytes that are cached, with the history and what isolated branches need.
+    /// Bytes that are cached, with the history and those that isolated branches need.
     pub fn held(&self) -> u64 {
         self.received - self.base
     }
@@ -261,12 +262,12 @@ impl Stream {
         self.capacity
     }
 
-    /// What was handed to the branch; `None` if there is no such branch.
+    /// Bytes handed to the branch; `None` if there is no such branch.
     pub fn sent(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| b.sent)
     }
 
-    /// What the branch has acknowledged.
+    /// The offset that the branch has acknowledged.
     pub fn acked(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| b.acked)
     }
@@ -296,8 +297,8 @@ impl Stream {
         self.branches.iter().find(|b| b.id == id)
     }
 
-    pub(super) fn branch_mut(&mut self, id: BranchId) -> Result<&mut Branch, SplitError> {
-        self.branches.iter_mut().find(|b| b.id == id).ok_or(SplitError::NoBranch(id))
+    pub(super) fn branch_mut(&mut self, id: BranchId) -> Result<&mut Branch, FanoutError> {
+        self.branches.iter_mut().find(|b| b.id == id).ok_or(FanoutError::NoBranch(id))
     }
 
     /// Computes the floor again after a branch came, went, acknowledged or was isolated.
@@ -311,7 +312,7 @@ impl Stream {
         self.discard();
     }
 
-    /// Lets go of history beyond its bound, and of what room is needed for.
+    /// Lets go of history beyond its bound, or where room is needed.
     fn discard(&mut self) {
         let room = self.received.saturating_sub(self.capacity);
         let kept = self.floor.saturating_sub(self.history).min(self.needed_by_isolated());

@@ -1,4 +1,4 @@
-//! A stream on its way in: what is in order, what is missing, what is acknowledged.
+//! A stream on its way in: packets in order, missing ones, and acknowledgements.
 
 use groupflow_base::Nanos;
 use rand::Rng;
@@ -68,8 +68,8 @@ impl Incoming {
         self.highest = self.highest.max(seq);
     }
 
-    /// After anything moved: notes what is missing as far as there is room for it, acknowledges
-    /// what is in order. True when everything is.
+    /// After anything moved: notes the packets that are missing, as far as there is room for them, and
+    /// acknowledges those in order. True: all packets are in order.
     pub(super) fn progress(&mut self, now: Nanos, rng: &mut ChaCha8Rng) -> bool {
         let reach = self.highest.min(self.assembly.limit().prev());
         if reach > self.noted {
@@ -77,9 +77,9 @@ impl Incoming {
             self.noted = reach;
         }
         // To acknowledge is to promise room for a window more; after the end nothing more comes.
-        let finished = self.assembly.finished();
+        let finished = self.assembly.finished;
         if finished || self.assembly.room() >= self.window {
-            self.acks.advance(now, self.assembly.next());
+            self.acks.advance(now, self.assembly.next);
         }
         if finished {
             self.requests = Requests::default();
@@ -104,10 +104,10 @@ impl Incoming {
         !self.requests.is_empty()
     }
 
-    /// What to ask for now.
+    /// The packets to ask for now.
     pub(super) fn poll_nack(&mut self, now: Nanos) -> Option<Nack> {
         let ranges = self.requests.take_due(now);
-        let next = self.assembly.next();
+        let next = self.assembly.next;
         (!ranges.is_empty()).then_some(Nack { next, ranges })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
 
 mod incoming;
@@ -202,11 +202,11 @@ impl Receiver {
         let (_, pause) = self.probe;
         let pause = Nanos(pause.0.saturating_mul(2)).min(PROBE_MAX);
         self.probe = (now + pause, pause);
-        let next = self.stream.as_ref()?.assembly.next();
+        let next = self.stream.as_ref()?.assembly.next;
         let header = Header { seq: next, ..self.header(Kind::Nack) };
         let nack = Nack { next, ranges: Vec::new() };
         self.stats.nacks += 1;
-        Some(self.to_group(header, &nack.encode()))
+        Some(header.to_group(&nack.encode()))
     }
 
     fn probe_due(&self) -> Option<Nanos> {
@@ -218,7 +218,7 @@ impl Receiver {
     fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {
         let header = self.header(Kind::Ack);
         let header = self.stream.as_mut()?.acks.poll_transmit(now, header)?;
-        Some(self.to_group(header, &[]))
+        Some(header.to_group(&[]))
     }
 
     fn poll_nack(&mut self, now: Nanos) -> Option<Transmit> {
@@ -226,19 +226,14 @@ impl Receiver {
         self.stats.nacks += 1;
         let seq = nack.ranges.first().map_or(nack.next, |range| range.first);
         let header = Header { seq, ..self.header(Kind::Nack) };
-        Some(self.to_group(header, &nack.encode()))
-    }
-
-    fn to_group(&self, header: Header, payload: &[u8]) -> Transmit {
-        let dest = Dest::Group(self.config.session.group());
-        Transmit { dest, bytes: header.encode(payload) }
+        Some(header.to_group(&nack.encode()))
     }
 
     fn header(&self, kind: Kind) -> Header {
         Header { member: self.config.member, ..Header::new(kind, self.config.session, self.config.source) }
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         self.events.pop_front()
     }
@@ -250,7 +245,7 @@ impl Receiver {
 
     /// The packet that is delivered next; `None` before it is known where the stream begins.
     pub fn next(&self) -> Option<Seq> {
-        self.stream.as_ref().map(|stream| stream.assembly.next())
+        self.stream.as_ref().map(|stream| stream.assembly.next)
     }
 
     /// When the last packet of the stream came.
@@ -280,16 +275,16 @@ impl Receiver {
 
     /// Whether everything was delivered.
     pub fn complete(&self) -> bool {
-        self.stream.as_ref().is_some_and(|s| s.assembly.finished())
+        self.stream.as_ref().is_some_and(|s| s.assembly.finished)
     }
 
     /// Figures for progress reports.
     pub fn stats(&self) -> ReceiverStats {
         let stream = self.stream.as_ref();
         ReceiverStats {
-            bytes: stream.map_or(0, |s| s.assembly.delivered()),
+            bytes: stream.map_or(0, |s| s.assembly.delivered),
             queued: stream.map_or(0, |s| s.assembly.held() as u64),
-            datagrams: stream.map_or(0, |s| s.assembly.datagrams()),
+            datagrams: stream.map_or(0, |s| s.assembly.datagrams),
             ..self.stats
         }
     }

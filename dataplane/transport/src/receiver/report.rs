@@ -1,4 +1,4 @@
-//! What a receiver tells its owner.
+//! Events and figures of a receiver, for its owner.
 
 use thiserror::Error;
 
@@ -21,7 +21,7 @@ pub enum ReceiverError {
     Format(#[from] FormatError),
 }
 
-/// What happened to a stream on its way in.
+/// An event of a stream on its way in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiverEvent {
     /// The first packet came.

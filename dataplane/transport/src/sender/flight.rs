@@ -8,14 +8,19 @@ use crate::nack::Range;
 /// Which packets were sent, and which the whole group has.
 #[derive(Debug)]
 pub(super) struct Flight {
-    first: Seq,
-    next: Seq,
-    acked: Seq,
+    /// The first packet of the stream.
+    pub(super) first: Seq,
+    /// The next new packet.
+    pub(super) next: Seq,
+    /// Everyone has the packets below this one.
+    pub(super) acked: Seq,
     last: Option<Seq>,
     /// Payload lengths of the packets from `acked` to `next`.
     lengths: VecDeque<u16>,
-    acked_bytes: u64,
-    acked_wire: u64,
+    /// Payload bytes acknowledged.
+    pub(super) acked_bytes: u64,
+    /// Bytes of frames acknowledged.
+    pub(super) acked_wire: u64,
 }
 
 impl Flight {
@@ -42,7 +47,7 @@ impl Flight {
         seq
     }
 
-    /// Everyone has what is below `seq`. False when that is not new.
+    /// Notes that everyone has the packets below `seq`. False: that is not new.
     pub(super) fn acknowledge(&mut self, seq: Seq) -> bool {
         if seq <= self.acked || seq > self.next {
             return false;
@@ -54,21 +59,6 @@ impl Flight {
         }
         self.acked = seq;
         true
-    }
-
-    /// The first packet of the stream.
-    pub(super) fn first(&self) -> Seq {
-        self.first
-    }
-
-    /// The next new packet.
-    pub(super) fn next(&self) -> Seq {
-        self.next
-    }
-
-    /// Everyone has what is below.
-    pub(super) fn acked(&self) -> Seq {
-        self.acked
     }
 
     /// All packets sent so far.
@@ -90,16 +80,6 @@ impl Flight {
     pub(super) fn complete(&self) -> bool {
         self.last.is_some_and(|last| self.acked > last)
     }
-
-    /// Payload bytes acknowledged.
-    pub(super) fn acked_bytes(&self) -> u64 {
-        self.acked_bytes
-    }
-
-    /// Bytes of frames acknowledged.
-    pub(super) fn acked_wire(&self) -> u64 {
-        self.acked_wire
-    }
 }
 
 #[cfg(test)]
@@ -115,9 +95,9 @@ mod tests {
         let cases = [(1, false, 0), (3, true, 150), (2, false, 150), (5, false, 150), (4, true, 150)];
         for (seq, new, bytes) in cases {
             assert_eq!(flight.acknowledge(Seq(seq)), new, "{seq}");
-            assert_eq!(flight.acked_bytes(), bytes);
+            assert_eq!(flight.acked_bytes, bytes);
         }
         assert!(flight.complete());
-        assert_eq!((flight.outstanding(), flight.acked_wire()), (0, 150 + 3 * FRAME_OVERHEAD));
+        assert_eq!((flight.outstanding(), flight.acked_wire), (0, 150 + 3 * FRAME_OVERHEAD));
     }
 }

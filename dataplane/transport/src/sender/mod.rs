@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{BitRate, CodecError, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos, Transmit};
 
 mod flight;
 mod polls;
@@ -121,7 +121,7 @@ impl Sender {
         self.began = now;
         self.watch.progress(now);
         self.pacer.idle(now);
-        self.model.begin(now, self.flight.first());
+        self.model.begin(now, self.flight.first);
     }
 
     /// When it began; before that, when it was made.
@@ -157,7 +157,7 @@ impl Sender {
     }
 
     fn on_ack(&mut self, now: Nanos, header: Header) -> Result<(), CodecError> {
-        if header.seq > self.flight.next() {
+        if header.seq > self.flight.next {
             return Err(CodecError::value("seq", header.seq.0));
         }
         self.watch.heard(now);
@@ -171,7 +171,7 @@ impl Sender {
             return Ok(());
         }
         self.source.acknowledged(header.seq);
-        self.model.on_ack(now, header.seq, self.flight.acked_wire(), self.flight.next());
+        self.model.on_ack(now, header.seq, self.flight.acked_wire, self.flight.next);
         self.watch.progress(now);
         self.polls.restart(now, self.flight.outstanding() > 0, &self.rtt);
         if self.flight.complete() {
@@ -215,7 +215,7 @@ impl Sender {
         if !self.open() {
             return Ok(None);
         }
-        let Some(piece) = self.source.fresh(self.flight.next())? else {
+        let Some(piece) = self.source.fresh(self.flight.next)? else {
             self.model.on_idle();
             return Ok(None);
         };
@@ -238,27 +238,26 @@ impl Sender {
         self.stats.sent_bytes += payload.len() as u64;
         self.stats.sent_wire += payload.len() as u64 + FRAME_OVERHEAD;
         let header = Header { flags, ..self.header(now, Kind::Data, seq) };
-        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(payload) }
+        header.to_group(payload)
     }
 
     fn sync(&mut self, now: Nanos) -> Transmit {
-        let header = self.header(now, Kind::Sync, self.flight.sent().last);
-        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(&[]) }
+        self.header(now, Kind::Sync, self.flight.sent().last).to_group(&[])
     }
 
     fn tell_gone(&mut self, missing: Seq) -> Transmit {
         let header = Header {
             flags: Flags::GONE,
-            stamp: self.flight.acked().0,
+            stamp: self.flight.acked.0,
             ..Header::new(Kind::Repair, self.config.session, self.config.stream)
         };
         let header = Header { seq: missing, member: self.config.stream, ..header };
-        Transmit { dest: Dest::Group(self.config.session.group()), bytes: header.encode(&[]) }
+        header.to_group(&[])
     }
 
     fn header(&self, now: Nanos, kind: Kind, seq: Seq) -> Header {
         Header {
-            poll: self.polls.number(),
+            poll: self.polls.number,
             member: self.config.stream,
             seq,
             stamp: stamp(now),
@@ -279,7 +278,7 @@ impl Sender {
     }
 
     fn may_have_fresh(&self) -> bool {
-        self.open() && self.source.has_fresh(self.flight.next())
+        self.open() && self.source.has_fresh(self.flight.next)
     }
 
     /// Whether the window lets a new packet out.
@@ -289,14 +288,14 @@ impl Sender {
         !self.flight.ended() && self.flight.outstanding() < self.config.window.min(cwnd)
     }
 
-    /// What happened next.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         self.events.pop_front()
     }
 
     /// The next new packet's number.
     pub fn next(&self) -> Seq {
-        self.flight.next()
+        self.flight.next
     }
 
     /// Whether the last packet of the stream was sent.
@@ -317,7 +316,7 @@ impl Sender {
     /// Figures for progress reports.
     pub fn stats(&self) -> SenderStats {
         SenderStats {
-            acked_bytes: self.flight.acked_bytes(),
+            acked_bytes: self.flight.acked_bytes,
             outstanding: self.flight.outstanding(),
             pacing: if self.phase == Phase::Sending { self.model.pacing() } else { BitRate(0) },
             rtt: self.rtt.get(),
@@ -356,7 +355,7 @@ impl Machine for Sender {
         if let Some(missing) = self.gone.take() {
             return Some(self.tell_gone(missing));
         }
-        if self.pacer.next() > now {
+        if self.pacer.next > now {
             return None;
         }
         match self.poll_again(now).transpose().or_else(|| self.poll_fresh(now).transpose()) {
@@ -380,7 +379,7 @@ impl Machine for Sender {
             return None;
         }
         let has_work = !self.repeats.is_empty() || self.gone.is_some() || self.may_have_fresh();
-        let paced = has_work.then(|| self.pacer.next());
+        let paced = has_work.then_some(self.pacer.next);
         let stall = (self.flight.outstanding() > 0).then(|| self.watch.deadline());
         [self.polls.next_deadline(), paced, stall].into_iter().flatten().min()
     }

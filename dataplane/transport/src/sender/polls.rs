@@ -14,7 +14,8 @@ const RTT_GUESS: Nanos = Nanos::from_millis(100);
 /// The poll number and the time of the next one.
 #[derive(Debug, Default)]
 pub(super) struct Polls {
-    number: u8,
+    /// The current poll; 0 before the first.
+    pub(super) number: u8,
     due: Option<Nanos>,
     /// The poll after the last packet, which acknowledgements of earlier ones do not put off.
     end_due: Option<Nanos>,
@@ -22,11 +23,6 @@ pub(super) struct Polls {
 }
 
 impl Polls {
-    /// The current poll; 0 before the first.
-    pub(super) fn number(&self) -> u8 {
-        self.number
-    }
-
     /// Waiting begins, or goes on after an acknowledgement; ends when nothing is `outstanding`.
     pub(super) fn restart(&mut self, now: Nanos, outstanding: bool, rtt: &Rtt) {
         self.unanswered = 0;
@@ -84,7 +80,7 @@ mod tests {
             }
         }
         assert_eq!(at, [120, 240, 480, 960, 1460, 1960]);
-        assert_eq!(polls.number(), 6);
+        assert_eq!(polls.number, 6);
         polls.restart(Nanos::from_secs(2), false, &rtt);
         assert_eq!(polls.next_deadline(), None);
     }
@@ -106,7 +102,7 @@ mod tests {
             .map(|_| {
                 polls.hurry(Nanos::ZERO);
                 polls.poll(Nanos::ZERO, true, &Rtt::default());
-                polls.number()
+                polls.number
             })
             .collect();
         assert_eq!((numbers[0], numbers[254], numbers[255], numbers[256]), (1, 255, 1, 2));

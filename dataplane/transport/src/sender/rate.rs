@@ -213,11 +213,6 @@ impl RateModel {
         self.rates.front().map_or(RATE_GUESS, |&(_, rate)| rate)
     }
 
-    /// The least round-trip time of the window, if any was measured.
-    pub fn min_rtt(&self) -> Option<Nanos> {
-        self.rtts.front().map(|&(_, rtt)| rtt)
-    }
-
     /// How fast to send, counted in bytes of frames.
     pub fn pacing(&self) -> BitRate {
         let measured = self.rate();
@@ -238,7 +233,7 @@ impl RateModel {
 
     /// How many packets may be outstanding.
     pub fn cwnd(&self) -> u32 {
-        let rtt = self.min_rtt().unwrap_or(RTT_GUESS);
+        let rtt = self.rtts.front().map_or(RTT_GUESS, |&(_, least)| least);
         let span = Nanos(rtt.0.saturating_mul(2)) + REPAIR_ALLOWANCE;
         let gain = if self.phase == Phase::Startup { STARTUP_GAIN } else { UNIT };
         let bytes = self.rate().min(self.ceiling).scaled(gain).bytes_in(span);
@@ -250,15 +245,11 @@ impl RateModel {
 /// Spaces packets by a rate.
 #[derive(Debug, Default)]
 pub struct Pacer {
-    next: Nanos,
+    /// When the next packet may go.
+    pub(super) next: Nanos,
 }
 
 impl Pacer {
-    /// When the next packet may go.
-    pub fn next(&self) -> Nanos {
-        self.next
-    }
-
     /// A packet of `payload` bytes goes at `now`.
     pub fn sent(&mut self, now: Nanos, payload: usize, rate: BitRate) {
         let earliest = now - BURST;
@@ -378,9 +369,9 @@ mod tests {
         let mut model = RateModel::new(BitRate(0), BitRate(0));
         model.on_rtt(ms(0), ms(60));
         model.on_rtt(ms(1), ms(80));
-        assert_eq!(model.min_rtt(), Some(ms(60)));
+        assert_eq!(model.rtts.front().map(|&(_, least)| least), Some(ms(60)));
         model.on_rtt(ms(10_001), ms(90));
-        assert_eq!(model.min_rtt(), Some(ms(80)));
+        assert_eq!(model.rtts.front().map(|&(_, least)| least), Some(ms(80)));
     }
 
     #[test]
@@ -389,10 +380,10 @@ mod tests {
         let mut pacer = Pacer::default();
         pacer.idle(ms(100));
         pacer.sent(ms(100), MAX_PAYLOAD, rate);
-        assert_eq!(pacer.next(), ms(100) + Nanos(121_120));
+        assert_eq!(pacer.next, ms(100) + Nanos(121_120));
         pacer.sent(ms(200), MAX_PAYLOAD, rate);
-        assert_eq!(pacer.next(), ms(192) + Nanos(121_120));
+        assert_eq!(pacer.next, ms(192) + Nanos(121_120));
         pacer.idle(ms(300));
-        assert_eq!(pacer.next(), ms(300));
+        assert_eq!(pacer.next, ms(300));
     }
 }

@@ -15,7 +15,7 @@ const BOUND: usize = 4096;
 /// A packet is not repeated within this, or within half a round trip.
 const HOLD_MIN: Nanos = Nanos::from_millis(20);
 
-/// What is to be sent again.
+/// The packets that are to be sent again.
 #[derive(Debug)]
 pub(super) struct Repeats {
     wanted: IntervalSet,

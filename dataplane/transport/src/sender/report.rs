@@ -1,4 +1,4 @@
-//! What a sender tells its owner.
+//! Events and figures of a sender, for its owner.
 
 use groupflow_base::{BitRate, Nanos};
 use thiserror::Error;
@@ -16,7 +16,7 @@ pub enum SenderError {
     Source(#[from] SourceError),
 }
 
-/// What happened to a stream on its way out.
+/// An event of a stream on its way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SenderEvent {
     /// The group's acknowledgement has not moved for this long; the sender goes on.

@@ -1,13 +1,13 @@
 //! Cases, each a few calls long.
 
-use groupflow_transport::fanout::{From, Mode, SplitError, Stream};
+use groupflow_transport::fanout::{BranchStart, Fanout, FanoutError, Mode};
 
 const MODES: [Mode; 2] = [Mode::NodeToNode, Mode::EndToEnd];
 
 #[test]
 fn node_to_node_takes_what_the_cache_holds_and_acknowledges_it() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100).with_allowance(10);
-    let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+    let mut stream = Fanout::new(Mode::NodeToNode, 100).with_allowance(10);
+    let branch = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
     assert_eq!(stream.intake(), 100, "the allowance is for end-to-end");
     stream.on_received(100).expect("room");
     assert_eq!((stream.intake(), stream.acknowledged(), stream.floor()), (0, 100, 0));
@@ -20,9 +20,9 @@ fn node_to_node_takes_what_the_cache_holds_and_acknowledges_it() {
 
 #[test]
 fn end_to_end_acknowledges_the_least_branch_and_takes_its_allowance() {
-    let mut stream = Stream::new(Mode::EndToEnd, 100).with_allowance(10);
-    let fast = stream.add_branch(From::Now).expect("nothing is discarded");
-    let slow = stream.add_branch(From::Now).expect("nothing is discarded");
+    let mut stream = Fanout::new(Mode::EndToEnd, 100).with_allowance(10);
+    let fast = stream.add_branch(BranchStart::Now).expect("nothing is discarded");
+    let slow = stream.add_branch(BranchStart::Now).expect("nothing is discarded");
     stream.on_received(10).expect("room");
     assert_eq!((stream.intake(), stream.acknowledged()), (0, 0));
     for (branch, acked, expected) in [(fast, 10, 0), (slow, 4, 4), (slow, 3, 4), (slow, 10, 10)] {
@@ -37,13 +37,13 @@ fn end_to_end_acknowledges_the_least_branch_and_takes_its_allowance() {
 #[test]
 fn the_end_reaches_every_branch_after_the_bytes() {
     for mode in MODES {
-        let mut stream = Stream::new(mode, 100);
-        let branches =
-            [From::Start, From::Start].map(|f| stream.add_branch(f).expect("nothing is discarded"));
+        let mut stream = Fanout::new(mode, 100);
+        let branches = [BranchStart::Start, BranchStart::Start]
+            .map(|f| stream.add_branch(f).expect("nothing is discarded"));
         stream.on_received(5).expect("room");
         stream.on_upstream_end();
         assert_eq!(stream.intake(), 0);
-        assert_eq!(stream.on_received(1), Err(SplitError::AfterEnd { end: 5 }));
+        assert_eq!(stream.on_received(1), Err(FanoutError::AfterEnd { end: 5 }));
         for branch in branches {
             assert!(!stream.end_due(branch) && stream.on_end_sent(branch).is_err(), "bytes come first");
             stream.on_sent(branch, 5).expect("cached");
@@ -60,30 +60,33 @@ fn the_end_reaches_every_branch_after_the_bytes() {
 
 #[test]
 fn a_late_branch_begins_now_or_with_what_is_cached() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100).with_history(30);
-    let first = stream.add_branch(From::Start).expect("nothing is discarded");
+    let mut stream = Fanout::new(Mode::NodeToNode, 100).with_history(30);
+    let first = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
     stream.on_received(20).expect("room");
     stream.on_sent(first, 20).expect("cached");
     stream.on_acked(first, 20).expect("sent");
     assert_eq!((stream.cached(), stream.held()), (0, 20), "history");
-    let late = stream.add_branch(From::Start).expect("the history goes back to the start");
+    let late = stream.add_branch(BranchStart::Start).expect("the history goes back to the start");
     assert_eq!((stream.sendable(late), stream.cached()), (0..20, 20));
     stream.remove_branch(late);
     stream.on_received(40).expect("room");
     stream.on_sent(first, 40).expect("cached");
     stream.on_acked(first, 60).expect("sent");
-    assert_eq!(stream.add_branch(From::Start), Err(SplitError::Discarded { wanted: 0, base: 30 }));
-    let now = stream.add_branch(From::Now).expect("always");
+    assert_eq!(stream.add_branch(BranchStart::Start), Err(FanoutError::Discarded { wanted: 0, base: 30 }));
+    let now = stream.add_branch(BranchStart::Now).expect("always");
     assert_eq!(stream.sendable(now), 60..60);
-    let resumed = stream.add_branch(From::Offset(45)).expect("in the history");
+    let resumed = stream.add_branch(BranchStart::Offset(45)).expect("in the history");
     assert_eq!((stream.sendable(resumed), stream.floor()), (45..60, 45));
-    assert_eq!(stream.add_branch(From::Offset(61)), Err(SplitError::Ahead { wanted: 61, received: 60 }));
+    assert_eq!(
+        stream.add_branch(BranchStart::Offset(61)),
+        Err(FanoutError::Ahead { wanted: 61, received: 60 })
+    );
 }
 
 #[test]
 fn history_gives_way_to_what_is_needed() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100).with_history(100);
-    let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+    let mut stream = Fanout::new(Mode::NodeToNode, 100).with_history(100);
+    let branch = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
     for offset in [60, 120, 180] {
         stream.on_received(60).expect("history is no bound");
         stream.on_sent(branch, 60).expect("cached");
@@ -96,25 +99,25 @@ fn history_gives_way_to_what_is_needed() {
 #[test]
 fn what_no_branch_got_stays_when_the_last_one_leaves() {
     for mode in MODES {
-        let mut stream = Stream::new(mode, 100);
-        let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+        let mut stream = Fanout::new(mode, 100);
+        let branch = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
         stream.on_received(50).expect("room");
         stream.on_sent(branch, 50).expect("cached");
         stream.on_acked(branch, 20).expect("sent");
         stream.remove_branch(branch);
         assert_eq!((stream.base(), stream.cached(), stream.finished()), (20, 30, false));
-        assert_eq!(stream.on_acked(branch, 30), Err(SplitError::NoBranch(branch)));
-        let again = stream.add_branch(From::Offset(20)).expect("it was kept");
+        assert_eq!(stream.on_acked(branch, 30), Err(FanoutError::NoBranch(branch)));
+        let again = stream.add_branch(BranchStart::Offset(20)).expect("it was kept");
         assert!(again != branch && stream.sendable(again) == (20..50));
     }
 }
 
 #[test]
 fn a_resumed_stream_begins_at_its_offset() {
-    let mut stream = Stream::resumed(Mode::EndToEnd, 100, 1000);
+    let mut stream = Fanout::resumed(Mode::EndToEnd, 100, 1000);
     assert_eq!((stream.received(), stream.acknowledged(), stream.cached()), (1000, 1000, 0));
-    assert_eq!(stream.add_branch(From::Start), Err(SplitError::Discarded { wanted: 0, base: 1000 }));
-    let branch = stream.add_branch(From::Offset(1000)).expect("the cache begins there");
+    assert_eq!(stream.add_branch(BranchStart::Start), Err(FanoutError::Discarded { wanted: 0, base: 1000 }));
+    let branch = stream.add_branch(BranchStart::Offset(1000)).expect("the cache begins there");
     stream.on_received(10).expect("room");
     assert_eq!(stream.sendable(branch), 1000..1010);
 }
@@ -122,8 +125,8 @@ fn a_resumed_stream_begins_at_its_offset() {
 #[test]
 fn a_branch_that_is_lost_and_comes_back_gets_what_it_had_not_acknowledged() {
     for mode in MODES {
-        let mut stream = Stream::new(mode, 100);
-        let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+        let mut stream = Fanout::new(mode, 100);
+        let branch = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
         stream.on_received(50).expect("room");
         stream.on_upstream_end();
         stream.on_sent(branch, 50).expect("cached");
@@ -138,8 +141,8 @@ fn a_branch_that_is_lost_and_comes_back_gets_what_it_had_not_acknowledged() {
 
 #[test]
 fn history_is_given_up_and_what_is_needed_is_not() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100).with_history(100);
-    let branch = stream.add_branch(From::Start).expect("nothing is discarded");
+    let mut stream = Fanout::new(Mode::NodeToNode, 100).with_history(100);
+    let branch = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
     stream.on_received(50).expect("room");
     stream.on_sent(branch, 50).expect("cached");
     stream.on_acked(branch, 20).expect("sent");
@@ -150,8 +153,8 @@ fn history_is_given_up_and_what_is_needed_is_not() {
 
 #[test]
 fn only_who_stops_the_others_is_a_laggard() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100);
-    let [a, b, c] = [(); 3].map(|()| stream.add_branch(From::Start).expect("nothing is discarded"));
+    let mut stream = Fanout::new(Mode::NodeToNode, 100);
+    let [a, b, c] = [(); 3].map(|()| stream.add_branch(BranchStart::Start).expect("nothing is discarded"));
     stream.on_received(100).expect("room");
     for branch in [a, b, c] {
         stream.on_sent(branch, 100).expect("cached");
@@ -166,8 +169,8 @@ fn only_who_stops_the_others_is_a_laggard() {
 
 #[test]
 fn an_isolated_branch_goes_on_where_it_had_come_while_the_cache_has_that() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100).with_patience(50);
-    let [fast, slow] = [(); 2].map(|()| stream.add_branch(From::Start).expect("nothing is discarded"));
+    let mut stream = Fanout::new(Mode::NodeToNode, 100).with_patience(50);
+    let [fast, slow] = [(); 2].map(|()| stream.add_branch(BranchStart::Start).expect("nothing is discarded"));
     stream.on_received(60).expect("room");
     stream.on_sent(fast, 60).expect("cached");
     stream.on_acked(fast, 60).expect("sent");
@@ -189,8 +192,8 @@ fn an_isolated_branch_goes_on_where_it_had_come_while_the_cache_has_that() {
 
 #[test]
 fn an_isolated_branch_is_overtaken_when_the_cache_has_no_room_for_it() {
-    let mut stream = Stream::new(Mode::NodeToNode, 100).with_patience(50);
-    let [fast, slow] = [(); 2].map(|()| stream.add_branch(From::Start).expect("nothing is discarded"));
+    let mut stream = Fanout::new(Mode::NodeToNode, 100).with_patience(50);
+    let [fast, slow] = [(); 2].map(|()| stream.add_branch(BranchStart::Start).expect("nothing is discarded"));
     stream.on_received(50).expect("room");
     stream.on_sent(slow, 10).expect("cached");
     stream.isolate(slow).expect("there");
@@ -206,12 +209,12 @@ fn an_isolated_branch_is_overtaken_when_the_cache_has_no_room_for_it() {
 
 #[test]
 fn what_is_too_much_is_refused_and_changes_nothing() {
-    let mut stream = Stream::new(Mode::NodeToNode, 10);
-    let branch = stream.add_branch(From::Start).expect("nothing is discarded");
-    assert_eq!(stream.on_received(11), Err(SplitError::Overrun { bytes: 11, intake: 10 }));
+    let mut stream = Fanout::new(Mode::NodeToNode, 10);
+    let branch = stream.add_branch(BranchStart::Start).expect("nothing is discarded");
+    assert_eq!(stream.on_received(11), Err(FanoutError::Overrun { bytes: 11, intake: 10 }));
     stream.on_received(10).expect("room");
-    assert_eq!(stream.on_sent(branch, 11), Err(SplitError::Oversent { bytes: 11, sendable: 10 }));
+    assert_eq!(stream.on_sent(branch, 11), Err(FanoutError::Oversent { bytes: 11, sendable: 10 }));
     stream.on_sent(branch, 4).expect("cached");
-    assert_eq!(stream.on_acked(branch, 5), Err(SplitError::NotSent { offset: 5, sent: 4 }));
+    assert_eq!(stream.on_acked(branch, 5), Err(FanoutError::NotSent { offset: 5, sent: 4 }));
     assert_eq!((stream.received(), stream.sent(branch), stream.acked(branch)), (10, Some(4), Some(0)));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use groupflow_transport::fanout::{BranchId, From, Mode, Stream};
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout, Mode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ enum Step {
     Receive(u64),
     Send(usize, u64),
     Acknowledge(usize, u64),
-    Join(From),
+    Join(BranchStart),
     Leave(usize),
     End,
     TellEnd(usize),
@@ -26,7 +26,11 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let branch = 0..5_usize;
-    let from = prop_oneof![Just(From::Now), Just(From::Start), (0..400_u64).prop_map(From::Offset)];
+    let from = prop_oneof![
+        Just(BranchStart::Now),
+        Just(BranchStart::Start),
+        (0..400_u64).prop_map(BranchStart::Offset)
+    ];
     prop_oneof![
         6 => (0..80_u64).prop_map(Step::Receive),
         6 => (branch.clone(), 0..80_u64).prop_map(|(b, n)| Step::Send(b, n)),
@@ -51,7 +55,7 @@ fn byte(offset: u64) -> u8 {
 
 /// The shell's part: bytes in a cache that is cut where the stream says, and what each branch got.
 struct Shell {
-    stream: Stream,
+    stream: Fanout,
     base: u64,
     bytes: VecDeque<u8>,
     got: BTreeMap<BranchId, (u64, Vec<u8>)>,
@@ -60,7 +64,7 @@ struct Shell {
 
 impl Shell {
     fn new(mode: Mode, capacity: u64, allowance: u64, history: u64) -> Shell {
-        let stream = Stream::new(mode, capacity).with_allowance(allowance).with_history(history);
+        let stream = Fanout::new(mode, capacity).with_allowance(allowance).with_history(history);
         Shell { stream, base: 0, bytes: VecDeque::new(), got: BTreeMap::new(), acknowledged: 0 }
     }
 
@@ -93,9 +97,9 @@ impl Shell {
             Step::Join(from) => {
                 let (base, received) = (self.stream.base(), self.stream.received());
                 let wanted = match from {
-                    From::Now => received,
-                    From::Start => 0,
-                    From::Offset(offset) => offset,
+                    BranchStart::Now => received,
+                    BranchStart::Start => 0,
+                    BranchStart::Offset(offset) => offset,
                 };
                 let added = self.stream.add_branch(from);
                 assert_eq!(added.is_ok(), (base..=received).contains(&wanted));
@@ -213,7 +217,7 @@ proptest! {
         let mode = if end_to_end { Mode::EndToEnd } else { Mode::NodeToNode };
         let mut shell = Shell::new(mode, capacity, 1 + capacity / 3, 0);
         for _ in &paces {
-            shell.act(Step::Join(From::Start));
+            shell.act(Step::Join(BranchStart::Start));
         }
         let mut rounds = 0;
         while !shell.stream.finished() {
@@ -251,7 +255,7 @@ proptest! {
         let patience = if end_to_end { capacity / 4 } else { capacity / 2 };
         shell.stream = shell.stream.clone().with_patience(patience);
         for _ in 0..2 {
-            shell.act(Step::Join(From::Start));
+            shell.act(Step::Join(BranchStart::Start));
         }
         let (quick, tardy) = (shell.nth(0).expect("joined"), shell.nth(1).expect("joined"));
         let mut rounds = 0;

@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs};
@@ -72,28 +72,6 @@ impl BoneArgs {
     }
 }
 
-/// How files are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum MethodArg {
-    /// To all rims at once; rims join, and the size of packets adapts
-    Scheduled,
-    /// To all rims at once; nobody joins, the size is fixed, and silence means success
-    Unscheduled,
-    /// To one rim after the other
-    Unicast,
-}
-
-/// Which bytes are sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RepairArg {
-    /// All from the earliest byte that a rim lacks
-    GoBackN,
-    /// Only the bytes that a rim lacks
-    Selective,
-    /// Coded packets, as many as the neediest rim needs
-    Erasure,
-}
-
 /// Options of `bone-hub`.
 #[derive(Debug, Args)]
 pub struct BoneHubArgs {
@@ -105,10 +83,10 @@ pub struct BoneHubArgs {
     pub all: bool,
     /// How files are sent
     #[arg(long, value_enum, default_value = "scheduled")]
-    pub method: MethodArg,
+    pub method: Method,
     /// Which bytes are sent again
     #[arg(long, value_enum, default_value = "selective")]
-    pub repair: RepairArg,
+    pub repair: Repair,
     /// Address of a rim, for unicast; may be repeated
     #[arg(long = "rim", value_name = "IP:PORT")]
     pub rims: Vec<SocketAddrV4>,
@@ -153,7 +131,7 @@ pub struct BoneHubArgs {
 impl BoneHubArgs {
     /// The hub machine's configuration.
     pub fn config(&self) -> Result<HubConfig, AgentError> {
-        let unicast = self.method == MethodArg::Unicast;
+        let unicast = self.method == Method::Unicast;
         if unicast && self.rims.is_empty() {
             return Err(AgentError::usage("--method unicast needs rims", "name each with --rim IP:PORT"));
         }
@@ -171,16 +149,8 @@ impl BoneHubArgs {
         })?;
         Ok(HubConfig {
             group: self.bone.group(),
-            method: match self.method {
-                MethodArg::Scheduled => Method::Scheduled,
-                MethodArg::Unscheduled => Method::Unscheduled,
-                MethodArg::Unicast => Method::Unicast,
-            },
-            repair: match self.repair {
-                RepairArg::GoBackN => Repair::GoBackN,
-                RepairArg::Selective => Repair::Selective,
-                RepairArg::Erasure => Repair::Erasure,
-            },
+            method: self.method,
+            repair: self.repair,
             packet: self.packet,
             sizes: (LEAST.min(self.packet), LARGEST.max(self.packet)),
             per_round: self.per_round,
@@ -245,7 +215,7 @@ fn parse_group(text: &str) -> Result<SocketAddrV4, String> {
 
 impl Subcommand for BoneHubArgs {
     fn reporter(&self) -> Reporter {
-        self.bone.reporter("bone-hub")
+        self.bone.common.reporter("bone-hub", false, self.bone.session)
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -256,18 +226,11 @@ impl Subcommand for BoneHubArgs {
 
 impl Subcommand for BoneRimArgs {
     fn reporter(&self) -> Reporter {
-        self.bone.reporter("bone-rim")
+        self.bone.common.reporter("bone-rim", false, self.bone.session)
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.bone.common.name)?;
         super::rim::run(self, reporter)
-    }
-}
-
-impl BoneArgs {
-    fn reporter(&self, role: &str) -> Reporter {
-        let session = self.session.map(|session| session.0);
-        Reporter::new(self.common.json, false, role, &self.common.name, session)
     }
 }

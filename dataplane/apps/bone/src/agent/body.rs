@@ -17,7 +17,6 @@ use super::shelf::{Arriving, Progress};
 /// Bytes of one read. At most two chunks wait for a client: one here, and one that is being sent.
 pub const CHUNK: u64 = 256 << 10;
 
-/// Bytes of a file.
 pub struct FileBody {
     left: u64,
     chunks: mpsc::Receiver<io::Result<Bytes>>,

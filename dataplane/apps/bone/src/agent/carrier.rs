@@ -5,7 +5,7 @@
 //! all rims is the payload of a DATA packet; a message from one host to one other stays as it is. The first
 //! byte tells the two apart.
 
-use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
@@ -16,35 +16,24 @@ use groupflow_transport::{MemberId, Seq, SessionId};
 
 /// How messages are carried.
 #[derive(Debug)]
-pub enum Carrier {
-    /// Messages are sent as plain datagrams.
-    Plain,
-    /// Messages to all rims are sent as data of a session.
-    Session(Box<Membership>),
-}
-
-/// This agent's membership in a session.
-#[derive(Debug)]
-pub struct Membership {
-    member: Member,
+pub struct Carrier {
+    /// This agent's membership in a session; `None`: messages are sent as plain datagrams.
+    member: Option<Member>,
     sent: u32,
 }
 
 impl Carrier {
     /// A carrier for this session, or a plain one if there is none.
     pub fn new(now: Nanos, session: Option<SessionId>, role: Role, common: &CommonArgs) -> Carrier {
-        let Some(session) = session else { return Carrier::Plain };
-        let member = common.member(session);
-        let member = Member::new(now, member, Purpose::new(role), &mut rand::thread_rng());
-        Carrier::Session(Box::new(Membership { member, sent: 0 }))
+        let member = session.map(|session| {
+            Member::new(now, common.member(session), Purpose::new(role), &mut rand::thread_rng())
+        });
+        Carrier { member, sent: 0 }
     }
 
     /// Whether messages can be sent to all.
     pub fn ready(&self) -> bool {
-        match self {
-            Carrier::Plain => true,
-            Carrier::Session(membership) => membership.member.id() != MemberId::NONE,
-        }
+        self.member.as_ref().map_or(true, |member| member.id() != MemberId::NONE)
     }
 
     /// The message in a datagram that arrived for the hub or the rim.
@@ -53,13 +42,13 @@ impl Carrier {
         now: Nanos,
         datagram: Datagram<'a>,
     ) -> Result<Option<Datagram<'a>>, CodecError> {
-        let Carrier::Session(membership) = self else { return Ok(Some(datagram)) };
+        let Some(member) = &mut self.member else { return Ok(Some(datagram)) };
         if datagram.bytes.first() != Some(&VERSION) {
             return Ok(Some(datagram));
         }
-        let Packet { header, payload } = Packet::of_session(datagram.bytes, membership.member.session())?;
+        let Packet { header, payload } = Packet::of_session(datagram.bytes, member.session())?;
         match header.kind {
-            Kind::Reply => membership.member.handle(now, &Reply::parse(payload)?),
+            Kind::Reply => member.handle(now, &Reply::parse(payload)?),
             Kind::Data => return Ok(Some(Datagram { from: datagram.from, bytes: payload })),
             _ => {}
         }
@@ -68,54 +57,40 @@ impl Carrier {
 
     /// The datagram that carries a message to all rims.
     pub fn pack(&mut self, now: Nanos, transmit: Transmit) -> Transmit {
-        let Carrier::Session(membership) = self else { return transmit };
+        let Some(member) = &self.member else { return transmit };
         // Packet numbers begin at 1; nobody acknowledges them.
-        membership.sent = membership.sent % (u32::MAX - 2) + 1;
-        let (session, id) = (membership.member.session(), membership.member.id());
+        self.sent = self.sent % (u32::MAX - 2) + 1;
+        let (session, id) = (member.session(), member.id());
         let header = Header {
             member: id,
-            seq: Seq(membership.sent),
+            seq: Seq(self.sent),
             stamp: (now.0 / 1000) as u32,
             ..Header::new(Kind::Data, session, id)
         };
-        Transmit { dest: Dest::Group(session.group()), bytes: header.encode(&transmit.bytes) }
+        header.to_group(&transmit.bytes)
     }
 
-    /// The membership's next packet.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        match self {
-            Carrier::Plain => None,
-            Carrier::Session(membership) => membership.member.poll_transmit(now),
-        }
+        self.member.as_mut()?.poll_transmit(now)
     }
 
     /// When the membership has something to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
-        match self {
-            Carrier::Plain => None,
-            Carrier::Session(membership) => membership.member.next_deadline(),
-        }
+        self.member.as_ref()?.next_deadline()
     }
 
-    /// Leaves the session.
     pub fn leave(&mut self, now: Nanos) {
-        if let Carrier::Session(membership) = self {
-            membership.member.leave(now, LeaveReason::Done);
-        }
+        self.member.iter_mut().for_each(|member| member.leave(now, LeaveReason::Done));
     }
 
     /// Whether the membership will send nothing more.
     pub fn over(&self) -> bool {
-        match self {
-            Carrier::Plain => true,
-            Carrier::Session(membership) => membership.member.state() == State::Over,
-        }
+        self.member.as_ref().map_or(true, |member| member.state() == State::Over)
     }
 
     /// Reports the membership's events; the error says why the membership is over, if it is.
     pub fn events(&mut self, reporter: &mut Reporter) -> Result<(), AgentError> {
-        let Carrier::Session(membership) = self else { return Ok(()) };
-        while let Some(event) = membership.member.poll_event() {
+        while let Some(event) = self.member.as_mut().and_then(Member::poll_event) {
             reporter.member(event)?;
         }
         Ok(())
@@ -124,6 +99,8 @@ impl Carrier {
 
 #[cfg(test)]
 mod tests {
+    use groupflow_base::Dest;
+
     use super::*;
     use crate::machine::message::{self, Body, Message};
     use crate::machine::TransferId;

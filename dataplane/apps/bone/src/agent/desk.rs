@@ -15,15 +15,13 @@ use super::wake::Wake;
 /// Scanned files taken in under one lock, so that nobody waits long for the folder.
 const PART: usize = 500;
 
-/// The result of one scan.
 pub type Look = io::Result<Vec<Skipped>>;
 
-/// The shared folder, and what wakes the main loop.
+/// The shared folder, and the wake-up of the main loop.
 #[derive(Debug)]
 pub struct Desk {
     folder: Mutex<Folder>,
     path: PathBuf,
-    /// Wakes the main loop.
     pub wake: Wake,
 }
 

@@ -11,7 +11,6 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of one read.
 const CHUNK: usize = 256 << 10;
 
-/// SHA-256 of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 32]);
 
@@ -53,12 +52,10 @@ impl fmt::Display for Digest {
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of all bytes added.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -75,7 +72,6 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp in a file's metadata.
     pub fn of(about: &Metadata) -> Stamp {
         Stamp {
             inode: (about.dev(), about.ino()),
@@ -85,7 +81,6 @@ impl Stamp {
         }
     }
 
-    /// The stamp of an open file.
     pub fn of_file(file: &File) -> io::Result<Stamp> {
         file.metadata().map(|about| Stamp::of(&about))
     }

@@ -17,7 +17,6 @@ const MAX_FILES: usize = 100_000;
 /// The most files that may wait to be sent.
 const MAX_WAITING: usize = 1000;
 
-/// The state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Nobody wants the file.
@@ -28,16 +27,13 @@ pub enum State {
     Queued,
     /// The file is being sent.
     Sending,
-    /// The file was sent.
     Sent,
     /// The file was not sent; one line says why.
     Failed(String),
 }
 
-/// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// The file's state.
     pub state: State,
     /// The file's hash, if it is known.
     pub digest: Option<Digest>,
@@ -52,7 +48,6 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// The file's size in bytes.
     pub fn size(&self) -> u64 {
         self.stamp.size
     }
@@ -62,7 +57,6 @@ impl Listed {
     }
 }
 
-/// A file to be hashed.
 pub type ToHash = (FileName, PathBuf);
 
 /// An entry of the folder that cannot be sent, and why.
@@ -94,12 +88,14 @@ pub struct Folder {
     all: bool,
     /// The number of scans taken in.
     looks: u64,
-    files: BTreeMap<FileName, Listed>,
+    pub files: BTreeMap<FileName, Listed>,
     /// The number of files that wait to be sent, or are being sent.
     waiting: usize,
     skipped: BTreeSet<OsString>,
-    ready: VecDeque<Offer>,
-    unhashed: Vec<FileName>,
+    /// Files that are ready to be queued.
+    pub ready: VecDeque<Offer>,
+    /// Files that could not be hashed.
+    pub unhashed: Vec<FileName>,
     hasher: Sender<ToHash>,
 }
 
@@ -109,11 +105,6 @@ impl Folder {
         let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let unhashed = Vec::new();
         Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
-    }
-
-    /// The files of the folder.
-    pub fn files(&self) -> &BTreeMap<FileName, Listed> {
-        &self.files
     }
 
     /// Takes in a part of a scan. Returns the entries that cannot be sent, each of them only once.
@@ -220,11 +211,6 @@ impl Folder {
         }
     }
 
-    /// Files that could not be hashed, since the last call.
-    pub fn take_unhashed(&mut self) -> Vec<FileName> {
-        std::mem::take(&mut self.unhashed)
-    }
-
     /// Why a file that could not be read is not sent. `None`: the file has changed, and is sent once it
     /// rests.
     pub fn why_unsent(&self, name: &FileName) -> Option<Verdict> {
@@ -234,11 +220,6 @@ impl Folder {
         same.then_some(Verdict::Unreadable)
     }
 
-    /// The next file that is ready to be queued.
-    pub fn next_ready(&mut self) -> Option<Offer> {
-        self.ready.pop_front()
-    }
-
     /// Notes how many bytes of a file no rim is known to lack.
     pub fn advance(&mut self, name: &FileName, done: u64) {
         if let Some(file) = self.files.get_mut(name) {
@@ -246,7 +227,6 @@ impl Folder {
         }
     }
 
-    /// Sets a file's state.
     pub fn set(&mut self, name: &FileName, state: State) {
         let Some(file) = self.files.get_mut(name) else { return };
         let waited = file.waits();
@@ -305,11 +285,11 @@ mod tests {
             for (name, path) in self.to_hash.try_iter() {
                 self.folder.hashed(&name, hash(&path));
             }
-            std::iter::from_fn(|| self.folder.next_ready()).map(|offer| offer.name.to_string()).collect()
+            std::iter::from_fn(|| self.folder.ready.pop_front()).map(|offer| offer.name.to_string()).collect()
         }
 
         fn state(&self, name: &str) -> State {
-            self.folder.files()[&self::name(name)].state.clone()
+            self.folder.files[&self::name(name)].state.clone()
         }
     }
 
@@ -361,7 +341,7 @@ mod tests {
         bench.look();
         assert_eq!(bench.folder.want(&name("a")), Verdict::Queued);
         bench.folder.hashed(&name("a"), Err(io::Error::other("no such luck")));
-        assert_eq!(bench.folder.take_unhashed(), [name("a")]);
+        assert_eq!(std::mem::take(&mut bench.folder.unhashed), [name("a")]);
         assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unreadable));
         bench.put("a", "another one");
         assert_eq!(bench.folder.why_unsent(&name("a")), None, "it has changed");
@@ -369,7 +349,7 @@ mod tests {
         assert_eq!(bench.folder.why_unsent(&name("a")), None, "it is sent when it rests");
         fs::remove_file(bench.path.join("a")).expect("removed");
         assert_eq!(bench.folder.why_unsent(&name("a")), Some(Verdict::Unknown));
-        assert!(bench.folder.take_unhashed().is_empty());
+        assert!(std::mem::take(&mut bench.folder.unhashed).is_empty());
     }
 
     #[test]
@@ -390,7 +370,7 @@ mod tests {
         fs::remove_file(bench.path.join("good")).expect("removed");
         bench.folder.set(&name("good"), State::Sent);
         bench.look();
-        assert!(bench.folder.files().is_empty());
+        assert!(bench.folder.files.is_empty());
     }
 
     #[test]

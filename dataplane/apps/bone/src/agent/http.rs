@@ -7,8 +7,7 @@ use std::net::{SocketAddr, SocketAddrV4, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, CONTENT_TYPE};
@@ -19,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::body::{FileBody, CHUNK};
+use super::body::CHUNK;
 
 /// The most clients served at one time; further clients wait to be accepted.
 const CLIENTS: usize = 512;
@@ -33,7 +32,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// A response: a file, or a text.
 pub type Answer = Response<http_body_util::combinators::UnsyncBoxBody<Bytes, io::Error>>;
 
-/// Opens the listening socket.
 pub fn listen(address: SocketAddrV4) -> Result<(TcpListener, SocketAddr), AgentError> {
     let bound = TcpListener::bind(address).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -95,17 +93,10 @@ where
     }
 }
 
-/// A response with a file's bytes.
-pub fn file(body: FileBody) -> Answer {
-    Response::new(body.boxed_unsync())
-}
-
-/// A response without a body.
 pub fn empty(status: StatusCode) -> Answer {
     bytes(status, Bytes::new())
 }
 
-/// A response with a JSON body.
 pub fn json(status: StatusCode, form: &Value) -> Answer {
     let mut answer = bytes(status, format!("{form}\n").into());
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::progress::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
@@ -22,7 +21,7 @@ use super::desk::{Desk, Look};
 use super::hub_driver::{HubDriver, Note};
 use super::wake::Wake;
 use super::{folder, http, orders};
-use crate::machine::{Outcome, TransferReport, Verdict};
+use crate::machine::{Outcome, TransferReport};
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -63,10 +62,13 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         sender.attend();
         shell.transmit(&mut sender)?;
         sender.carrier.events(reporter)?;
-        sender.notes().for_each(|note| tell(reporter, note));
+        sender.notes.drain(..).for_each(|note| tell(reporter, note));
         if progress_at <= now {
             progress_at = now + PROGRESS;
-            progress(&sender, reporter);
+            if let Some((name, done, sent)) = sender.progress() {
+                let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
+                reporter.event("progress", Weight::Passing, fields, None);
+            }
         }
         let until = sender.progress().is_some().then_some(progress_at);
         let interest = Interest { fd: desk.wake.as_fd(), flags: PollFlags::POLLIN };
@@ -95,13 +97,6 @@ fn tell_look(reporter: &mut Reporter, look: Look) {
     }
 }
 
-fn progress(sender: &HubDriver, reporter: &mut Reporter) {
-    if let Some((name, done, sent)) = sender.progress() {
-        let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
-        reporter.event("progress", Weight::Passing, fields, None);
-    }
-}
-
 fn tell(reporter: &mut Reporter, note: Note) {
     let (event, fields, human) = match note {
         Note::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
@@ -109,12 +104,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
             ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is dropped"))
         }
         Note::Asked(rim, name, verdict) => {
-            let answer = match verdict {
-                Verdict::Queued => "queued",
-                Verdict::Unknown => "unknown",
-                Verdict::Busy => "busy",
-                Verdict::Unreadable => "unreadable",
-            };
+            let answer = verdict.word();
             let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
             ("asked", fields, format!("{rim} wants {name}: {answer}"))
         }

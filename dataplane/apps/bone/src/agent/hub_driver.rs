@@ -11,16 +11,12 @@ use super::folder::{Folder, State};
 use super::wishes::Wishes;
 use crate::machine::{FileName, Hub, HubConfig, HubEvent, Method, Outcome, RimId, TransferReport, Verdict};
 
-/// An event of a hub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A file begins to be sent.
     Began(FileName),
-    /// A transfer ended.
     Ended(TransferReport),
-    /// A rim was dropped.
     Lost(RimId),
-    /// A rim asked for a file.
     Asked(RimId, FileName, Verdict),
 }
 
@@ -34,7 +30,8 @@ pub struct HubDriver {
     desk: Arc<Desk>,
     sending: Option<FileName>,
     wishes: Wishes,
-    notes: VecDeque<Note>,
+    /// The events that were not taken yet.
+    pub notes: VecDeque<Note>,
 }
 
 impl HubDriver {
@@ -44,11 +41,6 @@ impl HubDriver {
         let hub = Hub::new(config);
         let (wishes, notes) = (Wishes::default(), VecDeque::new());
         HubDriver { hub, group, unicast, carrier, desk, sending: None, wishes, notes }
-    }
-
-    /// The events since the last call.
-    pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
-        self.notes.drain(..)
     }
 
     /// The file being sent, the bytes of it that no rim is known to lack, and the payload bytes sent.
@@ -90,10 +82,10 @@ impl HubDriver {
                 }
             }
         }
-        for name in folder.take_unhashed() {
+        for name in std::mem::take(&mut folder.unhashed) {
             self.disappoint(&folder, &name);
         }
-        while let Some(offer) = folder.next_ready() {
+        while let Some(offer) = folder.ready.pop_front() {
             // The folder's bound on waiting files is below the machine's.
             if let Err(offer) = self.hub.push(offer) {
                 folder.set(&offer.name, State::Failed("too many files wait".to_owned()));

@@ -18,13 +18,10 @@ const CHUNK: usize = 64 << 10;
 /// The hub's description of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announced {
-    /// The file's name.
     pub name: FileName,
     /// The file's size in bytes.
     pub size: u64,
-    /// The file's access mode.
     pub mode: u16,
-    /// The file's hash.
     pub digest: Digest,
 }
 

@@ -10,15 +10,12 @@ use serde_json::{json, Value};
 use super::digest::Digest;
 use crate::machine::FileName;
 
-/// The version of the index's layout.
 const VERSION: u64 = 1;
 
-/// A file in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// The file's size in bytes.
     pub size: u64,
-    /// The file's hash.
     pub digest: Digest,
     /// The order of use: a larger number means a later use.
     pub used: u64,

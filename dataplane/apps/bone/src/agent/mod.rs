@@ -14,29 +14,29 @@
 //! | [`carrier`] | plain multicast, or multicast through a session's switches |
 //! | [`folder`], [`outgoing`], `wishes` | a hub's folder; a file that it sends; the rims' wishes |
 //! | [`store`], [`index`], [`incoming`] | a rim's files; their index on disk; a file that is arriving |
-//! | [`shelf`], [`desk`], [`wake`] | what loop and HTTP server share, in a rim and in a hub; the wake-up |
+//! | [`shelf`], [`desk`], [`wake`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
 //! | [`http`], [`serve`], [`orders`] | the server; a rim's answers; a hub's answers |
 //! | [`range`], [`body`] | which bytes a client gets; how they are read |
 //! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed |
 
 pub mod args;
-pub mod body;
-pub mod carrier;
-pub mod desk;
-pub mod digest;
-pub mod folder;
-pub mod http;
-pub mod hub;
-pub mod hub_driver;
-pub mod incoming;
-pub mod index;
-pub mod orders;
-pub mod outgoing;
-pub mod range;
-pub mod rim;
-pub mod rim_driver;
-pub mod serve;
-pub mod shelf;
-pub mod store;
-pub mod wake;
+mod body;
+mod carrier;
+mod desk;
+mod digest;
+mod folder;
+mod http;
+mod hub;
+mod hub_driver;
+mod incoming;
+mod index;
+mod orders;
+mod outgoing;
+mod range;
+mod rim;
+mod rim_driver;
+mod serve;
+mod shelf;
+mod store;
+mod wake;
 mod wishes;

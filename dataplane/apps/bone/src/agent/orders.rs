@@ -13,7 +13,6 @@ use super::http::{self, Answer};
 use super::serve::{file_name, not_allowed};
 use crate::machine::{FileName, Verdict};
 
-/// Answers a request.
 pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> Answer {
     let path = request.uri().path();
     match *request.method() {
@@ -36,12 +35,12 @@ pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> Answer {
 
 fn list(desk: &Desk) -> Value {
     let folder = desk.folder();
-    let files: Vec<Value> = folder.files().iter().map(|(name, file)| form(name, file)).collect();
+    let files: Vec<Value> = folder.files.iter().map(|(name, file)| form(name, file)).collect();
     json!({"role": "hub", "files": files})
 }
 
 fn show(desk: &Desk, name: &FileName) -> Answer {
-    match desk.folder().files().get(name) {
+    match desk.folder().files.get(name) {
         Some(file) => http::json(StatusCode::OK, &form(name, file)),
         None => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
     }
@@ -67,7 +66,7 @@ fn order(desk: &Desk, name: &FileName) -> Answer {
     let verdict = desk.folder().want(name);
     desk.wake.wake();
     match verdict {
-        Verdict::Queued => match desk.folder().files().get(name) {
+        Verdict::Queued => match desk.folder().files.get(name) {
             Some(file) => http::json(StatusCode::ACCEPTED, &form(name, file)),
             None => http::empty(StatusCode::ACCEPTED),
         },

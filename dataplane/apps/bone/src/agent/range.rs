@@ -5,13 +5,9 @@ use std::ops::Range;
 /// The request's conditional headers, those that are present.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions<'a> {
-    /// The Range header.
     pub range: Option<&'a str>,
-    /// The If-Range header.
     pub if_range: Option<&'a str>,
-    /// The If-None-Match header.
     pub if_none_match: Option<&'a str>,
-    /// The If-Match header.
     pub if_match: Option<&'a str>,
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::progress::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
@@ -67,7 +66,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         receiver.attend(shell.clock.now());
         shell.exchange(&mut receiver)?;
         receiver.carrier.events(reporter)?;
-        receiver.notes().for_each(|note| tell(reporter, note));
+        receiver.notes.drain(..).for_each(|note| tell(reporter, note));
         for name in shelf.take_damaged() {
             let human = format!("{name}: does not match its stored digest, and is removed");
             reporter.event("damaged", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
@@ -75,7 +74,10 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         let now = shell.clock.now();
         if progress_at <= now {
             progress_at = now + PROGRESS;
-            progress(&receiver, reporter);
+            if let Some((file, bytes)) = receiver.arriving() {
+                let fields = json!({"file": file.name.as_str(), "bytes": bytes, "total_bytes": file.size});
+                reporter.event("progress", Weight::Passing, fields, None);
+            }
         }
         if save_at <= now {
             save_at = now + SAVE;
@@ -95,22 +97,11 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
 
 fn save(shelf: &Shelf, reporter: &mut Reporter) {
     if let Err(error) = shelf.store().save() {
-        let error = AgentError::new(
-            "index",
-            format!("cannot write the store's index: {}", plain(&error)),
-            "make room on the disk",
-        );
-        let fields = json!({"code": error.code, "cause": error.cause, "cure": error.cure});
-        reporter.event("trouble", Weight::Lasting, fields, Some(error.to_string()));
-    }
-}
-
-fn progress(receiver: &RimDriver, reporter: &mut Reporter) {
-    if let Some((announced, bytes)) = receiver.arriving() {
-        let fields = json!({
-            "file": announced.name.as_str(), "bytes": bytes, "total_bytes": announced.size,
-        });
-        reporter.event("progress", Weight::Passing, fields, None);
+        let (cause, cure) =
+            (format!("cannot write the store's index: {}", plain(&error)), "make room on the disk");
+        let human = Some(format!("{cause}; {cure}"));
+        let fields = json!({"code": "index", "cause": cause, "cure": cure});
+        reporter.event("trouble", Weight::Lasting, fields, human);
     }
 }
 
@@ -140,13 +131,7 @@ fn tell(reporter: &mut Reporter, note: Note) {
             ("asking", json!({"file": name.as_str()}), format!("{name}: the hub is asked for it"))
         }
         Note::Answered(name, verdict) => {
-            let answer = match verdict {
-                Some(Verdict::Queued) => "queued",
-                Some(Verdict::Unknown) => "unknown",
-                Some(Verdict::Busy) => "busy",
-                Some(Verdict::Unreadable) => "unreadable",
-                None => "silent",
-            };
+            let answer = verdict.map_or("silent", Verdict::word);
             let human = format!("{name}: the hub says {answer}");
             ("answered", json!({"file": name.as_str(), "answer": answer}), human)
         }

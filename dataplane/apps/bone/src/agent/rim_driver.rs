@@ -12,13 +12,12 @@ use super::carrier::Carrier;
 use super::digest::Digest;
 use super::incoming::{Announced, Incoming};
 use super::shelf::{Arriving, Failure, Progress, Shelf};
-use crate::machine::message::Message;
+use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asked, Asker, FileName, Rim, RimConfig, RimEvent, Verdict};
 
 /// How long a rim waits for a hub's announcement, longer than an idle hub's interval between announcements.
 const UNHEARD: Nanos = Nanos::from_secs(8);
 
-/// An event of a rim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// A file begins to arrive.
@@ -49,7 +48,8 @@ pub struct RimDriver {
     incoming: Option<(Incoming, Nanos)>,
     /// Files wished for before any hub was heard, each with the time until which the rim waits for a hub.
     unheard: VecDeque<(Nanos, FileName)>,
-    notes: VecDeque<Note>,
+    /// The events that were not taken yet.
+    pub notes: VecDeque<Note>,
 }
 
 impl RimDriver {
@@ -71,11 +71,6 @@ impl RimDriver {
             unheard: VecDeque::new(),
             notes: VecDeque::new(),
         }
-    }
-
-    /// The events since the last call.
-    pub fn notes(&mut self) -> impl Iterator<Item = Note> + '_ {
-        self.notes.drain(..)
     }
 
     /// The file that is arriving, and how many of its bytes are there.
@@ -141,13 +136,13 @@ impl RimDriver {
         let mut complete = false;
         for event in events {
             match event {
-                RimEvent::Began { name, size, mode, digest } => {
+                RimEvent::Began(Parameters { name, size, mode, digest, .. }) => {
                     self.begin(now, Announced { name, size, mode, digest: Digest(digest) });
                 }
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
                 RimEvent::TooLong { size } => {
-                    let limit = self.shelf.store().limit();
+                    let limit = self.shelf.store().limit;
                     let why = format!("its {size} bytes are more than the {limit} of --max-bytes");
                     if let Some(name) = self.rim.refused() {
                         self.give_up(name.clone(), Failure::NoRoom, why);
@@ -165,7 +160,6 @@ impl RimDriver {
         Ok(())
     }
 
-    /// Begins to receive a file.
     fn begin(&mut self, now: Nanos, announced: Announced) {
         self.fail(Failure::Broken, "the hub gave the file up");
         let name = announced.name.clone();
@@ -200,7 +194,6 @@ impl RimDriver {
         self.shelf.tell(name, Progress::Arriving(Arriving { file, size: *size, digest: *digest, position }));
     }
 
-    /// Stores the bytes that have arrived.
     fn store_bytes(&mut self) -> io::Result<()> {
         let mut any = false;
         while let Some(write) = self.rim.next_write() {

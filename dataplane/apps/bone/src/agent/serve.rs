@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -40,12 +41,10 @@ struct Wanted {
 }
 
 impl Pages {
-    /// Serves the files of this shelf.
     pub fn new(shelf: Arc<Shelf>, patience: Duration) -> Pages {
         Pages { shelf, patience, verifying: Semaphore::new(1) }
     }
 
-    /// Answers a request.
     pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
         let head = request.method() == Method::HEAD;
         if !head && request.method() != Method::GET {
@@ -67,7 +66,7 @@ impl Pages {
             json!({"name": name.as_str(), "size": known.size, "sha256": digest})
         };
         let files: Vec<Value> = store.files().map(file).collect();
-        json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit()})
+        json!({"role": "rim", "files": files, "bytes": store.bytes(), "limit": store.limit})
     }
 
     async fn file(&self, wanted: Wanted) -> Answer {
@@ -136,7 +135,7 @@ async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Rec
     }
 }
 
-/// The file that a path names, or what is wrong with the path.
+/// The file that a path names; the error is the rule that the path breaks.
 pub fn file_name(path: &str) -> Result<FileName, String> {
     let encoded = path.strip_prefix('/').unwrap_or(path);
     let text = percent_decode_str(encoded).decode_utf8().map_err(|_| "name: not UTF-8".to_owned())?;
@@ -180,7 +179,7 @@ fn respond(wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u
     };
     let whole_or_part = status.is_success();
     let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
-        true => http::file(body(range.clone())),
+        true => Answer::new(body(range.clone()).boxed_unsync()),
         false => http::empty(status),
     };
     *answer.status_mut() = status;

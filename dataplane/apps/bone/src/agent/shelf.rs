@@ -1,5 +1,5 @@
-//! What a rim's main loop and its HTTP server share: the store, the arriving file, and the files that clients
-//! wait for.
+//! The state that a rim's main loop and its HTTP server share: the store, the arriving file, and the files
+//! that clients wait for.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,17 +10,15 @@ use tokio::sync::watch;
 use super::digest::Digest;
 use super::store::Store;
 use super::wake::Wake;
-use crate::machine::asking::MAX_ASKED;
 use crate::machine::FileName;
+use crate::machine::MAX_ASKED;
 
-/// A file that is arriving.
 #[derive(Debug, Clone)]
 pub struct Arriving {
     /// The open file, filled as far as its bytes have arrived.
     pub file: Arc<File>,
     /// The size of the complete file in bytes.
     pub size: u64,
-    /// The digest that the hub announced.
     pub digest: Digest,
     /// All bytes before this offset are there.
     pub position: u64,
@@ -46,9 +44,7 @@ pub enum Failure {
 pub enum Progress {
     /// The hub was asked for the file.
     Asked,
-    /// The file is arriving.
     Arriving(Arriving),
-    /// The file is in the store.
     Stored,
     /// The file does not come; the text says why in one line.
     Failed(Failure, String),
@@ -61,7 +57,6 @@ pub struct Shelf {
     coming: Mutex<BTreeMap<FileName, watch::Sender<Progress>>>,
     wishes: Mutex<Vec<FileName>>,
     damaged: Mutex<Vec<FileName>>,
-    /// Wakes the main loop.
     pub wake: Wake,
 }
 
@@ -77,7 +72,6 @@ impl Shelf {
         Shelf { store: Mutex::new(store), coming, wishes, damaged: Mutex::new(Vec::new()), wake }
     }
 
-    /// The store.
     pub fn store(&self) -> MutexGuard<'_, Store> {
         lock(&self.store)
     }

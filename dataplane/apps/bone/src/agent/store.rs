@@ -16,8 +16,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use groupflow_host::error::plain;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::digest::{Digest, Stamp};
@@ -27,7 +26,6 @@ use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
 
-/// A file of the store.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     known: Known,
@@ -38,9 +36,7 @@ struct Entry {
 /// A file that is open for reading.
 #[derive(Debug)]
 pub struct Opened {
-    /// The open file.
     pub file: File,
-    /// The file's stamp now.
     pub stamp: Stamp,
     /// The digest that the file should have.
     pub digest: Digest,
@@ -48,11 +44,11 @@ pub struct Opened {
     pub verified: bool,
 }
 
-/// The files of a rim.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    limit: u64,
+    /// The store's bound in bytes.
+    pub limit: u64,
     files: BTreeMap<FileName, Entry>,
     clock: u64,
     arrivals: u64,
@@ -96,22 +92,14 @@ impl Store {
         Ok((store, lost))
     }
 
-    /// The store's bound in bytes.
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Bytes that the store holds.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|entry| entry.known.size).sum()
     }
 
-    /// The store's files.
     pub fn files(&self) -> impl Iterator<Item = (&FileName, Known)> {
         self.files.iter().map(|(name, entry)| (name, entry.known))
     }
 
-    /// The digest of a stored file.
     pub fn digest(&self, name: &FileName) -> Option<Digest> {
         self.files.get(name).map(|entry| entry.known.digest)
     }

@@ -8,7 +8,6 @@ use crate::machine::{FileName, RimId};
 /// The most wishes remembered; a rim whose wish is not remembered asks again after a minute.
 const MOST: usize = 4096;
 
-/// The wishes of all rims.
 #[derive(Debug, Default)]
 pub struct Wishes {
     of: BTreeMap<FileName, BTreeMap<RimId, SocketAddrV4>>,

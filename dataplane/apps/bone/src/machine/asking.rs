@@ -65,11 +65,6 @@ impl Asker {
         self.wishes.remove(name);
     }
 
-    /// Whether the file was asked for.
-    pub fn wants(&self, name: &FileName) -> bool {
-        self.wishes.contains_key(name)
-    }
-
     /// Takes a message of the hub, if it answers one of this rim's wishes.
     pub fn handle(&mut self, now: Nanos, body: &Body) {
         let Body::Answer { rim, name, verdict } = body else { return };
@@ -157,7 +152,7 @@ mod tests {
         assert_eq!(asker.next_deadline(), Some(now + BELIEVED));
         assert!(asker.poll_transmit(now + BELIEVED, HUB).is_some());
         asker.handle(now, &answer(1, Verdict::Unknown));
-        assert!(!asker.wants(&name("a")));
+        assert!(asker.wishes.is_empty());
         let said = [Verdict::Queued, Verdict::Unknown].map(|verdict| Asked::Answered(name("a"), verdict));
         assert_eq!(asker.events().collect::<Vec<_>>(), said);
     }

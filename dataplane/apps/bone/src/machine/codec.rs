@@ -4,41 +4,44 @@ use groupflow_base::codec::{CodecError, Reader, Writer};
 
 use super::coding::UNIT;
 use super::message::{
-    Body, Control, Data, Message, Method, Reception, Repair, Round, Span, Verdict, MAX_AWAITED, MAX_BLOCK,
+    Body, Data, Message, Method, Parameters, Reception, Repair, Round, Span, Verdict, MAX_AWAITED, MAX_BLOCK,
     MAX_PACKET, MAX_SPANS, VERSION,
 };
 use super::names::{FileName, RimId, TransferId};
 
 impl Message {
-    /// The bytes.
+    /// The message's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
-        w.u8(VERSION).u8(self.body.kind()).u32(self.transfer.0);
-        match &self.body {
-            Body::IpmSend { spread_ms } => w.u16(*spread_ms),
-            Body::Join { rim } | Body::Leave { rim } => w.u32(rim.0),
-            Body::Control(control) => control.encode(&mut w),
-            Body::Round(m) => w.u32(m.round).u16(m.packet).u16(m.count).u64(m.first),
-            Body::Data(m) => w.u32(m.round).u16(m.number).u16(m.shard).u64(m.offset).bytes(&m.bytes),
+        w.u8(VERSION).u8(0).u32(self.transfer.0);
+        let (kind, _) = match &self.body {
+            Body::IpmSend { spread_ms } => (1, w.u16(*spread_ms)),
+            Body::Join { rim } => (2, w.u32(rim.0)),
+            Body::Control(control) => (3, control.encode(&mut w)),
+            Body::Round(m) => (4, w.u32(m.round).u16(m.packet).u16(m.count).u64(m.first)),
+            Body::Data(m) => (5, w.u32(m.round).u16(m.number).u16(m.shard).u64(m.offset).bytes(&m.bytes)),
             Body::Result(m) => {
                 w.u32(m.rim.0).u32(m.round).u8(m.complete.into()).u16(m.need).u64(m.rate);
-                encode_spans(&m.lacks, &mut w)
+                (6, encode_spans(&m.lacks, &mut w))
             }
-            Body::Heard { round, lacks } => encode_spans(lacks, w.u32(*round)),
+            Body::Heard { round, lacks } => (7, encode_spans(lacks, w.u32(*round))),
             Body::Poll { round, awaited } => {
                 let awaited = &awaited[..awaited.len().min(MAX_AWAITED)];
                 w.u32(*round).u8(awaited.len() as u8);
-                awaited.iter().fold(&mut w, |w, rim| w.u32(rim.0))
+                (8, awaited.iter().fold(&mut w, |w, rim| w.u32(rim.0)))
             }
-            Body::End { complete } => w.u8((*complete).into()),
-            Body::Ask { rim, name } => w.u32(rim.0).text(name.as_str()),
-            Body::Answer { rim, name, verdict } => w.u32(rim.0).u8(*verdict as u8).text(name.as_str()),
-            Body::Here => &mut w,
+            Body::Leave { rim } => (9, w.u32(rim.0)),
+            Body::End { complete } => (10, w.u8((*complete).into())),
+            Body::Ask { rim, name } => (11, w.u32(rim.0).text(name.as_str())),
+            Body::Answer { rim, name, verdict } => (12, w.u32(rim.0).u8(*verdict as u8).text(name.as_str())),
+            Body::Here => (13, &mut w),
         };
-        w.into_bytes()
+        let mut bytes = w.into_bytes();
+        bytes[1] = kind;
+        bytes
     }
 
-    /// Reads a message; what is wrong is named by its field.
+    /// Parses a message; an error names the field that is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Message, CodecError> {
         let mut reader = Reader::new(bytes);
         let version = reader.u8("version")?;
@@ -50,7 +53,7 @@ impl Message {
         let body = match kind {
             1 => Body::IpmSend { spread_ms: reader.u16("ipm_send.spread_ms")? },
             2 => Body::Join { rim: RimId(reader.u32("join.rim")?) },
-            3 => Body::Control(Control::parse(&mut reader)?),
+            3 => Body::Control(Parameters::parse(&mut reader)?),
             4 => Body::Round(parse_round(&mut reader)?),
             5 => Body::Data(parse_data(&mut reader)?),
             6 => Body::Result(parse_result(&mut reader)?),
@@ -67,7 +70,7 @@ impl Message {
             }
             12 => {
                 let rim = RimId(reader.u32("answer.rim")?);
-                let verdict = parse_verdict(&mut reader)?;
+                let verdict = Verdict::parse(reader.u8("answer.verdict")?)?;
                 Body::Answer { rim, name: parse_name(&mut reader, "answer.name")?, verdict }
             }
             13 => Body::Here,
@@ -78,93 +81,45 @@ impl Message {
     }
 }
 
-impl Body {
-    fn kind(&self) -> u8 {
-        match self {
-            Body::IpmSend { .. } => 1,
-            Body::Join { .. } => 2,
-            Body::Control(_) => 3,
-            Body::Round(_) => 4,
-            Body::Data(_) => 5,
-            Body::Result(_) => 6,
-            Body::Heard { .. } => 7,
-            Body::Poll { .. } => 8,
-            Body::Leave { .. } => 9,
-            Body::End { .. } => 10,
-            Body::Ask { .. } => 11,
-            Body::Answer { .. } => 12,
-            Body::Here => 13,
-        }
-    }
-}
-
-impl Control {
+impl Parameters {
     fn encode<'w>(&self, w: &'w mut Writer) -> &'w mut Writer {
         w.u8(self.method as u8).u8(self.repair as u8).u64(self.size).u16(self.mode);
         w.u16(self.packet).u16(self.per_round).u32(self.interval_us).u16(self.grace_ms).u16(self.window_ms);
         w.bytes(&self.digest).text(self.name.as_str())
     }
 
-    fn parse(reader: &mut Reader<'_>) -> Result<Control, CodecError> {
-        let method = match reader.u8("control.method")? {
-            1 => Method::Scheduled,
-            2 => Method::Unscheduled,
-            3 => Method::Unicast,
-            other => return Err(CodecError::value("control.method", other)),
+    fn parse(reader: &mut Reader<'_>) -> Result<Parameters, CodecError> {
+        let control = Parameters {
+            method: Method::parse(reader.u8("control.method")?)?,
+            repair: Repair::parse(reader.u8("control.repair")?)?,
+            size: reader.u64("control.size")?,
+            mode: reader.u16_in(0..=0o777, "control.mode")?,
+            packet: reader.u16_in(1..=MAX_PACKET, "control.packet")?,
+            per_round: reader.u16_in(1..=u16::MAX, "control.per_round")?,
+            interval_us: reader.u32("control.interval_us")?,
+            grace_ms: reader.u16("control.grace_ms")?,
+            window_ms: reader.u16("control.window_ms")?,
+            digest: reader.array("control.digest")?,
+            name: parse_name(reader, "control.name")?,
         };
-        let repair = match reader.u8("control.repair")? {
-            1 => Repair::GoBackN,
-            2 => Repair::Selective,
-            3 => Repair::Erasure,
-            other => return Err(CodecError::value("control.repair", other)),
-        };
-        let size = reader.u64("control.size")?;
-        let mode = reader.u16("control.mode")?;
-        if mode > 0o777 {
-            return Err(CodecError::value("control.mode", mode));
+        let Parameters { packet, per_round, .. } = control;
+        if control.repair == Repair::Erasure && packet % UNIT != 0 {
+            return Err(CodecError::new("control.packet", "erasure coding wants a multiple of 64 bytes"));
         }
-        let packet = packet_size(reader, "control.packet")?;
-        let per_round = reader.u16("control.per_round")?;
-        if per_round == 0 {
-            return Err(CodecError::value("control.per_round", per_round));
+        if control.repair == Repair::Erasure && usize::from(packet) * usize::from(per_round) > MAX_BLOCK {
+            return Err(CodecError::new("control.per_round", "a block of so many packets is too large"));
         }
-        if repair == Repair::Erasure && packet % UNIT != 0 {
-            let problem = "erasure coding wants a multiple of 64 bytes";
-            return Err(CodecError::new("control.packet", problem));
-        }
-        if repair == Repair::Erasure && usize::from(packet) * usize::from(per_round) > MAX_BLOCK {
-            let problem = "a block of so many packets is too large";
-            return Err(CodecError::new("control.per_round", problem));
-        }
-        let interval_us = reader.u32("control.interval_us")?;
-        let grace_ms = reader.u16("control.grace_ms")?;
-        let window_ms = reader.u16("control.window_ms")?;
-        let digest = reader.array("control.digest")?;
-        let name = parse_name(reader, "control.name")?;
-        Ok(Control {
-            method,
-            repair,
-            size,
-            mode,
-            packet,
-            per_round,
-            interval_us,
-            grace_ms,
-            window_ms,
-            digest,
-            name,
-        })
+        Ok(control)
     }
 }
 
 fn parse_round(reader: &mut Reader<'_>) -> Result<Round, CodecError> {
-    let round = reader.u32("round.round")?;
-    let packet = packet_size(reader, "round.packet")?;
-    let count = reader.u16("round.count")?;
-    if count == 0 {
-        return Err(CodecError::value("round.count", count));
-    }
-    Ok(Round { round, packet, count, first: reader.u64("round.first")? })
+    Ok(Round {
+        round: reader.u32("round.round")?,
+        packet: reader.u16_in(1..=MAX_PACKET, "round.packet")?,
+        count: reader.u16_in(1..=u16::MAX, "round.count")?,
+        first: reader.u64("round.first")?,
+    })
 }
 
 fn parse_data(reader: &mut Reader<'_>) -> Result<Data, CodecError> {
@@ -183,31 +138,23 @@ fn parse_data(reader: &mut Reader<'_>) -> Result<Data, CodecError> {
 }
 
 fn parse_result(reader: &mut Reader<'_>) -> Result<Reception, CodecError> {
-    let rim = RimId(reader.u32("result.rim")?);
-    let round = reader.u32("result.round")?;
-    let complete = reader.flag("result.complete")?;
-    let need = reader.u16("result.need")?;
-    let rate = reader.u64("result.rate")?;
-    let lacks = parse_spans(reader, "result.lacks")?;
-    if complete != lacks.is_empty() {
-        let problem = "says that the file is complete, and what is lacking, or neither";
+    let result = Reception {
+        rim: RimId(reader.u32("result.rim")?),
+        round: reader.u32("result.round")?,
+        complete: reader.flag("result.complete")?,
+        need: reader.u16("result.need")?,
+        rate: reader.u64("result.rate")?,
+        lacks: parse_spans(reader, "result.lacks")?,
+    };
+    if result.complete != result.lacks.is_empty() {
+        let problem = "must be 1 where no byte is lacking, and 0 where one is";
         return Err(CodecError::new("result.complete", problem));
     }
-    Ok(Reception { rim, round, complete, need, rate, lacks })
+    Ok(result)
 }
 
 fn parse_name(reader: &mut Reader<'_>, field: &'static str) -> Result<FileName, CodecError> {
     FileName::parse(reader.text(field)?).map_err(|problem| CodecError::new(field, problem))
-}
-
-fn parse_verdict(reader: &mut Reader<'_>) -> Result<Verdict, CodecError> {
-    match reader.u8("answer.verdict")? {
-        1 => Ok(Verdict::Queued),
-        2 => Ok(Verdict::Unknown),
-        3 => Ok(Verdict::Busy),
-        4 => Ok(Verdict::Unreadable),
-        other => Err(CodecError::value("answer.verdict", other)),
-    }
 }
 
 fn parse_poll(reader: &mut Reader<'_>) -> Result<Body, CodecError> {
@@ -227,7 +174,7 @@ fn encode_spans<'w>(spans: &[Span], w: &'w mut Writer) -> &'w mut Writer {
     spans.iter().fold(w, |w, span| w.u64(span.offset).u64(span.length))
 }
 
-/// Ascending, apart from each other, none empty.
+/// Parses spans, which must be in ascending order, apart from each other, and not empty.
 fn parse_spans(reader: &mut Reader<'_>, field: &'static str) -> Result<Vec<Span>, CodecError> {
     let count = reader.u8(field)?;
     if usize::from(count) > MAX_SPANS {
@@ -242,11 +189,4 @@ fn parse_spans(reader: &mut Reader<'_>, field: &'static str) -> Result<Vec<Span>
         spans.push(Span { offset, length });
     }
     Ok(spans)
-}
-
-fn packet_size(reader: &mut Reader<'_>, field: &'static str) -> Result<u16, CodecError> {
-    match reader.u16(field)? {
-        size @ 1..=MAX_PACKET => Ok(size),
-        size => Err(CodecError::value(field, size)),
-    }
 }

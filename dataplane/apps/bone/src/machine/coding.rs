@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::message::Control;
+use super::message::Parameters;
 
 /// Packet sizes are multiples of this many bytes, as the coder requires.
 pub const UNIT: u16 = 64;
@@ -19,7 +19,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// The blocks of the file that these control parameters describe.
-    pub fn new(control: &Control) -> Blocks {
+    pub fn new(control: &Parameters) -> Blocks {
         Blocks { size: control.size, packet: control.packet, per_block: control.per_round }
     }
 
@@ -50,7 +50,7 @@ impl Blocks {
 
     /// Makes the coded packets of a block. All `originals` have the same length.
     pub fn encode(&self, originals: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        // The coder refuses only counts and lengths that a parsed `Control` cannot have.
+        // The coder refuses only counts and lengths that a parsed `Parameters` cannot have.
         reed_solomon_simd::encode(originals.len(), self.coded().into(), originals).unwrap_or_default()
     }
 }

@@ -35,9 +35,12 @@ pub struct Group {
     asked: Ranges,
     /// Bytes that late rims asked for.
     asked_late: Ranges,
-    answers: usize,
-    need: u16,
-    slowest: Option<u64>,
+    /// How many rims answered since the last call of [`Group::await_all`].
+    pub answers: usize,
+    /// The most packets that any rim needs to restore its block.
+    pub need: u16,
+    /// The least rate at which packets arrived at a rim, bytes/s.
+    pub slowest: Option<u64>,
 }
 
 impl Group {
@@ -108,21 +111,6 @@ impl Group {
             |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
         let mut rest = self.asked.clone();
         std::iter::from_fn(|| rest.take_first(u64::MAX)).take(MAX_SPANS).map(span).collect()
-    }
-
-    /// How many rims answered since the last call of [`Group::await_all`].
-    pub fn answers(&self) -> usize {
-        self.answers
-    }
-
-    /// The most packets that any rim needs to restore its block.
-    pub fn need(&self) -> u16 {
-        self.need
-    }
-
-    /// The least rate at which packets arrived at a rim, bytes/s.
-    pub fn slowest(&self) -> Option<u64> {
-        self.slowest
     }
 
     /// Takes out the bytes that punctual rims asked for.

@@ -138,19 +138,9 @@ impl Hub {
         Ok(())
     }
 
-    /// The state of the hub.
-    pub fn state(&self) -> HubState {
-        self.state
-    }
-
-    /// Payload bytes of the packets being sent.
-    pub fn packet(&self) -> u16 {
-        self.job.as_ref().map_or(self.config.packet, |job| job.sizes.size())
-    }
-
     /// Payload bytes of the transfer sent so far.
     pub fn sent(&self) -> u64 {
-        self.job.as_ref().map_or(0, |job| job.sent_bytes)
+        self.job.as_ref().map_or(0, |job| job.report.sent)
     }
 
     /// The file being sent.
@@ -351,7 +341,7 @@ impl Hub {
 
     fn on_result(&mut self, now: Nanos, result: &Reception, from: SocketAddrV4) {
         let Some(job) = &mut self.job else { return };
-        job.answers += 1;
+        job.report.answers += 1;
         // One interval passes after the round's last packet; over a short path answers arrive within it.
         let sent = self.state == HubState::Sending && job.planned.is_empty();
         let listening = sent || matches!(self.state, HubState::Gathering | HubState::Asking);
@@ -384,7 +374,7 @@ impl Hub {
         let over = match self.config.method {
             Method::Scheduled => self.group.all_answered(),
             Method::Unscheduled => false,
-            Method::Unicast => self.group.answers() > 0 || self.job.as_ref().is_some_and(|job| job.left),
+            Method::Unicast => self.group.answers > 0 || self.job.as_ref().is_some_and(|job| job.left),
         };
         if over {
             self.deadline = now;
@@ -398,9 +388,10 @@ impl Hub {
         self.deadline = if self.queue.is_empty() { Nanos::MAX } else { now };
         let Some(mut job) = self.job.take() else { return };
         if self.config.method != Method::Unicast {
-            job.complete = self.group.complete();
+            job.report.complete = self.group.complete();
         }
-        self.events.push_back(HubEvent::Ended(job.report(now, outcome)));
+        (job.report.ended, job.report.outcome) = (now, outcome);
+        self.events.push_back(HubEvent::Ended(job.report));
         self.group = Group::default();
     }
 }

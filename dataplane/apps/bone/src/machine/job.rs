@@ -8,7 +8,7 @@ use groupflow_base::Nanos;
 
 use super::coding::Blocks;
 use super::hub::{millis, HubConfig};
-use super::message::{Control, Data, Repair};
+use super::message::{Data, Parameters, Repair};
 use super::names::FileName;
 use super::plan::{Block, Planned};
 use super::size::SizeControl;
@@ -21,7 +21,6 @@ const SMOOTH: u32 = 4;
 pub(super) struct Job {
     offer: Offer,
     size: u64,
-    started: Nanos,
     /// Bytes that some rim is known to lack, including those not sent yet.
     pub(super) lacks: Ranges,
     pub(super) sizes: SizeControl,
@@ -50,20 +49,30 @@ pub(super) struct Job {
     pub(super) left: bool,
     /// Consecutive times that nobody answered.
     pub(super) silent: u8,
-    pub(super) sent_bytes: u64,
-    packets: u64,
-    rounds: u32,
-    pub(super) answers: u64,
-    pub(super) complete: usize,
-    pub(super) lost: usize,
+    /// The report so far.
+    pub(super) report: TransferReport,
 }
 
 impl Job {
     pub(super) fn new(offer: Offer, sizes: SizeControl, now: Nanos) -> Job {
-        Job {
-            size: offer.source.len(),
-            offer,
+        let size = offer.source.len();
+        let report = TransferReport {
+            name: offer.name.clone(),
+            outcome: Outcome::Done,
+            size,
             started: now,
+            ended: now,
+            sent: 0,
+            packets: 0,
+            rounds: 0,
+            answers: 0,
+            complete: 0,
+            lost: 0,
+        };
+        Job {
+            size,
+            report,
+            offer,
             lacks: Ranges::default(),
             sizes,
             round: 0,
@@ -80,12 +89,6 @@ impl Job {
             target: 0,
             left: false,
             silent: 0,
-            sent_bytes: 0,
-            packets: 0,
-            rounds: 0,
-            answers: 0,
-            complete: 0,
-            lost: 0,
         }
     }
 
@@ -105,8 +108,8 @@ impl Job {
         self.size.saturating_sub(self.lacks.total())
     }
 
-    pub(super) fn control(&self, config: &HubConfig) -> Control {
-        Control {
+    pub(super) fn control(&self, config: &HubConfig) -> Parameters {
+        Parameters {
             method: config.method,
             repair: config.repair,
             size: self.size,
@@ -154,21 +157,21 @@ impl Job {
             Some(bytes) => bytes.to_vec(),
             None => self.read(&range)?,
         };
-        self.sent_bytes += bytes.len() as u64;
-        self.packets += 1;
+        self.report.sent += bytes.len() as u64;
+        self.report.packets += 1;
         let offset = range.start;
         self.sent.push(range);
         let number = if last { 0 } else { self.numbered };
         Ok(Some(Data { round: self.round, number, shard, offset, bytes }))
     }
 
-    /// Ends a round with the bytes that rims asked for; `silent`: it is not known what some rim lacks.
+    /// Ends a round with the bytes that rims asked for; `silent`: some rim has not said which bytes it lacks.
     pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
         let sent = std::mem::take(&mut self.sent);
         let Some(end) = sent.iter().map(|range| range.end).max() else {
             return self.join(asked);
         };
-        self.rounds += 1;
+        self.report.rounds += 1;
         self.lacks.remove_below(end);
         self.join(asked);
         let total: u64 = sent.iter().map(|range| range.end - range.start).sum();
@@ -193,22 +196,6 @@ impl Job {
         while let Some(range) = asked.take_first(u64::MAX) {
             // A rim may ask for bytes beyond the end of the file.
             self.lacks.insert(range.start.min(self.size)..range.end.min(self.size));
-        }
-    }
-
-    pub(super) fn report(self, now: Nanos, outcome: Outcome) -> TransferReport {
-        TransferReport {
-            name: self.offer.name,
-            outcome,
-            size: self.size,
-            started: self.started,
-            ended: now,
-            sent: self.sent_bytes,
-            packets: self.packets,
-            rounds: self.rounds,
-            answers: self.answers,
-            complete: self.complete,
-            lost: self.lost,
         }
     }
 }

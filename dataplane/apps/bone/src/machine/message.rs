@@ -1,4 +1,4 @@
-//! What hub and rims tell each other: a UDP payload a message, numbers in network order.
+//! The messages of hub and rims: a UDP payload a message, numbers in network order.
 //!
 //! ```text
 //! version u8 = 0xb1, kind u8, transfer u32, then by kind:
@@ -9,18 +9,20 @@
 //!  4 ROUND     round u32, packet u16, count u16, first u64
 //!  5 DATA      round u32, number u16, shard u16, offset u64, bytes
 //!  6 RESULT    rim u32, round u32, complete u8, need u16, rate u64, spans
-//!  7 HEARD     round u32, spans                  what others have asked for
+//!  7 HEARD     round u32, spans                  the bytes that others have asked for
 //!  8 POLL      round u32, rims (u8 count, u32 each; none: everyone)
 //!  9 LEAVE     rim u32
 //! 10 END       complete u8                       of the transfer
 //! 11 ASK       rim u32, name                     a rim wants this file (transfer 0)
-//! 12 ANSWER    rim u32, verdict u8, name         what comes of it (transfer 0)
+//! 12 ANSWER    rim u32, verdict u8, name         the hub's answer to an ASK (transfer 0)
 //! 13 HERE                                        a hub that has nothing to send can be asked
 //! spans: u8 count, then offset u64 and length u64 each; name: u8 length, UTF-8
 //! ```
 //!
 //! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
 //! them apart by it.
+
+use groupflow_base::wire_enum;
 
 use super::names::{FileName, RimId, TransferId};
 
@@ -37,29 +39,43 @@ pub const MAX_AWAITED: usize = 250;
 /// Bytes of a rim's memory that a block of erasure coding may take.
 pub const MAX_BLOCK: usize = 1 << 20;
 
-/// How a file is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Method {
-    /// The paper's adaptive multicast: rims join, the size of every round is announced, and all rims answer.
-    Scheduled = 1,
-    /// The paper's non-adaptive multicast: nobody joins, the size is fixed, and silence means success.
-    Unscheduled = 2,
-    /// One rim after the other.
-    Unicast = 3,
-}
-
-/// Which bytes are sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Repair {
-    /// Everything from the earliest byte that a rim lacks (the paper's method).
-    GoBackN = 1,
-    /// Only the bytes that some rim lacks.
-    Selective = 2,
-    /// Further packets of a block, any sufficient number of which restore it.
-    Erasure = 3,
-}
+wire_enum!(
+    /// How a file is sent; the command line shows these comments.
+    #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
+    Method, "control.method", {
+        /// To all rims at once; rims join, and the size of packets adapts
+        Scheduled = 1,
+        /// To all rims at once; nobody joins, the size is fixed, and silence means success
+        Unscheduled = 2,
+        /// To one rim after the other
+        Unicast = 3,
+    }
+);
+wire_enum!(
+    /// Which bytes are sent again; the command line shows these comments.
+    #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
+    Repair, "control.repair", {
+        /// All from the earliest byte that a rim lacks
+        GoBackN = 1,
+        /// Only the bytes that a rim lacks
+        Selective = 2,
+        /// Coded packets, as many as the neediest rim needs
+        Erasure = 3,
+    }
+);
+wire_enum!(
+    /// The hub's answer to a rim's wish for a file.
+    Verdict, "answer.verdict", {
+        /// The file will be sent, or is being sent.
+        Queued = 1 => "queued",
+        /// The hub has no such file.
+        Unknown = 2 => "unknown",
+        /// Too many files wait already.
+        Busy = 3 => "busy",
+        /// The hub cannot read the file.
+        Unreadable = 4 => "unreadable",
+    }
+);
 
 /// A span of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +95,7 @@ impl Span {
 
 /// The control parameters of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Control {
+pub struct Parameters {
     /// How the file is sent.
     pub method: Method,
     /// Which bytes are sent again.
@@ -151,20 +167,6 @@ pub struct Reception {
     pub lacks: Vec<Span>,
 }
 
-/// The hub's answer to a rim's wish for a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Verdict {
-    /// The file will be sent, or is being sent.
-    Queued = 1,
-    /// The hub has no such file.
-    Unknown = 2,
-    /// Too many files wait already.
-    Busy = 3,
-    /// The hub cannot read the file.
-    Unreadable = 4,
-}
-
 /// The kinds of message, with their fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
@@ -179,7 +181,7 @@ pub enum Body {
         rim: RimId,
     },
     /// The control parameters.
-    Control(Control),
+    Control(Parameters),
     /// A round begins.
     Round(Round),
     /// A packet of the file.

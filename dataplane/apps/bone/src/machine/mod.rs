@@ -59,26 +59,25 @@
 //! much again), and an entry for each rim. A rim keeps up to 4,096 separate pieces of a file, as offsets, and
 //! the packets of one block.
 
-pub mod asking;
+mod asking;
 mod codec;
-pub mod coding;
-pub mod group;
+mod coding;
+mod group;
 mod hub;
 mod job;
 pub mod message;
 mod names;
-pub mod plan;
-pub mod reception;
+mod plan;
+mod reception;
 mod rim;
-pub mod size;
+mod size;
 pub mod states;
 mod transfer;
 
-pub use asking::{Asked, Asker};
+pub use asking::{Asked, Asker, MAX_ASKED};
 pub use hub::{Hub, HubConfig, HubEvent};
 pub use message::{Method, Repair, Verdict};
-pub use names::{FileName, RimId, TransferId, MAX_NAME};
+pub use names::{FileName, RimId, TransferId};
 pub use reception::Write;
 pub use rim::{Rim, RimConfig, RimEvent};
-pub use states::{HubState, RimState};
 pub use transfer::{Offer, Outcome, TransferReport};

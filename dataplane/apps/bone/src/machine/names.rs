@@ -24,7 +24,7 @@ impl fmt::Display for RimId {
 pub struct FileName(String);
 
 impl FileName {
-    /// Parses a name; the error says what is wrong with it.
+    /// Parses a name; the error is the rule that the text breaks.
     pub fn parse(text: &str) -> Result<FileName, &'static str> {
         if text.is_empty() || text.len() > MAX_NAME {
             return Err("must have 1 to 200 bytes");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use groupflow_base::{ranges::Ranges, CodecError};
 
 use super::coding::{Blocks, Collector};
-use super::message::{Control, Data, Repair, Span, MAX_SPANS};
+use super::message::{Data, Parameters, Repair, Span, MAX_SPANS};
 
 /// The most separate pieces of a file; a packet that would make more is not taken.
 const MAX_PIECES: usize = 4096;
@@ -31,7 +31,7 @@ pub struct Stored {
 
 impl Stored {
     /// A file of which no byte is there.
-    pub fn new(control: &Control) -> Stored {
+    pub fn new(control: &Parameters) -> Stored {
         let (blocks, have) = (Blocks::new(control), Ranges::default());
         Stored { size: control.size, repair: control.repair, have, blocks, collector: Collector::new(blocks) }
     }

@@ -10,7 +10,7 @@ use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::message::{Body, Control, Message, Method, Round};
+use super::message::{Body, Message, Method, Parameters, Round};
 use super::names::{FileName, RimId, TransferId};
 use super::reception::{Stored, Write};
 use super::states::{allowed, RimState, RIM};
@@ -40,16 +40,7 @@ pub struct RimConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RimEvent {
     /// A file begins to arrive.
-    Began {
-        /// The file's name.
-        name: FileName,
-        /// The file's size in bytes.
-        size: u64,
-        /// The file's access mode.
-        mode: u16,
-        /// The file's digest, as the hub announced it.
-        digest: [u8; 32],
-    },
+    Began(Parameters),
     /// The file is complete: all its bytes have been handed over to be stored.
     Complete,
     /// The multicast ended, or another began, before the file was complete.
@@ -74,7 +65,7 @@ struct Heard {
 /// A file that is arriving.
 #[derive(Debug)]
 struct Arriving {
-    control: Control,
+    control: Parameters,
     stored: Stored,
     heard: Option<Heard>,
     /// The round that the hub last polled; the rim may have heard nothing of it.
@@ -141,11 +132,6 @@ impl Rim {
             events: VecDeque::new(),
             random: ChaCha8Rng::seed_from_u64(config.seed),
         }
-    }
-
-    /// The state of the rim.
-    pub fn state(&self) -> RimState {
-        self.state
     }
 
     /// Bytes that the rim has of the file that is arriving, or arrived last.
@@ -331,7 +317,7 @@ impl Rim {
         });
     }
 
-    fn on_control(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, control: Control) {
+    fn on_control(&mut self, now: Nanos, id: TransferId, hub: SocketAddrV4, control: Parameters) {
         let same = self.transfer.as_ref().filter(|t| t.id == id && t.hub == hub);
         if same.is_some_and(|transfer| transfer.arriving.is_some() || transfer.refused) {
             return;
@@ -346,7 +332,7 @@ impl Rim {
             self.change(now, id, hub, join_at);
         }
         let refused = control.size > self.config.max_size;
-        let (name, size, mode, digest) = (control.name.clone(), control.size, control.mode, control.digest);
+        let (size, began) = (control.size, RimEvent::Began(control.clone()));
         let stored = Stored::new(&control);
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
@@ -361,7 +347,7 @@ impl Rim {
             self.send(Body::Leave { rim });
             return self.events.push_back(RimEvent::TooLong { size });
         }
-        self.events.push_back(RimEvent::Began { name, size, mode, digest });
+        self.events.push_back(began);
         if complete {
             self.complete();
         }

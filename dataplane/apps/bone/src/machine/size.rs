@@ -46,7 +46,8 @@ pub struct SizeControl {
     least: u16,
     most: u16,
     interval: Nanos,
-    size: u16,
+    /// Payload bytes of the next round's packets.
+    pub size: u16,
 }
 
 impl SizeControl {
@@ -54,11 +55,6 @@ impl SizeControl {
     pub fn new(first: u16, least: u16, most: u16, interval: Nanos) -> SizeControl {
         let least = least.clamp(1, most.max(1));
         SizeControl { least, most: most.max(1), interval, size: first.clamp(least, most.max(1)) }
-    }
-
-    /// Payload bytes of the next round's packets.
-    pub fn size(&self) -> u16 {
-        self.size
     }
 
     /// Ends a round: `useful` of its `sent` bytes reached all rims; `slowest` is the slowest arrival in
@@ -102,10 +98,10 @@ mod tests {
     fn settled(loss: f64, packets: f64) -> f64 {
         let mut control = SizeControl::new(1000, 64, 1400, INTERVAL);
         for _ in 0..300 {
-            let x = loss * packets * (f64::from(control.size()) + HEADERS as f64);
+            let x = loss * packets * (f64::from(control.size) + HEADERS as f64);
             control.on_round((useful(x) * 1e6) as u64, 1_000_000, None);
         }
-        control.size().into()
+        control.size.into()
     }
 
     fn useful(x: f64) -> f64 {
@@ -126,11 +122,11 @@ mod tests {
     fn it_obeys_the_available_bandwidth_only_when_packets_are_stretched() {
         let mut control = SizeControl::new(1000, 64, 1400, INTERVAL);
         control.on_round(100, 100, Some(9_900));
-        assert_eq!(control.size(), 1113, "10,000 bytes/s were sent");
+        assert_eq!(control.size, 1113, "10,000 bytes/s were sent");
         control.on_round(100, 100, Some(5_000));
-        assert_eq!(control.size(), 500);
+        assert_eq!(control.size, 500);
         control.on_round(0, 100, Some(100));
-        assert_eq!(control.size(), 64);
+        assert_eq!(control.size, 64);
     }
 
     proptest! {
@@ -142,7 +138,7 @@ mod tests {
             let mut control = SizeControl::new(first, least, most, INTERVAL);
             for (useful, sent, rate) in rounds {
                 control.on_round(useful, sent, rate);
-                prop_assert!(control.size() >= least.clamp(1, most) && control.size() <= most);
+                prop_assert!(control.size >= least.clamp(1, most) && control.size <= most);
             }
         }
     }

@@ -46,7 +46,7 @@ pub enum RimState {
     Joined,
     /// The rim receives a round.
     Receiving,
-    /// The rim is about to report what it received.
+    /// The rim is about to report which bytes it received.
     Reporting,
     /// The rim has the whole file.
     Complete,

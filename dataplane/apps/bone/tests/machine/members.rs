@@ -2,9 +2,7 @@
 
 use groupflow_base::{Datagram, Nanos};
 use groupflow_bone::machine::message::{Body, Message, Reception, Span};
-use groupflow_bone::machine::{
-    HubConfig, HubState, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId,
-};
+use groupflow_bone::machine::{HubConfig, Method, Outcome, Repair, Rim, RimConfig, RimId, TransferId};
 
 use crate::world::{config, file, rim_address, Medium, World};
 use crate::{CLEAN, DAY, REPAIRS};
@@ -212,7 +210,7 @@ fn nobody_is_waited_for_forever() {
         world.offer("a", file(1000));
         world.run(1, DAY);
         assert_eq!(world.reports.len(), 1, "{method:?}");
-        assert_eq!(world.hub.state(), HubState::Idle);
+        assert_eq!(world.hub.sending(), None);
         assert_eq!(world.reports[0].complete, 0);
     }
 }

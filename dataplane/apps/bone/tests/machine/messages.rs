@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use groupflow_base::{Datagram, Nanos};
-use groupflow_bone::machine::message::{Body, Control, Data, Message, Reception, Round, Span, MAX_PACKET};
+use groupflow_bone::machine::message::{Body, Data, Message, Parameters, Reception, Round, Span, MAX_PACKET};
 use groupflow_bone::machine::{FileName, Hub, Method, Repair, Rim, RimConfig, RimId, TransferId, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn spans() -> impl Strategy<Value = Vec<Span>> {
     })
 }
 
-fn control() -> impl Strategy<Value = Control> {
+fn control() -> impl Strategy<Value = Parameters> {
     let how = (
         select(&[Method::Scheduled, Method::Unscheduled, Method::Unicast][..]),
         select(&[Repair::GoBackN, Repair::Selective, Repair::Erasure][..]),
@@ -38,7 +38,7 @@ fn control() -> impl Strategy<Value = Control> {
             name,
         )| {
             let packet = units * 64;
-            Control {
+            Parameters {
                 method,
                 repair,
                 size,
@@ -134,7 +134,7 @@ proptest! {
 fn refusals_name_the_field() {
     let control = |edit: &dyn Fn(&mut Vec<u8>)| {
         let name = FileName::parse("abc").expect("a name");
-        let control = Control {
+        let control = Parameters {
             method: Method::Scheduled,
             repair: Repair::Erasure,
             size: 1000,
@@ -197,7 +197,7 @@ fn refusals_name_the_field() {
 #[test]
 fn messages_are_these_bytes() {
     let (rim, name) = (RimId(0x0102_0304), FileName::parse("abc").expect("a name"));
-    let control = Control {
+    let control = Parameters {
         method: Method::Unscheduled,
         repair: Repair::Selective,
         size: 0x0102_0304_0506,

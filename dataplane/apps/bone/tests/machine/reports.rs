@@ -1,7 +1,7 @@
 //! What rims report, when, and how many do.
 
 use groupflow_base::{Datagram, Nanos};
-use groupflow_bone::machine::message::{Body, Control, Data, Message, Reception, Round};
+use groupflow_bone::machine::message::{Body, Data, Message, Parameters, Reception, Round};
 use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId};
 
 use crate::world::{config, file, Medium, World, HUB};
@@ -27,8 +27,8 @@ fn results(rim: &mut Rim, now: Nanos) -> Vec<Reception> {
     results.collect()
 }
 
-fn control(repair: Repair, size: u64) -> Control {
-    Control {
+fn control(repair: Repair, size: u64) -> Parameters {
+    Parameters {
         method: Method::Scheduled,
         repair,
         size,

@@ -231,7 +231,7 @@ impl World {
         host.memory = (host.memory.0.max(memory.0), host.memory.1.max(memory.1));
         for event in host.rim.events() {
             match event {
-                RimEvent::Began { size, .. } => host.stored = vec![0xEE; size as usize],
+                RimEvent::Began(file) => host.stored = vec![0xEE; file.size as usize],
                 RimEvent::Complete => host.completed += 1,
                 RimEvent::Abandoned => host.abandoned += 1,
                 RimEvent::TooLong { .. } => {}

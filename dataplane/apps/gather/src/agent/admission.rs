@@ -14,7 +14,6 @@ use crate::machine::frame::Hello;
 use crate::machine::{Admitted, Epoch, Frame, Incoming, RefusalCode, Refused};
 
 impl Server {
-    /// Accepts waiting connections.
     pub(super) fn accept(&mut self) {
         loop {
             let (socket, peer) = match self.listener.accept() {
@@ -43,10 +42,10 @@ impl Server {
             let Ok(tls) = tls.transpose() else {
                 continue;
             };
-            let Ok(token) = self.poller.add(&socket, Target::Stripe(number)) else {
+            let Ok(registration) = self.poller.add(&socket, Target::Stripe(number)) else {
                 continue;
             };
-            self.stripes.insert(number, Stripe::new(Channel::accepted(socket, tls), token, peer));
+            self.stripes.insert(number, Stripe::new(Channel::accepted(socket, tls), registration, peer));
             self.pending.insert(number, self.now);
             if self.pending.len() > self.options.max_pending {
                 if let Some((&oldest, _)) = self.pending.first_key_value() {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use groupflow_base::StreamId;
 use groupflow_host::channel::Channel;
-use groupflow_host::error::{exit, plain, AgentError};
+use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::input::Input;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
@@ -20,7 +21,7 @@ use serde_json::json;
 use super::args::GatherSendArgs;
 use super::link::{taking, Link, Stage};
 use crate::machine::frame::{data_header, parity_header, Hello};
-use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StreamId, StripeId};
+use crate::machine::{Frame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
 
 /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait in a slow
 /// stripe's socket cannot move to a faster stripe.
@@ -39,7 +40,6 @@ enum Target {
     Link(StripeId),
 }
 
-/// A client and its stream.
 pub struct Client<'a> {
     args: &'a GatherSendArgs,
     trust: Option<Trust>,
@@ -117,7 +117,6 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Bytes that have been delivered.
     pub fn delivered(&self) -> u64 {
         self.core.acknowledged()
     }
@@ -211,8 +210,8 @@ impl<'a> Client<'a> {
         let tls = tls.map_err(io::Error::other)?;
         let id = StripeId(self.next);
         self.next += 1;
-        let token = self.poller.add(&socket, Target::Link(id))?;
-        self.links.insert(id, Link::new(Channel::begun(socket, tls), token));
+        let registration = self.poller.add(&socket, Target::Link(id))?;
+        self.links.insert(id, Link::new(Channel::begun(socket, tls), registration));
         Ok(())
     }
 
@@ -414,7 +413,7 @@ impl<'a> Client<'a> {
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
         if let Some(link) = self.links.remove(&id) {
-            self.poller.remove(link.channel.socket(), link.token);
+            self.poller.remove(link.channel.socket(), link.registration);
         }
         let carries = |link: &Link| matches!(link.stage, Stage::Open);
         if self.alone.is_none() && !self.links.values().any(carries) {
@@ -491,7 +490,6 @@ fn refused(code: RefusalCode, text: &str) -> AgentError {
             "check that client and server are of the same version"
         }
     };
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let cause = format!("refused by the server: {text}");
+    let cause = format!("refused by the server: {}", one_line(text));
     AgentError { exit: exit::REFUSED, ..AgentError::new("refused", cause, cure) }
 }

@@ -56,7 +56,6 @@ impl Server {
         }
     }
 
-    /// Applies a setting to a client.
     pub(super) fn set(&mut self, client: usize, setting: Setting) {
         let old = std::mem::replace(&mut self.settings[client], setting);
         if old.window != setting.window {

@@ -6,26 +6,24 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use groupflow_base::StreamId;
 use groupflow_host::error::plain;
 use groupflow_host::tcp::is_later;
 
-use crate::machine::{ClientName, StreamId};
+use crate::machine::ClientName;
 
 /// The folder in which streams are stored.
 #[derive(Debug, Clone)]
 pub enum Folder {
     /// Streams go to files in this folder, or to FIFOs that are there.
     At(PathBuf),
-    /// Streams are discarded.
     Discard,
 }
 
-/// The destination of one stream.
 #[derive(Debug)]
 pub enum Destination {
     /// A file under a temporary name.
     Part {
-        /// The open file.
         file: File,
         /// The file's name while it is incomplete.
         part: PathBuf,
@@ -34,18 +32,13 @@ pub enum Destination {
     },
     /// A file that is complete already.
     Whole(PathBuf),
-    /// A FIFO, and its path.
     Fifo(File, PathBuf),
-    /// The stream is discarded.
     Discard,
 }
 
-/// Why a stream cannot be written, in words for people.
-pub type Failure = String;
-
 impl Folder {
     /// Opens the destination of a client's stream; also returns how many bytes are there.
-    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), Failure> {
+    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
         let Folder::At(folder) = self else {
             return Ok((Destination::Discard, 0));
         };
@@ -72,7 +65,7 @@ impl Folder {
 
 impl Destination {
     /// Writes as many bytes as can be written without blocking; returns their number.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, String> {
         match self {
             Destination::Discard => Ok(bytes.len()),
             Destination::Whole(path) => Err(format!("{} is complete", path.display())),
@@ -92,7 +85,7 @@ impl Destination {
     }
 
     /// Completes the stream: gives the file its final name.
-    pub fn finish(&mut self) -> Result<(), Failure> {
+    pub fn finish(&mut self) -> Result<(), String> {
         match self {
             Destination::Part { part, path, .. } => fs::rename(&*part, &*path).map_err(|e| failed(path, &e)),
             _ => Ok(()),
@@ -118,6 +111,6 @@ impl Destination {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> Failure {
+fn failed(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {}", path.display(), plain(error))
 }

@@ -79,8 +79,8 @@ impl Server {
         };
         let name = self.names[client].clone();
         self.roster.forget(&name, flow.stream);
-        if let (Some(token), Some(fd)) = (flow.waits, flow.destination.waits_for()) {
-            self.poller.remove(fd, token);
+        if let (Some(registration), Some(fd)) = (flow.waits, flow.destination.waits_for()) {
+            self.poller.remove(fd, registration);
         }
         for &number in &flow.stripes {
             if let Some(stripe) = self.stripes.get_mut(&number) {
@@ -140,7 +140,7 @@ impl Server {
         let Some(stripe) = self.stripes.remove(&number) else {
             return;
         };
-        self.poller.remove(stripe.channel.socket(), stripe.token);
+        self.poller.remove(stripe.channel.socket(), stripe.registration);
         if let Some(client) = stripe.client {
             self.detach(client, number);
         }

@@ -3,39 +3,34 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use groupflow_base::CodecError;
-use groupflow_host::poller::Token;
+use groupflow_base::{CodecError, StreamId};
+use groupflow_host::poller::Registration;
 
-use super::destination::{Destination, Failure};
-use crate::machine::frame::Report;
-use crate::machine::{Epoch, Frame, Incoming, Parity, StreamId};
+use super::destination::Destination;
+use crate::machine::frame::StripeReport;
+use crate::machine::{Epoch, Frame, Incoming, Parity};
 
 /// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
 const MUCH: u64 = 32 << 10;
 const SOON: Duration = Duration::from_millis(20);
 
-/// A stream.
 #[derive(Debug)]
 pub struct Flow {
-    /// The stream's id.
     pub stream: StreamId,
     /// The epoch in which the server remembers the stream.
     pub epoch: Epoch,
-    /// Reassembly of the stream.
     pub core: Incoming,
-    /// The destination of the stream.
     pub destination: Destination,
     /// The registration of a destination that may be slow.
-    pub waits: Option<Token>,
-    /// The stream's connections.
+    pub waits: Option<Registration>,
     pub stripes: BTreeSet<u64>,
     /// Since when the stream has had no connection.
     pub alone: Option<Instant>,
     /// When the stream began at this server.
     pub began: Instant,
     /// Why the stream cannot be written, if it cannot.
-    pub failure: Option<Failure>,
+    pub failure: Option<String>,
     /// Bytes that arrived in this round for the first time.
     pub fresh: u64,
     /// The largest segment of the stream in the last round, in bytes; 0: not known yet.
@@ -49,7 +44,7 @@ pub struct Flow {
     told: u64,
     /// When the client is to be told how much is delivered.
     pub tell_at: Option<Instant>,
-    /// The connection that brought the last bytes: the news of what is delivered goes back over it, as an
+    /// The connection that brought the last bytes: the news of delivered bytes goes back over it, as an
     /// acknowledgement does.
     pub last: u64,
 }
@@ -107,7 +102,7 @@ impl Flow {
     }
 
     /// Takes a client's report about one of its stripes.
-    pub fn on_report(&mut self, report: Report) {
+    pub fn on_report(&mut self, report: StripeReport) {
         self.segments.0 += u64::from(report.sent);
         self.segments.1 += u64::from(report.resent);
     }
@@ -135,7 +130,7 @@ impl Flow {
     }
 }
 
-fn write(destination: &mut Destination, failure: &mut Option<Failure>, bytes: &[u8]) -> usize {
+fn write(destination: &mut Destination, failure: &mut Option<String>, bytes: &[u8]) -> usize {
     if failure.is_some() {
         return 0;
     }

@@ -108,7 +108,6 @@ impl Events {
 #[derive(Debug, Default)]
 pub struct Requests {
     bytes: Vec<u8>,
-    /// Stdin has ended.
     pub ended: bool,
 }
 

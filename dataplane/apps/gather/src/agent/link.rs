@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::channel::Channel;
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::Registration;
 use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp_info::TcpInfo;
 
-use crate::machine::frame::Report;
+use crate::machine::frame::StripeReport;
 use crate::machine::{Decoder, Frame, Side, StripeId};
 
 /// The most bytes queued here: one block, and the control frames besides.
@@ -18,15 +18,13 @@ const OUTBOX: usize = 64 << 10;
 /// Room for more bytes than a report takes.
 const ROOM: usize = 1024;
 
-/// A connection is stalled when its peer has acknowledged nothing of what was sent for this long, and for
+/// A connection is stalled when its peer has acknowledged none of the bytes sent for this long, and for
 /// this many round trips: far below the 30 s after which the connection is given up.
 const STILL: Duration = Duration::from_millis(500);
 const STILL_ROUND_TRIPS: u32 = 4;
 
-/// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The connection is being opened.
     Connecting,
     /// HELLO is sent.
     Greeting,
@@ -36,22 +34,15 @@ pub enum Stage {
     Leaving,
 }
 
-/// A connection to the server.
 #[derive(Debug)]
 pub struct Link {
-    /// The connection's bytes.
     pub channel: Channel,
-    /// The connection's registration for polling.
-    pub token: Token,
-    /// The connection's stage.
+    pub registration: Registration,
     pub stage: Stage,
-    /// There may be bytes to read.
     pub readable: bool,
-    /// The connection may take bytes.
     pub writable: bool,
     /// Cuts the received bytes into frames.
     pub decoder: Decoder,
-    /// Bytes to be sent.
     pub out: Outbox,
     told_end: bool,
     /// The server got a report at the last call.
@@ -62,11 +53,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// A connection that is being opened.
-    pub fn new(channel: Channel, token: Token) -> Link {
+    pub fn new(channel: Channel, registration: Registration) -> Link {
         Link {
             channel,
-            token,
+            registration,
             stage: Stage::Connecting,
             readable: false,
             writable: false,
@@ -79,12 +69,10 @@ impl Link {
         }
     }
 
-    /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
         ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }
 
-    /// Queues a frame.
     pub fn say(&mut self, frame: &Frame) {
         frame.encode(self.out.bytes());
     }
@@ -123,10 +111,10 @@ impl Link {
     }
 
     /// A report on the connection since the last call, if it carried anything, or has its `turn`.
-    pub fn report(&mut self, turn: bool) -> Option<Report> {
+    pub fn report(&mut self, turn: bool) -> Option<StripeReport> {
         let info = TcpInfo::of(self.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
-        let report = Report {
+        let report = StripeReport {
             rtt_us: info.rtt_us,
             rto_us: info.rto_us,
             sent: info.sent.saturating_sub(before.sent),
@@ -176,8 +164,8 @@ mod tests {
             let socket = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
             peers.push(listener.accept().expect("accepted").0);
             socket.set_nonblocking(true).expect("an option");
-            let token = poller.add(&socket, number).expect("registered");
-            let link = Link::new(Channel::begun(socket, None), token);
+            let registration = poller.add(&socket, number).expect("registered");
+            let link = Link::new(Channel::begun(socket, None), registration);
             (StripeId(number), Link { stage: Stage::Open, writable: true, ..link })
         });
         (links.collect(), peers)

@@ -14,7 +14,6 @@ use crate::machine::ClientName;
 /// The report on a round (docs/gather.md lists the fields).
 #[derive(Debug, Serialize)]
 pub struct Round<'a> {
-    /// The round's number, from 1.
     pub round: u64,
     /// Seconds since the last round.
     pub seconds: f64,
@@ -22,7 +21,6 @@ pub struct Round<'a> {
     pub clients: Vec<Measured<'a>>,
 }
 
-/// The measurements of one client.
 #[derive(Debug, Serialize)]
 pub struct Measured<'a> {
     client: &'a str,

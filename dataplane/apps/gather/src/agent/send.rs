@@ -1,5 +1,6 @@
 //! `gfagent gather-send`: connects a client to its input, to signals and to the reporter.
 
+use groupflow_base::StreamId;
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
 use groupflow_host::process::{raise_descriptors, signals, system};
@@ -8,7 +9,6 @@ use serde_json::json;
 
 use super::args::GatherSendArgs;
 use super::client::Client;
-use crate::machine::StreamId;
 
 /// Sends the whole input; returns the exit code.
 pub fn run(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

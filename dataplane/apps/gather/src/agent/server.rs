@@ -26,10 +26,8 @@ use crate::machine::{ClientName, Frame, Item, RefusalCode, Roster};
 const SCRATCH: usize = 64 << 10;
 /// Bytes that a connection may bring before other connections have their turn.
 const TURN: usize = 128 << 10;
-/// The meaning of a registered descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Signals.
     Signals,
     /// Stdin, which brings tunings.
     Stdin,
@@ -37,13 +35,11 @@ pub enum Target {
     Stdout,
     /// The socket that accepts connections.
     Listener,
-    /// A connection.
     Stripe(u64),
     /// The destination of a client's stream.
     Destination(usize),
 }
 
-/// The options of the command.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Time between measurements.
@@ -56,13 +52,11 @@ pub struct Options {
     pub max_pending: usize,
     /// Time after which a dead peer, or a stream without connections, is given up.
     pub silence: Duration,
-    /// Bounds on tunings.
     pub bounds: Bounds,
     /// The TLS configuration; `None`: connections are not encrypted.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// The server.
 pub struct Server {
     pub(super) options: Options,
     pub(super) poller: Poller<Target>,
@@ -149,7 +143,6 @@ impl Server {
         }
     }
 
-    /// Runs until a signal ends it.
     pub fn run(&mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         while !self.over {

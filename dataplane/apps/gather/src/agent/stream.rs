@@ -21,6 +21,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::thread::{self, JoinHandle};
 
+use groupflow_base::StreamId;
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
 use groupflow_host::process::system;
@@ -31,7 +32,6 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::args::GatherSendArgs;
 use super::client::Client;
-use crate::machine::StreamId;
 
 /// A client thread needs little stack.
 const STACK: usize = 256 << 10;

@@ -6,32 +6,26 @@ use std::time::Instant;
 
 use groupflow_host::channel::Channel;
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::Registration;
 use groupflow_host::read_outcome::ReadOutcome;
 
 use super::window::Window;
-use crate::machine::frame::Report;
+use crate::machine::frame::StripeReport;
 use crate::machine::{Decoder, Frame, Side};
 
-/// Bytes that may wait for a client that does not read: some hundred frames beyond what the kernel buffers.
+/// Bytes that may wait for a client that does not read: some hundred frames beyond the kernel's buffers.
 const OUTBOX: usize = 8 << 10;
 
-/// A client's connection.
 #[derive(Debug)]
 pub struct Stripe {
-    /// The connection's bytes.
     pub channel: Channel,
-    /// The connection's registration for polling.
-    pub token: Token,
-    /// The peer's address.
+    pub registration: Registration,
     pub peer: SocketAddr,
     /// Cuts the received bytes into frames.
     pub decoder: Decoder,
     /// The client's number, known after its HELLO.
     pub client: Option<usize>,
-    /// There may be bytes to read.
     pub readable: bool,
-    /// LEAVE was read.
     pub left: bool,
     /// Since when the connection is about to be closed: it closes when its last frame is sent and the peer
     /// has closed; bytes that arrive are discarded.
@@ -39,7 +33,7 @@ pub struct Stripe {
     /// Bytes that arrived after the farewell.
     pub thrown_away: usize,
     /// The client's last report on this connection.
-    pub report: Report,
+    pub report: StripeReport,
     /// The window that the connection advertises.
     pub window: Window,
     out: Outbox,
@@ -47,11 +41,10 @@ pub struct Stripe {
 }
 
 impl Stripe {
-    /// A connection that was accepted.
-    pub fn new(channel: Channel, token: Token, peer: SocketAddr) -> Stripe {
+    pub fn new(channel: Channel, registration: Registration, peer: SocketAddr) -> Stripe {
         Stripe {
             channel,
-            token,
+            registration,
             peer,
             decoder: Decoder::new(Side::Client),
             client: None,
@@ -59,14 +52,13 @@ impl Stripe {
             left: false,
             farewell: None,
             thrown_away: 0,
-            report: Report::default(),
+            report: StripeReport::default(),
             window: Window::default(),
             out: Outbox::new(OUTBOX),
             told_end: false,
         }
     }
 
-    /// Reads once.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<ReadOutcome> {
         ReadOutcome::read(&mut self.channel, &mut self.readable, into)
     }

@@ -12,7 +12,6 @@ use crate::machine::ClientName;
 /// The most clients in a tuning.
 const MOST: usize = 65_536;
 
-/// The setting of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// W: the sum of its connections' windows in bytes; `None`: the kernel tunes them.
@@ -45,7 +44,6 @@ impl Setting {
     }
 }
 
-/// Bounds on a tuning.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// The most connections of a client.

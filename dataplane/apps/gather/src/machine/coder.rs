@@ -26,7 +26,7 @@ pub(super) enum Block {
 /// fewer stripes, each gets its share of the blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Coder {
-    code: Code,
+    pub(super) code: Code,
     groups: VecDeque<Begun>,
 }
 
@@ -43,8 +43,8 @@ struct Begun {
 
 impl Begun {
     fn takes(&self, stripe: StripeId, stripes: usize) -> bool {
-        let blocks = usize::from(self.group.pieces() + self.group.parity());
-        let most = blocks.div_ceil(stripes.max(1)).max(self.group.parity().into());
+        let blocks = usize::from(self.group.pieces + self.group.parity);
+        let most = blocks.div_ceil(stripes.max(1)).max(self.group.parity.into());
         usize::from(self.given.get(&stripe).copied().unwrap_or(0)) < most
     }
 
@@ -59,17 +59,13 @@ impl Begun {
     }
 
     fn is_given(&self) -> bool {
-        self.next == self.group.pieces()
+        self.next == self.group.pieces
     }
 }
 
 impl Coder {
     pub(super) fn new(code: Code) -> Coder {
         Coder { code, groups: VecDeque::new() }
-    }
-
-    pub(super) fn code(&self) -> Code {
-        self.code
     }
 
     /// Whether another group may be begun.

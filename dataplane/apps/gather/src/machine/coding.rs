@@ -19,8 +19,10 @@ pub const MAX_PIECE: u64 = 16 << 10;
 /// A client's code: K pieces, M blocks of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code {
-    pieces: u8,
-    parity: u8,
+    /// The most pieces of a group.
+    pub(super) pieces: u8,
+    /// The blocks of parity of a group.
+    pub(super) parity: u8,
 }
 
 impl Code {
@@ -35,16 +37,6 @@ impl Code {
         fits.then_some(Code { pieces, parity })
     }
 
-    /// The most pieces of a group.
-    pub fn pieces(self) -> u8 {
-        self.pieces
-    }
-
-    /// The blocks of parity of a group.
-    pub fn parity(self) -> u8 {
-        self.parity
-    }
-
     /// The group that begins at `start` and has `length` bytes (at least 1, at most [`MAX_PIECE`] a piece).
     pub fn group(self, start: u64, length: u64) -> Group {
         let most = length.div_ceil(MIN_PIECE).clamp(1, self.pieces.into());
@@ -57,10 +49,14 @@ impl Code {
 /// Bytes of a stream that are coded together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    start: u64,
-    length: u32,
-    pieces: u8,
-    parity: u8,
+    /// Offset of the first byte.
+    pub(super) start: u64,
+    /// Bytes of the group.
+    pub(super) length: u32,
+    /// The number of pieces.
+    pub(super) pieces: u8,
+    /// The number of blocks of parity.
+    pub(super) parity: u8,
 }
 
 impl Group {
@@ -87,29 +83,9 @@ impl Group {
         }
     }
 
-    /// Offset of the first byte.
-    pub fn start(&self) -> u64 {
-        self.start
-    }
-
     /// Offset past the last byte.
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.length)
-    }
-
-    /// Bytes of the group.
-    pub fn length(&self) -> u32 {
-        self.length
-    }
-
-    /// The number of pieces.
-    pub fn pieces(&self) -> u8 {
-        self.pieces
-    }
-
-    /// The number of blocks of parity.
-    pub fn parity(&self) -> u8 {
-        self.parity
     }
 
     /// Bytes of each block of parity and of each piece, except the last piece, which may be shorter.
@@ -231,7 +207,7 @@ mod tests {
         let code = Code::parse("4+2").expect("a code");
         let cut = |length| {
             let group = code.group(100, length);
-            (group.pieces(), group.block())
+            (group.pieces, group.block())
         };
         assert_eq!(cut(1), (1, 64));
         assert_eq!(cut(512), (1, 512));

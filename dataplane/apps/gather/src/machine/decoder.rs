@@ -1,5 +1,5 @@
-//! Cuts what comes over a stripe into frames. The bytes of DATA and PARITY are passed on as they come, so
-//! that a stripe holds no more than the beginning of a frame.
+//! Cuts a stripe's bytes into frames. The bytes of DATA and PARITY are passed on as they come, so that a
+//! stripe holds no more than the beginning of a frame.
 
 use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader};
 
@@ -8,25 +8,25 @@ use super::frame::{
 };
 use super::repairs::Parity;
 
-/// What came.
+/// A part of a stripe: a frame, or bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A frame.
     Frame(Frame),
     /// Bytes of the stream: a DATA frame, or the next part of one.
     Data {
-        /// Where they belong.
+        /// The offset of the bytes in the stream.
         offset: u64,
-        /// At least one.
+        /// The bytes, at least one.
         bytes: &'a [u8],
     },
     /// A block of parity, or the next part of one.
     Parity {
-        /// Which one.
+        /// The block's place.
         parity: Parity,
-        /// Its bytes that came before these.
+        /// The number of the block's bytes that came before these.
         at: usize,
-        /// At least one.
+        /// The bytes, at least one.
         bytes: &'a [u8],
     },
 }
@@ -37,26 +37,21 @@ pub struct Decoder {
     from: Side,
     /// The beginning of a frame.
     head: Envelopes,
-    /// The rest of a DATA frame.
+    /// The offset of the rest of a DATA frame, and its bytes still to come.
     offset: u64,
     remaining: usize,
-    /// It is the rest of a PARITY frame.
+    /// The block, where the bytes still to come are those of a PARITY frame.
     parity: Option<Parity>,
 }
 
 impl Decoder {
-    /// For what `from` sends.
+    /// The parser of the frames that `from` sends.
     pub fn new(from: Side) -> Decoder {
         Decoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
     }
 
-    /// Whether nothing of an incomplete frame came.
-    pub fn is_between_frames(&self) -> bool {
-        self.head.is_between() && self.remaining == 0
-    }
-
-    /// Takes the next item off the front of `input`; `None`: all of it is taken. Nothing useful comes after
-    /// an error.
+    /// Takes the next item off the front of `input`; `None`: all of `input` is taken. After an error, the
+    /// parser gives nothing useful.
     pub fn next_item<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Item<'a>>, CodecError> {
         if self.remaining == 0 {
             let wanted = |kind, length| check_header(self.from, kind, length);
@@ -94,7 +89,7 @@ impl Decoder {
     }
 }
 
-/// How many bytes of a frame's body are collected: all, or of DATA and PARITY what is before their bytes.
+/// How many bytes of a frame's body are collected: all, or of DATA and PARITY those before the payload.
 fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError> {
     match side(kind) {
         None => return Err(CodecError::value("frame.kind", kind)),
@@ -116,9 +111,12 @@ fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError
 #[cfg(test)]
 mod tests {
     use super::super::coding::Code;
-    use super::super::frame::{data_header, parity_header, Hello, RefusalCode, Report, MAX_DATA, MAX_TEXT};
-    use super::super::names::{ClientName, Epoch, StreamId};
+    use super::super::frame::{
+        data_header, parity_header, Hello, RefusalCode, StripeReport, MAX_DATA, MAX_TEXT,
+    };
+    use super::super::names::{ClientName, Epoch};
     use super::*;
+    use groupflow_base::StreamId;
     use groupflow_base::Token;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -171,7 +169,7 @@ mod tests {
                 joins = (decoder.remaining > 0 && decoder.parity.is_none()).then_some(decoder.offset);
             }
         }
-        Ok((got, decoder.is_between_frames()))
+        Ok((got, decoder.remaining == 0))
     }
 
     fn hello() -> impl Strategy<Value = Got> {
@@ -198,14 +196,14 @@ mod tests {
             (0..u64::MAX - 300, vec(any::<u8>(), 1..300)).prop_map(|(at, data)| Got::Data(at, data)),
             any::<u64>().prop_map(|length| Got::Frame(Frame::End { length })),
             any::<[u32; 4]>().prop_map(|[rtt_us, rto_us, sent, resent]| {
-                Got::Frame(Frame::Report(Report { rtt_us, rto_us, sent, resent }))
+                Got::Frame(Frame::Report(StripeReport { rtt_us, rto_us, sent, resent }))
             }),
             Just(Got::Frame(Frame::Leave)),
         ]
     }
 
     fn from_server() -> impl Strategy<Value = Got> {
-        let code = proptest::sample::select(&RefusalCode::ALL[..]);
+        let code = proptest::sample::select(RefusalCode::ALL);
         prop_oneof![
             (any::<u64>(), any::<u32>(), any::<u32>(), 1..=u16::MAX).prop_map(|(epoch, at, room, wanted)| {
                 let (epoch, delivered) = (Epoch(epoch), u64::from(at));
@@ -326,7 +324,7 @@ mod tests {
             client: ClientName::parse("cam1").expect("a name"),
             token: Token::parse("c0ffee").expect("a token"),
         };
-        let report = Report { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
+        let report = StripeReport { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
         let group = Code::parse("5+2").expect("a code").group(0x0102, 600);
         let welcome = Frame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
         let cases = [

@@ -1,10 +1,10 @@
-//! What goes over a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
+//! The frames of a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
 
 use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
-use groupflow_base::Token;
+use groupflow_base::{wire_enum, StreamId, Token};
 
 use super::coding::Group;
-use super::names::{ClientName, Epoch, StreamId};
+use super::names::{ClientName, Epoch};
 use super::repairs::Parity;
 
 /// The version of these frames.
@@ -35,62 +35,29 @@ pub enum Side {
     Server,
 }
 
-/// Why the server refuses a stripe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalCode {
-    /// A frame is invalid.
-    BadFrame,
-    /// The client is not on the list.
-    UnknownClient,
-    /// The token does not match.
-    WrongToken,
-    /// The client has live stripes of another stream.
-    DuplicateClient,
-    /// The client has as many stripes as it may have.
-    TooMany,
-    /// The client needs to resend bytes that were acknowledged, and that it no longer has.
-    CannotResume,
-    /// No HELLO came in time, or too many connections wait.
-    Late,
-    /// The stream cannot be written.
-    Output,
-    /// One side speaks TLS and the other does not.
-    Tls,
-}
-
-impl RefusalCode {
-    /// All codes in the order of their numbers, from 1.
-    pub const ALL: [RefusalCode; 9] = [
-        RefusalCode::BadFrame,
-        RefusalCode::UnknownClient,
-        RefusalCode::WrongToken,
-        RefusalCode::DuplicateClient,
-        RefusalCode::TooMany,
-        RefusalCode::CannotResume,
-        RefusalCode::Late,
-        RefusalCode::Output,
-        RefusalCode::Tls,
-    ];
-
-    /// The code's word in events.
-    pub fn word(self) -> &'static str {
-        match self {
-            RefusalCode::BadFrame => "bad_frame",
-            RefusalCode::UnknownClient => "unknown_client",
-            RefusalCode::WrongToken => "wrong_token",
-            RefusalCode::DuplicateClient => "duplicate_client",
-            RefusalCode::TooMany => "too_many",
-            RefusalCode::CannotResume => "cannot_resume",
-            RefusalCode::Late => "late",
-            RefusalCode::Output => "output",
-            RefusalCode::Tls => "tls",
-        }
+wire_enum!(
+    /// Why the server refuses a stripe.
+    RefusalCode, "refusal.code", {
+        /// A frame is invalid.
+        BadFrame = 1 => "bad_frame",
+        /// The client is not on the list.
+        UnknownClient = 2 => "unknown_client",
+        /// The token does not match.
+        WrongToken = 3 => "wrong_token",
+        /// The client has live stripes of another stream.
+        DuplicateClient = 4 => "duplicate_client",
+        /// The client has as many stripes as it may have.
+        TooMany = 5 => "too_many",
+        /// The client needs to resend bytes that were acknowledged, and that it no longer has.
+        CannotResume = 6 => "cannot_resume",
+        /// No HELLO came in time, or too many connections wait.
+        Late = 7 => "late",
+        /// The stream cannot be written.
+        Output = 8 => "output",
+        /// One side speaks TLS and the other does not.
+        Tls = 9 => "tls",
     }
-
-    fn number(self) -> u8 {
-        self as u8 + 1
-    }
-}
+);
 
 /// The first frame of a stripe: its client and stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +76,7 @@ pub struct Hello {
 
 /// The state of a stripe's TCP connection at the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct StripeReport {
     /// Smoothed round-trip time, µs.
     pub rtt_us: u32,
     /// Retransmission time-out, µs.
@@ -131,7 +98,7 @@ pub enum Frame {
         length: u64,
     },
     /// Client: the state of this stripe's connection.
-    Report(Report),
+    Report(StripeReport),
     /// Client: nothing follows on this stripe.
     Leave,
     /// Server: the stripe is accepted.
@@ -189,18 +156,18 @@ impl Frame {
             Frame::Delivered { delivered, limit } => (18, w.u64(*delivered).u64(*limit)),
             Frame::Want { wanted } => (19, w.u16(*wanted)),
             Frame::Complete { length } => (20, w.u64(*length)),
-            Frame::Refusal { code, text } => (21, w.u8(code.number()).rest_text(text, MAX_TEXT)),
+            Frame::Refusal { code, text } => (21, w.u8(*code as u8).rest_text(text, MAX_TEXT)),
         };
         Envelope::seal(kind, body, out);
     }
 
-    /// The frame of a kind, but DATA, from its body.
+    /// Parses the body of a frame of this kind, which is not DATA.
     pub(super) fn parse(kind: u8, body: &[u8]) -> Result<Frame, CodecError> {
         let mut fields = Reader::new(body);
         let frame = match kind {
             1 => Frame::Hello(hello(&mut fields)?),
             3 => Frame::End { length: fields.u64("end.length")? },
-            4 => Frame::Report(Report {
+            4 => Frame::Report(StripeReport {
                 rtt_us: fields.u32("report.rtt")?,
                 rto_us: fields.u32("report.rto")?,
                 sent: fields.u32("report.sent")?,
@@ -224,9 +191,7 @@ impl Frame {
             19 => Frame::Want { wanted: wanted("want.wanted", fields.u16("want.wanted")?)? },
             20 => Frame::Complete { length: fields.u64("complete.length")? },
             21 => {
-                let number = fields.u8("refusal.code")?;
-                let code = RefusalCode::ALL.into_iter().find(|code| code.number() == number);
-                let code = code.ok_or(CodecError::value("refusal.code", number))?;
+                let code = RefusalCode::parse(fields.u8("refusal.code")?)?;
                 let text = fields.rest_text(MAX_TEXT, "refusal.text")?;
                 Frame::Refusal { code, text: text.to_owned() }
             }
@@ -237,7 +202,7 @@ impl Frame {
     }
 }
 
-/// Who sends frames of a kind; `None`: there is no such kind.
+/// The side that sends frames of a kind; `None`: there is no such kind.
 pub(super) fn side(kind: u8) -> Option<Side> {
     match kind {
         1..=6 => Some(Side::Client),
@@ -246,7 +211,7 @@ pub(super) fn side(kind: u8) -> Option<Side> {
     }
 }
 
-/// What goes before so many bytes (1 to [`MAX_DATA`]) of the stream.
+/// The header of `length` bytes (1 to [`MAX_DATA`]) of the stream.
 pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     debug_assert!((1..=MAX_DATA).contains(&length), "{length} bytes of DATA");
     let mut bytes = [0; DATA_HEADER];
@@ -255,19 +220,19 @@ pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     bytes
 }
 
-/// What goes before a block of parity, which has as many bytes as its group's blocks.
+/// The header of a block of parity, which has as many bytes as its group's blocks.
 pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
     let Parity { group, index } = parity;
     let mut bytes = [0; PARITY_HEADER];
     let length = PARITY_HEADER - HEADER + group.block() as usize;
     bytes[..HEADER].copy_from_slice(&Envelope::header(PARITY, length));
-    bytes[HEADER..HEADER + 8].copy_from_slice(&group.start().to_be_bytes());
-    bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length().to_be_bytes());
-    bytes[HEADER + 12..].copy_from_slice(&[group.pieces(), group.parity(), *index, 0]);
+    bytes[HEADER..HEADER + 8].copy_from_slice(&group.start.to_be_bytes());
+    bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length.to_be_bytes());
+    bytes[HEADER + 12..].copy_from_slice(&[group.pieces, group.parity, *index, 0]);
     bytes
 }
 
-/// What a block of parity of `length` bytes is of, from what goes before it.
+/// The place of a block of parity of `length` bytes, parsed from the block's header.
 pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, CodecError> {
     let mut fields = Reader::new(body);
     let start = fields.u64("parity.start")?;

@@ -1,13 +1,13 @@
 //! The receiving side of a stream: bytes come over any stripe, in any order and more than once, and go out
-//! once and in order. What is missing of a coded stream is made of parity where that is possible.
+//! once and in order. Missing bytes of a coded stream are made of parity where that is possible.
 
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::CodecError;
 
 use super::repairs::{Parity, Repairs};
 
-/// Of the room of a coded stream, this part is for what was delivered and may be needed to make what is
-/// missing, and as much for parity.
+/// This part of a coded stream's room is for delivered bytes, from which missing bytes may have to be made,
+/// and as much for parity.
 const PART: u64 = 4;
 
 /// One stream at the server.
@@ -25,25 +25,25 @@ struct Coded {
 }
 
 impl Incoming {
-    /// A stream whose first `delivered` bytes are where they go; it holds at most `room` bytes.
+    /// A stream whose first `delivered` bytes are where they go; at most `room` bytes are held.
     pub fn new(delivered: u64, room: u64) -> Incoming {
         Incoming { bytes: Reassembly::new(delivered, room), coded: None }
     }
 
-    /// A stream that is coded: a half of the room is for bytes that wait for others, a quarter for delivered
-    /// ones, a quarter for parity.
+    /// A coded stream: half of the room is for bytes that wait for others, a quarter for delivered ones, a
+    /// quarter for parity.
     pub fn coded(delivered: u64, room: u64) -> Incoming {
         let keeps = room / PART;
         let bytes = Reassembly::keeping(delivered, room - 2 * keeps, keeps);
         Incoming { bytes, coded: Some(Coded { keeps, repairs: Repairs::new(keeps) }) }
     }
 
-    /// What came, without its parity.
+    /// The stream's bytes, without parity.
     pub fn bytes(&self) -> &Reassembly {
         &self.bytes
     }
 
-    /// Bytes came over a stripe: see [`Reassembly::receive`]. What can be made now counts, too.
+    /// Takes bytes that came over a stripe, as [`Reassembly::receive`] does; bytes that can be made count.
     pub fn receive(
         &mut self,
         offset: u64,
@@ -59,8 +59,8 @@ impl Incoming {
         }
     }
 
-    /// Bytes of parity came over a stripe, those of its block from `at` on. The number of bytes that had not
-    /// come before and could be made.
+    /// Takes bytes of parity that came over a stripe, those of a block from `at` on. Returns the number of
+    /// bytes that had not come before and could be made.
     pub fn receive_parity(
         &mut self,
         parity: Parity,
@@ -69,22 +69,22 @@ impl Incoming {
         sink: &mut impl FnMut(&[u8]) -> usize,
     ) -> Result<u64, CodecError> {
         let group = parity.group;
-        self.bytes.check_end(group.start(), group.length().into())?;
+        self.bytes.check_end(group.start, group.length.into())?;
         let Some(coded) = &mut self.coded else {
             return Err(CodecError::new("parity.start", "comes in a stream that is not coded"));
         };
-        if u64::from(group.length()) > coded.keeps {
-            let text = format!("{} is more than {}, a part of the room", group.length(), coded.keeps);
+        if u64::from(group.length) > coded.keeps {
+            let text = format!("{} is more than {}, a part of the room", group.length, coded.keeps);
             return Err(CodecError::new("parity.length", text));
         }
         if group.end() <= self.bytes.delivered() {
             return Ok(0);
         }
         coded.repairs.receive(parity, at, bytes);
-        Ok(self.repair(group.start()..group.end(), sink))
+        Ok(self.repair(group.start..group.end(), sink))
     }
 
-    /// Makes what is missing around these bytes, if it can be made.
+    /// Makes the missing bytes around these ones, if they can be made.
     fn repair(&mut self, range: std::ops::Range<u64>, sink: &mut impl FnMut(&[u8]) -> usize) -> u64 {
         let Some(coded) = &mut self.coded else {
             return 0;
@@ -98,7 +98,7 @@ impl Incoming {
         fresh
     }
 
-    /// Offers what is held and next in order to `sink`, until it takes no more. True: it took something.
+    /// Offers the held bytes that are next in order to `sink`, until it takes no more. True: it took some.
     pub fn drain(&mut self, sink: &mut impl FnMut(&[u8]) -> usize) -> bool {
         let took = self.bytes.drain(sink);
         if let Some(coded) = &mut self.coded {
@@ -107,12 +107,12 @@ impl Incoming {
         took
     }
 
-    /// The client says how long the stream is.
+    /// Takes the stream's length, which the client tells.
     pub fn end(&mut self, length: u64) -> Result<(), CodecError> {
         self.bytes.end(length)
     }
 
-    /// Memory of what is held, of what is kept and of parity.
+    /// Memory of the bytes held, of those kept and of parity.
     pub fn memory(&self) -> usize {
         self.bytes.store().memory() + self.coded.as_ref().map_or(0, |coded| coded.repairs.cost() as usize)
     }

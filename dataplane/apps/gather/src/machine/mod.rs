@@ -14,7 +14,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`names`] | a client's name, token and stream id |
+//! | [`names`] | a client's name, and epochs |
 //! | [`frame`], [`decoder`] | the frames on a stripe, and their parser |
 //! | [`outgoing`] | the sending side |
 //! | [`incoming`] | the receiving side |
@@ -22,20 +22,20 @@
 //! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and parity; at the sender; at the receiver |
 
 pub(crate) mod coder;
-pub mod coding;
-pub mod decoder;
+mod coding;
+mod decoder;
 pub mod frame;
-pub mod incoming;
-pub mod names;
-pub mod outgoing;
-pub mod repairs;
-pub mod roster;
+mod incoming;
+mod names;
+mod outgoing;
+mod repairs;
+mod roster;
 
-pub use coding::{Code, Group};
+pub use coding::Code;
 pub use decoder::{Decoder, Item};
 pub use frame::{Frame, RefusalCode, Side};
 pub use incoming::Incoming;
-pub use names::{ClientName, Epoch, StreamId};
+pub use names::{ClientName, Epoch};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
 pub use repairs::Parity;
 pub use roster::{Admitted, Refused, Roster};

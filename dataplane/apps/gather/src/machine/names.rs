@@ -1,4 +1,4 @@
-//! Names of clients and streams, and the clients' tokens.
+//! Names of clients, and epochs.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -37,16 +37,6 @@ impl Borrow<str> for ClientName {
 impl fmt::Display for ClientName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// The secret by which a client proves its identity: 1 to 255 hexadecimal digits. Its text is never shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
     }
 }
 

@@ -291,7 +291,7 @@ impl Outgoing {
         let coder = self.coder.as_mut()?;
         let mut block = coder.block(id, stripes);
         if block.is_none() && coder.may_begin() {
-            let longest = (most * u64::from(coder.code().pieces())).min(window / GROUP_SHARE).max(1);
+            let longest = (most * u64::from(coder.code.pieces)).min(window / GROUP_SHARE).max(1);
             let end = read.min(self.limit).min(self.sent + longest);
             let all = self.ended && end == read;
             if end > self.sent && (end - self.sent >= longest.min(MIN_BLOCK) || small || all) {
@@ -329,16 +329,6 @@ impl Outgoing {
         (&front[first], &back[second])
     }
 
-    /// Whether any stripe would be given something if it asked.
-    pub fn has_work(&self) -> bool {
-        let read = self.read();
-        let again = self.lost.first().is_some_and(|range| range.start < self.limit);
-        again
-            || self.has_pieces()
-            || self.sent < read.min(self.limit)
-            || (self.ended && self.end_given.is_none())
-    }
-
     /// Bytes taken from the input.
     pub fn read(&self) -> u64 {
         self.acknowledged + self.buffer.len() as u64
@@ -347,11 +337,6 @@ impl Outgoing {
     /// Bytes that are delivered.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
-    }
-
-    /// How many stripes are given bytes.
-    pub fn active(&self) -> usize {
-        self.stripes.values().filter(|stripe| !stripe.leaving).count()
     }
 
     /// How many stripes the server wants.
@@ -446,7 +431,7 @@ mod tests {
         let mut outgoing = stream(2000, 1 << 20);
         assert_eq!(outgoing.give(A), Some(Send::Data(0..2000)));
         outgoing.retire(A);
-        assert_eq!(outgoing.active(), 1);
+        assert_eq!(outgoing.stripes.values().filter(|stripe| !stripe.leaving).count(), 1);
         outgoing.on_left(A);
         assert_eq!(outgoing.give(B), None);
         let stale = outgoing.on_welcome(A, Epoch(2), (700, 1 << 20), 1);

@@ -66,7 +66,7 @@ impl Repairs {
     /// Takes bytes of parity that follow the first `at` bytes of their block.
     pub fn receive(&mut self, parity: Parity, at: usize, bytes: &[u8]) {
         let Parity { group, index } = parity;
-        let is_new = match self.groups.get(&group.start()) {
+        let is_new = match self.groups.get(&group.start) {
             Some(waiting) if waiting.group != group => return,
             Some(waiting) => !waiting.blocks.contains_key(&index),
             None => true,
@@ -74,7 +74,7 @@ impl Repairs {
         if is_new && !(at == 0 && self.make_room(&group)) {
             return;
         }
-        let waiting = self.groups.entry(group.start());
+        let waiting = self.groups.entry(group.start);
         let waiting = waiting.or_insert_with(|| Waiting { group, blocks: BTreeMap::new() });
         let block = waiting.blocks.entry(index).or_insert_with(|| Vec::with_capacity(group.block() as usize));
         self.cost += u64::from(is_new) * cost(&group);
@@ -89,7 +89,7 @@ impl Repairs {
     fn make_room(&mut self, group: &Group) -> bool {
         while self.cost + cost(group) > self.budget {
             match self.groups.last_key_value().map(|(&start, _)| start) {
-                Some(last) if last > group.start() => self.drop_group(last),
+                Some(last) if last > group.start => self.drop_group(last),
                 _ => return false,
             }
         }
@@ -117,7 +117,7 @@ impl Repairs {
                 continue;
             };
             let group = waiting.group;
-            let pieces = (0..group.pieces()).map(|index| (index, group.piece(index)));
+            let pieces = (0..group.pieces).map(|index| (index, group.piece(index)));
             let missing = pieces.clone().filter(|(_, piece)| store.missing(piece) > 0).count();
             if missing > waiting.complete().count() {
                 continue;

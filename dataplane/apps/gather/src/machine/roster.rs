@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::Token;
+use groupflow_base::{StreamId, Token};
 
 use super::frame::{Hello, RefusalCode};
-use super::names::{ClientName, StreamId};
+use super::names::ClientName;
 
 /// The effect of a valid HELLO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,21 +99,6 @@ impl Roster {
         if let Some(entry) = self.clients.get_mut(client) {
             entry.live = entry.live.filter(|&(live, _)| live != stream);
         }
-    }
-
-    /// Whether the client is on the list.
-    pub fn knows(&self, client: &ClientName) -> bool {
-        self.clients.contains_key(client)
-    }
-
-    /// Clients on the list.
-    pub fn len(&self) -> usize {
-        self.clients.len()
-    }
-
-    /// Whether the list is empty.
-    pub fn is_empty(&self) -> bool {
-        self.clients.is_empty()
     }
 }
 

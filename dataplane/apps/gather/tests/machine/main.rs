@@ -62,7 +62,7 @@ proptest! {
             world.step(Step::Read(20_000));
             world.turn();
             world.turn();
-            prop_assert_eq!(world.client.active(), usize::from(number));
+            prop_assert_eq!(world.active(), usize::from(number));
             prop_assert_eq!(world.live(), usize::from(number), "those that left are closed");
             world.check();
         }

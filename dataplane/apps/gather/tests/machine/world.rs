@@ -85,6 +85,11 @@ impl World {
         self.stripes.len()
     }
 
+    /// Stripes that are given bytes.
+    pub fn active(&self) -> usize {
+        self.stripes.iter().filter(|stripe| stripe.welcome).count()
+    }
+
     pub fn held(&self) -> u64 {
         self.server.as_ref().map_or(0, |server| server.bytes().held())
     }
@@ -125,7 +130,7 @@ impl World {
             }
             Step::Retire => {
                 // The youngest that may.
-                let surplus = self.client.active() > usize::from(self.client.wanted());
+                let surplus = self.active() > usize::from(self.client.wanted());
                 if let Some(stripe) = self.stripes.iter_mut().rev().find(|s| surplus && s.welcome) {
                     stripe.welcome = false;
                     self.client.retire(stripe.id);

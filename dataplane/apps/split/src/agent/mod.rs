@@ -7,9 +7,9 @@ use std::net::TcpListener;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use groupflow_base::StreamId;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Ready;
-use groupflow_host::tcp;
 use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
@@ -18,7 +18,6 @@ use super::farewell::Farewells;
 use super::frame::{Fault, Frame};
 use super::live::{Abort, Live, Turn};
 use super::peers::{Drain, Greeting};
-use super::preamble::StreamId;
 use super::resources::{Orphan, Resources, Target};
 use super::session::Session;
 use super::summary;
@@ -27,12 +26,9 @@ mod neighbours;
 mod requests;
 mod senders;
 
-use neighbours::drain;
-
 /// Time within which a peer must send its preamble, and take last frames.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The split agent.
 pub struct Agent {
     pub(super) resources: Resources,
     pub(super) sessions: BTreeMap<u32, Session>,
@@ -168,9 +164,7 @@ impl Agent {
             }
         }
         let late: Vec<u64> = self.drains.iter().filter(|(_, d)| d.until <= now).map(|(&n, _)| n).collect();
-        for number in late {
-            self.close_drain(number);
-        }
+        late.into_iter().for_each(|number| self.close_drain(number));
     }
 
     fn take_turns(&mut self) {
@@ -206,7 +200,6 @@ impl Agent {
             return;
         };
         let mut fields = summary::stream(&live);
-        let resources = &mut self.resources;
         let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
         let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
         if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {
@@ -226,19 +219,18 @@ impl Agent {
                 }
                 let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));
                 if live.upstream.is_agent && live.upstream.failure().is_none() {
-                    if let Some((socket, token)) = live.upstream.take() {
-                        tcp::set_graceful(&socket);
-                        drain(resources, &mut self.drains, &mut self.next, (socket, token), out);
+                    if let Some(connection) = live.upstream.take() {
+                        self.see_off(connection, out);
                     }
                 }
-                live.close(resources, false);
+                live.close(&mut self.resources, false);
             }
             _ => {
                 fields["outcome"] = "complete".into();
-                live.close(resources, true);
+                live.close(&mut self.resources, true);
             }
         }
-        resources.event("stream_closed", live.spec.id, Some(id), fields.clone());
+        self.resources.event("stream_closed", live.spec.id, Some(id), fields.clone());
         if let Some(session) = self.sessions.get_mut(&live.spec.id) {
             session.closed(&live, fields);
         }

@@ -1,21 +1,21 @@
 //! Connections from other agents: streams begin or go on over them, and connections of ended streams are
 //! drained.
 
-use std::collections::HashMap;
 use std::net::TcpStream;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use groupflow_base::StreamId;
 use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Token;
+use groupflow_host::poller::Registration;
 use groupflow_host::tcp;
 use serde_json::json;
 
 use super::{Agent, PATIENCE};
 use crate::frame::{Fault, Frame};
 use crate::peers::{Drain, Greeting};
-use crate::preamble::{Preamble, StreamId};
-use crate::resources::{Orphan, Resources, Target};
+use crate::preamble::Preamble;
+use crate::resources::{Orphan, Target};
 use crate::upstream::Upstream;
 
 /// Connections that may wait without a preamble.
@@ -30,9 +30,9 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(token) = self.resources.poller.add(&socket, Target::Greeting(number)) {
+            if let Ok(registration) = self.resources.poller.add(&socket, Target::Greeting(number)) {
                 let until = self.resources.now + PATIENCE;
-                self.greetings.insert(number, Greeting::new(socket, token, peer, until));
+                self.greetings.insert(number, Greeting::new(socket, registration, peer, until));
             }
         }
     }
@@ -55,7 +55,7 @@ impl Agent {
                 Err(text) => self.refuse_peer(greeting, preamble.session, &text),
             },
             Ok(Some(Err(error))) => self.refuse_peer(greeting, 0, &format!("wrong preamble: {error}")),
-            _ => self.resources.poller.remove(&greeting.socket, greeting.token),
+            _ => self.resources.poller.remove(&greeting.socket, greeting.registration),
         }
     }
 
@@ -80,10 +80,10 @@ impl Agent {
     }
 
     fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
-        let Greeting { socket, token, peer, .. } = greeting;
+        let Greeting { socket, registration, peer, .. } = greeting;
         let id = preamble.stream;
-        self.resources.poller.rename(token, Target::Upstream(id));
-        let upstream = Upstream::new(socket, token, peer, true);
+        self.resources.poller.rename(registration, Target::Upstream(id));
+        let upstream = Upstream::new(socket, registration, peer, true);
         if let Some(live) = self.streams.get_mut(&id) {
             // The earlier connection is lost, and the agent upstream noticed the loss first.
             live.upstream.close(&mut self.resources);
@@ -112,27 +112,34 @@ impl Agent {
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
         let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
         self.resources.event("refused", session, None, fields);
-        self.say_no((greeting.socket, greeting.token), Fault::Refused, text);
+        self.say_no((greeting.socket, greeting.registration), Fault::Refused, text);
     }
 
     /// Tells another agent why its stream is refused.
-    pub(super) fn say_no(&mut self, connection: (TcpStream, Token), fault: Fault, text: &str) {
+    pub(super) fn say_no(&mut self, connection: (TcpStream, Registration), fault: Fault, text: &str) {
         let mut out = Outbox::new(0);
         Frame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
-        tcp::set_graceful(&connection.0);
-        drain(&mut self.resources, &mut self.drains, &mut self.next, connection, out);
+        self.see_off(connection, out);
     }
 
     /// Tells another agent the outcome of its stream, which has ended here.
-    fn part(&mut self, connection: (TcpStream, Token), id: StreamId) {
+    fn part(&mut self, connection: (TcpStream, Registration), id: StreamId) {
         let Some(words) = self.farewells.of(id) else {
             let text = "the agent was started again and its members' connections were lost with it";
             return self.say_no(connection, Fault::AgentLost, text);
         };
         let mut out = Outbox::new(0);
         out.bytes().extend(words);
-        tcp::set_graceful(&connection.0);
-        drain(&mut self.resources, &mut self.drains, &mut self.next, connection, out);
+        self.see_off(connection, out);
+    }
+
+    /// Keeps a connection until its last frames have arrived.
+    pub(super) fn see_off(&mut self, (socket, registration): (TcpStream, Registration), out: Outbox) {
+        tcp::set_graceful(&socket);
+        let number = self.number();
+        self.resources.poller.rename(registration, Target::Drain(number));
+        self.drains.insert(number, Drain::new(socket, registration, out, self.resources.now + PATIENCE));
+        self.drain(number);
     }
 
     pub(super) fn drain(&mut self, number: u64) {
@@ -144,25 +151,7 @@ impl Agent {
 
     pub(super) fn close_drain(&mut self, number: u64) {
         if let Some(drain) = self.drains.remove(&number) {
-            self.resources.poller.remove(&drain.socket, drain.token);
+            self.resources.poller.remove(&drain.socket, drain.registration);
         }
-    }
-}
-
-/// Keeps a connection until its last frames have arrived.
-pub(super) fn drain(
-    resources: &mut Resources,
-    drains: &mut HashMap<u64, Drain>,
-    next: &mut u64,
-    (socket, token): (TcpStream, Token),
-    out: Outbox,
-) {
-    *next += 1;
-    resources.poller.rename(token, Target::Drain(*next));
-    let mut drain = Drain::new(socket, token, out, resources.now + PATIENCE);
-    if drain.turn(&mut resources.scratch) {
-        resources.poller.remove(&drain.socket, drain.token);
-    } else {
-        drains.insert(*next, drain);
     }
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use groupflow_base::StreamId;
 use groupflow_host::error::plain;
 use groupflow_host::tcp;
 use serde_json::{json, Value};
 
 use super::Agent;
 use crate::config::SessionSpec;
-use crate::control::{self, Client, Op, Refused};
+use crate::control::{self, Client, Op, RequestError};
 use crate::frame::Fault;
 use crate::live::{Abort, Turn};
-use crate::preamble::StreamId;
 use crate::resources::Target;
 use crate::session::Session;
 
@@ -27,8 +27,8 @@ impl Agent {
                 continue;
             }
             let number = self.number();
-            if let Ok(token) = self.resources.poller.add(&connection, Target::Client(number)) {
-                self.clients.insert(number, Client::new(connection, token));
+            if let Ok(registration) = self.resources.poller.add(&connection, Target::Client(number)) {
+                self.clients.insert(number, Client::new(connection, registration));
             }
         }
     }
@@ -49,7 +49,7 @@ impl Agent {
         }
     }
 
-    fn perform(&mut self, op: Op) -> Result<Value, Refused> {
+    fn perform(&mut self, op: Op) -> Result<Value, RequestError> {
         match op {
             Op::SetSession(value) => self.set_session(value),
             Op::RemoveSession(id) => self.remove_session(id),
@@ -59,15 +59,15 @@ impl Agent {
         }
     }
 
-    fn set_session(&mut self, value: Value) -> Result<Value, Refused> {
+    fn set_session(&mut self, value: Value) -> Result<Value, RequestError> {
         let spec = SessionSpec::parse(&value)?;
         let limit = self.resources.pool.limit();
         if spec.cache_bytes > limit {
             let text = format!("must be at most {limit}, the agent's --max-cache");
-            return Err(Refused::field("too_much", "session.cache_bytes", text));
+            return Err(RequestError::field("too_much", "session.cache_bytes", text));
         }
         if !self.sessions.contains_key(&spec.id) && self.sessions.len() >= SESSIONS {
-            return Err(Refused::new("too_many", format!("an agent has at most {SESSIONS} sessions")));
+            return Err(RequestError::new("too_many", format!("an agent has at most {SESSIONS} sessions")));
         }
         let taken = |s: &&Session| {
             s.spec.id != spec.id
@@ -76,11 +76,11 @@ impl Agent {
         };
         if let Some(other) = self.sessions.values().find(taken) {
             let text = format!("are those of session {}", other.spec.id);
-            return Err(Refused::field("in_use", "session.ports", text));
+            return Err(RequestError::field("in_use", "session.ports", text));
         }
         if let Err(error) = tcp::check(&spec.listening()) {
             let text = format!("cannot be used: {}", plain(&error));
-            return Err(Refused::field("unavailable", "session.congestion", text));
+            return Err(RequestError::field("unavailable", "session.congestion", text));
         }
         let (id, spec) = (spec.id, Arc::new(spec));
         match self.sessions.get_mut(&id) {
@@ -90,8 +90,7 @@ impl Agent {
                 self.sessions.insert(id, session);
             }
         }
-        let streams: Vec<StreamId> =
-            self.streams.iter().filter(|(_, live)| live.spec.id == id).map(|(&id, _)| id).collect();
+        let streams = self.streams_of(id);
         for stream in &streams {
             if let Some(live) = self.streams.get_mut(stream) {
                 match live.update(&mut self.resources, Arc::clone(&spec)) {
@@ -103,17 +102,20 @@ impl Agent {
         Ok(json!({"streams": streams.len()}))
     }
 
-    fn remove_session(&mut self, id: u32) -> Result<Value, Refused> {
+    fn remove_session(&mut self, id: u32) -> Result<Value, RequestError> {
         let Some(mut session) = self.sessions.remove(&id) else {
-            return Err(Refused::field("unknown", "request.session", format!("{id} is not here")));
+            return Err(RequestError::field("unknown", "request.session", format!("{id} is not here")));
         };
         session.close(&mut self.resources);
-        let streams: Vec<StreamId> =
-            self.streams.iter().filter(|(_, live)| live.spec.id == id).map(|(&id, _)| id).collect();
+        let streams = self.streams_of(id);
         for &stream in &streams {
             self.end(stream, Turn::Aborted(Abort::new(Fault::Reset, "the session was removed")));
         }
         Ok(json!({"streams": streams.len()}))
+    }
+
+    fn streams_of(&self, session: u32) -> Vec<StreamId> {
+        self.streams.iter().filter(|(_, live)| live.spec.id == session).map(|(&id, _)| id).collect()
     }
 
     fn stats(&self) -> Value {
@@ -131,25 +133,20 @@ impl Agent {
         })
     }
 
-    /// Gives out the events so far, and writes what clients are to read.
+    /// Gives out the events so far, and writes the clients' answers and events.
     pub(super) fn publish(&mut self, tell: &mut impl FnMut(&Value)) {
         for event in std::mem::take(&mut self.resources.events) {
             tell(&event);
             let line = format!("{event}\n");
             self.clients.values_mut().filter(|client| client.watching).for_each(|c| c.event(&line));
         }
-        let mut over = Vec::new();
-        for (&number, client) in &mut self.clients {
-            client.flush();
+        self.clients.values_mut().for_each(Client::flush);
+        self.clients.retain(|_, client| {
             if client.over {
-                over.push(number);
+                let (fd, registration) = client.registration();
+                self.resources.poller.remove(fd, registration);
             }
-        }
-        for number in over {
-            if let Some(client) = self.clients.remove(&number) {
-                let (fd, token) = client.registration();
-                self.resources.poller.remove(fd, token);
-            }
-        }
+            !client.over
+        });
     }
 }

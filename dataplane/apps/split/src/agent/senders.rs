@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
 
+use groupflow_base::StreamId;
 use groupflow_host::tcp;
 use serde_json::json;
 
@@ -13,7 +13,6 @@ use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, Frame};
 use crate::live::Live;
-use crate::preamble::StreamId;
 use crate::resources::{Orphan, Target};
 use crate::summary::Summary;
 use crate::upstream::Upstream;
@@ -28,10 +27,12 @@ impl Agent {
     ) -> Option<(TcpStream, SocketAddrV4)> {
         loop {
             match listener.accept() {
-                Ok((socket, SocketAddr::V4(peer))) => match prepare(&socket, self.resources.limits.silence) {
-                    Ok(()) => return Some((socket, peer)),
-                    Err(_) => continue,
-                },
+                Ok((socket, SocketAddr::V4(peer))) => {
+                    let prepared = tcp::prepare(&socket, self.resources.limits.silence);
+                    if prepared.and_then(|()| tcp::reset_on_close(&socket)).is_ok() {
+                        return Some((socket, peer));
+                    }
+                }
                 Ok(_) => continue,
                 Err(error) if tcp::is_exhausted(&error) => {
                     // The spare descriptor takes the connection, so that it can be reset.
@@ -77,11 +78,11 @@ impl Agent {
                 continue;
             }
             let id = StreamId(rand::random());
-            let Ok(token) = self.resources.poller.add(&socket, Target::Upstream(id)) else {
+            let Ok(registration) = self.resources.poller.add(&socket, Target::Upstream(id)) else {
                 self.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };
-            self.open(id, Arc::clone(&spec), Upstream::new(socket, token, peer, false), 0, None);
+            self.open(id, Arc::clone(&spec), Upstream::new(socket, registration, peer, false), 0, None);
         }
     }
 
@@ -125,21 +126,15 @@ impl Agent {
             }
             Err((mut upstream, abort)) => {
                 self.refused(session, abort.fault.word(), &abort.text);
-                let Some((socket, token)) = upstream.take() else {
+                let Some((socket, registration)) = upstream.take() else {
                     return;
                 };
                 if !is_agent {
-                    self.resources.poller.remove(&socket, token);
+                    self.resources.poller.remove(&socket, registration);
                     return;
                 }
-                self.say_no((socket, token), abort.fault, &abort.text);
+                self.say_no((socket, registration), abort.fault, &abort.text);
             }
         }
     }
-}
-
-/// Sets the options of an accepted connection.
-fn prepare(socket: &TcpStream, silence: Duration) -> io::Result<()> {
-    tcp::prepare(socket, silence)?;
-    tcp::reset_on_close(socket)
 }

@@ -3,12 +3,13 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::json;
 
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::{Fault, Frame, MAX_BODY};
-use crate::link::{Heard, State};
+use crate::link::State;
 use crate::resources::Resources;
 
 impl Live {
@@ -21,17 +22,17 @@ impl Live {
         while self.links[index].is_readable() && self.upstream.out.room() > MAX_BODY {
             let link = &mut self.links[index];
             match link.hear(&mut resources.scratch)? {
-                Heard::Nothing => break,
-                Heard::End if link.is_agent() => {
+                ReadOutcome::Nothing => break,
+                ReadOutcome::End if link.is_agent() => {
                     if !link.is_complete {
                         return Err(io::ErrorKind::ConnectionReset.into());
                     }
                 }
-                Heard::End => {
+                ReadOutcome::End => {
                     let member = link.member();
                     self.reply_ended(member);
                 }
-                Heard::Bytes(count) if link.is_agent() => {
+                ReadOutcome::Bytes(count) if link.is_agent() => {
                     link.decoder.push(&resources.scratch[..count]);
                     let key = link.key;
                     while let Some(at) = self.links.iter().position(|l| l.key == key) {
@@ -48,7 +49,7 @@ impl Live {
                         break;
                     }
                 }
-                Heard::Bytes(count) => {
+                ReadOutcome::Bytes(count) => {
                     let member = link.member();
                     if self.wants_reply(member) {
                         self.upstream.reply(member, &resources.scratch[..count]);
@@ -65,7 +66,7 @@ impl Live {
         let member = self.links[index].member();
         while self.upstream.out.room() > MAX_BODY {
             match self.links[index].hear(&mut resources.scratch) {
-                Ok(Heard::Bytes(count)) if self.wants_reply(member) => {
+                Ok(ReadOutcome::Bytes(count)) if self.wants_reply(member) => {
                     self.upstream.reply(member, &resources.scratch[..count]);
                 }
                 _ => break,

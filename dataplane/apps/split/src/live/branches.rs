@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use groupflow_host::error::plain;
 use groupflow_host::tcp;
-use groupflow_transport::fanout::{BranchId, From as Begin, SplitError};
+use groupflow_transport::fanout::{BranchId, BranchStart, FanoutError};
 use groupflow_transport::terms::Policy;
 use serde_json::json;
 
@@ -46,11 +46,11 @@ impl Live {
         &mut self,
         resources: &mut Resources,
         branch: &BranchSpec,
-        from: Begin,
+        from: BranchStart,
     ) -> Result<(), Abort> {
         let id = match self.core.add_branch(from) {
             Ok(id) => id,
-            Err(error @ SplitError::Discarded { .. }) => {
+            Err(error @ FanoutError::Discarded { .. }) => {
                 let text = format!("cannot begin at the start: {error}");
                 let fields = json!({"name": branch.name, "base": self.core.base(), "text": text});
                 resources.event("join_refused", self.spec.id, Some(self.id), fields);
@@ -80,7 +80,7 @@ impl Live {
     ) -> Result<(), Abort> {
         let offset = self.core.received();
         let until = resources.now + resources.limits.resume;
-        let id = self.core.add_branch(Begin::Offset(offset));
+        let id = self.core.add_branch(BranchStart::Offset(offset));
         let id = id.map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
         let mut link = Link::new(branch.clone(), self.next_key, id, offset, until);
         self.next_key += 1;
@@ -120,8 +120,8 @@ impl Live {
             let there = |link: &Link| link.spec.kind == branch.kind && link.spec.address == branch.address;
             if !self.links.iter().any(there) && self.is_wanted(&branch) && !self.core.finished() {
                 let from = match branch.join {
-                    Join::Now => Begin::Now,
-                    Join::Start => Begin::Start,
+                    Join::Now => BranchStart::Now,
+                    Join::Start => BranchStart::Start,
                 };
                 self.join(resources, &branch, from)?;
             }

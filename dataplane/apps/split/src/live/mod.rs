@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groupflow_transport::fanout::{From as Begin, Stream};
+use groupflow_base::StreamId;
+use groupflow_transport::fanout::{BranchStart, Fanout};
 
-use super::cache::Cache;
+use super::cache::ByteCache;
 use super::config::{Kind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
 use super::link::{Link, State};
-use super::preamble::StreamId;
 use super::resources::{Orphan, Resources};
 use super::summary::Summary;
 use super::upstream::Upstream;
@@ -43,42 +43,35 @@ pub struct Abort {
 }
 
 impl Abort {
-    /// An abort with a reason.
     pub fn new(fault: Fault, text: impl Into<String>) -> Abort {
         Abort { fault, text: text.into() }
     }
 }
 
-/// The result of a stream's turn.
 #[derive(Debug)]
 pub enum Turn {
     /// The stream needs another turn at once.
     Again,
     /// The stream needs a turn when something happens, or after this time.
     Later(Option<Duration>),
-    /// The stream is complete.
     Finished,
     /// The stream has ended early.
     Aborted(Abort),
 }
 
-/// One stream.
 pub struct Live {
-    /// The stream's id.
     pub id: StreamId,
     /// The present settings of its session.
     pub spec: Arc<SessionSpec>,
     /// The core, which keeps the stream's offsets.
-    pub core: Stream,
-    /// The connection from upstream.
+    pub core: Fanout,
     pub upstream: Upstream,
     /// The branches with their connections.
     pub links: Vec<Link>,
-    /// The stream's statistics.
     pub summary: Summary,
     /// When the stream needs a turn in any case.
     pub due: Option<Instant>,
-    pub(super) cache: Cache,
+    pub(super) cache: ByteCache,
     pub(super) starved: bool,
     next_key: u32,
     reply_over: bool,
@@ -100,7 +93,7 @@ impl Live {
         mut orphans: Option<Vec<Orphan>>,
         summary: Summary,
     ) -> Result<Live, (Upstream, Abort)> {
-        let core = Stream::resumed(spec.mode, spec.cache_bytes, offset)
+        let core = Fanout::resumed(spec.mode, spec.cache_bytes, offset)
             .with_allowance(spec.allowance_bytes)
             .with_history(spec.history_bytes)
             .with_patience(spec.patience());
@@ -111,7 +104,7 @@ impl Live {
             links: Vec::new(),
             summary,
             due: None,
-            cache: Cache::new(offset),
+            cache: ByteCache::new(offset),
             starved: false,
             next_key: 0,
             reply_over: false,
@@ -129,7 +122,7 @@ impl Live {
                 continue;
             }
             made = match &mut orphans {
-                None => live.join(resources, branch, Begin::Offset(offset)),
+                None => live.join(resources, branch, BranchStart::Offset(offset)),
                 Some(orphans) => {
                     let ours = |orphan: &Orphan| orphan.address == branch.address;
                     let (ours, others) = std::mem::take(orphans).into_iter().partition(ours);

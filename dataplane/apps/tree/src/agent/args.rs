@@ -7,7 +7,7 @@ use clap::{Args, Parser, ValueEnum};
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::{parse_bytes, From};
+use groupflow_host::options::{parse_bytes, StreamStart};
 use groupflow_host::report::Reporter;
 use groupflow_host::secure::SecureSend;
 use groupflow_host::subcommand::{check_name, Subcommand};
@@ -210,17 +210,17 @@ pub struct TreeRecvArgs {
     pub output: PathBuf,
     /// Where to begin
     #[arg(long, value_enum, default_value = "now")]
-    pub from: From,
+    pub from: StreamStart,
     /// Options of both commands.
     #[command(flatten)]
     pub tree: TreeArgs,
 }
 
 /// The node's beginning.
-pub fn begin(from: From) -> StartAt {
+pub fn begin(from: StreamStart) -> StartAt {
     match from {
-        From::Now => StartAt::Now,
-        From::Start => StartAt::Offset(0),
+        StreamStart::Now => StartAt::Now,
+        StreamStart::Start => StartAt::Offset(0),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
-use groupflow_host::poller::{Poller, Token};
+use groupflow_host::poller::{Poller, Registration};
 use groupflow_host::tcp;
 
 use super::tcp_link;
@@ -27,7 +27,7 @@ pub struct Dial {
 #[derive(Debug)]
 struct Attempt {
     socket: TcpStream,
-    token: Token,
+    token: Registration,
     began: Instant,
 }
 
@@ -37,7 +37,7 @@ pub struct Dialled {
     /// The connected socket.
     pub socket: TcpStream,
     /// The socket's registration. Events from before it are not told again.
-    pub token: Token,
+    pub token: Registration,
     /// How long the connection took.
     pub took: Duration,
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
-use groupflow_host::options::From;
+use groupflow_host::options::StreamStart;
 use groupflow_host::output::Output;
 use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{Reporter, Weight};
@@ -135,7 +135,7 @@ pub fn source(
 /// Receives the whole stream, and serves the host's children until they have it.
 pub fn receiver(
     args: &TreeArgs,
-    from: From,
+    from: StreamStart,
     output: &mut impl Sink,
     stop: Stop,
     reporter: &mut Reporter,

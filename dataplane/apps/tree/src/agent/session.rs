@@ -42,7 +42,7 @@ use std::thread::{self, JoinHandle};
 
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::input::Input;
-use groupflow_host::options::From;
+use groupflow_host::options::StreamStart;
 use groupflow_host::process::system;
 use groupflow_host::report::Reporter;
 use groupflow_host::secure::SecureSend;
@@ -67,7 +67,7 @@ pub struct Options {
     /// The source begins when this many hosts are in the tree.
     pub members: usize,
     /// Where in the stream a receiving host begins.
-    pub from: From,
+    pub from: StreamStart,
     reporter: Reporter,
 }
 
@@ -76,7 +76,7 @@ impl Options {
     /// defaults. An invalid token is refused.
     pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<Options, AgentError> {
         let host = TreeArgs::new(to, token, secure)?;
-        Ok(Options { host, members: 1, from: From::Now, reporter: Reporter::quiet() })
+        Ok(Options { host, members: 1, from: StreamStart::Now, reporter: Reporter::quiet() })
     }
 
     /// Sets a callback for events, which gets an event's name and its fields, as `--json` writes them

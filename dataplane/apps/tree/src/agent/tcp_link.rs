@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
-use groupflow_host::poller::{Ready, Token};
+use groupflow_host::poller::{Ready, Registration};
 use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp::{is_later, TcpOptions};
 use groupflow_host::tcp_info::TcpInfo;
@@ -21,7 +21,7 @@ const UNSENT: libc::c_int = 128 << 10;
 pub struct TcpLink {
     channel: Channel,
     /// The registration with the poller.
-    pub token: Token,
+    pub token: Registration,
     /// There may be bytes to read.
     pub readable: bool,
     writable: bool,
@@ -33,7 +33,7 @@ pub struct TcpLink {
 
 impl TcpLink {
     /// An established connection; events from before the registration may not be told again.
-    pub fn new(channel: Channel, token: Token) -> TcpLink {
+    pub fn new(channel: Channel, token: Registration) -> TcpLink {
         let (out, sent) = (Vec::new(), 0);
         TcpLink { channel, token, readable: true, writable: true, closing: false, out, sent }
     }

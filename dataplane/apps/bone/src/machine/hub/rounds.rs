@@ -25,7 +25,7 @@ impl Hub {
         let Some(job) = &mut self.job else { return };
         job.round += 1;
         let first = job.planned.front().map_or(0, |planned| planned.bytes.start);
-        let (packet, count) = (job.sizes.size(), job.planned.len() as u16);
+        let (packet, count) = (job.sizes.size, job.planned.len() as u16);
         job.numbered = 0;
         let round = Round { round: job.round, packet, count, first };
         self.group.await_all();
@@ -48,7 +48,7 @@ impl Hub {
         let Some(job) = &mut self.job else { return Ok(()) };
         let per_round = self.config.per_round;
         if self.config.repair != Repair::Erasure {
-            job.planned = plan(&job.lacks, job.sizes.size(), per_round).into();
+            job.planned = plan(&job.lacks, job.sizes.size, per_round).into();
             return Ok(());
         }
         let blocks = Blocks::new(&job.control(&self.config));
@@ -94,24 +94,24 @@ impl Hub {
         if method == Method::Scheduled && (all_answer || asking) {
             (silent, gone) = self.group.count_silent(patience);
         } else if method == Method::Unicast && !job.left {
-            job.silent = if self.group.answers() == 0 { job.silent + 1 } else { 0 };
+            job.silent = if self.group.answers == 0 { job.silent + 1 } else { 0 };
             silent = (1..patience).contains(&job.silent);
         }
-        job.lost += gone.len();
+        job.report.lost += gone.len();
         self.events.extend(gone.into_iter().map(HubEvent::Lost));
         // Answers are lost as packets are, and a lost answer says nothing about the packets: a silent rim is
         // asked, and nothing is sent again on a guess. With selective repeat the rim's next answer also tells
         // what the lost one would have told.
-        let can_wait = self.config.repair == Repair::Selective && self.group.answers() > 0;
+        let can_wait = self.config.repair == Repair::Selective && self.group.answers > 0;
         if silent && all_answer && !can_wait {
             return self.ask_silent(now);
         }
-        let (need, slowest) = (self.group.need(), self.group.slowest());
+        let (need, slowest) = (self.group.need, self.group.slowest);
         job.conclude(self.group.take_asked(), silent, need, slowest);
         match method {
             Method::Unicast if job.left => self.next_target(now),
             Method::Unicast if job.silent >= patience => {
-                job.lost += 1;
+                job.report.lost += 1;
                 self.next_target(now);
             }
             Method::Scheduled if self.group.is_empty() => self.end(now, Outcome::Nobody),
@@ -160,7 +160,7 @@ impl Hub {
     /// Unicast: goes on to the next rim, when this one has the file or is given up.
     fn next_target(&mut self, now: Nanos) {
         let Some(job) = &mut self.job else { return };
-        job.complete += self.group.complete();
+        job.report.complete += self.group.complete();
         job.silent = 0;
         if job.target + 1 == self.config.targets.len() {
             return self.end(now, Outcome::Done);

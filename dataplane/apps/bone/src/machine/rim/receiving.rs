@@ -3,7 +3,7 @@
 use groupflow_base::{CodecError, Nanos};
 
 use super::{Heard, Rim};
-use crate::machine::message::{Control, Data, Repair, Round};
+use crate::machine::message::{Data, Parameters, Repair, Round};
 use crate::machine::states::RimState;
 
 impl Rim {
@@ -30,7 +30,7 @@ impl Rim {
         let current = arriving.heard.map_or(0, |heard| heard.round.round);
         if data.round > current {
             // The hub announces no rounds, or the announcement was lost.
-            let Control { packet, per_round, .. } = arriving.control;
+            let Parameters { packet, per_round, .. } = arriving.control;
             let before = u64::from(data.number.saturating_sub(1)) * u64::from(packet);
             let first = match arriving.control.repair {
                 Repair::Erasure => data.offset,
@@ -76,7 +76,7 @@ impl Rim {
 }
 
 /// When the last of the round's packets should be there at the latest.
-fn expected(now: Nanos, control: &Control, left: u64) -> Nanos {
+fn expected(now: Nanos, control: &Parameters, left: u64) -> Nanos {
     let interval = u64::from(control.interval_us) * 1000;
     let grace = u64::from(control.grace_ms) * 1_000_000;
     now + Nanos(left.saturating_mul(interval).saturating_add(grace))

@@ -3,7 +3,7 @@
 //! that it has.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, From, Stream};
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout};
 
 use super::held::Held;
 use super::pace::Pace;
@@ -50,10 +50,10 @@ pub(super) struct Asked {
 impl Child {
     /// A child with its first connection. Its branch keeps what it and the hosts below it need, as far as it
     /// is held here.
-    pub(super) fn new(now: Nanos, conn: ConnId, asked: Asked, stream: &mut Stream) -> Result<Child, Reason> {
+    pub(super) fn new(now: Nanos, conn: ConnId, asked: Asked, stream: &mut Fanout) -> Result<Child, Reason> {
         let Asked { edge, has, needed, room, datagrams } = asked;
         let received = stream.received();
-        let from = From::Offset(needed.max(stream.base()).min(received));
+        let from = BranchStart::Offset(needed.max(stream.base()).min(received));
         Ok(Child {
             branch: stream.add_branch(from).map_err(|_| Reason::Gone)?,
             edge,
@@ -82,14 +82,14 @@ impl Child {
 
     /// Takes another connection of an edge that had none left. The child may have asked for it long ago; what
     /// it said over other connections counts.
-    pub(super) fn come_back(&mut self, conn: ConnId, stream: &mut Stream) -> u64 {
+    pub(super) fn come_back(&mut self, conn: ConnId, stream: &mut Fanout) -> u64 {
         self.conns = vec![conn];
         self.send_again(stream);
         self.has
     }
 
     /// Forgets a connection; false: it was the last one.
-    pub(super) fn lose_conn(&mut self, conn: ConnId, stream: &mut Stream) -> bool {
+    pub(super) fn lose_conn(&mut self, conn: ConnId, stream: &mut Fanout) -> bool {
         self.conns.retain(|&other| other != conn);
         if !self.conns.is_empty() && !stream.complete(self.branch) {
             self.send_again(stream);
@@ -98,7 +98,7 @@ impl Child {
     }
 
     /// Sends again what the child is not known to have.
-    fn send_again(&mut self, stream: &mut Stream) {
+    fn send_again(&mut self, stream: &mut Fanout) {
         (self.skip_told, self.end_told) = (false, false);
         // The branch exists as long as the child does.
         let again = stream.on_lost(self.branch);
@@ -106,7 +106,7 @@ impl Child {
     }
 
     /// Whether no byte need be kept for the child and the hosts below it.
-    pub(super) fn needs_nothing(&self, stream: &Stream) -> bool {
+    pub(super) fn needs_nothing(&self, stream: &Fanout) -> bool {
         self.datagrams.is_some()
             || self.leaves
             || stream.complete(self.branch)
@@ -114,7 +114,7 @@ impl Child {
     }
 
     /// The child says which bytes it took; they may be more than this node sent it, from an earlier parent.
-    pub(super) fn on_taken(&mut self, taken: u64, needed: u64, stream: &mut Stream) {
+    pub(super) fn on_taken(&mut self, taken: u64, needed: u64, stream: &mut Fanout) {
         if taken > self.has {
             self.has = taken;
             self.pace.stuck = None;
@@ -125,7 +125,7 @@ impl Child {
     }
 
     /// The child and all hosts below it have the whole stream, whose end the child was told.
-    pub(super) fn on_complete(&mut self, stream: &mut Stream) -> Result<(), Reason> {
+    pub(super) fn on_complete(&mut self, stream: &mut Fanout) -> Result<(), Reason> {
         if !self.knows_end {
             return Err(Reason::BadFrame);
         }
@@ -138,7 +138,7 @@ impl Child {
     }
 
     /// Moves the child's branch on: bytes that came may be bytes that the child has already and needs no more.
-    pub(super) fn advance(&self, stream: &mut Stream) {
+    pub(super) fn advance(&self, stream: &mut Fanout) {
         let (has, needed) = match self.datagrams {
             None => (self.has, self.needed),
             Some(_) => (u64::MAX, u64::MAX),
@@ -154,20 +154,20 @@ impl Child {
     }
 
     /// Moves the child's branch on, and notes how it keeps up.
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Stream) {
+    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout) {
         self.advance(stream);
         let has = self.datagrams.is_none().then_some(self.has);
         self.pace.on_has(now, stream.received(), has);
     }
 
     /// Bytes that wait for the child, and that it lacks.
-    pub(super) fn waits(&self, stream: &Stream) -> (u64, u64) {
+    pub(super) fn waits(&self, stream: &Fanout) -> (u64, u64) {
         let received = stream.received();
         (received - stream.sent(self.branch).unwrap_or(received), received.saturating_sub(self.has))
     }
 
     /// Where a child that takes a stream goes on behind bytes that are missing here.
-    pub(super) fn behind_gap(&self, stream: &Stream, held: &Held) -> Option<u64> {
+    pub(super) fn behind_gap(&self, stream: &Fanout, held: &Held) -> Option<u64> {
         let at = stream.sendable(self.branch).start.max(self.has);
         let gap = held.gap(at).filter(|gap| gap.start <= at)?;
         (self.skip.is_none() && self.datagrams.is_none()).then_some(gap.end)
@@ -178,7 +178,7 @@ impl Child {
         &mut self,
         conn: ConnId,
         most: usize,
-        stream: &mut Stream,
+        stream: &mut Fanout,
         held: &Held,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -217,8 +217,8 @@ impl Child {
     }
 
     /// Begins at a later offset of the stream, in a new branch. False: the stream does not have that.
-    pub(super) fn begin_at(&mut self, to: u64, stream: &mut Stream) -> bool {
-        let Ok(branch) = stream.add_branch(From::Offset(to.min(stream.received()))) else {
+    pub(super) fn begin_at(&mut self, to: u64, stream: &mut Fanout) -> bool {
+        let Ok(branch) = stream.add_branch(BranchStart::Offset(to.min(stream.received()))) else {
             return false;
         };
         let skip = Some(to).filter(|_| self.datagrams.is_none());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Stream;
+use groupflow_transport::fanout::Fanout;
 
 use super::child::Child;
 use super::conns::Conns;
@@ -69,21 +69,21 @@ impl Children {
 
     /// The lowest offset that a child, present or departed, and the hosts below it need; `None`: none is
     /// waited for.
-    pub(super) fn needed(&self, stream: &Stream) -> Option<u64> {
+    pub(super) fn needed(&self, stream: &Fanout) -> Option<u64> {
         let all = self.present.values().chain(self.departed.values().map(|(child, _)| child));
         let branches = all.map(|child| child.branch).filter(|&branch| !stream.is_isolated(branch));
         branches.filter_map(|branch| stream.acked(branch)).min()
     }
 
     /// Whether all children and the hosts below them have the whole stream.
-    pub(super) fn have_all(&self, stream: &Stream) -> bool {
+    pub(super) fn have_all(&self, stream: &Fanout) -> bool {
         self.departed.is_empty() && self.present.values().all(|child| stream.complete(child.branch))
     }
 
     /// The largest offset that one child, with all hosts below it, is known to have. Departed children count
     /// if there are no others; without any, all that was received. Children that take datagrams do not count:
     /// nothing is kept for them.
-    pub(super) fn fastest(&self, stream: &Stream) -> u64 {
+    pub(super) fn fastest(&self, stream: &Fanout) -> u64 {
         let acked = |child: &Child| stream.acked(child.branch);
         let streams = self.present.values().filter(|child| child.datagrams.is_none());
         let here = streams.filter_map(acked).max();
@@ -93,7 +93,7 @@ impl Children {
 
     /// Adds a child, in the place of an earlier edge of the same host. The child's branch exists before the
     /// old one goes, so that what it needs is kept.
-    pub(super) fn add(&mut self, host: HostId, child: Child, stream: &mut Stream, conns: &mut Conns) {
+    pub(super) fn add(&mut self, host: HostId, child: Child, stream: &mut Fanout, conns: &mut Conns) {
         self.forget(host, stream, conns);
         self.release(host, stream);
         self.present.insert(host, child);
@@ -106,7 +106,7 @@ impl Children {
         host: HostId,
         edge: u32,
         conn: ConnId,
-        stream: &mut Stream,
+        stream: &mut Fanout,
     ) -> Option<u64> {
         let (mut child, until) = self.departed.remove(&host)?;
         if child.edge != edge {
@@ -120,7 +120,7 @@ impl Children {
 
     /// Notes that a child lost its last connection. If the child died, hosts below it may need bytes that it
     /// had not passed on: they are kept until then.
-    pub(super) fn lose(&mut self, host: HostId, until: Nanos, stream: &mut Stream) {
+    pub(super) fn lose(&mut self, host: HostId, until: Nanos, stream: &mut Fanout) {
         let Some(lost) = self.present.remove(&host) else { return };
         self.release(host, stream);
         if lost.needs_nothing(stream) || self.departed.len() >= MAX_DEPARTED {
@@ -131,7 +131,7 @@ impl Children {
     }
 
     /// Keeps nothing any more for a child that is gone, or soon will be.
-    pub(super) fn release(&mut self, host: HostId, stream: &mut Stream) {
+    pub(super) fn release(&mut self, host: HostId, stream: &mut Fanout) {
         if let Some((gone, _)) = self.departed.remove(&host) {
             stream.remove_branch(gone.branch);
         }
@@ -145,14 +145,14 @@ impl Children {
         self.departed.values().map(|&(_, until)| until).min()
     }
 
-    pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Stream) {
+    pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Fanout) {
         let over = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
         for host in over.collect::<Vec<_>>() {
             self.release(host, stream);
         }
     }
 
-    pub(super) fn forget(&mut self, host: HostId, stream: &mut Stream, conns: &mut Conns) {
+    pub(super) fn forget(&mut self, host: HostId, stream: &mut Fanout, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
             stream.remove_branch(gone.branch);
             gone.conns.iter().for_each(|&conn| conns.drop(conn));
@@ -160,7 +160,7 @@ impl Children {
     }
 
     /// Tells a child why it is served no longer. Nothing is kept for it.
-    pub(super) fn refuse(&mut self, host: HostId, reason: Reason, stream: &mut Stream, conns: &mut Conns) {
+    pub(super) fn refuse(&mut self, host: HostId, reason: Reason, stream: &mut Fanout, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
             stream.remove_branch(gone.branch);
             gone.conns.iter().for_each(|&conn| conns.say_last(conn, &Frame::Refused(reason)));
@@ -168,7 +168,7 @@ impl Children {
     }
 
     /// Serves no child any more, and keeps nothing.
-    pub(super) fn leave_all(&mut self, stream: &mut Stream, conns: &mut Conns) {
+    pub(super) fn leave_all(&mut self, stream: &mut Fanout, conns: &mut Conns) {
         for host in self.hosts().collect::<Vec<_>>() {
             self.refuse(host, Reason::Leaving, stream, conns);
         }
@@ -179,7 +179,7 @@ impl Children {
     }
 
     /// Lets a child go on at a later offset of the stream.
-    pub(super) fn skip(&mut self, host: HostId, to: u64, stream: &mut Stream, conns: &mut Conns) {
+    pub(super) fn skip(&mut self, host: HostId, to: u64, stream: &mut Fanout, conns: &mut Conns) {
         let Some(child) = self.present.get_mut(&host) else { return };
         stream.remove_branch(child.branch);
         if !child.begin_at(to, stream) {
@@ -188,7 +188,7 @@ impl Children {
     }
 
     /// Lets all children go on at one offset of a new stream, which has none of their branches.
-    pub(super) fn begin_at(&mut self, to: u64, stream: &mut Stream) {
+    pub(super) fn begin_at(&mut self, to: u64, stream: &mut Fanout) {
         self.departed.clear();
         for child in self.present.values_mut() {
             // The new stream begins there.
@@ -197,13 +197,13 @@ impl Children {
         }
     }
 
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Stream) {
+    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout) {
         self.present.values_mut().for_each(|child| child.tend(now, stream));
     }
 
     /// Children for which many bytes wait, or wait for long, in either case more than for the fastest child;
     /// a child is named again until that ends.
-    pub(super) fn slow(&mut self, now: Nanos, config: &NodeConfig, stream: &Stream) -> Vec<HostId> {
+    pub(super) fn slow(&mut self, now: Nanos, config: &NodeConfig, stream: &Fanout) -> Vec<HostId> {
         let mut least = (u64::MAX, Nanos(u64::MAX));
         for child in self.present.values_mut() {
             let (waits, missed) = child.waits(stream);

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Stream;
+use groupflow_transport::fanout::Fanout;
 
 use super::held::Held;
 use super::reorder::{Piece, Reorder};
@@ -97,7 +97,7 @@ impl Datagrams {
 
     /// Relays, as datagrams, bytes that came as a stream or were written; a datagram carries whole records
     /// where it has room for them.
-    pub(super) fn relay_taken(&mut self, to: &[ConnId], stream: &Stream, held: &Held, align: u64) {
+    pub(super) fn relay_taken(&mut self, to: &[ConnId], stream: &Fanout, held: &Held, align: u64) {
         let received = stream.received();
         let mut at = std::mem::replace(&mut self.relayed, received).max(stream.base());
         if to.is_empty() || self.arrived.is_some() {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use groupflow_base::reassembly::Reassembly;
-use groupflow_transport::fanout::Stream;
+use groupflow_transport::fanout::Fanout;
 
 use super::byte_queue::ByteQueue;
 use super::NodeConfig;
@@ -62,11 +62,11 @@ impl Held {
     }
 
     /// Takes as many bytes in order as the stream has room for; returns how many.
-    pub(super) fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> usize {
+    pub(super) fn write(&mut self, stream: &mut Fanout, bytes: &[u8]) -> usize {
         take(stream, &mut self.bytes, bytes)
     }
 
-    pub(super) fn receive(&mut self, stream: &mut Stream, offset: u64, bytes: &[u8]) -> Result<(), Reason> {
+    pub(super) fn receive(&mut self, stream: &mut Fanout, offset: u64, bytes: &[u8]) -> Result<(), Reason> {
         let incoming = self.incoming.as_mut().ok_or(Reason::BadFrame)?;
         let mut sink = |bytes: &[u8]| take(stream, &mut self.bytes, bytes);
         incoming.receive(offset, bytes, &mut sink).map(drop).map_err(|_| Reason::BadFrame)
@@ -81,7 +81,7 @@ impl Held {
     }
 
     /// Takes bytes that came and had no room; the end may be reached, too.
-    pub(super) fn drain(&mut self, stream: &mut Stream) {
+    pub(super) fn drain(&mut self, stream: &mut Fanout) {
         let Some(incoming) = self.incoming.as_mut() else { return };
         incoming.drain(&mut |bytes: &[u8]| take(stream, &mut self.bytes, bytes));
         if incoming.is_complete() {
@@ -91,7 +91,7 @@ impl Held {
 
     /// Lets the stream go on at the offset `to`: earlier bytes stay for branches that did not read them yet.
     /// False: there is no room for that.
-    pub(super) fn leave_gap(&mut self, stream: &mut Stream, to: u64) -> bool {
+    pub(super) fn leave_gap(&mut self, stream: &mut Fanout, to: u64) -> bool {
         let from = stream.received();
         let missing = to.saturating_sub(from);
         self.missing += missing;
@@ -122,7 +122,7 @@ impl Held {
 }
 
 /// Takes as many bytes as the stream has room for; returns how many.
-fn take(stream: &mut Stream, queue: &mut ByteQueue, bytes: &[u8]) -> usize {
+fn take(stream: &mut Fanout, queue: &mut ByteQueue, bytes: &[u8]) -> usize {
     let room = usize::try_from(stream.intake()).unwrap_or(usize::MAX);
     let taken = bytes.len().min(room);
     match stream.on_received(taken as u64) {

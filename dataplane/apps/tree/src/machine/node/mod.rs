@@ -15,7 +15,7 @@
 //! | `pace` | how a child keeps up |
 //! | `reader` | the host's own reader |
 //!
-//! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Stream`]'s;
+//! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Fanout`]'s;
 //! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
 //!
 //! # How it is driven
@@ -78,7 +78,7 @@ mod receipts;
 mod reorder;
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{Mode, Stream};
+use groupflow_transport::fanout::{Fanout, Mode};
 
 use super::frame::{Frame, Reason, StartAt};
 use super::message::{FromHost, RefusalCode};
@@ -159,7 +159,7 @@ pub enum Read {
 pub struct Node {
     config: NodeConfig,
     source: bool,
-    stream: Stream,
+    stream: Fanout,
     held: Held,
     reader: Reader,
     parents: Parents,
@@ -505,11 +505,11 @@ impl Node {
 }
 
 /// A stream from an offset on.
-fn stream(config: &NodeConfig, at: u64) -> Stream {
+fn stream(config: &NodeConfig, at: u64) -> Fanout {
     let patience = match config.slow {
         Slow::Wait => config.capacity,
         Slow::Isolate | Slow::Skip { .. } => config.capacity / 2,
     };
-    let stream = Stream::resumed(config.mode, config.capacity, at);
+    let stream = Fanout::resumed(config.mode, config.capacity, at);
     stream.with_history(config.history).with_patience(patience)
 }

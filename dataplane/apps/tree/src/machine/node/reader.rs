@@ -1,7 +1,7 @@
 //! The host's own reader, which is one of the stream's branches.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::{BranchId, From, Stream};
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout};
 
 use super::held::Held;
 use super::{NodeConfig, Read};
@@ -25,14 +25,14 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn at(stream: &mut Stream, from: u64, reads: bool) -> Reader {
+    pub(super) fn at(stream: &mut Fanout, from: u64, reads: bool) -> Reader {
         // A branch may always begin with a byte that is cached, or that comes next.
-        let begin = From::Offset(from.clamp(stream.base(), stream.received()));
+        let begin = BranchStart::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
         Reader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
     }
 
-    pub(super) fn begin_at(&mut self, stream: &mut Stream, to: u64) {
+    pub(super) fn begin_at(&mut self, stream: &mut Fanout, to: u64) {
         *self = Reader { over: self.over, failed: self.failed, ..Reader::at(stream, to, self.reads) };
     }
 
@@ -41,33 +41,33 @@ impl Reader {
         self.skipped = Some(to).filter(|_| self.reads);
     }
 
-    pub(super) fn skip(&mut self, stream: &mut Stream, to: u64) {
+    pub(super) fn skip(&mut self, stream: &mut Fanout, to: u64) {
         stream.remove_branch(self.branch);
         self.begin_at(stream, to);
         self.skipped = Some(to);
     }
 
     /// Reads no more; the host only passes the stream on from now on.
-    pub(super) fn stop(&mut self, stream: &mut Stream) {
+    pub(super) fn stop(&mut self, stream: &mut Fanout) {
         stream.remove_branch(self.branch);
         *self = Reader { failed: self.failed, ..Reader::at(stream, stream.received(), false) };
     }
 
-    pub(super) fn cut_off(&mut self, stream: &mut Stream) {
+    pub(super) fn cut_off(&mut self, stream: &mut Fanout) {
         if self.reads {
             self.failed = self.failed.or(stream.acked(self.branch));
             self.stop(stream);
         }
     }
 
-    pub(super) fn position(&self, stream: &Stream) -> u64 {
+    pub(super) fn position(&self, stream: &Fanout) -> u64 {
         stream.sent(self.branch).unwrap_or(0).max(self.from)
     }
 
     /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
     pub(super) fn read(
         &mut self,
-        stream: &mut Stream,
+        stream: &mut Fanout,
         held: &Held,
         config: &NodeConfig,
         most: usize,
@@ -106,7 +106,7 @@ impl Reader {
     }
 
     /// Counts all bytes before `to` as read, as far as they came.
-    fn pass(&self, stream: &mut Stream, to: u64) {
+    fn pass(&self, stream: &mut Fanout, to: u64) {
         let range = stream.sendable(self.branch);
         let to = to.min(range.end);
         if range.start < to {
@@ -117,7 +117,7 @@ impl Reader {
     }
 
     /// Ends the branch, if it has all bytes of a stream that has ended.
-    fn end(&self, stream: &mut Stream) -> bool {
+    fn end(&self, stream: &mut Fanout) -> bool {
         let due = stream.end_due(self.branch);
         if due {
             let done = stream.on_end_sent(self.branch).and_then(|()| stream.on_end_acked(self.branch));
@@ -127,7 +127,7 @@ impl Reader {
     }
 
     /// Without a reader, all bytes before `to` count as read; with one that skips, all before its new place.
-    pub(super) fn read_nothing(&self, stream: &mut Stream, is_source: bool, to: u64) {
+    pub(super) fn read_nothing(&self, stream: &mut Fanout, is_source: bool, to: u64) {
         if self.reads && !is_source {
             return self.pass(stream, self.from);
         }
@@ -136,7 +136,7 @@ impl Reader {
     }
 
     /// Cuts off a reader that takes nothing for as long as `stall`.
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Stream, stall: Nanos) {
+    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout, stall: Nanos) {
         let waits = !stream.sendable(self.branch).is_empty();
         self.stuck = waits.then(|| self.stuck.unwrap_or(now));
         if self.stuck.is_some_and(|since| since + stall <= now) {

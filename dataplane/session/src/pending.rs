@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use groupflow_base::{Dest, Nanos, Transmit};
+use groupflow_base::{Nanos, Transmit};
 use groupflow_transport::wire::Header;
 
 use crate::control::{Request, RequestId};
@@ -15,31 +15,30 @@ const BOUND: usize = 64;
 #[derive(Debug)]
 struct Pending {
     id: RequestId,
-    bytes: Vec<u8>,
-    dest: Dest,
+    packet: Transmit,
     due: Nanos,
 }
 
 /// The requests without an answer. Every repetition is byte-identical.
 #[derive(Debug)]
-pub struct Outbox {
+pub struct PendingRequests {
     pending: VecDeque<Pending>,
     next_id: u32,
 }
 
-impl Outbox {
+impl PendingRequests {
     /// Request ids count from `first_id`: random, so that a restarted host does not repeat them.
-    pub fn new(first_id: u32) -> Outbox {
-        Outbox { pending: VecDeque::new(), next_id: first_id }
+    pub fn new(first_id: u32) -> PendingRequests {
+        PendingRequests { pending: VecDeque::new(), next_id: first_id }
     }
 
-    /// An empty outbox whose request ids, half the number space away, never meet this one's.
-    pub fn beside(&self) -> Outbox {
-        Outbox::new(self.next_id ^ 0x8000_0000)
+    /// No requests yet, and request ids that never meet these: they are half the number space away.
+    pub fn beside(&self) -> PendingRequests {
+        PendingRequests::new(self.next_id ^ 0x8000_0000)
     }
 
-    /// Sends a request that carries a fresh id, never 0, from `now` on until it is answered. Of the header
-    /// all but the kind is given.
+    /// Sends a request with a fresh id, never 0, from `now` on until it is answered. `header` is complete but
+    /// for its kind.
     pub fn send(
         &mut self,
         now: Nanos,
@@ -52,13 +51,12 @@ impl Outbox {
         self.next_id = self.next_id.wrapping_add(1).max(1);
         let id = RequestId(self.next_id);
         let request = request(id);
-        let bytes = Header { kind: request.kind(), ..header }.encode(&request.encode());
-        let dest = Dest::Group(header.session.group());
-        self.pending.push_back(Pending { id, bytes, dest, due: now });
+        let packet = Header { kind: request.kind(), ..header }.to_group(&request.encode());
+        self.pending.push_back(Pending { id, packet, due: now });
         id
     }
 
-    /// The answer to `id` is here. False when nobody waits for it (any more).
+    /// Ends the request that was answered. False: no request has this id (any more).
     pub fn answered(&mut self, id: RequestId) -> bool {
         let before = self.pending.len();
         self.pending.retain(|p| p.id != id);
@@ -74,7 +72,7 @@ impl Outbox {
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         let pending = self.pending.iter_mut().find(|p| p.due <= now)?;
         pending.due = now + RETRY;
-        Some(Transmit { dest: pending.dest, bytes: pending.bytes.clone() })
+        Some(pending.packet.clone())
     }
 
     /// When the next request is due.
@@ -86,37 +84,36 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::Query;
     use groupflow_transport::ids::{MemberId, SessionId};
     use groupflow_transport::wire::Kind;
 
-    fn push(outbox: &mut Outbox, now: Nanos) -> RequestId {
+    fn push(pending: &mut PendingRequests, now: Nanos) -> RequestId {
         let header = Header::new(Kind::Query, SessionId(9), MemberId(1));
-        outbox.send(now, header, |request| Request::Query(Query { request }))
+        pending.send(now, header, Request::Query)
     }
 
     #[test]
     fn repeats_until_answered() {
-        let mut outbox = Outbox::new(u32::MAX);
-        let id = push(&mut outbox, Nanos::ZERO);
+        let mut pending = PendingRequests::new(u32::MAX);
+        let id = push(&mut pending, Nanos::ZERO);
         assert_eq!(id, RequestId(1), "0 is never used");
-        let first = outbox.poll_transmit(Nanos::ZERO);
+        let first = pending.poll_transmit(Nanos::ZERO);
         assert!(first.is_some());
-        assert_eq!(outbox.poll_transmit(Nanos::ZERO), None);
-        assert_eq!(outbox.next_deadline(), Some(RETRY));
-        assert_eq!(outbox.poll_transmit(RETRY), first);
-        assert!(outbox.answered(id));
-        assert!(!outbox.answered(id));
-        assert_eq!(outbox.next_deadline(), None);
+        assert_eq!(pending.poll_transmit(Nanos::ZERO), None);
+        assert_eq!(pending.next_deadline(), Some(RETRY));
+        assert_eq!(pending.poll_transmit(RETRY), first);
+        assert!(pending.answered(id));
+        assert!(!pending.answered(id));
+        assert_eq!(pending.next_deadline(), None);
     }
 
     #[test]
     fn is_bounded() {
-        let mut outbox = Outbox::new(0);
-        let first = push(&mut outbox, Nanos::ZERO);
+        let mut pending = PendingRequests::new(0);
+        let first = push(&mut pending, Nanos::ZERO);
         for _ in 0..BOUND {
-            push(&mut outbox, Nanos::ZERO);
+            push(&mut pending, Nanos::ZERO);
         }
-        assert!(!outbox.answered(first));
+        assert!(!pending.answered(first));
     }
 }
