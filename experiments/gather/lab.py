@@ -26,7 +26,7 @@ from groupflow.cli.command import first_of
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import ClientError
 from groupflow.gather.clients import ClientList, Registered
-from groupflow.gather.options import SendOptions, ServeOptions
+from groupflow.gather.options import GatherSendOptions, ServeOptions
 from groupflow.gather.service import GatherService
 from groupflow.sim.gather import Sender
 from groupflow.tuning.model import Client, Limits
@@ -159,7 +159,7 @@ class Lab:
     def _client(
         self, host: str, server: str, name: str, congestion: str, duration: int | None
     ) -> AgentProcess:
-        options = SendOptions(
+        options = GatherSendOptions(
             to=f"{self._network.topology.hosts[server].ip}:{PORT}",
             name=name,
             token=TOKEN,

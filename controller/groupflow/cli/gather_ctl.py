@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from groupflow import units
+from groupflow.cli import values
 from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -37,10 +38,9 @@ def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object]
     def change(args: argparse.Namespace) -> int:
         body: dict[str, Any] = {}
         if args.target is not None:
-            body["target_bps"] = _rate(args.target, "--target")
+            body["target_bps"] = args.target
         if args.minimum is not None:
-            none = args.minimum == "none"
-            body["minimum_bps"] = None if none else _rate(args.minimum, "--minimum")
+            body["minimum_bps"] = None if args.minimum == "none" else args.minimum
         if args.priority is not None:
             body["priority"] = args.priority
         if not body:
@@ -52,9 +52,12 @@ def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object]
     example = "gather set cam1 --target 2mbit"
     changed = leaf(group, "set", "change what is wanted of a client while it sends", example, change)
     changed.add_argument("client", metavar="NAME")
-    changed.add_argument("--target", metavar="RATE", help="throughput, e.g. 1mbit")
+    changed.add_argument("--target", type=values.rate, metavar="RATE", help="throughput, e.g. 1mbit")
     changed.add_argument(
-        "--minimum", metavar="RATE", help="when not all targets can be met; none: the smallest target"
+        "--minimum",
+        type=_minimum,
+        metavar="RATE",
+        help="when not all targets can be met; none: the smallest target",
     )
     changed.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
 
@@ -67,11 +70,5 @@ def _row(client: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rate(text: str, option: str) -> int:
-    try:
-        rate = units.parse_rate(text)
-    except units.UnitError as error:
-        raise CommandError(f"{option}: {error}", USAGE) from None
-    if rate is None:
-        raise CommandError(f"{option} unlimited: no rate here; write a number with its unit", USAGE)
-    return rate
+def _minimum(text: str) -> int | str:
+    return text if text == "none" else values.rate(text)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from groupflow import units
+from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -41,7 +41,13 @@ def add(groups: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object
         help="fewest bytes on links, or shortest completion time (default: %(default)s)",
     )
     add("--candidates", type=_names, metavar="SWITCH,..", help="where agents may be (default: anywhere)")
-    add("--size", default="5000000 bytes", metavar="SIZE", help="of the transfer (default: %(default)s)")
+    add(
+        "--size",
+        type=values.size,
+        default="5000000 bytes",
+        metavar="SIZE",
+        help="of the transfer (default: %(default)s)",
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -51,7 +57,7 @@ def _names(text: str) -> list[str]:
 def _ask(args: argparse.Namespace, call: Call) -> dict[str, Any]:
     if args.sender or args.members:
         raise CommandError("--sender and --members belong to --topology; leave them out", USAGE)
-    params = {"agents": args.agents, "objective": args.objective, "size_bytes": _size(args.size)}
+    params = {"agents": args.agents, "objective": args.objective, "size_bytes": args.size}
     if args.candidates:
         params["candidates"] = args.candidates
     return call(args, "GET", f"/sessions/{args.session}/placement", params=params)
@@ -73,18 +79,11 @@ def _compute(args: argparse.Namespace) -> dict[str, Any]:
             args.agents,
             objective=args.objective,
             candidates=args.candidates,
-            size_bytes=_size(args.size),
+            size_bytes=args.size,
         )
     except (TopologyError, PlacementError) as error:
         raise CommandError(str(error)) from None
     return asdict(found)
-
-
-def _size(text: str) -> int:
-    try:
-        return units.parse_bytes(text)
-    except units.UnitError as error:
-        raise CommandError(f"--size: {error}", USAGE) from None
 
 
 def _print(found: dict[str, Any]) -> int:

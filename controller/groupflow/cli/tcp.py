@@ -2,11 +2,11 @@
 
 import argparse
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
 from groupflow.cli.tables import print_pairs, print_table
 
@@ -15,32 +15,19 @@ Call = Callable[[argparse.Namespace, str, str], Any]
 Rows = list[dict[str, Any]]
 
 AGENT_COLUMNS = (
-    *(
-        "switch",
-        "host",
-        "state",
-        "bytes_in",
-        "bytes_out",
-        "cache",
-        "cache_peak",
-        "opened",
-        "refused",
-        "problem",
-    ),
+    *("switch", "host", "state", "bytes_in", "bytes_out"),
+    *("cache", "cache_peak", "opened", "refused", "problem"),
 )
 STREAM_COLUMNS = ("stream", "peer", "switch", "outcome", "receipts", "failed")
 BRANCH_COLUMNS = ("stream", "switch", "to", "member", "state", "sent", "acked", "lag")
 RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
-
-_SIZE = re.compile(r"([0-9]+)(B|KiB|MiB|GiB)?")
-_UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def add_port(parser: Parser) -> None:
     """Adds the option that makes a new session one for TCP."""
     parser.add_argument(
         "--tcp-port",
-        type=_port,
+        type=values.port,
         action="append",
         metavar="PORT",
         help="let TCP clients send into the session, at its address and this port; repeatable",
@@ -51,17 +38,24 @@ def add_settings(parser: Parser) -> None:
     """Adds the settings of a TCP session, new or running."""
     group = parser.add_argument_group("settings of TCP sessions")
     group.add_argument(
-        "--cache", type=size, metavar="SIZE", help="bound of a stream's cache at each agent (default: 64MiB)"
+        "--cache",
+        type=values.size,
+        metavar="SIZE",
+        help="bound of a stream's cache at each agent (default: 64MiB)",
     )
     group.add_argument(
         "--history",
-        type=size,
+        type=values.size,
         metavar="SIZE",
         help="what agents keep for members that join late (default: 0)",
     )
     group.add_argument("--congestion", metavar="NAME", help="congestion control (default: the kernel's)")
-    group.add_argument("--send-buffer", type=size, metavar="SIZE", help="(default: the kernel adapts it)")
-    group.add_argument("--receive-buffer", type=size, metavar="SIZE", help="(default: the kernel adapts it)")
+    group.add_argument(
+        "--send-buffer", type=values.size, metavar="SIZE", help="(default: the kernel adapts it)"
+    )
+    group.add_argument(
+        "--receive-buffer", type=values.size, metavar="SIZE", help="(default: the kernel adapts it)"
+    )
     group.add_argument(
         "--replies", choices=("leader", "merge", "drop"), help="what members send back (default: drop)"
     )
@@ -189,20 +183,6 @@ def _new(seen: set[tuple[str, int, str]], what: tuple[str, int, str]) -> bool:
         return False
     seen.add(what)
     return True
-
-
-def size(text: str) -> int:
-    """Bytes on the command line, e.g. `64MiB`."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
-    return int(match[1]) * _UNITS[match[2]]
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; write a number from 1 to 65535")
-    return int(text)
 
 
 def _agents(text: str) -> dict[str, object]:

@@ -283,7 +283,6 @@ def run_arguments(folder: Path, **changes: str) -> list[str]:
         ({"topology": "none.yaml"}, "groupflow: none.yaml: no such file or directory"),
         ({"json": str(P4INFO)}, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
         ({"p4info": str(JSON)}, f"groupflow: {JSON}: not P4Info text"),
-        ({"api": "nowhere"}, "groupflow: --api 'nowhere' is no address; write HOST:PORT like 127.0.0.1:9580"),
         ({"store": "/no/folder/x.db"}, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
 )
@@ -293,6 +292,13 @@ def test_a_controller_that_cannot_run_says_why(
     assert main(run_arguments(tmp_path, **changes)) == 1
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
+
+
+def test_an_api_that_is_no_address_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(run_arguments(tmp_path, api="nowhere")) == 2
+    assert "argument --api: 'nowhere' is no address; write HOST:PORT like" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
