@@ -80,7 +80,7 @@ class Lab:
                         tasks.create_task(self._interfere(start, host))
                 for when, client, rtt_ms in self._situation.stretched(run.seconds):
                     tasks.create_task(self._stretch(start + when, client, rtt_ms))
-            lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+            lagging = health.lagging()
             hops = self._hops() - hops
         self._network.check()
         rounds = [each for each in self._heard.rounds(start) if each.end_s <= run.seconds]
