@@ -110,9 +110,7 @@ def _sessions(groups: Subparsers) -> None:
     )
     for parser in (create, change):
         parser.add_argument("--mode", choices=("e2e", "n2n"), help="who acknowledges")
-        parser.add_argument(
-            "--policy", choices=("strict", "isolate", "demote"), help="what a slow receiver does"
-        )
+        parser.add_argument("--policy", choices=("strict", "isolate"), help="what a slow receiver does")
         parser.add_argument("--window", type=int, metavar="PACKETS", help="packets outstanding at most")
         tcp.add_settings(parser)
 

@@ -125,13 +125,7 @@ async def test_a_member_is_removed() -> None:
         ("POST", "/sessions", {"id": 0}, 422, "id: input should be greater than or equal to 1"),
         ("POST", "/sessions", {"window": 0}, 422, "window: input should be greater than or equal to 1"),
         ("POST", "/sessions", {"mod": "e2e"}, 422, "mod: extra inputs are not permitted"),
-        (
-            "POST",
-            "/sessions",
-            {"policy": "demote"},
-            400,
-            "policy demote is not available yet; use strict or isolate",
-        ),
+        ("POST", "/sessions", {"policy": "demote"}, 422, "policy: input should be 'strict' or 'isolate'"),
         ("PATCH", "/sessions/7", {"mode": "p2p"}, 422, "mode: input should be 'e2e' or 'n2n'"),
         ("DELETE", "/sessions/7/members/9", None, 404, "session 7 has no member 9; list its members"),
         ("GET", "/switches/s9", None, 404, "no switch 's9'; there are s1, s2, s3"),
@@ -221,7 +215,6 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
     [
         (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list those there are"),
         (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
-        (["sessions", "create", "--policy", "demote"], 4, "groupflow: policy demote is not available yet"),
         (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
         (["sessions", "set", "7"], 1, "groupflow: nothing to change; give --mode, --policy or --window"),
         (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
