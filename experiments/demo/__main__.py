@@ -17,6 +17,7 @@ from experiments.demo.pace import measure
 from experiments.demo.progress import print_tables
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
+from groupflow.cli.command import FAILURE, INTERRUPTED, OK
 from groupflow.client.errors import ClientError
 from groupflow.client.events import EventError
 from topologies.controller import ControllerError
@@ -37,7 +38,6 @@ FAILURES = (
     InUseError,
     NetworkError,
 )
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +78,7 @@ def check(options: Options) -> str | None:
 def fail(problems: Sequence[str]) -> int:
     for problem in problems:
         print(f"demo: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return FAILURE if problems else OK
 
 
 def write(report: Report, scenario: Scenario) -> None:

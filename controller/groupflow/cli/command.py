@@ -6,15 +6,25 @@ import logging
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
-OK = 0
-FAILURE = 1
-USAGE = 2
-REFUSED = 4
-"""Refused or not found: trying again without a change will not help."""
-INTERRUPTED = 130
-"""Ended by Ctrl-C, as shells count it (128 + SIGINT)."""
+
+class Exit(IntEnum):
+    """Exit codes of `groupflow`; gfagent's are the same. docs/command-line.md has them for users."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    LOST = 3
+    """Complete, but some members did not live to see it."""
+    REFUSED = 4
+    """Refused or not found: trying again without a change will not help."""
+    INTERRUPTED = 130
+    """Ended by Ctrl-C, as shells count it (128 + SIGINT)."""
+
+
+OK, FAILURE, USAGE, LOST, REFUSED, INTERRUPTED = Exit
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 """What a subcommand does; returns its exit code."""

@@ -58,7 +58,7 @@ def register(subparsers: Subparsers) -> None:
         help="P4Info of the program (default: %(default)s)",
     )
     run.add_argument(
-        "--json",
+        "--p4-json",
         type=Path,
         default=_BUILD / "groupflow.json",
         metavar="FILE",
@@ -126,7 +126,7 @@ async def _serve(args: argparse.Namespace) -> None:
     from groupflow.sessions.requests import Options
 
     network = topology.load(args.topology)
-    program = Program.load(args.p4info, args.json)
+    program = Program.load(args.p4info, args.p4_json)
     host, port = args.api
     with listen(host, port) as listener:
         store = await open_store(args.store)

@@ -11,8 +11,8 @@ from signal import SIGTERM
 from typing import Any
 
 from groupflow.cli import values
-from groupflow.cli.command import INTERRUPTED, OK, CommandError, of_agent, on_stop
-from groupflow.client.agent_process import MEMBERS_LOST, AgentProcess
+from groupflow.cli.command import INTERRUPTED, LOST, OK, CommandError, of_agent, on_stop
+from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
 from groupflow.client.events import Event
 from groupflow.client.options import RoleOptions
@@ -81,5 +81,5 @@ def report_lost(complete: Event) -> int:
     lost = complete.texts("lost")
     if lost:
         print(f"groupflow: complete without {', '.join(lost)}: lost on the way", file=sys.stderr)
-        return MEMBERS_LOST
-    return 0
+        return LOST
+    return OK

@@ -258,12 +258,12 @@ def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str
     assert not words or "example: groupflow " + " ".join(words[:1]) in text
 
 
-def run_arguments(folder: Path, **changes: str) -> list[str]:
+def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
     (folder / "net.yaml").write_text(TOPOLOGY)
     options = {
         "topology": str(folder / "net.yaml"),
         "p4info": str(P4INFO),
-        "json": str(JSON),
+        "p4-json": str(JSON),
         "api": "127.0.0.1:0",
     }
     words = [word for key, value in {**options, **changes}.items() for word in (f"--{key}", value)]
@@ -274,7 +274,10 @@ def run_arguments(folder: Path, **changes: str) -> list[str]:
     ("changes", "message"),
     [
         ({"topology": "none.yaml"}, "groupflow: none.yaml: no such file or directory"),
-        ({"json": str(P4INFO)}, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
+        (
+            {"p4-json": str(P4INFO)},
+            f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
+        ),
         ({"p4info": str(JSON)}, f"groupflow: {JSON}: not P4Info text"),
         ({"store": "/no/folder/x.db"}, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
@@ -282,7 +285,7 @@ def run_arguments(folder: Path, **changes: str) -> list[str]:
 def test_a_controller_that_cannot_run_says_why(
     changes: dict[str, str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(run_arguments(tmp_path, **changes)) == 1
+    assert main(run_arguments(tmp_path, changes)) == 1
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
 
@@ -290,14 +293,14 @@ def test_a_controller_that_cannot_run_says_why(
 def test_an_api_that_is_no_address_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(run_arguments(tmp_path, api="nowhere")) == 2
+    assert main(run_arguments(tmp_path, {"api": "nowhere"})) == 2
     assert "argument --api: 'nowhere' is no address; write HOST:PORT like" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main(run_arguments(tmp_path, api=f"127.0.0.1:{port}")) == 1
+        assert main(run_arguments(tmp_path, {"api": f"127.0.0.1:{port}"})) == 1
         error = capsys.readouterr().err
         assert "address already in use; choose another with --api" in error and error.count("\n") == 1
         with pytest.raises(ApiError):
@@ -307,7 +310,12 @@ def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_controller_runs_and_stops_cleanly(stop: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "groupflow.cli.main", *run_arguments(tmp_path, store=str(tmp_path / "s.db"))],
+        [
+            sys.executable,
+            "-m",
+            "groupflow.cli.main",
+            *run_arguments(tmp_path, {"store": str(tmp_path / "s.db")}),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
