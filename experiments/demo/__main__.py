@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from experiments.common.frame import ERRORS
 from experiments.demo import page
 from experiments.demo.baseline import BaselineError
 from experiments.demo.measure import MeasureError
@@ -18,26 +19,9 @@ from experiments.demo.progress import print_tables
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK
-from groupflow.client.errors import ClientError
 from groupflow.client.events import EventError
-from topologies.controller import ControllerError
-from topologies.daemon import DaemonError
-from topologies.gfswitch import ControlError
-from topologies.leftovers import InUseError
-from topologies.network import NetworkError
 
-FAILURES = (
-    DemoError,
-    BaselineError,
-    MeasureError,
-    ClientError,
-    EventError,
-    ControllerError,
-    DaemonError,
-    ControlError,
-    InUseError,
-    NetworkError,
-)
+FAILURES = (*ERRORS, DemoError, BaselineError, MeasureError, EventError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -55,10 +55,6 @@ class Subscriber(AgentProcess):
                 raise RunError(f"{self.options.name}: byte {start} or one after it is not the stream's")
             self.arrivals.append(Arrival(at, start + len(chunk)))
 
-    def next_after(self, at: float) -> float | None:
-        """Seconds from then until bytes came; None: none did."""
-        return next((arrival.at - at for arrival in self.arrivals if arrival.at > at), None)
-
     @property
     def children(self) -> list[str]:
         """Who it said to serve."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
-from groupflow.cli.ctl import DEFAULT_API
+from groupflow.cli.rest_client import DEFAULT_API
 
 _ETH_P_ALL = 0x0003
 

@@ -1,18 +1,14 @@
 """`groupflow ctl sessions`: TCP sessions, their counters and receipts."""
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
+from groupflow.cli.rest_client import Rows, call, print_json, session_leaf
 from groupflow.cli.tables import print_pairs, print_table
-
-SessionLeaf = Callable[[Subparsers, str, str, Callable[[argparse.Namespace], int]], Parser]
-Call = Callable[[argparse.Namespace, str, str], Any]
-Rows = list[dict[str, Any]]
 
 AGENT_COLUMNS = (
     *("switch", "host", "state", "bytes_in", "bytes_out"),
@@ -99,30 +95,32 @@ def address(tcp: dict[str, Any]) -> str:
     return " ".join(f"{tcp['address']}:{port}" for port in tcp["ports"])
 
 
-def add(sessions: Subparsers, leaf: SessionLeaf, call: Call) -> None:
+def add(sessions: Subparsers) -> None:
     """Adds the subcommands that show what agents do in a session."""
-
-    def show(args: argparse.Namespace) -> int:
-        told = call(args, "GET", f"/sessions/{args.session}/tcp")
-        if args.json:
-            print(json.dumps(told, indent=2))
-        else:
-            _show(told)
-        return OK
-
-    def watch(args: argparse.Namespace) -> int:
-        seen: set[tuple[str, int, str]] = set()
-        while True:
-            told = call(args, "GET", f"/sessions/{args.session}/tcp")
-            for line in _news(told, seen):
-                print(line, flush=True)
-            time.sleep(args.interval)
-
-    leaf(sessions, "stats", "show a TCP session's agents, streams and receipts", show)
-    follow = leaf(sessions, "watch", "follow a TCP session's streams and receipts, until Ctrl-C", watch)
+    session_leaf(sessions, "stats", "show a TCP session's agents, streams and receipts", _stats)
+    follow = session_leaf(
+        sessions, "watch", "follow a TCP session's streams and receipts, until Ctrl-C", _watch
+    )
     follow.add_argument(
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="(default: %(default)g)"
     )
+
+
+def _stats(args: argparse.Namespace) -> int:
+    told = call(args, "GET", f"/sessions/{args.session}/tcp")
+    if args.json:
+        return print_json(told)
+    _show(told)
+    return OK
+
+
+def _watch(args: argparse.Namespace) -> int:
+    seen: set[tuple[str, int, str]] = set()
+    while True:
+        told = call(args, "GET", f"/sessions/{args.session}/tcp")
+        for line in _news(told, seen):
+            print(line, flush=True)
+        time.sleep(args.interval)
 
 
 def _show(told: dict[str, Any]) -> None:
