@@ -23,6 +23,7 @@ from experiments.common.frame import RunError
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
 from experiments.sakajiri.paper import NAMES, Run
+from groupflow.processes import tied
 
 ROOT = Path(__file__).parents[2]
 SETUP_S = 10.0
@@ -103,9 +104,8 @@ def _start(run: Run, logs: Path) -> _Running:
     folder.mkdir(parents=True)
     (folder / RUN).write_bytes(pickle.dumps(run))
     # Should this process be killed, the kernel ends `unshare` too, and it what is in its namespaces.
-    with_us = ("setpriv", "--pdeathsig", "KILL")
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-    command = [*with_us, *unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())]
+    command = tied((*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())), "KILL")
     with (folder / "lab.log").open("wb") as log:
         process = subprocess.Popen(
             command,

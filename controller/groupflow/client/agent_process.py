@@ -16,6 +16,7 @@ from groupflow.client.errors import AgentDiedError, AgentError, ClientError, fro
 from groupflow.client.events import Event, EventError, parse_event
 from groupflow.client.options import RoleOptions
 from groupflow.client.programs import find_program
+from groupflow.processes import STOP_SECONDS, how_it_ended, tied
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +25,6 @@ MEMBERS_LOST = 3
 
 _LINE_LIMIT = 4 << 20
 """bytes; a cache's statistics name every stream, a round of gathering every client"""
-_STOP_SECONDS = 3.0
-"""from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
 _KEPT_LINES = 20
 
 
@@ -72,8 +71,7 @@ class AgentProcess:
     async def __aenter__(self) -> Self:
         self.options = await self.options.settled(self._happened)
         program = self._program or find_program("gfagent")
-        # Should this process be killed, the kernel ends gfagent too.
-        command = [*self._launcher, "setpriv", "--pdeathsig", "TERM", str(program), *self.options.arguments()]
+        command = [*self._launcher, *tied((str(program), *self.options.arguments()))]
         environment = dict(os.environ)
         if self.options.token:  # not on the command line, where every user could read it
             environment["GROUPFLOW_TOKEN"] = self.options.token
@@ -164,7 +162,7 @@ class AgentProcess:
         if self.returncode is None:
             self.signal(signal.SIGTERM)
             with suppress(TimeoutError):
-                return await asyncio.wait_for(asyncio.shield(self._exited), _STOP_SECONDS)
+                return await asyncio.wait_for(asyncio.shield(self._exited), STOP_SECONDS)
             log.warning("agent does not stop, killing it pid=%d", self.pid)
             self.signal(signal.SIGKILL)
         return await asyncio.shield(self._exited)
@@ -230,9 +228,6 @@ class AgentProcess:
     def _failure(self) -> AgentError:
         if "error" in self.latest:
             return from_event(dict(self.latest["error"].fields))
-        code = self.returncode
-        how = (
-            f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"
-        )
+        how = how_it_ended(self.returncode)
         said = f": {self._messages[-1].removeprefix('gfagent: ')}" if self._messages else ""
         return AgentDiedError("died", f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}")
