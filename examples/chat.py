@@ -21,7 +21,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from common import Tree, add_tree_arguments, dispatchers, line, parser, run, stopped, tree_of, typed
-from groupflow import Session
+from groupflow import TreeSession
 from groupflow.tree.questions import connect
 
 
@@ -30,9 +30,7 @@ async def room(host: str, port: int) -> AsyncGenerator[tuple[Tree, str]]:
     """The dispatchers, the source, and a server for who writes: at the next port."""
     async with (
         dispatchers(host, port) as (tree, service),
-        Session(
-            role="sender", over="tree", to=tree.to, tls_pin=tree.tls_pin, token=tree.token, members=0
-        ) as source,
+        TreeSession(tree.to, role="sender", tls_pin=tree.tls_pin, token=tree.token, members=0) as source,
     ):
 
         async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,7 +54,7 @@ async def room(host: str, port: int) -> AsyncGenerator[tuple[Tree, str]]:
         await say(source, "* the room closes")
 
 
-async def say(source: Session, text: str) -> None:
+async def say(source: TreeSession, text: str) -> None:
     # A newline on both sides: who comes in the middle of a line leaves out what is before the first.
     await source.send(f"\n{text}\n".encode())
 
@@ -65,9 +63,7 @@ async def join(
     tree: Tree, where: str, name: str, lines: AsyncIterator[str], show: Callable[[str], None]
 ) -> None:
     """Hears what is said from now on, and says `lines`; until they end, or the room does."""
-    async with Session(
-        role="receiver", over="tree", to=tree.to, tls_pin=tree.tls_pin, token=tree.token
-    ) as session:
+    async with TreeSession(tree.to, role="receiver", tls_pin=tree.tls_pin, token=tree.token) as session:
         _, writer = await connect(where, tree.tls_pin)
         hearing = asyncio.create_task(read(session, show))
         writing = asyncio.create_task(write(writer, [tree.token, name], lines))
@@ -81,7 +77,7 @@ async def join(
             writer.close()
 
 
-async def read(session: Session, show: Callable[[str], None]) -> None:
+async def read(session: TreeSession, show: Callable[[str], None]) -> None:
     begun, rest = False, b""
     async for chunk in session.stream():
         *whole, rest = (rest + chunk).split(b"\n")

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from common import ExampleError, Tree, add_tree_arguments, dispatchers, parser, run, tree_of
-from groupflow import Session
+from groupflow import TreeSession
 
 DIGEST = hashlib.sha256().digest_size
 """the last bytes of the stream"""
@@ -31,8 +31,8 @@ async def send(tree: Tree, path: Path, hosts: int) -> None:
     """Begins when all hosts are there, and ends when all have all of it."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        async with Session(
-            role="sender", over="tree", to=tree.to, tls_pin=tree.tls_pin, token=tree.token, members=hosts
+        async with TreeSession(
+            tree.to, role="sender", tls_pin=tree.tls_pin, token=tree.token, members=hosts
         ) as session:
             while chunk := await asyncio.to_thread(file.read, CHUNK):
                 digest.update(chunk)
@@ -46,8 +46,8 @@ async def receive(tree: Tree, path: Path, children: int | None = None) -> None:
     digest, held, size, began = hashlib.sha256(), b"", 0, time.monotonic()
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
-        async with Session(
-            role="receiver", over="tree", to=tree.to, tls_pin=tree.tls_pin, token=tree.token, start="start",
+        async with TreeSession(
+            tree.to, role="receiver", tls_pin=tree.tls_pin, token=tree.token, start="start",
             children=children,
         ) as session:  # fmt: skip
             async for chunk in session.stream():

@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass, field
 
 from common import Tree, add_tree_arguments, dispatchers, parser, run, stopped, tree_of
-from groupflow import Session
+from groupflow import TreeSession
 
 RATE = 25
 """frames a second"""
@@ -36,8 +36,8 @@ DEADLINE_MS = 200
 
 async def send(tree: Tree, seconds: float) -> None:
     stop, count = stopped(), 0
-    async with Session(
-        role="sender", over="tree", to=tree.to, tls_pin=tree.tls_pin, token=tree.token,
+    async with TreeSession(
+        tree.to, role="sender", tls_pin=tree.tls_pin, token=tree.token,
         slow="skip", align=FRAME, cache=CACHE,
     ) as session:  # fmt: skip
         began = time.monotonic()
@@ -66,8 +66,8 @@ class Counts:
 async def show(tree: Tree, name: str) -> None:
     """Shows nothing: it counts. What is too late is left out by the tree (skipped) or here (late)."""
     counts, expected, told = Counts(), None, time.monotonic()
-    async with Session(
-        role="receiver", over="tree", to=tree.to, tls_pin=tree.tls_pin, token=tree.token,
+    async with TreeSession(
+        tree.to, role="receiver", tls_pin=tree.tls_pin, token=tree.token,
         slow="skip", align=FRAME, cache=CACHE,
     ) as session:  # fmt: skip
         async for frame in session.records():

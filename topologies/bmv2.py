@@ -40,8 +40,7 @@ class Bmv2Switch(P4Switch):
         super().start(controllers)
 
     def ready(self) -> bool:
-        host, _, port = self.spec.grpc.rpartition(":")
-        return accepts(host, int(port))
+        return accepts(*self.spec.grpc_address)
 
 
 def tick_interfaces(switch: Switch) -> tuple[str, str]:

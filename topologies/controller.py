@@ -52,7 +52,7 @@ class Controller:
         command += [
             "--p4info",
             str(program / "groupflow.p4info.txtpb"),
-            "--json",
+            "--p4-json",
             str(program / "groupflow.json"),
         ]
         self.daemon = Daemon("controller", command, folder / "controller.log")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_STOP_SECONDS = 3.0
-"""from SIGTERM to SIGKILL"""
+from groupflow.processes import STOP_SECONDS, how_it_ended, tied
+
 _POLL_SECONDS = 0.01
 
 
@@ -50,8 +50,7 @@ class Daemon:
     def start(self) -> None:
         """Starts it. Call from the main thread: the kernel ends the process with the thread it came from."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        # Should this process be killed, the kernel ends the child too.
-        command = ["setpriv", "--pdeathsig", "KILL", "nice", "-n", str(self._nice), *self.command]
+        command = tied(("nice", "-n", str(self._nice), *self.command), "KILL")
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             try:
@@ -90,10 +89,7 @@ class Daemon:
     def death(self) -> str:
         """How it ended, in one line."""
         assert self._process is not None
-        code = self._process.poll()
-        how = (
-            f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"
-        )
+        how = how_it_ended(self._process.poll())
         last = self.last_line()
         said = f": {last}" if last else f"; see {self.log}"
         return f"{self.name} (pid {self.pid}) {how}{said}"
@@ -116,7 +112,7 @@ class Daemon:
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(_STOP_SECONDS)
+            self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
         self._process = None

@@ -66,8 +66,8 @@ class P4Switch(MininetSwitch):
         self._launch()
 
     def _launch(self) -> None:
-        host, _, port = self.spec.grpc.rpartition(":")
-        if accepts(host, int(port)):
+        _, port = address = self.spec.grpc_address
+        if accepts(*address):
             raise DaemonError(
                 f"{self.name}: port {port} is in use; end what uses it, or change `grpc` in the topology"
             )

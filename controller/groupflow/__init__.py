@@ -1,7 +1,8 @@
 """groupflow: group communication in the data plane.
 
-`groupflow.Session` is a member of a session, for programs that send or receive. `groupflow.Switch` is a P4
-switch in this process, for tests. Both are loaded when first asked for.
+`groupflow.Session` is a member of a session, and `groupflow.TreeSession` a host of a tree, for programs that
+send or receive. `groupflow.Switch` is a P4 switch in this process, for tests. Each is loaded when first
+asked for.
 """
 
 from importlib import import_module
@@ -9,11 +10,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from groupflow.client.session import Session
+    from groupflow.client.tree_session import TreeSession
     from groupflow.switch import Switch
 
-__all__ = ["Session", "Switch"]
+__all__ = ["Session", "Switch", "TreeSession"]
 
-_HOMES = {"Session": "groupflow.client.session", "Switch": "groupflow.switch"}
+_HOMES = {
+    "Session": "groupflow.client.session",
+    "Switch": "groupflow.switch",
+    "TreeSession": "groupflow.client.tree_session",
+}
 
 
 def __getattr__(name: str) -> object:

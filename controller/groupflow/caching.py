@@ -10,7 +10,7 @@ from groupflow.p4rt.messages import Delegated, Mode, Policy
 from groupflow.sessions.model import Codec, Session
 from groupflow.sessions.numbers import Stream
 from groupflow.sessions.post import Post
-from groupflow.sessions.tree import Neighbour, Node, lowest_branch_rate
+from groupflow.sessions.replication import Neighbour, Node, lowest_branch_rate
 from groupflow.topology import Topology
 
 FIRST_AGENT_ID = 0xF000

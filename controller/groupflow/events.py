@@ -1,4 +1,4 @@
-"""What happens, told to whoever listens: `groupflow ctl events` and the REST API's event stream."""
+"""What happens, told to whoever subscribes: `groupflow ctl events` and the REST API's event stream."""
 
 import asyncio
 import time
@@ -11,35 +11,35 @@ Event: TypeAlias = dict[str, str | int | float | bool | None]
 
 HISTORY = 256
 QUEUE = 1024
-"""Events a listener may be behind; then it is told how many it missed."""
+"""Events a subscriber may be behind; then it is told how many it missed."""
 
 
 class Events:
     def __init__(self) -> None:
         self._history: deque[Event] = deque(maxlen=HISTORY)
-        self._listeners: set[Listener] = set()
+        self._subscribers: set[Subscriber] = set()
 
     def tell(self, what: str, **fields: str | int | float | bool | None) -> None:
         event: Event = {"time": time.time(), "event": what, **fields}
         self._history.append(event)
-        for listener in self._listeners:
-            listener.tell(event)
+        for subscriber in self._subscribers:
+            subscriber.tell(event)
 
     def recent(self) -> list[Event]:
         return list(self._history)
 
     @contextmanager
-    def listening(self) -> Generator["Listener"]:
-        """A listener to the events from now on."""
-        listener = Listener()
-        self._listeners.add(listener)
+    def subscribed(self) -> Generator["Subscriber"]:
+        """A subscriber to the events from now on."""
+        subscriber = Subscriber()
+        self._subscribers.add(subscriber)
         try:
-            yield listener
+            yield subscriber
         finally:
-            self._listeners.discard(listener)
+            self._subscribers.discard(subscriber)
 
 
-class Listener:
+class Subscriber:
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUE)
         self._missed = 0

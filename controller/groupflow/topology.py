@@ -10,6 +10,8 @@ from functools import cached_property
 from ipaddress import IPv4Address
 from pathlib import Path
 
+from groupflow import units
+
 CPU_PORT = 510
 """The switch port to the controller, `--cpu-port` of the switch."""
 DROP_PORT = 511
@@ -73,8 +75,8 @@ class Switch:
     """what is at the other end of each port"""
 
     @property
-    def grpc_port(self) -> int:
-        return int(self.grpc.rpartition(":")[2])
+    def grpc_address(self) -> tuple[str, int]:
+        return units.parse_address(self.grpc)
 
     def interface(self, port: int) -> str:
         return End(self.name, port).interface

@@ -1,4 +1,4 @@
-"""Quantities as people write them (`100mbit`, `10ms`, `1%`), parsed into integers.
+"""Quantities as people write them (`100mbit`, `10ms`, `1%`), parsed into integers; and addresses.
 
 Rates are bits per second, delays nanoseconds, losses parts per 10^9: nothing downstream needs a float.
 """
@@ -10,6 +10,8 @@ _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
+_SIZE_UNITS = {None: 1, "B": 1, " bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_SIZE = re.compile(r"([0-9]+)(B| bytes|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
@@ -66,6 +68,28 @@ def parse_bytes(value: object) -> int:
     if isinstance(value, int):
         raise UnitError(f"{value!r} cannot be read; write a number with its unit, as in '{value} bytes'")
     return _count(value, "bytes", 1 << 40)
+
+
+def parse_size(text: str) -> int:
+    """Bytes, e.g. `64MiB`. A bare number needs no unit."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise UnitError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
+    return int(match[1]) * _SIZE_UNITS[match[2]]
+
+
+def parse_port(text: str, lowest: int = 1) -> int:
+    if not text.isdecimal() or not lowest <= int(text) <= 65535:
+        raise UnitError(f"{text!r} is no port; write a number from {lowest} to 65535")
+    return int(text)
+
+
+def parse_address(text: str, lowest_port: int = 1) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not lowest_port <= int(port) <= 65535:
+        raise UnitError(f"{text!r} is no address; write HOST:PORT like 127.0.0.1:9580")
+    return host, int(port)
 
 
 def _count(value: object, unit: str, most: int) -> int:

@@ -10,12 +10,9 @@ import asyncio
 import json
 import secrets
 import statistics
-import sys
 import time
 from contextlib import suppress
 from typing import Any
-
-from rich.console import Console
 
 from experiments.bench.figure import Figure
 from experiments.tree.service import PORT, processes
@@ -132,15 +129,3 @@ def figures() -> list[Figure]:
         return found
 
     return asyncio.run(measure())
-
-
-def main() -> int:
-    """Prints the figures."""
-    console = Console()
-    for figure in figures():
-        console.print(f"{figure.name}: {figure.value} {figure.unit} ({figure.note})")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,6 @@ import os
 import resource
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -180,14 +179,3 @@ def _peak(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10
     raise RuntimeError(f"no peak of process {pid}")
-
-
-def main() -> int:
-    """Prints the figures."""
-    for figure in figures():
-        print(f"{figure.name}: {figure.value} {figure.unit} ({figure.note})")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.bench.figure import Figure
+from experiments.bench.processors import cpu_ns, on
 from groupflow.client.programs import find_program
 
 _ROOT = Path(__file__).parents[2]
@@ -84,10 +85,6 @@ def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
     return answers
 
 
-def _on(cpus: Sequence[int]) -> Sequence[str]:
-    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
-
-
 @contextmanager
 def _process(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
     """A process for the time of the block; it is ready when it has said something, if it says anything."""
@@ -115,11 +112,6 @@ def _wait_for_port(address: str) -> None:
         except OSError:
             time.sleep(0.02)
     raise RuntimeError(f"nobody listens at {address}")
-
-
-def _cpu_ns(pid: int) -> int:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
 
 
 def _received(addresses: Sequence[str]) -> int:
@@ -175,11 +167,11 @@ class _Round(NamedTuple):
 
 def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
     members = _MEMBERS[: contender.copies]
-    with _process([*_on(_CPUS[:1]), str(_TOOL), "source", contender.address]):
+    with _process([*on(_CPUS[:1]), str(_TOOL), "source", contender.address]):
         time.sleep(_WARM_UP_SECONDS)
-        before, start, cpu = _received(members), time.perf_counter(), _cpu_ns(pid)
+        before, start, cpu = _received(members), time.perf_counter(), cpu_ns(pid)
         time.sleep(seconds)
-        after, end, cpu = _received(members), time.perf_counter(), _cpu_ns(pid) - cpu
+        after, end, cpu = _received(members), time.perf_counter(), cpu_ns(pid) - cpu
     count = after - before
     if count <= 0:
         raise RuntimeError(f"nothing came through {contender.name}")
@@ -200,10 +192,10 @@ def compare(rounds: int, seconds: float) -> list[Result]:
     """Measures all contenders in turns."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        _ready(stack.enter_context(_process([*_on(_CPUS[:1]), str(_TOOL), "sink", *_MEMBERS])))
+        _ready(stack.enter_context(_process([*on(_CPUS[:1]), str(_TOOL), "sink", *_MEMBERS])))
         running: list[tuple[_Contender, int]] = []
         for contender in _contenders(folder):
-            process = stack.enter_context(_process([*_on(_CPUS[1:2]), *contender.command]))
+            process = stack.enter_context(_process([*on(_CPUS[1:2]), *contender.command]))
             if contender.name.startswith("HAProxy"):
                 _wait_for_port(contender.address)
             else:

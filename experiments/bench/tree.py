@@ -9,14 +9,11 @@ import asyncio
 import resource
 import secrets
 import statistics
-import sys
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from experiments.bench.figure import Figure
 from groupflow.client.agent_process import AgentProcess
@@ -160,14 +157,3 @@ def _children() -> float:
     """Seconds of processor time of all that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def main() -> int:
-    console = Console()
-    for figure in figures():
-        console.print(f"{figure.name}: {figure.value:,} {figure.unit}, {figure.note}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

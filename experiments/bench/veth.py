@@ -29,6 +29,7 @@ from finsy.proto import U128, p4r
 
 from experiments.bench.figure import Figure
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
+from experiments.bench.processors import cpu_ns, on
 from groupflow.client.programs import find_program
 
 _ROOT = Path(__file__).parents[2]
@@ -104,8 +105,7 @@ class _Contender:
     def cpu_ns(self) -> int:
         """Processor time of all its threads up to now."""
         assert self._process is not None
-        threads = Path(f"/proc/{self._process.pid}/task").iterdir()
-        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
+        return cpu_ns(self._process.pid)
 
     def check(self) -> None:
         """Raises RuntimeError if the process ended."""
@@ -120,12 +120,7 @@ class _Contender:
 
     def _place(self) -> Sequence[str]:
         """Away from the sender: what is measured is forwarding, not where the scheduler puts it."""
-        return _on(_CPUS[1:])
-
-
-def _on(cpus: Sequence[int]) -> Sequence[str]:
-    """In front of a command: which processors it may use. None are all."""
-    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
+        return on(_CPUS[1:])
 
 
 def _start(command: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
@@ -199,7 +194,7 @@ def _ip(*arguments: str) -> None:
 def _sender(interface: str, frame: bytes) -> Generator[int]:
     """Sends from a host while the block runs; gives the process's id."""
     sender = [str(_TOOL), "send", interface, frame.hex()]
-    command = [*_on(_CPUS[:1]), "ip", "netns", "exec", _HOSTS, *sender]
+    command = [*on(_CPUS[:1]), "ip", "netns", "exec", _HOSTS, *sender]
     process = _start(command)
     try:
         yield process.pid

@@ -24,6 +24,7 @@ from experiments.bone.plan import (
     again,
     topology,
 )
+from experiments.common.frame import RunError
 from experiments.demo.measure import HealthCheck
 from groupflow.bone.options import HubOptions, RimOptions
 from groupflow.client.agent_process import AgentProcess
@@ -33,10 +34,6 @@ from topologies.network import Network, running
 PORT = 26500
 LIMIT_S = 300.0
 """for one file"""
-
-
-class RunError(Exception):
-    """A transfer did not go as planned. One line."""
 
 
 def execute(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]:
@@ -54,7 +51,7 @@ def execute(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]
                 place = folder / f"{case.method}-{case.repair}-{number}"
                 yield asyncio.run(_transfer(network, plan, case, session, place, number))
                 network.check()
-                lagging += [f"{case.title}: {v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
+                lagging += [f"{case.title}: {line}" for line in health.lagging()]
 
 
 async def _transfer(

@@ -2,62 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
+from functools import partial
 from statistics import fmean, pstdev
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from experiments.bone import plan as planned
 from experiments.bone import real, simulated
 from experiments.bone.plan import Comparison, Plan, Transfer
-from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
-from groupflow.client.errors import ClientError
-from groupflow.study.files import write_json
+from experiments.common.frame import Findings, Frame
 from groupflow.study.options import ExperimentOptions
-from topologies.controller import ControllerError
-from topologies.daemon import DaemonError
-from topologies.gfswitch import ControlError
-from topologies.leftovers import InUseError
-from topologies.network import NetworkError
-
-ERRORS = (real.RunError, ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 1 where a switch lagged behind: the figures would be about the machine.
-
-    An interrupt keeps the runs that are finished.
-    """
     plan = planned.quick(options.seed) if options.quick else planned.full(options.seed)
-    console = Console(stderr=options.json)
-    done: list[Transfer] = []
-    lagging: list[str] = []
-    interrupted = False
-    try:
-        with closing(real.execute(plan, options.out / "runs", lagging)) as transfers:
-            for transfer in transfers:
-                done.append(transfer)
-                console.print(f"{transfer.case.title}: {transfer.seconds:.1f} s, {transfer.again:.0%} again")
-        done += simulated.execute(plan)
-    except ERRORS as error:
-        raise CommandError(str(error)) from None
-    except KeyboardInterrupt:
-        if not done:
-            raise
-        interrupted = True
-    report(options, plan, done, lagging, console)
-    for line in lagging:
-        print(f"groupflow: CPU-bound, do not trust the figures: {line}", file=sys.stderr)
-    if interrupted:
-        print(f"groupflow: interrupted after {len(done)} runs", file=sys.stderr)
-        return INTERRUPTED
-    return FAILURE if lagging else OK
+    frame = Frame[Transfer](options)
+    return frame.run(_transfers(plan, frame), partial(find, plan, frame.lagging))
+
+
+def _transfers(plan: Plan, frame: Frame[Transfer]) -> Generator[Transfer]:
+    for transfer in real.execute(plan, frame.options.out / "runs", frame.lagging):
+        frame.console.print(f"{transfer.case.title}: {transfer.seconds:.1f} s, {transfer.again:.0%} again")
+        yield transfer
+    yield from simulated.execute(plan)
 
 
 def compare(plan: Plan, transfers: Sequence[Transfer]) -> list[Comparison]:
@@ -77,14 +47,7 @@ def compare(plan: Plan, transfers: Sequence[Transfer]) -> list[Comparison]:
     return found
 
 
-def report(
-    options: ExperimentOptions,
-    plan: Plan,
-    transfers: Sequence[Transfer],
-    lagging: Sequence[str],
-    console: Console,
-) -> None:
-    """Writes `results.json`, and prints it, or a table."""
+def find(plan: Plan, lagging: Sequence[str], transfers: Sequence[Transfer]) -> Findings:
     compared = compare(plan, transfers)
     form: dict[str, Any] = {
         "size": plan.size,
@@ -94,17 +57,11 @@ def report(
         ],
         "cpu_bound": list(lagging),
     }
-    write_json(options.out / "results.json", form)
-    if options.json:
-        json.dump(form, sys.stdout, indent=2)
-        print()
-        return
     table = Table("sent", "quantity", "real packets", "netsim", "a run's spread", "differs by")
     for each in compared:
         apart = "" if each.plausible else f"{each.difference:+.0%}"
         figures = (f"{each.kernel:.2f}", f"{each.netsim:.2f}", f"{each.spread:.2f}")
         table.add_row(each.case.title, each.quantity, *figures, apart)
-    console.print(table)
     near = sum(each.plausible for each in compared)
-    console.print(f"within two standard errors of netsim: {near} of {len(compared)}")
-    console.print(f"data: {options.out}")
+    summary = f"within two standard errors of netsim: {near} of {len(compared)}"
+    return Findings({"results.json": form}, form, [table, summary])

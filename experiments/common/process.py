@@ -7,8 +7,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-_STOP_S = 3.0
-"""from SIGTERM to SIGKILL"""
+from groupflow.processes import STOP_SECONDS, tied
 
 
 @asynccontextmanager
@@ -18,8 +17,7 @@ async def program(
     """Its stdout is a pipe; should this process be killed, the kernel ends it too."""
     process = await asyncio.create_subprocess_exec(
         *launcher,
-        *("setpriv", "--pdeathsig", "TERM"),
-        *command,
+        *tied(command),
         stdin=PIPE if piped_input else DEVNULL,
         stdout=PIPE,
         stderr=DEVNULL,
@@ -30,7 +28,7 @@ async def program(
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            async with asyncio.timeout(_STOP_S):
+            async with asyncio.timeout(STOP_SECONDS):
                 await process.communicate()  # what it still says is thrown away, and its pipes are closed
         except TimeoutError:
             process.kill()

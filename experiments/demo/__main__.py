@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from experiments.common.frame import ERRORS
 from experiments.demo import page
 from experiments.demo.baseline import BaselineError
 from experiments.demo.measure import MeasureError
@@ -17,27 +18,10 @@ from experiments.demo.pace import measure
 from experiments.demo.progress import print_tables
 from experiments.demo.results import Report
 from experiments.demo.scenario import DemoError, Scenario
-from groupflow.client.errors import ClientError
+from groupflow.cli.command import FAILURE, INTERRUPTED, OK
 from groupflow.client.events import EventError
-from topologies.controller import ControllerError
-from topologies.daemon import DaemonError
-from topologies.gfswitch import ControlError
-from topologies.leftovers import InUseError
-from topologies.network import NetworkError
 
-FAILURES = (
-    DemoError,
-    BaselineError,
-    MeasureError,
-    ClientError,
-    EventError,
-    ControllerError,
-    DaemonError,
-    ControlError,
-    InUseError,
-    NetworkError,
-)
-INTERRUPTED = 130
+FAILURES = (*ERRORS, DemoError, BaselineError, MeasureError, EventError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +62,7 @@ def check(options: Options) -> str | None:
 def fail(problems: Sequence[str]) -> int:
     for problem in problems:
         print(f"demo: {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    return FAILURE if problems else OK
 
 
 def write(report: Report, scenario: Scenario) -> None:

@@ -13,6 +13,7 @@ from typing import cast
 
 from experiments.demo.measure import HealthCheck, link_bytes, usage
 from experiments.demo.results import Baseline
+from groupflow.processes import tied
 from groupflow.topology import Topology
 from topologies import variants
 from topologies.network import Network
@@ -145,7 +146,7 @@ async def _start(
 ) -> asyncio.subprocess.Process:
     process = await asyncio.create_subprocess_exec(
         *network.hosts[host].launcher(),
-        *("setpriv", "--pdeathsig", "KILL", sys.executable, "-I", str(_SCRIPT), *arguments),
+        *tied((sys.executable, "-I", str(_SCRIPT), *arguments), "KILL"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

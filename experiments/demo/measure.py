@@ -58,6 +58,10 @@ class HealthCheck:
             if isinstance(switch, GfSwitch):
                 switch.stats(reset=True)
 
+    def lagging(self) -> tuple[str, ...]:
+        """What to say of the switches that did not keep up."""
+        return tuple(f"{verdict.name}: {verdict.detail}" for verdict in self.result() if verdict.cpu_bound)
+
     def result(self) -> tuple[SwitchHealth, ...]:
         idle = CpuTimes.now().idle_since(self._idle)
         return tuple(

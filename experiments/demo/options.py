@@ -1,12 +1,12 @@
 """What the demo may be asked for, from the command line."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from groupflow import units
+from groupflow.cli import values
 from groupflow.topology import Topology
 from topologies import variants
 from topologies.network import SwitchKind
@@ -16,7 +16,6 @@ BMV2_RATE = 10_000_000
 DEFAULT_BYTES = 64 << 20
 SENDER = "ma1"
 _TRUNK = ("s1", "s2")
-_Quantity = TypeVar("_Quantity")
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument("--size", type=_size, default=DEFAULT_BYTES, help="random bytes to send, e.g. 16MiB")
     parser.add_argument("--members", type=_members, default=5, help="in each of the networks b, c, d: 1 to 5")
     parser.add_argument(
-        "--loss", type=_parsed(units.parse_loss), default=0, help="on every link, e.g. 0.01 or 1%%"
+        "--loss", type=values.value(units.parse_loss), default=0, help="on every link, e.g. 0.01 or 1%%"
     )
     parser.add_argument(
         "--mode", choices=("e2e", "n2n"), default="e2e", help="who acknowledges: receivers, caches"
@@ -76,24 +75,15 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument("--switch", choices=("gfswitch", "bmv2"), default="gfswitch")
     parser.add_argument("--rate", type=_rate, help="of every link, e.g. 50mbit (a bare number: Mbit/s)")
     parser.add_argument(
-        "--delay", type=_delay, help="between the split agents, e.g. 50ms (a bare number: ms)"
+        "--delay",
+        dest="delay_ns",
+        type=_delay,
+        help="between the split agents, e.g. 50ms (a bare number: ms)",
     )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="folder of the report")
     parser.add_argument("--no-baseline", dest="baseline", action="store_false", help="leave TCP out")
     args = parser.parse_args(arguments)
-    return Options(
-        file=args.file,
-        size=args.size,
-        members=args.members,
-        loss=args.loss,
-        mode=args.mode,
-        policy=args.policy,
-        switch=args.switch,
-        rate=args.rate,
-        delay_ns=args.delay,
-        out=args.out,
-        baseline=args.baseline,
-    )
+    return values.options(Options, args)
 
 
 def _members(text: str) -> int:
@@ -103,33 +93,19 @@ def _members(text: str) -> int:
 
 
 def _rate(text: str) -> int:
-    rate = _parsed(units.parse_rate)(f"{text}mbit" if _is_bare(text) else text)
-    if rate is None:
-        raise argparse.ArgumentTypeError("'unlimited' will not do; write a rate like 50mbit")
-    return rate
+    return values.rate(f"{text}mbit" if _is_bare(text) else text)
 
 
 def _delay(text: str) -> int:
-    return _parsed(units.parse_delay)(f"{text}ms" if _is_bare(text) else text)
+    return values.value(units.parse_delay)(f"{text}ms" if _is_bare(text) else text)
 
 
 def _size(text: str) -> int:
-    for unit, scale in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("", 1)):
-        number = text.removesuffix(unit)
-        if text.endswith(unit) and number.isdecimal() and int(number) > 0:
-            return int(number) * scale
-    raise argparse.ArgumentTypeError(f"{text!r} is no size; write a number of bytes, or with KiB, MiB or GiB")
+    size = values.size(text)
+    if size == 0:
+        raise argparse.ArgumentTypeError("'0' is no size of a file to send; write 1 or more")
+    return size
 
 
 def _is_bare(text: str) -> bool:
     return text.replace(".", "", 1).isdecimal()
-
-
-def _parsed(parse: Callable[[object], _Quantity]) -> Callable[[str], _Quantity]:
-    def read(text: str) -> _Quantity:
-        try:
-            return parse(text)
-        except units.UnitError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return read

@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 
 from experiments.common.flows import Flow
+from experiments.common.frame import RunError
 from experiments.demo.measure import HealthCheck
 from experiments.diffusion.install import install
 from experiments.diffusion.result import Plan, Result
@@ -28,12 +29,8 @@ SEGMENT_BYTES = 1448
 _READY_SECONDS = 10.0
 
 
-class KernelRunError(Exception):
-    """A flow did not run. One line."""
-
-
 def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) -> Result:
-    """One run, from an empty network. Needs root. Raises KernelRunError and what `running` raises."""
+    """One run, from an empty network. Needs root. Raises RunError and what `running` raises."""
     shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of the run before
     with running(topology, logs) as network:
         controller = Controller(network, logs).start()
@@ -46,7 +43,7 @@ def run(topology: Topology, plan: Plan, control: str, *, dfc: bool, logs: Path) 
             sending = [_Sender(network, plan, flow, control) for flow in plan.flows]
             _follow(sending, watch, start, plan)
             sent = {sender.flow.name: sender.samples() for sender in sending}
-            lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+            lagging = health.lagging()
             received = {name: _samples(sink.communicate()[0]) for name, sink in receiving.items()}
         network.check()
         return Result(
@@ -84,7 +81,7 @@ class _Sender:
 
     def samples(self) -> list[Mapping[str, float]]:
         if self._process is None or self._process.wait() != 0:
-            raise KernelRunError(f"{self.flow.name}: the sender on {self.flow.sender} failed; see above")
+            raise RunError(f"{self.flow.name}: the sender on {self.flow.sender} failed; see above")
         assert self._process.stdout is not None
         return _samples(self._process.stdout.read())
 
@@ -99,7 +96,7 @@ def _follow(sending: list[_Sender], watch: QueueWatch, start: float, plan: Plan)
         while not all(sender.over for sender in sending):
             elapsed = time.time() - start
             if elapsed > plan.seconds + _READY_SECONDS:
-                raise KernelRunError("a sender did not end in time")
+                raise RunError("a sender did not end in time")
             for sender in sending:
                 sender.start_if_due(elapsed)
             watch.sample()
@@ -125,7 +122,7 @@ def sinks(network: Network, plan: Plan) -> Generator[dict[str, subprocess.Popen[
             stack.callback(sink.kill)
             assert sink.stdout is not None
             if sink.stdout.readline() != "ready\n":
-                raise KernelRunError(f"{flow.name}: the receiver on {flow.receiver} did not start")
+                raise RunError(f"{flow.name}: the receiver on {flow.receiver} did not start")
             started[flow.name] = sink
         yield started
 
@@ -166,6 +163,6 @@ def _goodput(samples: list[Mapping[str, float]], start: float, plan: Plan) -> fl
     """Bits per second that came in from the time when all flows were there."""
     settled = [s for s in samples if s["time"] - start >= plan.settled_s]
     if len(settled) < 2:
-        raise KernelRunError("a flow delivered nothing while both were there")
+        raise RunError("a flow delivered nothing while both were there")
     first, last = settled[0], settled[-1]
     return (last["bytes"] - first["bytes"]) * 8 / (last["time"] - first["time"])

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import csv
-import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 
 from experiments.common.flows import Flow
+from experiments.common.frame import Findings, Frame
 from experiments.common.nearness import WITHIN
 from experiments.diffusion import figure, kernel, simulated
 from experiments.diffusion.compare import Comparison, compare
 from experiments.diffusion.result import Plan, Result
-from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError
-from groupflow.study.files import write_json
 from groupflow.study.options import ExperimentOptions
+from groupflow.topology import Topology
 from topologies import variants
-from topologies.controller import ControllerError
-from topologies.daemon import DaemonError
-from topologies.network import NetworkError
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
 FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)
@@ -32,47 +28,33 @@ CONTROLS = ("reno", "cubic")
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 1 where a switch lagged behind: the figures would be about the machine.
-
-    An interrupt keeps the runs that are finished: their table, figure and files.
-    """
     plan = QUICK if options.quick else FULL
     topology = variants.named("chain")
-    console = Console(stderr=options.json)
-    results: list[Result] = []
-    interrupted = False
-    try:
-        for control in CONTROLS[:1] if options.quick else CONTROLS:
-            for dfc in (False, True):
-                console.print(f"{control}, {'with' if dfc else 'without'} control: {plan.seconds:g} s ...")
-                logs = options.out / "logs" / f"{control}-{'dfc' if dfc else 'tcp'}"
-                results.append(kernel.run(topology, plan, control, dfc=dfc, logs=logs))
-                results.append(simulated.run(topology, plan, control, dfc=dfc))
-    except (kernel.KernelRunError, NetworkError, DaemonError, ControllerError) as error:
-        raise CommandError(str(error)) from None
-    except KeyboardInterrupt:
-        if not results:
-            raise
-        interrupted = True
+    frame = Frame[Result](options)
+    return frame.run(_results(plan, topology, frame), partial(find, plan, topology, options.out))
+
+
+def _results(plan: Plan, topology: Topology, frame: Frame[Result]) -> Generator[Result]:
+    for control in CONTROLS[:1] if frame.options.quick else CONTROLS:
+        for dfc in (False, True):
+            frame.console.print(f"{control}, {'with' if dfc else 'without'} control: {plan.seconds:g} s ...")
+            logs = frame.options.out / "logs" / f"{control}-{'dfc' if dfc else 'tcp'}"
+            result = kernel.run(topology, plan, control, dfc=dfc, logs=logs)
+            frame.lagging += result.cpu_bound
+            yield result
+            yield simulated.run(topology, plan, control, dfc=dfc)
+
+
+def find(plan: Plan, topology: Topology, out: Path, results: Sequence[Result]) -> Findings:
     comparisons = compare(plan, results)
-    write(options.out, plan, results, comparisons)
-    figure.draw(options.out / "diffusion.png", plan, list(topology.switches)[:-1], results)
-    if options.json:
-        json.dump([asdict(c) for c in comparisons], sys.stdout, indent=2)
-        print()
-    else:
-        report(console, plan, results, comparisons)
-        console.print(f"figure and data: {options.out}")
-    lagging = [line for result in results for line in result.cpu_bound]
-    for line in lagging:
-        print(f"groupflow: CPU-bound, do not trust the figures: {line}", file=sys.stderr)
-    if interrupted:
-        return INTERRUPTED
-    return FAILURE if lagging else OK
+    _write_queues(out / "queues.csv", results)
+    figure.draw(out / "diffusion.png", plan, list(topology.switches)[:-1], results)
+    form = _form(plan, results, comparisons)
+    told = [asdict(each) for each in comparisons]
+    return Findings({"summary.json": form}, told, _tables(plan, results, comparisons))
 
 
-def write(out: Path, plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> None:
-    """`summary.json`, and `queues.csv` with every sample."""
+def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> dict[str, object]:
     rows = [
         {
             "where": result.where,
@@ -87,8 +69,12 @@ def write(out: Path, plan: Plan, results: Sequence[Result], comparisons: Sequenc
         for result in results
     ]
     compared = [asdict(c) | {"difference": c.difference, "within": c.within} for c in comparisons]
-    write_json(out / "summary.json", {"runs": rows, "comparison": compared})
-    with (out / "queues.csv").open("w", newline="", encoding="utf-8") as file:
+    return {"runs": rows, "comparison": compared}
+
+
+def _write_queues(path: Path, results: Sequence[Result]) -> None:
+    """Every sample."""
+    with path.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["where", "congestion_control", "dfc", "time_s", "switch", "queue_packets"])
         for result in results:
@@ -98,10 +84,7 @@ def write(out: Path, plan: Plan, results: Sequence[Result], comparisons: Sequenc
                     table.writerow([*cells, int(packets)])
 
 
-def report(
-    console: Console, plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]
-) -> None:
-    """The tables in the terminal."""
+def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:
     flows = [flow.name for flow in plan.flows]
     rates = [f"{name} Mb/s" for name in flows]
     table = Table("where", "TCP", "control", *rates, "dropped", "again", "packets in s1..s5")
@@ -111,11 +94,9 @@ def report(
         again = str(sum(result.retransmitted.values()))
         control = "DFC" if result.dfc else "-"
         table.add_row(result.where, result.control, control, *goodput, str(result.dropped), again, queues)
-    console.print(table)
     beside = Table("TCP", "DFC", "quantity", "kernel", "netsim", "differs by")
     for c in comparisons:
         figures = (f"{c.kernel:.2f}", f"{c.netsim:.2f}", f"{c.difference:+.0%}" if not c.within else "")
         beside.add_row(c.control, "yes" if c.dfc else "no", f"{c.quantity}, {c.unit}", *figures)
-    console.print(beside)
     near = sum(c.within for c in comparisons)
-    console.print(f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}")
+    return [table, beside, f"within {WITHIN:.0%} of the real network: {near} of {len(comparisons)}"]

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from experiments.common.frame import RunError
 from experiments.common.process import program
 from experiments.common.waiting import until
 from experiments.demo.measure import HealthCheck
 from experiments.diffusion import tcp_flow
 from experiments.edges.plan import OTHER, RECORD, SOURCE, SUBSCRIBER, Case, Outcome
-from experiments.tree.service import RunError, address, dispatchers
+from experiments.tree.service import address, dispatchers
 from experiments.tree.stream import Source, stream
 from groupflow.client.agent_process import AgentProcess
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
@@ -41,7 +42,7 @@ def run(case: Case, seconds: float, folder: Path) -> Outcome:
             raise RunError(f"{case.kind.control}: {done.stderr.strip()}; load its module")
         health = HealthCheck(network)
         outcome = asyncio.run(_measure(network, case, seconds))
-        lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+        lagging = health.lagging()
     goodput, beside, missing = outcome
     return Outcome(case, goodput, beside, missing, lagging)
 

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.common.frame import Findings, Frame
 from experiments.edges import measure
 from experiments.edges.plan import Outcome, cases
-from experiments.tree.run import ERRORS
-from groupflow.cli.command import FAILURE, OK, failing_with
-from groupflow.study.files import write_json
 from groupflow.study.options import ExperimentOptions
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 1 where a switch lagged behind: the figures would be about the machine."""
-    console = Console(stderr=options.json)
-    seconds = 5.0 if options.quick else 12.0
-    outcomes: list[Outcome] = []
-    options.out.mkdir(parents=True, exist_ok=True)
-    with failing_with(*ERRORS):
-        for number, case in enumerate(cases(options.quick)):
-            folder = options.out / str(number)
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            outcomes.append(measure.run(case, seconds, folder))
-            console.print(_line(outcomes[-1]))
-    write_json(options.out / "outcomes.json", [asdict(each) for each in outcomes])
-    console.print(_table(outcomes))
-    if options.json:
-        print(json.dumps([asdict(each) for each in outcomes]))
-    lagging = [line for each in outcomes for line in each.cpu_bound]
-    for line in lagging:
-        console.print(f"CPU-bound, do not trust the figures: {line}")
-    return FAILURE if lagging else OK
+    frame = Frame[Outcome](options)
+    return frame.run(_outcomes(frame), find)
+
+
+def _outcomes(frame: Frame[Outcome]) -> Generator[Outcome]:
+    seconds = 5.0 if frame.options.quick else 12.0
+    for number, case in enumerate(cases(frame.options.quick)):
+        folder = frame.options.out / str(number)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        outcome = measure.run(case, seconds, folder)
+        frame.console.print(_line(outcome))
+        frame.lagging += outcome.cpu_bound
+        yield outcome
+
+
+def find(outcomes: Sequence[Outcome]) -> Findings:
+    form = [asdict(each) for each in outcomes]
+    return Findings({"outcomes.json": form}, form, [_table(outcomes)])
 
 
 def _line(outcome: Outcome) -> str:

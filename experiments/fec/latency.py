@@ -66,7 +66,7 @@ async def _run(case: Case, seconds: float, network: Network, folder: Path) -> Re
             ages = asyncio.create_task(_read(reader, count))
             await _write(stream, count)
             found = sorted(await ages)
-            lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+            lagging = health.lagging()
     network.check()
     return _result(case, found, rounds.made, lagging)
 

@@ -11,6 +11,8 @@ import asyncio
 import socket
 import sys
 
+from groupflow.units import parse_address
+
 BUFFER = 4096
 """bytes of a connection's receive buffer: what stands still holds little"""
 
@@ -55,13 +57,8 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate
     writer.write_eof()
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    return host, int(port)
-
-
 async def main() -> None:
-    listen, to = map(_address, sys.argv[1:3])
+    listen, to = map(parse_address, sys.argv[1:3])
     seconds, period = map(float, sys.argv[3:5])
     relay = Relay(to)
     listener = socket.socket()

@@ -22,7 +22,7 @@ from groupflow.cli.command import first_of
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import ClientError
 from groupflow.gather.clients import ClientList, Registered
-from groupflow.gather.options import SendOptions, ServeOptions
+from groupflow.gather.options import GatherSendOptions, ServeOptions
 from groupflow.gather.service import GatherService
 from groupflow.sim.gather import Sender
 from groupflow.tuning.model import Client, Limits
@@ -80,7 +80,7 @@ class Lab:
                         tasks.create_task(self._interfere(start, host))
                 for when, client, rtt_ms in self._situation.stretched(run.seconds):
                     tasks.create_task(self._stretch(start + when, client, rtt_ms))
-            lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+            lagging = health.lagging()
             hops = self._hops() - hops
         self._network.check()
         rounds = [each for each in self._heard.rounds(start) if each.end_s <= run.seconds]
@@ -159,7 +159,7 @@ class Lab:
     def _client(
         self, host: str, server: str, name: str, congestion: str, duration: int | None
     ) -> AgentProcess:
-        options = SendOptions(
+        options = GatherSendOptions(
             to=f"{self._network.topology.hosts[server].ip}:{PORT}",
             name=name,
             token=TOKEN,

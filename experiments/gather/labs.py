@@ -19,8 +19,10 @@ from typing import cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from experiments.common.frame import RunError
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
+from groupflow.processes import tied
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]
@@ -31,10 +33,6 @@ _INSIDE = (
     "mkdir -p /run/groupflow; mount -t tmpfs tmpfs /run/groupflow; ip link set dev lo up; "
     'exec "$0" -m experiments.gather.lab "$1"'
 )
-
-
-class LabFailedError(Exception):
-    """A run failed. One line."""
 
 
 def expected_s(runs: Sequence[Run], jobs: int) -> float:
@@ -51,7 +49,7 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 
 def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Generator[LabOutcome]:
-    """Outcomes as they come. Raises LabFailedError; whatever ends it, it leaves no network behind."""
+    """Outcomes as they come. Raises RunError; whatever ends it, it leaves no network behind."""
     waiting = deque(in_order(runs))
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as bar, ExitStack() as stack:
@@ -91,7 +89,7 @@ class _Running:
             return cast(LabOutcome, pickle.loads((self.folder / OUTCOME).read_bytes()))
         error = self.folder / ERROR
         cause = error.read_text().strip() if error.exists() else f"see {self.folder / 'lab.log'}"
-        raise LabFailedError(f"{title(self.run)}: {cause}")
+        raise RunError(f"{title(self.run)}: {cause}")
 
     def end(self) -> None:
         """With `unshare` ends all that is in its namespaces."""
@@ -106,9 +104,8 @@ def _start(run: Run, logs: Path) -> _Running:
     folder.mkdir(parents=True)
     (folder / RUN).write_bytes(pickle.dumps(run))
     # Should this process be killed, the kernel ends `unshare` too, and it what is in its namespaces.
-    with_us = ("setpriv", "--pdeathsig", "KILL")
     unshare = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
-    command = [*with_us, *unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())]
+    command = tied((*unshare, "sh", "-ec", _INSIDE, sys.executable, str(folder.resolve())), "KILL")
     with (folder / "lab.log").open("wb") as log:
         process = subprocess.Popen(
             command,

@@ -2,72 +2,49 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from rich.console import Console
+from rich.console import RenderableType
 from rich.table import Table
 
+from experiments.common.frame import Findings, Frame
 from experiments.common.nearness import WITHIN
 from experiments.gather import beside, labs, plan
 from experiments.gather.beside import Comparison
 from experiments.gather.measured import LabOutcome, Part
-from groupflow.cli.command import FAILURE, INTERRUPTED, OK, REFUSED, CommandError
-from groupflow.study.claims import Claim
-from groupflow.study.files import write_json
+from groupflow.cli.command import REFUSED, CommandError
 from groupflow.study.options import ExperimentOptions
-from groupflow.study.report import print_claims
+from groupflow.study.report import claims_table, holding
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import Run
 from papers.sakajiri.studies import STUDIES
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 1 where a switch lagged behind: the figures would be about the machine.
-
-    Claims that do not hold are a result, not a failure. An interrupt keeps the runs that are finished.
-    """
+    """Claims that do not hold are a result, not a failure."""
     parts = chosen(options)
     if not labs.may_run():
         raise CommandError("root is needed to make network namespaces; use sudo")
+    frame = Frame[Outcome](options)
+    return frame.run(_outcomes(parts, frame), partial(find, parts))
+
+
+def _outcomes(parts: Sequence[Part], frame: Frame[Outcome]) -> Generator[Outcome]:
     runs = list(dict.fromkeys(run for part in parts for run in part.runs))
-    console = Console(stderr=options.json)
-    console.print(forecast(runs, options.jobs))
-    real: list[LabOutcome] = []
-    netsim: list[Outcome] = []
-    interrupted = False
-    try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with closing(labs.execute(runs, options.jobs, options.out / "logs", console)) as outcomes:
-            for outcome in outcomes:
-                real.append(outcome)
-                for part in parts:
-                    part.add(outcome, options.out)
-        with closing(beside.simulate(runs, options.jobs, console)) as simulated:
-            netsim.extend(simulated)
-    except labs.LabFailedError as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        raise CommandError(
-            f"{error.filename or options.out}: {error.strerror}; choose another --out"
-        ) from None
-    except KeyboardInterrupt:
-        if not real:
-            raise
-        interrupted = True
-    report(options, parts, real, beside.compare(real, netsim), console)
-    for outcome in real:
-        for line in outcome.cpu_bound:
-            name = labs.title(outcome.run)
-            print(f"groupflow: CPU-bound, do not trust the figures: {name}: {line}", file=sys.stderr)
-    if interrupted:
-        print(f"groupflow: interrupted after {len(real)} of {len(runs)} runs", file=sys.stderr)
-        return INTERRUPTED
-    return FAILURE if any(outcome.cpu_bound for outcome in real) else OK
+    options = frame.options
+    frame.console.print(forecast(runs, options.jobs))
+    with closing(labs.execute(runs, options.jobs, options.out / "logs", frame.console)) as outcomes:
+        for outcome in outcomes:
+            for part in parts:
+                part.add(outcome, options.out)
+            frame.lagging += [f"{labs.title(outcome.run)}: {line}" for line in outcome.cpu_bound]
+            yield outcome
+    with closing(beside.simulate(runs, options.jobs, frame.console)) as simulated:
+        yield from simulated
 
 
 def chosen(options: ExperimentOptions) -> list[Part]:
@@ -95,40 +72,28 @@ def forecast(runs: Sequence[Run], jobs: int) -> str:
     return f"{len(runs)} runs of {each}, {min(jobs, len(runs))} at once: {minutes:.0f} minutes (--jobs N)"
 
 
-def report(
-    options: ExperimentOptions,
-    parts: Sequence[Part],
-    real: Sequence[LabOutcome],
-    compared: Sequence[Comparison],
-    console: Console,
-) -> None:
-    """Writes `results.json`, and prints it, or tables."""
+def find(parts: Sequence[Part], measured: Sequence[Outcome]) -> Findings:
+    """Of the real network's outcomes, and of netsim's."""
+    real = [each for each in measured if isinstance(each, LabOutcome)]
+    compared = beside.compare(real, [each for each in measured if not isinstance(each, LabOutcome)])
     claims = [claim for part in parts for claim in part.claims]
     form: dict[str, Any] = {
         "claims": [asdict(claim) for claim in claims],
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }
-    write_json(options.out / "results.json", form)
-    if options.json:
-        json.dump(form, sys.stdout, indent=2)
-        print()
-        return
-    print_tables(console, claims, compared)
-    console.print(f"figures and data: {options.out}")
+    shown = [*(_compared(compared) if compared else []), claims_table(claims), holding(claims)]
+    return Findings({"results.json": form}, form, shown)
 
 
-def print_tables(console: Console, claims: Sequence[Claim], compared: Sequence[Comparison]) -> None:
+def _compared(compared: Sequence[Comparison]) -> list[RenderableType]:
     table = Table("run", "quantity", "kernel Mb/s", "netsim Mb/s", "differs by")
     for each in compared:
         apart = "" if each.within else f"{each.difference:+.0%}"
         rates = (f"{each.kernel:.2f}", f"{each.netsim:.2f}")
         table.add_row(labs.title(each.run), each.quantity, *rates, apart)
-    if compared:
-        near = sum(each.within for each in compared)
-        console.print(table)
-        console.print(f"within {WITHIN:.0%} of the real network: {near} of {len(compared)}")
-    print_claims(console, claims)
+    near = sum(each.within for each in compared)
+    return [table, f"within {WITHIN:.0%} of the real network: {near} of {len(compared)}"]
 
 
 def outcome_form(outcome: LabOutcome) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Outcome:
 async def measure(
     name: str, system: AbstractAsyncContextManager[System], rate_bps: int, seconds: float, slow: str
 ) -> Outcome:
-    """`slow`: who is behind the slow link. Raises RunError, StreamError, ClientError."""
+    """`slow`: who is behind the slow link. Raises RunError, ClientError."""
     loop = asyncio.get_running_loop()
     async with system as running, asyncio.TaskGroup() as tasks:
         reading = [tasks.create_task(heard.read()) for heard in running.subscribers.values()]

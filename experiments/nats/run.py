@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 
+from experiments.common.frame import Findings, Frame
 from experiments.demo.measure import HealthCheck
 from experiments.nats import systems
 from experiments.nats.measure import Outcome, measure
-from experiments.tree.run import ERRORS
-from groupflow.cli.command import FAILURE, OK, failing_with
-from groupflow.study.files import write_json
 from groupflow.study.options import ExperimentOptions
 from topologies import variants
 from topologies.controller import Controller
@@ -30,34 +26,34 @@ RATES_BPS = (4_000_000, 16_000_000)
 
 
 def run(options: ExperimentOptions) -> int:
-    """Exit code 1 where a switch lagged behind: the figures would be about the machine."""
-    console = Console(stderr=options.json)
-    outcomes: list[Outcome] = []
-    lagging: list[str] = []
-    runs, seconds, rates = (1, 6.0, RATES_BPS[:1]) if options.quick else (3, 30.0, RATES_BPS)
-    options.out.mkdir(parents=True, exist_ok=True)
-    with failing_with(*ERRORS), running(variants.named("fan"), options.out / "logs") as network:
-        Controller(network, options.out / "logs").start()
+    frame = Frame[Outcome](options)
+    return frame.run(_outcomes(frame), find)
+
+
+def _outcomes(frame: Frame[Outcome]) -> Generator[Outcome]:
+    runs, seconds, rates = (1, 6.0, RATES_BPS[:1]) if frame.options.quick else (3, 30.0, RATES_BPS)
+    logs = frame.options.out / "logs"
+    with running(variants.named("fan"), logs) as network:
+        Controller(network, logs).start()
         for rate in rates:
             for _ in range(runs):
                 for name in SYSTEMS:
                     health = HealthCheck(network)
-                    outcomes.append(asyncio.run(one(network, name, rate, seconds)))
-                    console.print(_line(outcomes[-1]))
-                    lagging += [f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound]
-    write_json(options.out / "outcomes.json", [asdict(each) for each in outcomes])
-    console.print(_table(outcomes))
-    if options.json:
-        print(json.dumps([asdict(each) for each in outcomes]))
-    for line in lagging:
-        console.print(f"CPU-bound, do not trust the figures: {line}")
-    return FAILURE if lagging else OK
+                    outcome = asyncio.run(one(network, name, rate, seconds))
+                    frame.console.print(_line(outcome))
+                    frame.lagging += health.lagging()
+                    yield outcome
+
+
+def find(outcomes: Sequence[Outcome]) -> Findings:
+    form = [asdict(each) for each in outcomes]
+    return Findings({"outcomes.json": form}, form, [_table(outcomes)])
 
 
 async def one(
     network: Network, name: str, rate_bps: int, seconds: float, subscribers: Sequence[str] = SUBSCRIBERS
 ) -> Outcome:
-    """A run of one system. Raises RunError, StreamError, ClientError."""
+    """A run of one system. Raises RunError, ClientError."""
     return await measure(name, SYSTEMS[name](network, subscribers), rate_bps, seconds, SLOW)
 
 

@@ -14,11 +14,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from experiments.common.frame import RunError
 from experiments.common.process import program
 from experiments.common.waiting import until
 from experiments.nats.publisher import PLACE
-from experiments.tree.service import RunError, address, dispatchers
-from experiments.tree.stream import Arrival, StreamError, Subscriber, stream
+from experiments.tree.service import address, dispatchers
+from experiments.tree.stream import Arrival, Subscriber, stream
 from groupflow.client.agent_process import AgentProcess
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from topologies.network import Network
@@ -41,7 +42,7 @@ class Heard(Protocol):
         ...
 
     async def read(self) -> None:
-        """To its end. Raises StreamError for a byte that is not the stream's."""
+        """To its end. Raises RunError for a byte that is not the stream's."""
         ...
 
     def signal(self, number: signal.Signals) -> None: ...
@@ -115,7 +116,7 @@ class NatsSubscriber:
                 return
             place, data = int.from_bytes(message[:PLACE]), message[PLACE:]
             if data != stream(place, place + len(data)):
-                raise StreamError(f"{self._name}: byte {place} or one after it is not the stream's")
+                raise RunError(f"{self._name}: byte {place} or one after it is not the stream's")
             at = asyncio.get_running_loop().time()
             self.arrivals.append(Arrival(at, self.received + len(data)))
 

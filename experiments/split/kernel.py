@@ -43,7 +43,7 @@ def run(plan: Plan, case: Case, messages: Sequence[tuple[float, int]], logs: Pat
         time.sleep(max(0.0, end - time.time()))
         after = link_bytes(network)
         dropped = _refused(network) - dropped
-        lagging = tuple(f"{v.name}: {v.detail}" for v in health.result() if v.cpu_bound)
+        lagging = health.lagging()
         network.check()
         return Result(
             where="kernel",

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from experiments.common.frame import RunError
 from experiments.common.waiting import until
-from experiments.tree.service import Processes, RunError, address, processes
+from experiments.tree.service import Processes, address, processes
 from experiments.tree.stream import Source, Subscriber, finish
 from groupflow.client.agent_process import AgentProcess
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
@@ -53,7 +54,7 @@ async def measure(
     edges: Edges = "stream",
     death: Death = "killed",
 ) -> list[Repair]:
-    """Raises RunError, StreamError, ClientError."""
+    """Raises RunError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
         count = kills + 1 if death == "with_dispatcher" else 1

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from experiments.common.frame import RunError
 from experiments.common.process import program
 from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.shares import Shares
@@ -21,10 +22,6 @@ PORT = 26495
 """of the first process"""
 _TREE = (sys.executable, "-m", "groupflow.cli.main", "tree")
 _PATIENCE_S = 30.0
-
-
-class RunError(Exception):
-    """A run did not go as planned. One line."""
 
 
 def address(network: Network, host: str) -> str:

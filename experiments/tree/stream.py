@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from experiments.common.frame import RunError
 from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import AgentError
 from groupflow.tree.members import TreeRecvOptions
@@ -34,10 +35,6 @@ class Arrival:
     """of the stream in all, these included"""
 
 
-class StreamError(Exception):
-    """A byte was lost or doubled."""
-
-
 class Subscriber(AgentProcess):
     """A host that receives the stream from its beginning, and checks every byte."""
 
@@ -51,16 +48,12 @@ class Subscriber(AgentProcess):
         return self.arrivals[-1].bytes if self.arrivals else 0
 
     async def read(self) -> None:
-        """To its end, or the host's. Raises StreamError."""
+        """To its end, or the host's. Raises RunError."""
         while chunk := await self.data_out.read(1 << 16):
             at, start = time.monotonic(), self.received
             if chunk != stream(start, start + len(chunk)):
-                raise StreamError(f"{self.options.name}: byte {start} or one after it is not the stream's")
+                raise RunError(f"{self.options.name}: byte {start} or one after it is not the stream's")
             self.arrivals.append(Arrival(at, start + len(chunk)))
-
-    def next_after(self, at: float) -> float | None:
-        """Seconds from then until bytes came; None: none did."""
-        return next((arrival.at - at for arrival in self.arrivals if arrival.at > at), None)
 
     @property
     def children(self) -> list[str]:
@@ -103,9 +96,9 @@ class Source:
 
 
 async def finish(subscriber: Subscriber, reading: asyncio.Task[None]) -> None:
-    """Waits until it has all. Raises AgentError, StreamError."""
+    """Waits until it has all. Raises AgentError, RunError."""
     await reading
     try:
         await subscriber.finish()
     except AgentError as error:
-        raise StreamError(f"{subscriber.options.name}: {error}") from None
+        raise RunError(f"{subscriber.options.name}: {error}") from None

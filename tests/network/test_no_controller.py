@@ -15,7 +15,7 @@ from topologies.network import running
 
 def test_a_network_whose_port_is_taken(tmp_path: Path) -> None:
     topology = variants.named("star")
-    taken = ("127.0.0.1", topology.switches["s1"].grpc_port)
+    taken = topology.switches["s1"].grpc_address
     refused = pytest.raises(DaemonError, match="port 9561 is in use")
     with socket.create_server(taken), refused, running(topology, tmp_path):
         pass

@@ -153,15 +153,15 @@ async def test_sessions_over_a_tree() -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         common = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        async with groupflow.Session(role="sender", over="tree", members=2, **common) as sender:
+        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
             receivers = [
                 await stack.enter_async_context(
-                    groupflow.Session(role="receiver", over="tree", start="start", **common)
+                    groupflow.TreeSession(role="receiver", start="start", **common)
                 )
                 for _ in range(2)
             ]
 
-            async def read(session: groupflow.Session) -> bytes:
+            async def read(session: groupflow.TreeSession) -> bytes:
                 return b"".join([chunk async for chunk in session.stream()])
 
             reading = [asyncio.create_task(read(session)) for session in receivers]
@@ -176,9 +176,9 @@ async def test_records_are_skipped_whole() -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         options: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        options |= {"over": "tree", "slow": "skip", "align": size, "cache": 1 << 20}
-        sender = groupflow.Session(role="sender", **options)
-        async with sender, groupflow.Session(role="receiver", start="start", **options) as receiver:
+        options |= {"slow": "skip", "align": size, "cache": 1 << 20}
+        sender = groupflow.TreeSession(role="sender", **options)
+        async with sender, groupflow.TreeSession(role="receiver", start="start", **options) as receiver:
             # It does not read yet: its pipe and what this process buffers fill, and what is sent goes on.
             for number in range(count):
                 await sender.send(number.to_bytes(4, "big") * (size // 4))
@@ -196,14 +196,16 @@ async def test_sessions_over_quic_get_all() -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        common |= {"over": "tree", "edges": "quic", "children": 1}
-        async with groupflow.Session(role="sender", members=2, **common) as sender:
+        common |= {"edges": "quic", "children": 1}
+        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
             receivers = [
-                await stack.enter_async_context(groupflow.Session(role="receiver", start="start", **common))
+                await stack.enter_async_context(
+                    groupflow.TreeSession(role="receiver", start="start", **common)
+                )
                 for _ in range(2)
             ]
 
-            async def read(session: groupflow.Session) -> bytes:
+            async def read(session: groupflow.TreeSession) -> bytes:
                 return b"".join([chunk async for chunk in session.stream()])
 
             reading = [asyncio.create_task(read(session)) for session in receivers]
@@ -221,14 +223,16 @@ async def test_sessions_over_datagrams_get_whole_records() -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        common |= {"over": "tree", "edges": "datagrams", "slow": "skip", "align": 1000, "children": 1}
-        async with groupflow.Session(role="sender", members=2, **common) as sender:
+        common |= {"edges": "datagrams", "slow": "skip", "align": 1000, "children": 1}
+        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
             receivers = [
-                await stack.enter_async_context(groupflow.Session(role="receiver", start="start", **common))
+                await stack.enter_async_context(
+                    groupflow.TreeSession(role="receiver", start="start", **common)
+                )
                 for _ in range(2)
             ]
 
-            async def read(session: groupflow.Session) -> bytes:
+            async def read(session: groupflow.TreeSession) -> bytes:
                 return b"".join([chunk async for chunk in session.stream()])
 
             reading = [asyncio.create_task(read(session)) for session in receivers]
@@ -347,7 +351,7 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
         (("serve", "--token", "xyz"), "--token: it must be 1 to 255 hexadecimal digits"),
         (("serve", "--token", "ab", "--max-children", "0"), "--max-children 0: write a number from 1"),
         (("serve", "--token", "ab", "--threshold-ms", "-1"), "--threshold-ms -1: write 0 or more"),
-        (("serve", "--token", "ab", "--listen", "nowhere"), "--listen nowhere: no address"),
+        (("serve", "--token", "ab", "--listen", "nowhere"), "--listen: 'nowhere' is no address"),
         (("recv", "--to", "127.0.0.1:1", "--token", "ab"), "how are the dispatchers known?"),
         (("recv", "--to", "127.0.0.1:1", "--plain"), "--token: it must be"),
         (("recv", "--to", "127.0.0.1:1", "--token", "ab", "--tls-pin", "12"), "--tls-pin 12: it must be 64"),
@@ -364,19 +368,23 @@ async def test_commands_that_make_no_sense_are_refused_in_one_line(words: tuple[
 
 
 def test_what_does_not_go_together_is_said() -> None:
-    with pytest.raises(ClientError, match="over='tree' needs to="):
-        groupflow.Session(role="sender", over="tree")
-    with pytest.raises(ClientError, match="carries streams only"):
-        groupflow.Session(role="sender", over="tree", to="127.0.0.1:1", kind="datagrams")
     with pytest.raises(ClientError, match="needs slow='skip'"):
-        groupflow.Session(role="sender", over="tree", to="127.0.0.1:1", edges="datagrams")
+        groupflow.TreeSession("127.0.0.1:1", role="sender", edges="datagrams")
     with pytest.raises(ClientError, match="always encrypted"):
-        groupflow.Session(role="sender", over="tree", to="127.0.0.1:1", edges="quic")
+        groupflow.TreeSession("127.0.0.1:1", role="sender", edges="quic")
     with pytest.raises(ClientError, match="there is none"):
         groupflow.Session(role="sender")
 
 
+def test_a_session_over_a_tree_names_its_class() -> None:
+    old: dict[str, Any] = {"over": "tree", "to": "127.0.0.1:1"}
+    with pytest.raises(ClientError, match=r"open a groupflow\.TreeSession"):
+        groupflow.Session(role="sender", **old)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'to'"):
+        groupflow.Session(7, role="sender", to="127.0.0.1:1")  # pyright: ignore[reportArgumentType]
+
+
 async def test_records_need_their_size() -> None:
-    session = groupflow.Session(role="receiver", over="tree", to="127.0.0.1:1")
+    session = groupflow.TreeSession("127.0.0.1:1", role="receiver")
     with pytest.raises(ClientError, match="of which size are records"):
         await anext(session.records())

@@ -155,10 +155,10 @@ async def test_who_is_measured_does_not_hold_up_the_dispatchers() -> None:
         measuring = asyncio.create_task(options.settled(lambda _: begun.set()))
         async with asyncio.timeout(30):
             await begun.wait()
-        common: dict[str, Any] = {"over": "tree", **where}
+        common: dict[str, Any] = where
         async with (
-            groupflow.Session(role="sender", **common) as sender,
-            groupflow.Session(role="receiver", start="start", **common) as receiver,
+            groupflow.TreeSession(role="sender", **common) as sender,
+            groupflow.TreeSession(role="receiver", start="start", **common) as receiver,
         ):
             await sender.send(b"hello")
             finishing = asyncio.create_task(sender.finish())
@@ -199,4 +199,4 @@ async def test_the_command_tells_what_was_measured() -> None:
 
 def test_it_measures_from_here_only() -> None:
     with pytest.raises(ClientError, match="measures from this process"):
-        groupflow.Session(role="receiver", over="tree", to="127.0.0.1:1", parallel="auto", launcher=["x"])
+        groupflow.TreeSession("127.0.0.1:1", role="receiver", parallel="auto", launcher=["x"])

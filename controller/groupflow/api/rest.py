@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from groupflow.api.diffusion import diffusion_routes
-from groupflow.api.gathering import gathering_routes
+from groupflow.api.gather_proxy import gather_proxy_routes
 from groupflow.api.placement import placement_routes
 from groupflow.api.schemas import (
     AgentView,
@@ -73,7 +73,7 @@ def make_app(controller: Controller, gather: str | None = None) -> FastAPI:
         _switches(controller),
         diffusion_routes(controller),
         placement_routes(controller),
-        gathering_routes(gather),
+        gather_proxy_routes(gather),
         _rest(controller),
     ):
         app.include_router(router, prefix="/v1")
@@ -226,12 +226,12 @@ def _rest(controller: Controller) -> APIRouter:
         """Server-sent events: first the `recent` latest, then each as it happens."""
 
         async def stream() -> AsyncIterator[str]:
-            with controller.events.listening() as listener:
+            with controller.events.subscribed() as subscriber:
                 for event in controller.events.recent()[-recent:] if recent else []:
                     yield f"data: {json.dumps(event)}\n\n"
                 yield ": following\n\n"
                 while True:
-                    yield f"data: {json.dumps(await listener.next())}\n\n"
+                    yield f"data: {json.dumps(await subscriber.next())}\n\n"
 
         return StreamingResponse(stream(), media_type="text/event-stream")
 

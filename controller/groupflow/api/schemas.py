@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from groupflow.p4rt.messages import Mode, Policy
 from groupflow.sessions.model import DEFAULT_CACHE, DEFAULT_WINDOW, LAST_SESSION, LAST_WINDOW
 
 
@@ -59,8 +60,8 @@ class NewSession(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: int | None = Field(None, ge=1, le=LAST_SESSION, description="chosen by the controller when left out")
-    mode: Literal["e2e", "n2n"] = Field("e2e", description="who acknowledges: the receivers, or each cache")
-    policy: Literal["strict", "isolate", "demote"] = Field("strict", description="what a slow receiver does")
+    mode: Mode = Field("e2e", description="who acknowledges: the receivers, or each cache")
+    policy: Policy = Field("strict", description="what a slow receiver does")
     window: int = Field(DEFAULT_WINDOW, ge=1, le=LAST_WINDOW, description="packets outstanding at most")
     lifetime: int | None = Field(None, ge=1, description="seconds until the session expires; none: never")
     tcp: NewTcp | None = Field(None, description="none: TCP clients cannot send into it")
@@ -69,8 +70,8 @@ class NewSession(BaseModel):
 class SessionChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    mode: Literal["e2e", "n2n"] | None = None
-    policy: Literal["strict", "isolate", "demote"] | None = None
+    mode: Mode | None = None
+    policy: Policy | None = None
     window: int | None = Field(None, ge=1, le=LAST_WINDOW)
     tcp: TcpChange | None = None
 

@@ -23,8 +23,8 @@ from groupflow.p4rt.program import Field, Program
 from groupflow.runtime import Controller
 from groupflow.sessions.model import Member, Session
 from groupflow.sessions.numbers import Stream
+from groupflow.sessions.replication import Node, lowest_rate
 from groupflow.sessions.tokens import token
-from groupflow.sessions.tree import Node, lowest_rate
 from groupflow.topology import Link
 
 

@@ -4,8 +4,9 @@ import argparse
 import os
 from typing import Any
 
+from groupflow.cli import values
 from groupflow.cli.command import OK, REFUSED, CommandError, Subparsers, add_command
-from groupflow.cli.ctl import DEFAULT_API
+from groupflow.cli.rest_client import DEFAULT_API
 
 _ETH_P_ALL = 0x0003
 
@@ -18,7 +19,9 @@ def register(subparsers: Subparsers) -> None:
         example="groupflow bmv2-agent s1 --thrift 127.0.0.1:9091 --interface s1-tick",
     )
     parser.add_argument("switch", help="its name in the topology")
-    parser.add_argument("--thrift", required=True, metavar="HOST:PORT", help="BMv2's --thrift-port")
+    parser.add_argument(
+        "--thrift", type=values.to_address, required=True, metavar="HOST:PORT", help="BMv2's --thrift-port"
+    )
     parser.add_argument(
         "--interface", required=True, metavar="NAME", help="the far end of the veth pair at BMv2's port 0"
     )
@@ -35,15 +38,12 @@ def run(args: argparse.Namespace) -> int:
     from groupflow.diffusion.bmv2_agent import RateAgent
     from groupflow.diffusion.thrift_client import ThriftClient, ThriftError
 
-    host, _, port = args.thrift.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise CommandError(f"--thrift {args.thrift!r} is no address; write HOST:PORT like 127.0.0.1:9091")
     if args.refresh <= 0:
         raise CommandError(f"--refresh {args.refresh:g} is no time to wait; give seconds above 0")
     try:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
             wire.bind((args.interface, _ETH_P_ALL))
-            switch = ThriftClient(host, int(port))
+            switch = ThriftClient(*args.thrift)
             agent = RateAgent(switch, wire.send)
             print(f"groupflow bmv2-agent ready switch={args.switch}", flush=True)
             agent.run(lambda: _wanted(args), int(args.refresh * 1e9))

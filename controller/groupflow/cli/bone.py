@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import socket
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupflow.bone.options import HUB_HTTP, METHODS, REPAIRS, RIM_HTTP, HubOptions, RimOptions
+from groupflow.cli import values
 from groupflow.cli.command import (
     FAILURE,
     OK,
@@ -21,9 +21,9 @@ from groupflow.cli.command import (
     Parser,
     Subparsers,
     add_command,
-    of_agent,
+    on_stop,
 )
-from groupflow.cli.transfer import rate
+from groupflow.cli.transfer import ended
 
 if TYPE_CHECKING:
     from groupflow.bone.orders import FileView
@@ -56,12 +56,19 @@ def _hub_arguments(commands: Subparsers) -> None:
         "         groupflow bone hub --dir outbox --method unicast --rim 10.0.1.1:26500",
     )
     add = hub.add_argument
-    add("--dir", type=Path, required=True, metavar="FOLDER", help="the files")
-    add("--all", action="store_true", help="send what is in the folder at the start, too")
+    add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
+    add("--all", dest="everything", action="store_true", help="send what is in the folder at the start, too")
     add("--method", choices=METHODS, default="scheduled", help="how (default: %(default)s)")
     add("--repair", choices=REPAIRS, default="selective", help="what is sent again (default: %(default)s)")
-    add("--rim", action="append", default=[], metavar="IP:PORT", help="of unicast; may be repeated")
-    add("--rate", type=rate, metavar="RATE", help="of packets with all headers (default: 1mbit)")
+    add(
+        "--rim",
+        dest="rims",
+        action="append",
+        default=[],
+        metavar="IP:PORT",
+        help="of unicast; may be repeated",
+    )
+    add("--rate", type=values.rate, metavar="RATE", help="of packets with all headers (default: 1mbit)")
     add("--packet", type=int, metavar="BYTES", help="of a file in a packet, at first (default: 1000)")
     add("--per-round", type=int, metavar="N", help="packets of a round (default: 64)")
     add("--join-ms", type=int, metavar="MS", help="in which rims join (default: 2000)")
@@ -83,7 +90,7 @@ def _rim_arguments(commands: Subparsers) -> None:
         "         curl -O http://127.0.0.1:26503/video.mp4",
     )
     add = rim.add_argument
-    add("--dir", type=Path, required=True, metavar="FOLDER", help="the files")
+    add("--dir", dest="folder", type=Path, required=True, metavar="FOLDER", help="the files")
     add(
         "--max-bytes", metavar="SIZE",
         help="of all files; the least recently used go first (default: 1GiB)",
@@ -145,58 +152,12 @@ def _list_arguments(commands: Subparsers) -> None:
 
 
 def run_hub(args: argparse.Namespace) -> int:
-    options = HubOptions(
-        name=args.name,
-        folder=args.dir,
-        http=args.http,
-        group=args.group,
-        session=args.session,
-        token=args.token,
-        iface=args.iface,
-        address=args.address,
-        everything=args.all,
-        method=args.method,
-        repair=args.repair,
-        rims=tuple(args.rim),
-        rate=args.rate,
-        packet=args.packet,
-        per_round=args.per_round,
-        join_ms=args.join_ms,
-        result_ms=args.result_ms,
-        grace_ms=args.grace_ms,
-        patience=args.patience,
-    )
-    return _run_agent(options, json_lines=args.json)
+    options = values.options(HubOptions, args, rims=tuple(args.rims))
+    return ended(_stay(options, json_lines=args.json))
 
 
 def run_rim(args: argparse.Namespace) -> int:
-    options = RimOptions(
-        name=args.name,
-        folder=args.dir,
-        http=args.http,
-        group=args.group,
-        session=args.session,
-        token=args.token,
-        iface=args.iface,
-        address=args.address,
-        max_bytes=args.max_bytes,
-        hub=args.hub,
-        miss_wait=args.miss_wait,
-        client_wait=args.client_wait,
-    )
-    return _run_agent(options, json_lines=args.json)
-
-
-def _run_agent(options: HubOptions | RimOptions, *, json_lines: bool) -> int:
-    from groupflow.client.errors import AgentError, ClientError
-
-    try:
-        asyncio.run(_stay(options, json_lines=json_lines))
-    except AgentError as error:
-        raise CommandError(str(error), of_agent(error.exit_code)) from None
-    except ClientError as error:
-        raise CommandError(str(error)) from None
-    return OK
+    return ended(_stay(values.options(RimOptions, args), json_lines=args.json))
 
 
 async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
@@ -204,25 +165,14 @@ async def _stay(options: HubOptions | RimOptions, *, json_lines: bool) -> None:
 
     def show(event: "Event") -> None:
         if json_lines:
-            print(json.dumps(dict(event.fields)), flush=True)
+            print(event.json(), flush=True)
         elif (line := describe(event)) is not None:
             print(f"bone: {line}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    on_stop(stop.set)
     async with AgentProcess(options, on_event=show) as agent:
-        ended = asyncio.create_task(agent.finish())
-        stopped = asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if ended.done() and not stop.is_set():
-                ended.result()  # raises AgentError
-        finally:
-            ended.cancel()
-            stopped.cancel()
-            await asyncio.gather(ended, stopped, return_exceptions=True)
+        await agent.until(stop)
 
 
 def describe(event: "Event") -> str | None:

@@ -1,17 +1,30 @@
-"""What every subcommand shares: exit codes, the error of one line, the parser."""
+"""What every subcommand shares: exit codes, the error of one line, the parser, how it is stopped."""
 
 import argparse
+import asyncio
+import logging
+import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
-OK = 0
-FAILURE = 1
-USAGE = 2
-REFUSED = 4
-"""Refused or not found: trying again without a change will not help."""
-INTERRUPTED = 130
-"""Ended by Ctrl-C, as shells count it (128 + SIGINT)."""
+
+class Exit(IntEnum):
+    """Exit codes of `groupflow`; gfagent's are the same. docs/command-line.md has them for users."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    LOST = 3
+    """Complete, but some members did not live to see it."""
+    REFUSED = 4
+    """Refused or not found: trying again without a change will not help."""
+    INTERRUPTED = 130
+    """Ended by Ctrl-C, as shells count it (128 + SIGINT)."""
+
+
+OK, FAILURE, USAGE, LOST, REFUSED, INTERRUPTED = Exit
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
 """What a subcommand does; returns its exit code."""
@@ -21,6 +34,18 @@ def of_agent(code: int) -> int:
     """The command's exit code where an agent failed with this one: what makes no sense, and what was refused,
     is told apart."""
     return code if code in (USAGE, REFUSED) else FAILURE
+
+
+def on_stop(call: Callable[[], object]) -> None:
+    """Ctrl-C and SIGTERM call it, instead of ending this process. To be called in the event loop."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, call)
+
+
+def log_to_stderr(level: str = "info") -> None:
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"
+    )
 
 
 class CommandError(Exception):

@@ -7,7 +7,17 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.cli.command import OK, CommandError, Parser, Subparsers, add_command, failing_with
+from groupflow.cli import values
+from groupflow.cli.command import (
+    OK,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    failing_with,
+    log_to_stderr,
+    on_stop,
+)
 
 if TYPE_CHECKING:
     from groupflow.split.service import SplitOptions
@@ -35,6 +45,7 @@ def register(subparsers: Subparsers) -> None:
     )
     run.add_argument(
         "--api",
+        type=values.listen_address,
         default="127.0.0.1:9580",
         metavar="HOST:PORT",
         help="where to serve REST (default: %(default)s)",
@@ -47,7 +58,7 @@ def register(subparsers: Subparsers) -> None:
         help="P4Info of the program (default: %(default)s)",
     )
     run.add_argument(
-        "--json",
+        "--p4-json",
         type=Path,
         default=_BUILD / "groupflow.json",
         metavar="FILE",
@@ -90,7 +101,6 @@ def register(subparsers: Subparsers) -> None:
 
 def run_controller(args: argparse.Namespace) -> int:
     import asyncio
-    import logging
 
     from groupflow.api.server import ApiError
     from groupflow.p4rt.program import ProgramError
@@ -100,9 +110,7 @@ def run_controller(args: argparse.Namespace) -> int:
 
     if args.cache_bytes < 0:
         raise CommandError(f"--cache-bytes {args.cache_bytes} is negative; give a number of bytes, or 0")
-    logging.basicConfig(
-        level=args.log_level.upper(), format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"
-    )
+    log_to_stderr(args.log_level)
     with failing_with(TopologyError, ProgramError, StoreError, ApiError, SplitError):
         asyncio.run(_serve(args))
     return OK
@@ -110,7 +118,6 @@ def run_controller(args: argparse.Namespace) -> int:
 
 async def _serve(args: argparse.Namespace) -> None:
     import asyncio
-    import signal
 
     from groupflow import topology
     from groupflow.api.server import listen, serve
@@ -119,8 +126,8 @@ async def _serve(args: argparse.Namespace) -> None:
     from groupflow.sessions.requests import Options
 
     network = topology.load(args.topology)
-    program = Program.load(args.p4info, args.json)
-    host, port = _address(args.api)
+    program = Program.load(args.p4info, args.p4_json)
+    host, port = args.api
     with listen(host, port) as listener:
         store = await open_store(args.store)
         try:
@@ -131,8 +138,7 @@ async def _serve(args: argparse.Namespace) -> None:
                 network, program, store, options, split=_split_options(args.agent_control)
             )
             stopped = asyncio.Event()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+            on_stop(stopped.set)
             async with asyncio.TaskGroup() as tasks:
                 work = [
                     tasks.create_task(controller.run(), name="controller"),
@@ -183,10 +189,3 @@ def _split_options(places: list[str]) -> "SplitOptions":
         except ValueError as error:
             raise CommandError(f"--agent-control {text}: {error}") from None
     return options
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise CommandError(f"--api {text!r} is no address; write HOST:PORT like 127.0.0.1:9580")
-    return host, int(port)

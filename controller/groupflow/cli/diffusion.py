@@ -4,33 +4,28 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
-from groupflow.cli.command import OK, CommandError, Parser, Subparsers
+from groupflow.cli.command import OK, CommandError, Subparsers
+from groupflow.cli.rest_client import call, leaf, print_json
 from groupflow.cli.tables import print_pairs, print_table
-
-Call = Callable[..., Any]
-Leaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
 
 FLOW_COLUMNS = ("flow", "kind", "name", "d", "alpha", "path", "warning")
 HOP_COLUMNS = ("switch", "to", "port", "queue", "delay", "delay_from", "d_i", "d_i_error", "period")
 STATE_COLUMNS = ("switch", "to", "queue", "n", "r", "next_n", "j", "share", "problem")
 
 
-def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object], int]) -> None:
-    """Adds the commands; `call` is one request to the controller."""
-    commands = _Commands(call, print_json)
-    _add_install(group, leaf, commands)
-    remove = leaf(group, "remove", "end the control of a flow", "diffusion remove 1", commands.remove)
-    leaf(group, "list", "list the controlled flows", "diffusion list", commands.list)
-    show = leaf(group, "show", "show a flow and its hops", "diffusion show 1", commands.show)
+def add(group: Subparsers) -> None:
+    _add_install(group)
+    remove = leaf(group, "remove", "end the control of a flow", "diffusion remove 1", _remove)
+    leaf(group, "list", "list the controlled flows", "diffusion list", _list)
+    show = leaf(group, "show", "show a flow and its hops", "diffusion show 1", _show)
     watch = leaf(
         group,
         "watch",
         "show n, r and J of each hop, live",
         "diffusion watch 1 --interval 0.5",
-        commands.watch,
+        _watch,
     )
     for parser in (remove, show, watch):
         parser.add_argument("flow", type=int)
@@ -38,16 +33,16 @@ def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object]
         "--interval", type=float, default=1.0, metavar="SECONDS", help="(default: %(default)s)"
     )
     watch.add_argument("--count", type=int, metavar="N", help="end after so many (default: at Ctrl-C)")
-    leaf(group, "delays", "measure the links between switches", "diffusion delays", commands.delays)
+    leaf(group, "delays", "measure the links between switches", "diffusion delays", _delays)
 
 
-def _add_install(group: Subparsers, leaf: Leaf, commands: "_Commands") -> None:
+def _add_install(group: Subparsers) -> None:
     install = leaf(
         group,
         "install",
         "control a flow, a session or a link",
         "diffusion install --flow h1 h2 --protocol tcp --dst-port 5001 --d 0.1",
-        commands.install,
+        _install,
     )
     what = install.add_mutually_exclusive_group(required=True)
     what.add_argument("--flow", nargs=2, metavar=("SRC", "DST"), help="from one host to another")
@@ -67,66 +62,67 @@ def _add_install(group: Subparsers, leaf: Leaf, commands: "_Commands") -> None:
     add("--no-measure", action="store_true", help="take link delays from the topology")
 
 
-class _Commands:
-    def __init__(self, call: Call, print_json: Callable[[object], int]) -> None:
-        self._call = call
-        self._print_json = print_json
+def _install(args: argparse.Namespace) -> int:
+    flow = call(args, "POST", "/diffusion", _request(args))
+    if flow["warning"]:
+        print(f"groupflow: warning: {flow['warning']}", file=sys.stderr)
+    return _print_flow(args, flow)
 
-    def install(self, args: argparse.Namespace) -> int:
-        flow = self._call(args, "POST", "/diffusion", _request(args))
-        if flow["warning"]:
-            print(f"groupflow: warning: {flow['warning']}", file=sys.stderr)
-        return self._print(args, flow)
 
-    def remove(self, args: argparse.Namespace) -> int:
-        self._call(args, "DELETE", f"/diffusion/{args.flow}")
-        return OK
+def _remove(args: argparse.Namespace) -> int:
+    call(args, "DELETE", f"/diffusion/{args.flow}")
+    return OK
 
-    def list(self, args: argparse.Namespace) -> int:
-        flows = self._call(args, "GET", "/diffusion")
+
+def _list(args: argparse.Namespace) -> int:
+    flows = call(args, "GET", "/diffusion")
+    if args.json:
+        return print_json(flows)
+    for flow in flows:
+        flow["path"] = " ".join(f"{hop['switch']}>{hop['to']}" for hop in flow["hops"])
+    print_table(flows, FLOW_COLUMNS)
+    return OK
+
+
+def _show(args: argparse.Namespace) -> int:
+    return _print_flow(args, call(args, "GET", f"/diffusion/{args.flow}"))
+
+
+def _watch(args: argparse.Namespace) -> int:
+    """One JSON object a look with --json, else a table that is drawn again."""
+    if args.interval <= 0:
+        raise CommandError(f"--interval {args.interval:g} is no time to wait; give seconds above 0")
+    looks = 0
+    while args.count is None or looks < args.count:
+        if looks:
+            time.sleep(args.interval)
+        hops = call(args, "GET", f"/diffusion/{args.flow}/state")
+        looks += 1
         if args.json:
-            return self._print_json(flows)
-        for flow in flows:
-            flow["path"] = " ".join(f"{hop['switch']}>{hop['to']}" for hop in flow["hops"])
-        print_table(flows, FLOW_COLUMNS)
-        return OK
+            print(json.dumps({"time": time.time(), "flow": args.flow, "hops": hops}), flush=True)
+            continue
+        if sys.stdout.isatty():
+            print("\x1b[H\x1b[2J", end="")
+        print_table(map(_rounded, hops), STATE_COLUMNS)
+        sys.stdout.flush()
+    return OK
 
-    def show(self, args: argparse.Namespace) -> int:
-        return self._print(args, self._call(args, "GET", f"/diffusion/{args.flow}"))
 
-    def watch(self, args: argparse.Namespace) -> int:
-        """One JSON object a look with --json, else a table that is drawn again."""
-        if args.interval <= 0:
-            raise CommandError(f"--interval {args.interval:g} is no time to wait; give seconds above 0")
-        looks = 0
-        while args.count is None or looks < args.count:
-            if looks:
-                time.sleep(args.interval)
-            hops = self._call(args, "GET", f"/diffusion/{args.flow}/state")
-            looks += 1
-            if args.json:
-                print(json.dumps({"time": time.time(), "flow": args.flow, "hops": hops}), flush=True)
-                continue
-            if sys.stdout.isatty():
-                print("\x1b[H\x1b[2J", end="")
-            print_table(map(_rounded, hops), STATE_COLUMNS)
-            sys.stdout.flush()
-        return OK
+def _delays(args: argparse.Namespace) -> int:
+    delays = call(args, "GET", "/diffusion/delays")
+    if args.json:
+        return print_json(delays)
+    print_table([{"link": name, "delay": delay} for name, delay in delays.items()], ("link", "delay"))
+    return OK
 
-    def delays(self, args: argparse.Namespace) -> int:
-        delays = self._call(args, "GET", "/diffusion/delays")
-        if args.json:
-            return self._print_json(delays)
-        print_table([{"link": name, "delay": delay} for name, delay in delays.items()], ("link", "delay"))
-        return OK
 
-    def _print(self, args: argparse.Namespace, flow: dict[str, Any]) -> int:
-        if args.json:
-            return self._print_json(flow)
-        print_pairs({name: value for name, value in flow.items() if name != "hops"})
-        print()
-        print_table(map(_rounded, flow["hops"]), HOP_COLUMNS)
-        return OK
+def _print_flow(args: argparse.Namespace, flow: dict[str, Any]) -> int:
+    if args.json:
+        return print_json(flow)
+    print_pairs({name: value for name, value in flow.items() if name != "hops"})
+    print()
+    print_table(map(_rounded, flow["hops"]), HOP_COLUMNS)
+    return OK
 
 
 def _request(args: argparse.Namespace) -> dict[str, Any]:

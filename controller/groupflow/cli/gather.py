@@ -2,16 +2,15 @@
 
 import argparse
 import asyncio
-import logging
 import os
-import signal
 import sys
 from pathlib import Path
+from signal import SIGTERM
 from typing import TYPE_CHECKING
 
+from groupflow.cli import values
 from groupflow.cli.command import (
     FAILURE,
-    INTERRUPTED,
     OK,
     REFUSED,
     USAGE,
@@ -20,12 +19,15 @@ from groupflow.cli.command import (
     Subparsers,
     add_command,
     failing_with,
+    log_to_stderr,
     of_agent,
+    on_stop,
 )
+from groupflow.cli.transfer import ended
 
 if TYPE_CHECKING:
     from groupflow.client.events import Event
-    from groupflow.gather.options import SendOptions
+    from groupflow.gather.options import GatherSendOptions
 
 DEFAULT_API = "127.0.0.1:9590"
 """not the controller's: a server that gathers may be another machine"""
@@ -65,7 +67,7 @@ def _serve_arguments(commands: Subparsers) -> None:
     add("--plain", action="store_true", help="do not encrypt: tokens and data can be read on the way")
     add("--policy", default="sakajiri", metavar="NAME", help="how they are tuned (default: %(default)s)")
     add(
-        "--api", default=DEFAULT_API, metavar="HOST:PORT",
+        "--api", type=_api, default=DEFAULT_API, metavar="HOST:PORT",
         help="where to serve REST; none: nowhere (default: %(default)s)",
     )  # fmt: skip
     add("--json", action="store_true", help="print what happens as JSON lines, every round, too")
@@ -81,7 +83,9 @@ def _send_arguments(commands: Subparsers) -> None:
     )
     add = send.add_argument
     add("--to", required=True, metavar="IP:PORT", help="the server")
-    add("--client", required=True, metavar="NAME", help="this client's name in the server's list")
+    add(
+        "--client", dest="name", required=True, metavar="NAME", help="this client's name in the server's list"
+    )
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), help="its token (default: $GROUPFLOW_TOKEN)"
     )
@@ -112,7 +116,7 @@ def run_serve(args: argparse.Namespace) -> int:
 
     if args.policy not in POLICIES:
         raise CommandError(f"--policy {args.policy}: there are {', '.join(POLICIES)}", USAGE)
-    logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
+    log_to_stderr()
 
     def code(error: Exception) -> int:
         if isinstance(error, AgentError):
@@ -129,22 +133,20 @@ async def _serve(args: argparse.Namespace) -> None:
     from groupflow.api.server import listen, serve_app
     from groupflow.gather import clients
     from groupflow.gather.options import ServeOptions
-    from groupflow.gather.service import GatherService, until_stopped
+    from groupflow.gather.service import GatherService
     from groupflow.tuning.policies import POLICIES
 
     listed = clients.load(args.clients)
     options = ServeOptions(clients=args.clients, listen=args.listen, out=args.out, tls=_certificate(args))
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    api = None if args.api == "none" else listen(*_address(args.api))
+    on_stop(stop.set)
+    api = args.api and listen(*args.api)
     show = _print_json if args.json else _print_line
     async with GatherService(listed, POLICIES[args.policy], options, on_event=show) as service:
         await service.ready()
         serving = api and asyncio.create_task(serve_app(make_gather_app(service.tuner, args.policy), api))
         try:
-            await until_stopped(service, stop)
+            await service.agent.until(stop)
         finally:
             if serving:
                 serving.cancel()
@@ -165,9 +167,7 @@ def _certificate(args: argparse.Namespace) -> tuple[Path, Path] | None:
 
 
 def _print_json(event: "Event") -> None:
-    import json
-
-    print(json.dumps(dict(event.fields)), flush=True)
+    print(event.json(), flush=True)
 
 
 def _print_line(event: "Event") -> None:
@@ -189,8 +189,7 @@ def _print_line(event: "Event") -> None:
 
 
 def run_send(args: argparse.Namespace) -> int:
-    from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
-    from groupflow.gather.options import SendOptions
+    from groupflow.gather.options import GatherSendOptions
 
     if args.file is not None and not args.file.exists():
         raise CommandError(f"{args.file}: no such file")
@@ -201,31 +200,11 @@ def run_send(args: argparse.Namespace) -> int:
             USAGE,
         )
     pin = None if args.plain or args.tls_ca is not None else args.tls_pin
-    options = SendOptions(
-        to=args.to,
-        name=args.client,
-        token=args.token,
-        file=args.file,
-        duration=args.duration,
-        congestion=args.congestion,
-        retry=args.retry,
-        fec=args.fec,
-        tls_pin=pin,
-        tls_ca=None if args.plain else args.tls_ca,
-        tls_name=None if args.plain else args.tls_name,
-    )
-    try:
-        asyncio.run(_send(options, json_lines=args.json))
-    except InterruptedSessionError:
-        return INTERRUPTED
-    except AgentError as error:
-        raise CommandError(str(error), of_agent(error.exit_code)) from None
-    except ClientError as error:
-        raise CommandError(str(error)) from None
-    return OK
+    options = values.options(GatherSendOptions, args, tls_pin=pin, **({"tls_ca": None} if args.plain else {}))
+    return ended(_send(options, json_lines=args.json))
 
 
-async def _send(options: "SendOptions", *, json_lines: bool) -> None:
+async def _send(options: "GatherSendOptions", *, json_lines: bool) -> None:
     from groupflow.client.agent_process import AgentProcess
 
     def show(event: "Event") -> None:
@@ -236,14 +215,9 @@ async def _send(options: "SendOptions", *, json_lines: bool) -> None:
             print(f"gather: complete, {event.integer('bytes')} bytes in {seconds:.2f} s", file=sys.stderr)
 
     async with AgentProcess(options, on_event=show, inherit_input=options.file is None) as agent:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, agent.signal, signal.SIGTERM)
+        on_stop(lambda: agent.signal(SIGTERM))
         await agent.finish()
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise CommandError(f"--api {text}: no address; write HOST:PORT like {DEFAULT_API}, or none", USAGE)
-    return host, int(port)
+def _api(text: str) -> tuple[str, int] | None:
+    return None if text == "none" else values.listen_address(text)

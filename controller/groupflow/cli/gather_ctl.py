@@ -1,15 +1,13 @@
 """`groupflow ctl gather`: what a server that gathers wants, measures and gives, over its REST API."""
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 from groupflow import units
-from groupflow.cli.command import USAGE, CommandError, Parser, Subparsers
-from groupflow.cli.tables import print_pairs, print_table
-
-Call = Callable[..., Any]
-Leaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
+from groupflow.cli import values
+from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
+from groupflow.cli.rest_client import call, leaf, print_json, print_rows
+from groupflow.cli.tables import print_pairs
 
 COLUMNS = (
     *("name", "priority", "target", "throughput", "rtt_ms", "loss_ratio"),
@@ -17,46 +15,46 @@ COLUMNS = (
 )
 
 
-def add(group: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object], int]) -> None:
-    """Adds the commands; `call` is one request to the server."""
-
-    def show(args: argparse.Namespace) -> int:
-        found = call(args, "GET", "/gather")
-        if args.json:
-            return print_json(found)
-        print_pairs(found)
-        return 0
-
-    def list_clients(args: argparse.Namespace) -> int:
-        found = call(args, "GET", "/gather/clients")
-        if args.json:
-            return print_json(found)
-        print_table([_row(client) for client in found], COLUMNS)
-        return 0
-
-    def change(args: argparse.Namespace) -> int:
-        body: dict[str, Any] = {}
-        if args.target is not None:
-            body["target_bps"] = _rate(args.target, "--target")
-        if args.minimum is not None:
-            none = args.minimum == "none"
-            body["minimum_bps"] = None if none else _rate(args.minimum, "--minimum")
-        if args.priority is not None:
-            body["priority"] = args.priority
-        if not body:
-            raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
-        return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=body))
-
-    leaf(group, "show", "show what the server divides, and by which policy", "gather show", show)
-    leaf(group, "list", "list clients with targets and what they get", "gather list", list_clients)
+def add(group: Subparsers) -> None:
+    leaf(group, "show", "show what the server divides, and by which policy", "gather show", _show)
+    leaf(group, "list", "list clients with targets and what they get", "gather list", _list_clients)
     example = "gather set cam1 --target 2mbit"
-    changed = leaf(group, "set", "change what is wanted of a client while it sends", example, change)
+    changed = leaf(group, "set", "change what is wanted of a client while it sends", example, _change)
     changed.add_argument("client", metavar="NAME")
-    changed.add_argument("--target", metavar="RATE", help="throughput, e.g. 1mbit")
+    changed.add_argument("--target", type=values.rate, metavar="RATE", help="throughput, e.g. 1mbit")
     changed.add_argument(
-        "--minimum", metavar="RATE", help="when not all targets can be met; none: the smallest target"
+        "--minimum",
+        type=_minimum,
+        metavar="RATE",
+        help="when not all targets can be met; none: the smallest target",
     )
     changed.add_argument("--priority", type=int, metavar="N", help="the higher, the more important")
+
+
+def _show(args: argparse.Namespace) -> int:
+    found = call(args, "GET", "/gather")
+    if args.json:
+        return print_json(found)
+    print_pairs(found)
+    return OK
+
+
+def _list_clients(args: argparse.Namespace) -> int:
+    found = call(args, "GET", "/gather/clients")
+    return print_rows(args, found if args.json else [_row(client) for client in found], COLUMNS)
+
+
+def _change(args: argparse.Namespace) -> int:
+    body: dict[str, Any] = {}
+    if args.target is not None:
+        body["target_bps"] = args.target
+    if args.minimum is not None:
+        body["minimum_bps"] = None if args.minimum == "none" else args.minimum
+    if args.priority is not None:
+        body["priority"] = args.priority
+    if not body:
+        raise CommandError("nothing to change; give --target, --minimum or --priority", USAGE)
+    return print_json(call(args, "PATCH", f"/gather/clients/{args.client}", body=body))
 
 
 def _row(client: dict[str, Any]) -> dict[str, Any]:
@@ -67,11 +65,5 @@ def _row(client: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rate(text: str, option: str) -> int:
-    try:
-        rate = units.parse_rate(text)
-    except units.UnitError as error:
-        raise CommandError(f"{option}: {error}", USAGE) from None
-    if rate is None:
-        raise CommandError(f"{option} unlimited: no rate here; write a number with its unit", USAGE)
-    return rate
+def _minimum(text: str) -> int | str:
+    return text if text == "none" else values.rate(text)

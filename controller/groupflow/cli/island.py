@@ -1,18 +1,17 @@
 """`groupflow tree island`: a host where a tree meets an island of P4 switches."""
 
 import argparse
-import asyncio
 import json
 import os
-import signal
 from functools import partial
 from typing import Any
 
-from groupflow.cli.command import Subparsers, add_command
-from groupflow.cli.transfer import ended, rate, report_lost, session_number
+from groupflow.cli import values
+from groupflow.cli.command import Subparsers, add_command, on_stop
+from groupflow.cli.transfer import ended, report_lost
 from groupflow.cli.tree import add_host_arguments, host_options
-from groupflow.client.agent_process import RoleOptions
 from groupflow.client.events import Event
+from groupflow.client.options import RoleOptions
 
 
 def register(commands: Subparsers) -> None:
@@ -24,7 +23,7 @@ def register(commands: Subparsers) -> None:
     )
     add_host_arguments(island)
     add = island.add_argument
-    add("--session", type=session_number, required=True, metavar="N", help="the session in the island")
+    add("--session", type=values.session, required=True, metavar="N", help="the session in the island")
     add(
         "--session-token", default=os.environ.get("GROUPFLOW_SESSION_TOKEN", ""), metavar="HEX",
         help="the session's (default: $GROUPFLOW_SESSION_TOKEN)",
@@ -34,7 +33,7 @@ def register(commands: Subparsers) -> None:
         "--members", type=int, default=1, metavar="N",
         help="begin when N receivers, or hosts of the tree, are there (default 1)",
     )  # fmt: skip
-    add("--rate", type=rate, help="at most this rate in the island, e.g. 50mbit (default: found out)")
+    add("--rate", type=values.rate, help="at most this rate in the island, e.g. 50mbit (default: found out)")
     add("--outward", action="store_true", help="from the session, whose sender is in the island, to the tree")
     island.set_defaults(run=run)
 
@@ -62,9 +61,7 @@ async def _run(args: argparse.Namespace) -> int:
 
         island = Island(receiving, sending, on_received=partial(show, out_of), on_sent=partial(show, into))
         async with island:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, island.stop)
+            on_stop(island.stop)
             complete = await island.finish()
     return report_lost(complete)
 

@@ -19,18 +19,19 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 
 from groupflow.cli.command import FAILURE, INTERRUPTED, OK, CommandError, Parser, Run
 
 COMMANDS = (
     "controller", "ctl", "send", "recv", "member", "gather", "bone", "tree", "probe", "sim", "reproduce",
-    "experiments", "bmv2_agent",
+    "experiments", "bmv2_agent", "completion",
 )  # fmt: skip
 """Modules of groupflow.cli that register subcommands, in the order of the help text."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one subcommand and returns its exit code: 0 ok, 1 failure, 2 usage, 4 refused or not found."""
+    """Runs one subcommand and returns its exit code, one of `Exit`."""
     try:
         args = build_parser().parse_args(argv)
     except SystemExit as done:
@@ -50,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> ArgumentParser:
     parser = Parser(prog="groupflow", description="Group communication through P4 switches.")
+    parser.add_argument("--version", action="version", version=f"groupflow {version('groupflow')}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for name in COMMANDS:
         import_module(f"groupflow.cli.{name}").register(subparsers)

@@ -1,13 +1,12 @@
 """`groupflow member`: gives a listening program of this host the streams of a TCP session."""
 
 import argparse
-import asyncio
-import signal
+from signal import SIGTERM
 
-from groupflow.cli.command import OK, CommandError, Subparsers, add_command, of_agent
-from groupflow.cli.transfer import add_member_arguments
+from groupflow.cli import values
+from groupflow.cli.command import Subparsers, add_command, on_stop
+from groupflow.cli.transfer import add_member_arguments, ended
 from groupflow.client.agent_process import AgentProcess
-from groupflow.client.errors import AgentError, ClientError
 from groupflow.client.options import MemberOptions
 
 
@@ -20,7 +19,11 @@ def register(subparsers: Subparsers) -> None:
     )
     add_member_arguments(parser)
     parser.add_argument(
-        "--listen", type=_port, required=True, metavar="PORT", help="the TCP port where the program listens"
+        "--listen",
+        type=values.port,
+        required=True,
+        metavar="PORT",
+        help="the TCP port where the program listens",
     )
     parser.add_argument(
         "--from",
@@ -33,37 +36,13 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    options = MemberOptions(
-        session=args.session,
-        name=args.name,
-        token=args.token,
-        iface=args.iface,
-        join_timeout=args.join_timeout,
-        listen=args.listen,
-        start=args.start,
-    )
-    try:
-        return asyncio.run(_stay(options, json_lines=args.json))
-    except AgentError as error:
-        raise CommandError(str(error), of_agent(error.exit_code)) from None
-    except ClientError as error:
-        raise CommandError(str(error)) from None
+    return ended(_stay(values.options(MemberOptions, args), json_lines=args.json))
 
 
-async def _stay(options: MemberOptions, *, json_lines: bool) -> int:
+async def _stay(options: MemberOptions, *, json_lines: bool) -> None:
     from groupflow.client.display import Display
 
     with Display(f"session {options.session}", json_lines=json_lines) as display:
         async with AgentProcess(options, on_event=display.show) as agent:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, agent.signal, signal.SIGTERM)
+            on_stop(lambda: agent.signal(SIGTERM))
             await agent.wait_for("left")  # or the error that ended it
-    return OK
-
-
-def _port(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if not 1 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; write a number from 1 to 65535")
-    return number

@@ -1,30 +1,21 @@
 """`groupflow ctl place`: where to put a session's agents."""
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from groupflow import units
-from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
+from groupflow.cli import values
+from groupflow.cli.command import OK, USAGE, CommandError, Subparsers
+from groupflow.cli.rest_client import call, leaf, print_json
 from groupflow.cli.tables import print_pairs, print_table
 
 if TYPE_CHECKING:
     from groupflow.placement import Placement
 
-Call = Callable[..., Any]
-Leaf = Callable[[Subparsers, str, str, str, Callable[[argparse.Namespace], int]], Parser]
-
 EXAMPLE = "place --topology topologies/fig5.yaml --sender ma1 --members mb1,mc1,md1 --agents 2"
 
 
-def add(groups: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object], int]) -> None:
-    """Adds the command; `call` is one request to the controller."""
-
-    def run(args: argparse.Namespace) -> int:
-        found = _ask(args, call) if args.session is not None else _compute(args)
-        return print_json(found) if args.json else _print(found)
-
-    parser = leaf(groups, "place", "choose the switches where a session's agents cost least", EXAMPLE, run)
+def add(groups: Subparsers) -> None:
+    parser = leaf(groups, "place", "choose the switches where a session's agents cost least", EXAMPLE, _run)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--topology", metavar="FILE", help="of this network; no controller is needed")
     where.add_argument(
@@ -41,17 +32,28 @@ def add(groups: Subparsers, leaf: Leaf, call: Call, print_json: Callable[[object
         help="fewest bytes on links, or shortest completion time (default: %(default)s)",
     )
     add("--candidates", type=_names, metavar="SWITCH,..", help="where agents may be (default: anywhere)")
-    add("--size", default="5000000 bytes", metavar="SIZE", help="of the transfer (default: %(default)s)")
+    add(
+        "--size",
+        type=values.size,
+        default="5000000 bytes",
+        metavar="SIZE",
+        help="of the transfer (default: %(default)s)",
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    found = _ask(args) if args.session is not None else _compute(args)
+    return print_json(found) if args.json else _print(found)
 
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def _ask(args: argparse.Namespace, call: Call) -> dict[str, Any]:
+def _ask(args: argparse.Namespace) -> dict[str, Any]:
     if args.sender or args.members:
         raise CommandError("--sender and --members belong to --topology; leave them out", USAGE)
-    params = {"agents": args.agents, "objective": args.objective, "size_bytes": _size(args.size)}
+    params = {"agents": args.agents, "objective": args.objective, "size_bytes": args.size}
     if args.candidates:
         params["candidates"] = args.candidates
     return call(args, "GET", f"/sessions/{args.session}/placement", params=params)
@@ -73,18 +75,11 @@ def _compute(args: argparse.Namespace) -> dict[str, Any]:
             args.agents,
             objective=args.objective,
             candidates=args.candidates,
-            size_bytes=_size(args.size),
+            size_bytes=args.size,
         )
     except (TopologyError, PlacementError) as error:
         raise CommandError(str(error)) from None
     return asdict(found)
-
-
-def _size(text: str) -> int:
-    try:
-        return units.parse_bytes(text)
-    except units.UnitError as error:
-        raise CommandError(f"--size: {error}", USAGE) from None
 
 
 def _print(found: dict[str, Any]) -> int:

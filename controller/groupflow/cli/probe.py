@@ -3,14 +3,24 @@
 import argparse
 import asyncio
 import json
-import logging
 import os
-import signal
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from groupflow.cli.command import OK, REFUSED, USAGE, CommandError, Parser, Subparsers, add_command
-from groupflow.cli.tcp import size
+from groupflow import units
+from groupflow.cli import values
+from groupflow.cli.command import (
+    FAILURE,
+    OK,
+    REFUSED,
+    USAGE,
+    CommandError,
+    Parser,
+    Subparsers,
+    add_command,
+    log_to_stderr,
+    on_stop,
+)
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
 if TYPE_CHECKING:
@@ -69,18 +79,16 @@ def run(args: argparse.Namespace) -> int:
     try:
         return asyncio.run(_serve(args)) if args.serve else _probe(args)
     except ProbeError as error:
-        raise CommandError(str(error), REFUSED if isinstance(error, RefusedError) else 1) from None
+        raise CommandError(str(error), REFUSED if isinstance(error, RefusedError) else FAILURE) from None
 
 
 async def _serve(args: argparse.Namespace) -> int:
     from groupflow.probe.server import ServeOptions, Server
     from groupflow.probe.wire import new_token
 
-    logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
+    log_to_stderr()
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    on_stop(stop.set)
     made = "" if args.token else new_token()
     async with Server(ServeOptions(args.listen, args.port, args.token or made)) as server:
         told = {"event": "ready", "listen": args.listen, "port": server.port} | (
@@ -185,15 +193,17 @@ def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not colon:
         host, port = text, str(PORT)
-    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
-        raise CommandError(f"{text}: no address; write HOST, HOST:PORT or [IPV6]:PORT", USAGE)
-    return host.strip("[]"), int(port)
+    try:
+        host, number = units.parse_address(f"{host}:{port}")
+    except units.UnitError:
+        raise CommandError(f"{text}: no address; write HOST, HOST:PORT or [IPV6]:PORT", USAGE) from None
+    return host.strip("[]"), number
 
 
 def _sizes(text: str) -> tuple[int, ...]:
     if text == "kernel":
         return ()
-    return tuple(size(item) for item in text.split(","))
+    return tuple(values.size(item) for item in text.split(","))
 
 
 def _numbers(text: str) -> tuple[int, ...]:

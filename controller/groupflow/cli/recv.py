@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from groupflow.cli import values
 from groupflow.cli.command import CommandError, Subparsers, add_command
 from groupflow.cli.transfer import add_member_arguments, run_transfer
 
@@ -37,14 +38,5 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"{output}: no folder {output.parent}; create it first")
     if output is not None and output.is_dir():
         raise CommandError(f"{output}: is a folder; name a file")
-    options = RecvOptions(
-        session=args.session,
-        name=args.name,
-        token=args.token,
-        iface=args.iface,
-        join_timeout=args.join_timeout,
-        output=output,
-        start=args.start,
-        source=args.source,
-    )
+    options = values.options(RecvOptions, args, output=output)
     return run_transfer(options, json_lines=args.json)

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
+from groupflow.cli import values
 from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Subparsers, add_command
 
 if TYPE_CHECKING:
@@ -33,9 +34,14 @@ def register(subparsers: Subparsers) -> None:
         metavar="DIR",
         help="folder for results: DIR/NAME of each scenario (default: none)",
     )
-    runner.add_argument("--jobs", type=_count, metavar="N", help="scenarios at a time (default: all cores)")
     runner.add_argument(
-        "--threads", type=_count, metavar="N", help="threads a scenario (default: cores divided by jobs)"
+        "--jobs", type=values.count, metavar="N", help="scenarios at a time (default: all cores)"
+    )
+    runner.add_argument(
+        "--threads",
+        type=values.count,
+        metavar="N",
+        help="threads a scenario (default: cores divided by jobs)",
     )
     runner.add_argument("--plots", action="store_true", help="draw the results, too (needs --out)")
     runner.add_argument("--json", action="store_true", help="print progress and results as JSON lines")
@@ -224,13 +230,3 @@ class _Bars(_Display):
             print_table(rows, list(rows[0]))
         if results.folder is not None:
             print(f"in {results.folder}")
-
-
-def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} will not do; write a number from 1 on")
-    return value

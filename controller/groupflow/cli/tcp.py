@@ -1,46 +1,29 @@
 """`groupflow ctl sessions`: TCP sessions, their counters and receipts."""
 
 import argparse
-import json
-import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from groupflow.cli import values
 from groupflow.cli.command import OK, USAGE, CommandError, Parser, Subparsers
+from groupflow.cli.rest_client import Rows, call, print_json, session_leaf
 from groupflow.cli.tables import print_pairs, print_table
 
-SessionLeaf = Callable[[Subparsers, str, str, Callable[[argparse.Namespace], int]], Parser]
-Call = Callable[[argparse.Namespace, str, str], Any]
-Rows = list[dict[str, Any]]
-
 AGENT_COLUMNS = (
-    *(
-        "switch",
-        "host",
-        "state",
-        "bytes_in",
-        "bytes_out",
-        "cache",
-        "cache_peak",
-        "opened",
-        "refused",
-        "problem",
-    ),
+    *("switch", "host", "state", "bytes_in", "bytes_out"),
+    *("cache", "cache_peak", "opened", "refused", "problem"),
 )
 STREAM_COLUMNS = ("stream", "peer", "switch", "outcome", "receipts", "failed")
 BRANCH_COLUMNS = ("stream", "switch", "to", "member", "state", "sent", "acked", "lag")
 RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
-
-_SIZE = re.compile(r"([0-9]+)(B|KiB|MiB|GiB)?")
-_UNITS = {None: 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def add_port(parser: Parser) -> None:
     """Adds the option that makes a new session one for TCP."""
     parser.add_argument(
         "--tcp-port",
-        type=_port,
+        type=values.port,
         action="append",
         metavar="PORT",
         help="let TCP clients send into the session, at its address and this port; repeatable",
@@ -51,17 +34,24 @@ def add_settings(parser: Parser) -> None:
     """Adds the settings of a TCP session, new or running."""
     group = parser.add_argument_group("settings of TCP sessions")
     group.add_argument(
-        "--cache", type=size, metavar="SIZE", help="bound of a stream's cache at each agent (default: 64MiB)"
+        "--cache",
+        type=values.size,
+        metavar="SIZE",
+        help="bound of a stream's cache at each agent (default: 64MiB)",
     )
     group.add_argument(
         "--history",
-        type=size,
+        type=values.size,
         metavar="SIZE",
         help="what agents keep for members that join late (default: 0)",
     )
     group.add_argument("--congestion", metavar="NAME", help="congestion control (default: the kernel's)")
-    group.add_argument("--send-buffer", type=size, metavar="SIZE", help="(default: the kernel adapts it)")
-    group.add_argument("--receive-buffer", type=size, metavar="SIZE", help="(default: the kernel adapts it)")
+    group.add_argument(
+        "--send-buffer", type=values.size, metavar="SIZE", help="(default: the kernel adapts it)"
+    )
+    group.add_argument(
+        "--receive-buffer", type=values.size, metavar="SIZE", help="(default: the kernel adapts it)"
+    )
     group.add_argument(
         "--replies", choices=("leader", "merge", "drop"), help="what members send back (default: drop)"
     )
@@ -105,30 +95,32 @@ def address(tcp: dict[str, Any]) -> str:
     return " ".join(f"{tcp['address']}:{port}" for port in tcp["ports"])
 
 
-def add(sessions: Subparsers, leaf: SessionLeaf, call: Call) -> None:
+def add(sessions: Subparsers) -> None:
     """Adds the subcommands that show what agents do in a session."""
-
-    def show(args: argparse.Namespace) -> int:
-        told = call(args, "GET", f"/sessions/{args.session}/tcp")
-        if args.json:
-            print(json.dumps(told, indent=2))
-        else:
-            _show(told)
-        return OK
-
-    def watch(args: argparse.Namespace) -> int:
-        seen: set[tuple[str, int, str]] = set()
-        while True:
-            told = call(args, "GET", f"/sessions/{args.session}/tcp")
-            for line in _news(told, seen):
-                print(line, flush=True)
-            time.sleep(args.interval)
-
-    leaf(sessions, "stats", "show a TCP session's agents, streams and receipts", show)
-    follow = leaf(sessions, "watch", "follow a TCP session's streams and receipts, until Ctrl-C", watch)
+    session_leaf(sessions, "stats", "show a TCP session's agents, streams and receipts", _stats)
+    follow = session_leaf(
+        sessions, "watch", "follow a TCP session's streams and receipts, until Ctrl-C", _watch
+    )
     follow.add_argument(
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="(default: %(default)g)"
     )
+
+
+def _stats(args: argparse.Namespace) -> int:
+    told = call(args, "GET", f"/sessions/{args.session}/tcp")
+    if args.json:
+        return print_json(told)
+    _show(told)
+    return OK
+
+
+def _watch(args: argparse.Namespace) -> int:
+    seen: set[tuple[str, int, str]] = set()
+    while True:
+        told = call(args, "GET", f"/sessions/{args.session}/tcp")
+        for line in _news(told, seen):
+            print(line, flush=True)
+        time.sleep(args.interval)
 
 
 def _show(told: dict[str, Any]) -> None:
@@ -189,20 +181,6 @@ def _new(seen: set[tuple[str, int, str]], what: tuple[str, int, str]) -> bool:
         return False
     seen.add(what)
     return True
-
-
-def size(text: str) -> int:
-    """Bytes on the command line, e.g. `64MiB`."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write a number of bytes, or like 64MiB")
-    return int(match[1]) * _UNITS[match[2]]
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; write a number from 1 to 65535")
-    return int(text)
 
 
 def _agents(text: str) -> dict[str, object]:

@@ -1,26 +1,25 @@
-"""What `groupflow send` and `groupflow recv` share: arguments of a member, and running gfagent to its end."""
+"""What the commands share that are a gfagent: arguments of a member, and running it to its end."""
 
 import argparse
 import asyncio
 import os
-import signal
 import socket
 import sys
 from collections.abc import Coroutine
+from pathlib import Path
+from signal import SIGTERM
 from typing import Any
 
-from groupflow import units
-from groupflow.cli.command import INTERRUPTED, CommandError, of_agent
-from groupflow.client.agent_process import MEMBERS_LOST, AgentProcess, RoleOptions
+from groupflow.cli import values
+from groupflow.cli.command import INTERRUPTED, LOST, OK, CommandError, of_agent, on_stop
+from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import AgentError, ClientError, InterruptedSessionError
 from groupflow.client.events import Event
-
-MAX_SESSION = (1 << 24) - 1
-"""Session ids are the low 24 bits of a group address."""
+from groupflow.client.options import RoleOptions
 
 
 def add_member_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", type=session_number, metavar="SESSION", help="the session's number")
+    parser.add_argument("session", type=values.session, metavar="SESSION", help="the session's number")
     parser.add_argument(
         "--token",
         default=os.environ.get("GROUPFLOW_TOKEN", ""),
@@ -36,15 +35,11 @@ def add_member_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
 
 
-def rate(text: str) -> int:
-    """A rate on the command line, e.g. `50mbit`."""
-    try:
-        value = units.parse_rate(text)
-    except units.UnitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if value is None:
-        raise argparse.ArgumentTypeError("'unlimited' is no rate to send at; leave --rate out")
-    return value
+def check_file(path: Path | None) -> None:
+    """Raises CommandError for a file that cannot be sent; None is stdin."""
+    if path is not None and not path.is_file():
+        problem = "not a regular file" if path.exists() else "no such file"
+        raise CommandError(f"{path}: {problem}; name a file to send")
 
 
 def run_transfer(options: RoleOptions, *, json_lines: bool) -> int:
@@ -52,10 +47,10 @@ def run_transfer(options: RoleOptions, *, json_lines: bool) -> int:
     return ended(_transfer(options, json_lines))
 
 
-def ended(transfer: Coroutine[Any, Any, int]) -> int:
-    """Runs a transfer to its end; the command's exit code. Raises CommandError."""
+def ended(work: Coroutine[Any, Any, int | None]) -> int:
+    """Runs what starts agents to its end; the command's exit code, 0 for None. Raises CommandError."""
     try:
-        return asyncio.run(transfer)
+        return asyncio.run(work) or OK
     except InterruptedSessionError:
         return INTERRUPTED
     except AgentError as error:
@@ -67,7 +62,7 @@ def ended(transfer: Coroutine[Any, Any, int]) -> int:
 async def _transfer(options: RoleOptions, json_lines: bool) -> int:
     from groupflow.client.display import Display
 
-    to_stdout = bool(getattr(options, "data_on_stdout", False))
+    to_stdout = options.data_on_stdout
     from_stdin = getattr(options, "file", ...) is None
     session = getattr(options, "session", None)
     label = "tree" if session is None else f"session {session}"
@@ -76,9 +71,7 @@ async def _transfer(options: RoleOptions, json_lines: bool) -> int:
             options, on_event=display.show, inherit_input=from_stdin, inherit_output=to_stdout
         )
         async with agent:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, agent.signal, signal.SIGTERM)
+            on_stop(lambda: agent.signal(SIGTERM))
             complete = await agent.finish()
     return report_lost(complete)
 
@@ -88,13 +81,5 @@ def report_lost(complete: Event) -> int:
     lost = complete.texts("lost")
     if lost:
         print(f"groupflow: complete without {', '.join(lost)}: lost on the way", file=sys.stderr)
-        return MEMBERS_LOST
-    return 0
-
-
-def session_number(text: str) -> int:
-    """A session on the command line."""
-    number = int(text) if text.isdecimal() else 0
-    if not 1 <= number <= MAX_SESSION:
-        raise argparse.ArgumentTypeError(f"{text!r} is no session; write a number from 1 to {MAX_SESSION}")
-    return number
+        return LOST
+    return OK

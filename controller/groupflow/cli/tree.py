@@ -3,17 +3,16 @@
 import argparse
 import asyncio
 import json
-import logging
 import os
 import re
 import resource
-import signal
 import socket
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from groupflow.cli import values
 from groupflow.cli.command import (
     OK,
     REFUSED,
@@ -23,8 +22,9 @@ from groupflow.cli.command import (
     Subparsers,
     add_command,
     failing_with,
+    log_to_stderr,
+    on_stop,
 )
-from groupflow.cli.tcp import size
 
 if TYPE_CHECKING:
     from groupflow.tree.members import Parallel
@@ -61,7 +61,10 @@ def _serve_arguments(commands: Subparsers) -> None:
         example="groupflow tree serve --token $TOKEN --store tree.sqlite",
     )
     add = serve.add_argument
-    add("--listen", default=DEFAULT_LISTEN, metavar="IP:PORT", help="for hosts (default: %(default)s)")
+    add(
+        "--listen", type=values.listen_address, default=DEFAULT_LISTEN, metavar="IP:PORT",
+        help="for hosts (default: %(default)s)",
+    )  # fmt: skip
     add(
         "--token", default=os.environ.get("GROUPFLOW_TOKEN", ""), metavar="HEX",
         help="who has it may be in the tree (default: $GROUPFLOW_TOKEN)",
@@ -160,7 +163,12 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
         help="who is slow is waited for, cut off, or skips what is late (default: %(default)s)",
     )  # fmt: skip
     add("--align", type=int, metavar="BYTES", help="of a record that is skipped whole (default: 1)")
-    add("--cache", type=size, metavar="SIZE", help="of the stream that this host holds (default: 16MiB)")
+    add(
+        "--cache",
+        type=values.size,
+        metavar="SIZE",
+        help="of the stream that this host holds (default: 16MiB)",
+    )
     add(
         "--edges", default="stream", metavar="stream|quic|datagrams",
         help="how data come from the parent: over TCP; over QUIC, or TCP where UDP is blocked; or in QUIC's"
@@ -186,12 +194,10 @@ def _parallel(text: str) -> "Parallel":
 
 
 def run_send(args: argparse.Namespace) -> int:
-    from groupflow.cli.transfer import run_transfer
+    from groupflow.cli.transfer import check_file, run_transfer
     from groupflow.tree.members import TreeSendOptions
 
-    if args.file is not None and not args.file.is_file():
-        problem = "not a regular file" if args.file.exists() else "no such file"
-        raise CommandError(f"{args.file}: {problem}; name a file to send")
+    check_file(args.file)
     options = TreeSendOptions(file=args.file, members=args.members, **host_options(args))
     return run_transfer(options, json_lines=args.json)
 
@@ -248,23 +254,12 @@ def run_serve(args: argparse.Namespace) -> int:
     if not args.token:
         raise CommandError("--token: there is none; pass hexadecimal digits, or set GROUPFLOW_TOKEN", USAGE)
     try:
-        options = DispatchOptions(
-            token=args.token,
-            listen=_address(args.listen),
-            name=args.name,
-            plain=args.plain,
-            threshold_ms=args.threshold_ms,
-            max_members=args.max_members,
-            max_children=args.max_children,
-            demotion=args.demotion,
-            patience_ms=args.patience_ms,
-            lease=args.lease_ms / 1000,
-            max_hosts=args.max_hosts,
-            measure_s=args.measure_seconds,
+        options = values.options(
+            DispatchOptions, args, lease=args.lease_ms / 1000, measure_s=args.measure_seconds
         )
     except ValueError as error:
         raise CommandError(str(error), USAGE) from None
-    logging.basicConfig(level="INFO", format="%(asctime)s level=%(levelname)s logger=%(name)s %(message)s")
+    log_to_stderr()
     with failing_with(TreeError, StoreError), failing_with(ValueError, code=REFUSED):
         asyncio.run(_serve(options, args.store, json_lines=args.json))
     return OK
@@ -282,9 +277,7 @@ async def _serve(options: "DispatchOptions", path: Path | None, *, json_lines: b
             print(f"tree: {_line(name, fields)}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    on_stop(stop.set)
     # Each host is a connection.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -314,10 +307,3 @@ def _line(name: str, fields: dict[str, Any]) -> str:
             return f"refused host {fields['host'] or '(unknown)'}: {fields['text']}"
         case _:
             return "the source has left: the tree is over"
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 <= int(port) <= 65535:
-        raise CommandError(f"--listen {text}: no address; write IP:PORT like {DEFAULT_LISTEN}", USAGE)
-    return host, int(port)

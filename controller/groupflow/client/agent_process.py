@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 from groupflow.client.errors import AgentDiedError, AgentError, ClientError, from_event
 from groupflow.client.events import Event, EventError, parse_event
+from groupflow.client.options import RoleOptions
 from groupflow.client.programs import find_program
+from groupflow.processes import STOP_SECONDS, how_it_ended, tied
 
 log = logging.getLogger(__name__)
 
@@ -23,26 +25,7 @@ MEMBERS_LOST = 3
 
 _LINE_LIMIT = 4 << 20
 """bytes; a cache's statistics name every stream, a round of gathering every client"""
-_STOP_SECONDS = 3.0
-"""from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
 _KEPT_LINES = 20
-
-
-class RoleOptions(Protocol):
-    """What gfagent is to do."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def token(self) -> str: ...
-    def arguments(self) -> list[str]: ...
-
-
-@runtime_checkable
-class UnsettledOptions(RoleOptions, Protocol):
-    """Something of them is found out before gfagent begins."""
-
-    async def settled(self, told: Callable[[Event], None]) -> RoleOptions: ...
 
 
 class AgentProcess:
@@ -86,11 +69,9 @@ class AgentProcess:
         self._exit: asyncio.Task[int] | None = None
 
     async def __aenter__(self) -> Self:
-        if isinstance(self.options, UnsettledOptions):
-            self.options = await self.options.settled(self._happened)
+        self.options = await self.options.settled(self._happened)
         program = self._program or find_program("gfagent")
-        # Should this process be killed, the kernel ends gfagent too.
-        command = [*self._launcher, "setpriv", "--pdeathsig", "TERM", str(program), *self.options.arguments()]
+        command = [*self._launcher, *tied((str(program), *self.options.arguments()))]
         environment = dict(os.environ)
         if self.options.token:  # not on the command line, where every user could read it
             environment["GROUPFLOW_TOKEN"] = self.options.token
@@ -163,12 +144,25 @@ class AgentProcess:
             return self.latest["complete"]
         raise self._failure()
 
+    async def until(self, stop: asyncio.Event) -> None:
+        """Waits until it is to stop, or until gfagent ended by itself: raises AgentError then."""
+        ended = asyncio.create_task(self.finish())
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done() and not stop.is_set():
+                ended.result()
+        finally:
+            ended.cancel()
+            stopped.cancel()
+            await asyncio.gather(ended, stopped, return_exceptions=True)
+
     async def stop(self) -> int:
         """Ends gfagent if it still runs: it leaves its session. Its exit code, negative for a signal."""
         if self.returncode is None:
             self.signal(signal.SIGTERM)
             with suppress(TimeoutError):
-                return await asyncio.wait_for(asyncio.shield(self._exited), _STOP_SECONDS)
+                return await asyncio.wait_for(asyncio.shield(self._exited), STOP_SECONDS)
             log.warning("agent does not stop, killing it pid=%d", self.pid)
             self.signal(signal.SIGKILL)
         return await asyncio.shield(self._exited)
@@ -197,7 +191,7 @@ class AgentProcess:
         self, process: asyncio.subprocess.Process
     ) -> tuple[asyncio.StreamReader | None, asyncio.StreamReader | None]:
         """Where events and where other messages come; a receiver's data has stdout for itself."""
-        if getattr(self.options, "data_on_stdout", False):
+        if self.options.data_on_stdout:
             return process.stderr, None
         return process.stdout, process.stderr
 
@@ -234,9 +228,6 @@ class AgentProcess:
     def _failure(self) -> AgentError:
         if "error" in self.latest:
             return from_event(dict(self.latest["error"].fields))
-        code = self.returncode
-        how = (
-            f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"
-        )
+        how = how_it_ended(self.returncode)
         said = f": {self._messages[-1].removeprefix('gfagent: ')}" if self._messages else ""
         return AgentDiedError("died", f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}")

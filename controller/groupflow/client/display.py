@@ -1,6 +1,5 @@
 """Progress of one transfer: a bar in a terminal, plain lines elsewhere, or the JSON events."""
 
-import json
 import sys
 from types import TracebackType
 from typing import Self, cast
@@ -54,7 +53,7 @@ class Display:
 
     def show(self, event: Event) -> None:
         if self._json_lines:
-            print(json.dumps(dict(event.fields)), file=self._json, flush=True)
+            print(event.json(), file=self._json, flush=True)
         elif event.name == "progress":
             self._progress(event)
         elif (line := describe(event)) is not None:

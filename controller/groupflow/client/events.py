@@ -18,6 +18,10 @@ class Event:
     """Unix seconds"""
     fields: Mapping[str, object]
 
+    def json(self) -> str:
+        """One line, as gfagent wrote it."""
+        return json.dumps(dict(self.fields))
+
     def integer(self, field: str) -> int:
         value = self.fields.get(field)
         if not isinstance(value, int) or isinstance(value, bool):

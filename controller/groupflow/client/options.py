@@ -1,38 +1,69 @@
 """Options of the roles of gfagent, and the command line they make."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, cast
 
-Role: TypeAlias = Literal["send", "recv", "member", "cache"]
+if TYPE_CHECKING:
+    from groupflow.client.events import Event
+
 Start: TypeAlias = Literal["now", "start"]
 
 
+def flag(name: str | None) -> dict[str, str | None]:
+    """Metadata of a field whose flag is not its own name; None: it is never on the command line."""
+    return {"flag": name}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Common:
+class RoleOptions:
+    """What gfagent is to do: each field is a flag, left out where it is None or False."""
+
+    role: ClassVar[str]
+    """gfagent's subcommand"""
     name: str
     """the member's name, e.g. its host's"""
-    token: str = field(default="", repr=False)
-    iface: str | None = None
+    token: str = field(default="", repr=False, metadata=flag(None))  # every user can read a command line
+
+    @property
+    def data_on_stdout(self) -> bool:
+        """A receiver without an output file: its stdout is the data."""
+        return getattr(self, "output", ...) is None
+
+    async def settled(self, told: "Callable[[Event], None]") -> Self:
+        """With what is to be found out before gfagent begins."""
+        return self
+
+    def arguments(self) -> list[str]:
+        return [self.role, *self._flags(), "--json"]
+
+    def _flags(self) -> Iterator[str]:
+        for each in fields(self):
+            name = each.metadata.get("flag", each.name.replace("_", "-"))
+            value: object = getattr(self, each.name)
+            for one in cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,):
+                if name is not None and one is not None and one is not False:
+                    yield f"--{name}"
+                    if one is not True:
+                        yield str(one)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberOfSession(RoleOptions):
+    """What the roles of sessions have in common."""
+
+    iface: str | None = field(default=None, metadata=flag("bind-iface"))
     """bind to this interface and use its address; None: the first that is up"""
     join_timeout: float | None = None
     """seconds without an answer; None: gfagent's default"""
     seed: int | None = None
     """of the random timers; None: from the system"""
 
-    def _arguments(self) -> list[str]:
-        arguments = ["--name", self.name, "--json"]
-        if self.iface is not None:
-            arguments += ["--bind-iface", self.iface]
-        if self.join_timeout is not None:
-            arguments += ["--join-timeout", f"{self.join_timeout:g}"]
-        if self.seed is not None:
-            arguments += ["--seed", str(self.seed)]
-        return arguments
-
 
 @dataclass(frozen=True, kw_only=True)
-class SendOptions(Common):
+class SendOptions(MemberOfSession):
+    role = "send"
     session: int
     file: Path | None = None
     """None: what is written to its stdin"""
@@ -42,74 +73,32 @@ class SendOptions(Common):
     rate: int | None = None
     """bit/s at most; None: found out"""
 
-    def arguments(self) -> list[str]:
-        arguments = [
-            "send",
-            "--session",
-            str(self.session),
-            *self._arguments(),
-            "--members",
-            str(self.members),
-        ]
-        if self.file is not None:
-            arguments += ["--file", str(self.file)]
-        if self.datagrams:
-            arguments += ["--datagrams"]
-        if self.rate is not None:
-            arguments += ["--rate", str(self.rate)]
-        return arguments
-
 
 @dataclass(frozen=True, kw_only=True)
-class RecvOptions(Common):
+class RecvOptions(MemberOfSession):
+    role = "recv"
     session: int
     output: Path | None = None
     """None: its stdout"""
     datagrams: bool = False
-    start: Start = "now"
+    start: Start = field(default="now", metadata=flag("from"))
     source: int | None = None
     """member id of the sender to hear; None: the controller decides"""
 
-    @property
-    def data_on_stdout(self) -> bool:
-        return self.output is None
-
-    def arguments(self) -> list[str]:
-        arguments = ["recv", "--session", str(self.session), *self._arguments()]
-        arguments += ["--output", "-" if self.output is None else str(self.output), "--from", self.start]
-        if self.datagrams:
-            arguments += ["--datagrams"]
-        if self.source is not None:
-            arguments += ["--source", str(self.source)]
-        return arguments
-
 
 @dataclass(frozen=True, kw_only=True)
-class MemberOptions(Common):
+class MemberOptions(MemberOfSession):
     """A member whose streams come as TCP connections, to a program that listens on its host."""
 
+    role = "member"
     session: int
     listen: int
     """TCP port"""
-    start: Start = "now"
-
-    def arguments(self) -> list[str]:
-        arguments = ["member", "--session", str(self.session), *self._arguments()]
-        return [*arguments, "--listen", str(self.listen), "--from", self.start]
+    start: Start = field(default="now", metadata=flag("from"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class CacheOptions(Common):
+class CacheOptions(MemberOfSession):
+    role = "cache"
     max_bytes: int | None = None
     stats_ms: int | None = None
-
-    def arguments(self) -> list[str]:
-        arguments = ["cache", *self._arguments()]
-        if self.max_bytes is not None:
-            arguments += ["--max-bytes", str(self.max_bytes)]
-        if self.stats_ms is not None:
-            arguments += ["--stats-ms", str(self.stats_ms)]
-        return arguments
-
-
-AgentOptions: TypeAlias = SendOptions | RecvOptions | MemberOptions | CacheOptions

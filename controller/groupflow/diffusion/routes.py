@@ -8,7 +8,7 @@ from typing import NamedTuple
 from groupflow.diffusion.coefficients import line_rate
 from groupflow.diffusion.model import PROTOCOLS, DiffusionError, FlowRequest
 from groupflow.diffusion.plan import Branch, Rule, StreamRule, Upstream
-from groupflow.sessions.tree import Node
+from groupflow.sessions.replication import Node
 from groupflow.topology import Topology
 
 Delays = Callable[[str, str], int]

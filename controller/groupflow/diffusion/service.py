@@ -73,7 +73,7 @@ class Diffusion:
         self._program = program
         self._store = store
         self._events = events
-        fabric.listeners.append(self._stream_changed)
+        fabric.observers.append(self._stream_changed)
 
     def get(self, flow: int) -> Flow:
         """Raises DiffusionError."""

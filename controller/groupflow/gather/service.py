@@ -1,7 +1,6 @@
 """A server that gathers, run: gfagent measures and obeys, the policy decides, and what is known can be asked
 for."""
 
-import asyncio
 import json
 import logging
 import os
@@ -104,17 +103,3 @@ def _written(listed: ClientList) -> Generator[Path]:
         yield path
     finally:
         path.unlink(missing_ok=True)
-
-
-async def until_stopped(service: GatherService, stop: asyncio.Event) -> None:
-    """Waits until it is to stop, or until the server ended by itself: raises AgentError then."""
-    ended = asyncio.create_task(service.agent.finish())
-    stopped = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if ended.done() and not stop.is_set():
-            ended.result()
-    finally:
-        ended.cancel()
-        stopped.cancel()
-        await asyncio.gather(ended, stopped, return_exceptions=True)

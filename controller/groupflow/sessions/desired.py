@@ -10,7 +10,7 @@ Ids of multicast groups say what the group is for, so that none needs allocating
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
 from groupflow.p4rt.messages import Mode, Policy
 from groupflow.sessions.numbers import NodeNumbers, Stream
-from groupflow.sessions.tree import Neighbour, Node
+from groupflow.sessions.replication import Neighbour, Node
 from groupflow.topology import Topology
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000

@@ -15,7 +15,7 @@ from groupflow.sessions.numbers import (
     Stream,
     SwitchNumbers,
 )
-from groupflow.sessions.tree import Node
+from groupflow.sessions.replication import Node
 from groupflow.store.interface import Store
 from groupflow.topology import Host, Topology
 
@@ -38,7 +38,7 @@ class Fabric:
         self.devices = devices
         self.trees: dict[Stream, dict[str, Node]] = {}
         """the streams that are installed, each with its nodes by switch"""
-        self.listeners: list[Callable[[Stream], None]] = []
+        self.observers: list[Callable[[Stream], None]] = []
         """told when a stream's tree has changed"""
         self._numbers = {name: SwitchNumbers(name) for name in devices}
         for name, device in devices.items():
@@ -49,7 +49,7 @@ class Fabric:
         for switch, node in tree.items():
             self._numbers[switch].check(stream, node)
 
-    def place(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> "Placement":
+    def place(self, session: Session, stream: Stream, tree: Mapping[str, Node]) -> "Installation":
         """Installs a stream, or what changed of it. An empty tree removes it."""
         touched: dict[str, list[Key]] = {}
         for switch in self.trees.get(stream, {}).keys() - tree.keys():
@@ -64,17 +64,17 @@ class Fabric:
             self.trees[stream] = dict(tree)
         else:
             self.trees.pop(stream, None)
-        for listener in self.listeners:
-            listener(stream)
-        return Placement(self.devices, touched)
+        for observer in self.observers:
+            observer(stream)
+        return Installation(self.devices, touched)
 
-    def steer(self, session: int, routes: Mapping[str, Entries]) -> "Placement":
+    def steer(self, session: int, routes: Mapping[str, Entries]) -> "Installation":
         """The way to a TCP session's address, by switch; no entries: none, or not any more."""
         touched: dict[str, list[Key]] = {}
         for switch, entries in routes.items():
             self.devices[switch].desired.replace(("tcp", session), entries)
             touched[switch] = list(entries)
-        return Placement(self.devices, touched)
+        return Installation(self.devices, touched)
 
     def take_writes(self) -> dict[str, str | None]:
         """What the store must hear of the numbers given and released."""
@@ -107,9 +107,9 @@ class Fabric:
                 if switch not in self.trees.get(stream, {}):
                     numbers.release_stream(stream)
 
-    def nothing(self) -> "Placement":
-        """No change at all."""
-        return Placement(self.devices, {})
+    def nothing(self) -> "Installation":
+        """Nothing at all."""
+        return Installation(self.devices, {})
 
     def streams_at(self, switch: str) -> list[Stream]:
         return [stream for stream, tree in self.trees.items() if switch in tree]
@@ -128,18 +128,18 @@ class Fabric:
                 self._numbers[switch].release_neighbour(key.match[0])
 
 
-class Placement:
+class Installation:
     """What was changed on which switches: to be waited for."""
 
     def __init__(self, devices: Mapping[str, SwitchPort], touched: dict[str, list[Key]]) -> None:
         self._devices = devices
         self._touched = touched
 
-    def __or__(self, other: "Placement") -> "Placement":
+    def __or__(self, other: "Installation") -> "Installation":
         keys = {switch: list(keys) for switch, keys in self._touched.items()}
         for switch, more in other._touched.items():
             keys.setdefault(switch, []).extend(more)
-        return Placement(self._devices, keys)
+        return Installation(self._devices, keys)
 
     async def settled(self) -> None:
         """Waits until every switch that is there has it. Raises ApplyError."""

@@ -14,8 +14,8 @@ from typing import Protocol
 from groupflow.caching import Caching
 from groupflow.events import Events
 from groupflow.p4rt.device import ApplyError
-from groupflow.p4rt.messages import Mode, NoticeKind
-from groupflow.sessions.fabric import Fabric, Placement
+from groupflow.p4rt.messages import Mode, NoticeKind, Policy
+from groupflow.sessions.fabric import Fabric, Installation
 from groupflow.sessions.model import (
     DEFAULT_WINDOW,
     FIRST_SESSION,
@@ -33,10 +33,10 @@ from groupflow.sessions.model import (
 from groupflow.sessions.numbers import Stream
 from groupflow.sessions.post import Post
 from groupflow.sessions.presence import Presence
-from groupflow.sessions.requests import JoinAnswer, JoinRequest, Options, known_policy, known_window
+from groupflow.sessions.replication import lowest_rate, stream_tree
+from groupflow.sessions.requests import JoinAnswer, JoinRequest, Options, known_window
 from groupflow.sessions.tcp import MAX_LISTENERS, checked, lowest_free
 from groupflow.sessions.tokens import admits, new_salt, token
-from groupflow.sessions.tree import lowest_rate, stream_tree
 from groupflow.store.interface import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 class Follower(Protocol):
     """Who carries sessions' TCP connections, and must know of every change."""
 
-    def changed(self, number: int) -> Placement:
+    def changed(self, number: int) -> Installation:
         """A session is new, other than before, or gone."""
         ...
 
@@ -95,12 +95,12 @@ class SessionManager:
         session: int | None = None,
         *,
         mode: Mode = "e2e",
-        policy: str = "strict",
+        policy: Policy = "strict",
         window: int = DEFAULT_WINDOW,
         expires: int | None = None,
         tcp: TcpSettings | None = None,
     ) -> Session:
-        """A new session; None: with an id of our choice. Raises RefusalError.
+        """A new session; None: with an id of our choice. Raises RefusalError, ApplyError.
 
         `tcp`: that TCP clients can send into; its address is chosen here.
         """
@@ -115,7 +115,7 @@ class SessionManager:
         record = SessionRecord(
             id=session,
             mode=mode,
-            policy=known_policy(policy),
+            policy=policy,
             window=known_window(window),
             salt=new_salt(),
             created=int(self._wall()),
@@ -133,9 +133,9 @@ class SessionManager:
             return self.sessions[session]
         try:
             await self.finish(self._tell_followers(session), writes)
-        except ApplyError as error:
+        except ApplyError:
             await self.delete(session)
-            raise RefusalError("full", str(error)) from None
+            raise
         if problems := await self._followers_settled(session):
             await self.delete(session)
             raise RefusalError("bad_request", "; ".join(problems))
@@ -146,7 +146,7 @@ class SessionManager:
         session: int,
         *,
         mode: Mode | None = None,
-        policy: str | None = None,
+        policy: Policy | None = None,
         window: int | None = None,
         tcp: TcpSettings | None = None,
     ) -> Session:
@@ -158,21 +158,21 @@ class SessionManager:
         record = replace(
             before.record,
             mode=mode or before.record.mode,
-            policy=known_policy(policy) if policy else before.record.policy,
+            policy=policy or before.record.policy,
             window=before.record.window if window is None else known_window(window),
             tcp=checked(tcp, self._with_agents()) if tcp else before.record.tcp,
         )
         if record.policy == "strict":
             record = replace(record, isolated=frozenset())
         after = Session(record, before.members)
-        placement = self.install(after)
+        installed = self.install(after)
         self._events.tell("session-changed", session=session, mode=record.mode, policy=record.policy)
-        await self.finish(placement, {SESSIONS.key(session): SESSIONS.dump(record)})
+        await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(record)})
         if tcp and (problems := await self._followers_settled(session)):
             now = self.get(session)
             record = replace(now.record, tcp=before.record.tcp)
-            placement = self.install(replace(now, record=record))
-            await self.finish(placement, {SESSIONS.key(session): SESSIONS.dump(record)})
+            installed = self.install(replace(now, record=record))
+            await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(record)})
             raise RefusalError("bad_request", "; ".join(problems))
         return after
 
@@ -199,7 +199,7 @@ class SessionManager:
     # --- members ---
 
     async def join(self, ask: JoinRequest) -> JoinAnswer:
-        """Takes a member in, again if it was one before. Raises RefusalError."""
+        """Takes a member in, again if it was one before. Raises RefusalError, ApplyError."""
         before = self.get(ask.session)
         self._admit(before, ask)
         member, emptied = self._place_of(before, ask)
@@ -209,7 +209,7 @@ class SessionManager:
         if emptied is not before:
             self.install(emptied)  # its registers must begin anew
         try:
-            placement = self.install(after)
+            installed = self.install(after)
         except RefusalError:
             self.install(before)
             raise
@@ -222,10 +222,10 @@ class SessionManager:
             **{MEMBERS.key(ask.session, gone.id): None for gone in replaced},
         }
         try:
-            await self.finish(placement, writes)
+            await self.finish(installed, writes)
         except ApplyError as error:
             await self.remove(ask.session, member.id, "left", str(error))
-            raise RefusalError("full", str(error)) from None
+            raise
         if member.role == "listener":
             await self._followers_settled(ask.session)
         session = self.sessions.get(ask.session)
@@ -242,7 +242,7 @@ class SessionManager:
         return self._joined(session, member, ask)
 
     async def register(self, session: int, host: str, port: int, name: str, start: Start) -> Member:
-        """Makes a listening program a member until it is removed or fails. Raises RefusalError."""
+        """Makes a listening program a member until it is removed or fails. Raises as `join` does."""
         record = self.get(session).record
         if host not in self._fabric.topology.hosts:
             raise RefusalError("bad_request", f"no host {host!r}; name one of the topology")
@@ -311,14 +311,14 @@ class SessionManager:
         if isolated == before.record.isolated:
             return
         after = replace(before, record=replace(before.record, isolated=isolated))
-        placement = self.install(after)
+        installed = self.install(after)
         what = "member-isolated" if slow else "member-caught-up"
         self._events.tell(what, session=session, member=member, name=before.members[member].name)
-        await self.finish(placement, {SESSIONS.key(session): SESSIONS.dump(after.record)})
+        await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(after.record)})
 
     # --- what both need ---
 
-    def install(self, session: Session) -> Placement:
+    def install(self, session: Session) -> Installation:
         """Makes a session what the switches are to hold. Raises RefusalError, and changes nothing then."""
         agents = self._caching.neighbours
         trees = {
@@ -330,19 +330,19 @@ class SessionManager:
         former = self.sessions.get(session.id)
         for source in former.sources if former else ():
             trees.setdefault(Stream(session.id, source), {})
-        placement = self._fabric.nothing()
+        installed = self._fabric.nothing()
         for stream, tree in trees.items():
-            placement |= self._fabric.place(session, stream, tree)
+            installed |= self._fabric.place(session, stream, tree)
             self._caching.announce(session, stream, tree)
         self.sessions[session.id] = session
-        return placement | self._tell_followers(session.id)
+        return installed | self._tell_followers(session.id)
 
-    async def finish(self, placement: Placement, writes: dict[str, str | None]) -> None:
+    async def finish(self, installed: Installation, writes: dict[str, str | None]) -> None:
         """Stores a decision, and waits until the switches have it. Raises ApplyError."""
         saving = asyncio.create_task(self._save(writes))
         try:
             async with asyncio.timeout(self.options.apply_timeout):
-                await placement.settled()
+                await installed.settled()
         except TimeoutError:
             limit = self.options.apply_timeout
             raise ApplyError(f"the switches took longer than {limit:g} s") from None
@@ -471,11 +471,11 @@ class SessionManager:
         self.install(Session(replace(session.record, isolated=frozenset())))
         return {MEMBERS.key(session.id, member): None for member in session.members}
 
-    def _tell_followers(self, session: int) -> Placement:
-        placement = self._fabric.nothing()
+    def _tell_followers(self, session: int) -> Installation:
+        installed = self._fabric.nothing()
         for follower in self.followers:
-            placement |= follower.changed(session)
-        return placement
+            installed |= follower.changed(session)
+        return installed
 
     async def _followers_settled(self, session: int) -> list[str]:
         return [problem for follower in self.followers for problem in await follower.settled(session)]

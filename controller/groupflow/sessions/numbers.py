@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from groupflow.sessions.model import Codec, RefusalError
-from groupflow.sessions.tree import Neighbour, Node
+from groupflow.sessions.replication import Neighbour, Node
 
 MAX_BRANCHES = 16
 MAX_STREAMS = 4096

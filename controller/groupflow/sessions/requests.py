@@ -65,15 +65,6 @@ class JoinAnswer(NamedTuple):
     """the first packet to deliver; 0: the first one seen"""
 
 
-def known_policy(policy: str) -> Policy:
-    """Raises RefusalError."""
-    if policy in ("strict", "isolate"):
-        return policy
-    if policy == "demote":
-        raise RefusalError("bad_request", "policy demote is not available yet; use strict or isolate")
-    raise RefusalError("bad_request", f"no policy {policy!r}; use strict or isolate")
-
-
 def known_window(window: int) -> int:
     """Raises RefusalError."""
     if not 1 <= window <= LAST_WINDOW:

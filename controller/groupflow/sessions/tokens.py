@@ -2,14 +2,12 @@
 
 import hmac
 import secrets
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from groupflow.sessions.model import Role, SessionRecord
 
 TokenRole: TypeAlias = Literal["join", "sender", "receiver"]
 """A `join` token is good for both roles."""
-
-TOKEN_ROLES: tuple[TokenRole, ...] = get_args(TokenRole)
 
 
 def new_secret() -> str:

@@ -170,15 +170,15 @@ class Watchdog:
 
     async def _reinstall(self, switch: str, writes: dict[str, str | None]) -> None:
         """Recomputes the streams of a switch whose agent came or went."""
-        placement = None
+        changed = None
         for session in self._sessions_at(switch):
             installed = self._manager.install(self._unisolated(session, switch))
-            placement = installed if placement is None else placement | installed
+            changed = installed if changed is None else changed | installed
             if session.record.isolated:
                 record = self._manager.sessions[session.id].record
                 writes[SESSIONS.key(session.id)] = SESSIONS.dump(record)
         try:
-            await self._manager.finish(placement or self._fabric.nothing(), writes)
+            await self._manager.finish(changed or self._fabric.nothing(), writes)
         except ApplyError as error:
             log.error("switch=%s: the change of its cache agent failed: %s", switch, error)
 

@@ -9,7 +9,7 @@ came.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -199,11 +199,3 @@ def _windows(setting: Setting, mss: int) -> list[int]:
 
 def _mean_s(times_ns: Sequence[int], before: float | None) -> float | None:
     return sum(times_ns) / len(times_ns) / SECOND if times_ns else before
-
-
-def throughputs(rounds: Sequence[Round]) -> Mapping[str, list[tuple[float, float]]]:
-    """Of each client: when rounds ended (s), and bit/s in them."""
-    series: dict[str, list[tuple[float, float]]] = {}
-    for each in rounds:
-        series.setdefault(each.client, []).append((each.end_s, each.reading.throughput))
-    return series

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from groupflow.events import Events
 from groupflow.p4rt.device import ApplyError
-from groupflow.sessions.fabric import Fabric, Placement
+from groupflow.sessions.fabric import Fabric, Installation
 from groupflow.sessions.manager import SessionManager
 from groupflow.sessions.model import RefusalError, Session
 from groupflow.sessions.post import Post
@@ -168,7 +168,7 @@ class Splitting:
         # In a thread: seconds of work in a large network must not stop the controller.
         return await asyncio.to_thread(place, topology, running, budget, listeners, keep=keep)
 
-    def changed(self, number: int) -> Placement:
+    def changed(self, number: int) -> Installation:
         """A session is new, other than before, or gone: tells switches and agents."""
         session = self._manager.sessions.get(number)
         settings = session.record.tcp if session else None

@@ -52,11 +52,20 @@ def report(
 
 def print_claims(console: Console, claims: Sequence[Claim]) -> None:
     """The table of claims, then how many hold."""
+    console.print(claims_table(claims))
+    console.print(holding(claims))
+
+
+def holding(claims: Sequence[Claim]) -> str:
+    """One line: how many claims hold."""
+    return f"{sum(claim.holds for claim in claims)} of {len(claims)} claims hold"
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """A row a claim, with its verdict."""
     table = Table("figure", "the paper says", "paper", "measured", "", "note")
     for claim in claims:
         verdict = "[green]holds[/green]" if claim.holds else "[red]does not[/red]"
         measured = f"{claim.measured:.4g} {claim.unit}".rstrip()
         table.add_row(claim.figure, claim.claim, str(claim.paper), measured, verdict, claim.note)
-    console.print(table)
-    holding = sum(claim.holds for claim in claims)
-    console.print(f"{holding} of {len(claims)} claims hold")
+    return table

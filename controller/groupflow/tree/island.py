@@ -13,9 +13,10 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
-from groupflow.client.agent_process import AgentProcess, RoleOptions
+from groupflow.client.agent_process import AgentProcess
 from groupflow.client.errors import ClientError
 from groupflow.client.events import Event
+from groupflow.client.options import RoleOptions
 
 
 class Island:
@@ -34,7 +35,7 @@ class Island:
 
         `on_received` and `on_sent` are told the events of either side. Raises ClientError.
         """
-        if not getattr(receiving, "data_on_stdout", False) or getattr(sending, "file", ...) is not None:
+        if not receiving.data_on_stdout or getattr(sending, "file", ...) is not None:
             raise ClientError("an island has no files: the stream goes on from a receiver to a sender")
         self._options = (receiving, sending)
         self._launcher = launcher

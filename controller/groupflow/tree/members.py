@@ -1,9 +1,11 @@
-"""Options of a host of a tree, `gfagent tree-send` and `tree-recv`, and the command line they make."""
+"""Options of a host of a tree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+
+from groupflow.client.options import RoleOptions, Start, flag
 
 if TYPE_CHECKING:
     from groupflow.client.events import Event
@@ -15,11 +17,11 @@ EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Host:
+class TreeOptions(RoleOptions):
+    """What the hosts have in common. None is gfagent's default."""
+
     to: str
     """the dispatchers, IP:PORT; some of their processes with commas between"""
-    name: str
-    token: str = field(repr=False)
     tls_pin: str | None = None
     """SHA-256 of the tree's certificate, hexadecimal; None: nothing is encrypted"""
     listen: str | None = None
@@ -56,29 +58,15 @@ class _Host:
             parallel=await measured(self.to, self.tls_pin, self.token, self.name, told, listen=listen),
         )
 
-    def _arguments(self) -> list[str]:
-        arguments = ["--to", self.to, "--name", self.name, "--json", "--slow", self.slow]
-        arguments += ["--edges", self.edges] if self.edges != "stream" else []
-        arguments += ["--plain"] if self.tls_pin is None else ["--tls-pin", self.tls_pin]
-        for option, value in (
-            ("--listen", self.listen),
-            ("--children", self.children),
-            ("--parallel", self.parallel),
-            ("--cache", self.cache),
-            ("--align", self.align),
-            ("--deadline-ms", self.deadline_ms),
-            ("--reorder-ms", self.reorder_ms),
-            ("--patience", self.patience),
-        ):
-            if value is not None:
-                arguments += [option, str(value)]
-        return arguments
+    def arguments(self) -> list[str]:
+        return super().arguments() + (["--plain"] if self.tls_pin is None else [])
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeSendOptions(_Host):
-    """The source."""
+class TreeSendOptions(TreeOptions):
+    """The source, `gfagent tree-send`."""
 
+    role = "tree-send"
     file: Path | None = None
     """None: what is written to its stdin"""
     members: int = 1
@@ -88,32 +76,12 @@ class TreeSendOptions(_Host):
         """It has no parent, so there is nothing to measure."""
         return replace(self, parallel=None) if self.parallel == "auto" else self
 
-    def arguments(self) -> list[str]:
-        arguments = ["tree-send", *self._arguments(), "--members", str(self.members)]
-        return arguments if self.file is None else [*arguments, "--file", str(self.file)]
-
 
 @dataclass(frozen=True, kw_only=True)
-class TreeRecvOptions(_Host):
-    """A host that receives, and passes on."""
+class TreeRecvOptions(TreeOptions):
+    """A host that receives, and passes on: `gfagent tree-recv`."""
 
+    role = "tree-recv"
     output: Path | None = None
     """None: its stdout"""
-    start: Literal["now", "start"] = "now"
-
-    @property
-    def data_on_stdout(self) -> bool:
-        return self.output is None
-
-    def arguments(self) -> list[str]:
-        output = "-" if self.output is None else str(self.output)
-        return ["tree-recv", *self._arguments(), "--output", output, "--from", self.start]
-
-
-def tree_member(
-    role: Literal["sender", "receiver"], start: Literal["now", "start"], members: int, **host: Any
-) -> TreeSendOptions | TreeRecvOptions:
-    """Options of a program's host."""
-    if role == "sender":
-        return TreeSendOptions(members=members, **host)
-    return TreeRecvOptions(start=start, **host)
+    start: Start = field(default="now", metadata=flag("from"))

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
+from groupflow import units
 from groupflow.tree.errors import TreeError, TreeRefusedError
 from groupflow.tree.identity import fingerprint
 
@@ -28,13 +29,14 @@ async def connect(
 
     Without a `tls_pin` nothing is encrypted. Raises TreeError, TreeRefusedError (another certificate).
     """
-    host, _, port = to.rpartition(":")
-    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
-        raise TreeRefusedError(f"{to}: no address; write IP:PORT")
+    try:
+        host, port = units.parse_address(to)
+    except units.UnitError as error:
+        raise TreeRefusedError(str(error)) from None
     try:
         async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_connection(
-                host, int(port), limit=ANSWER, ssl=None if tls_pin is None else _context()
+                host, port, limit=ANSWER, ssl=None if tls_pin is None else _context()
             )
     except TimeoutError:
         raise TreeError(f"no answer from {to} within {patience:g} s; {_CURE}") from None

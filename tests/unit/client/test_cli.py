@@ -33,8 +33,8 @@ def test_send_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
     ]
     assert main(line) == 0
     assert (tmp_path / "arguments").read_text().split() == [
-        *("send", "--session", "7", "--name", "x", "--json", "--members", "3"),
-        *("--file", str(file), "--rate", "5000000"),
+        *("send", "--name", "x", "--session", "7", "--file", str(file)),
+        *("--members", "3", "--rate", "5000000", "--json"),
     ]
     assert (tmp_path / "token").read_text() == "c0\n"
 
@@ -46,8 +46,8 @@ def test_recv_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
         main(["recv", "7", "--output", str(output), "--from", "start", "--iface", "e0", "--name", "x"]) == 0
     )
     assert (tmp_path / "arguments").read_text().split() == [
-        *("recv", "--session", "7", "--name", "x", "--json", "--bind-iface", "e0"),
-        *("--output", str(output), "--from", "start"),
+        *("recv", "--name", "x", "--bind-iface", "e0", "--session", "7"),
+        *("--output", str(output), "--from", "start", "--json"),
     ]
 
 
@@ -121,7 +121,7 @@ def test_a_member_stays_until_it_has_left(
     gfagent("""event joined ',"role":"member","member":4,"receivers":2'; event left""")
     assert main(["member", "7", "--token", "c0", "--listen", "9000", "--from", "start", "--name", "x"]) == 0
     assert (tmp_path / "arguments").read_text().split() == [
-        *("member", "--session", "7", "--name", "x", "--json", "--listen", "9000", "--from", "start"),
+        *("member", "--name", "x", "--session", "7", "--listen", "9000", "--from", "start", "--json"),
     ]
     assert capfd.readouterr().err.splitlines() == ["session 7: joined as member 4, 2 in all"]
 

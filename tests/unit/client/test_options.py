@@ -4,42 +4,42 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.client.options import AgentOptions, CacheOptions, MemberOptions, RecvOptions, SendOptions
+from groupflow.client.options import CacheOptions, MemberOptions, RecvOptions, RoleOptions, SendOptions
 
 
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (SendOptions(session=7, name="a"), "send --session 7 --name a --json --members 1"),
+        (SendOptions(session=7, name="a"), "send --name a --session 7 --members 1 --json"),
         (
             SendOptions(session=7, name="a", file=Path("f"), members=3, rate=5, iface="e0", seed=9),
-            "send --session 7 --name a --json --bind-iface e0 --seed 9 --members 3 --file f --rate 5",
+            "send --name a --bind-iface e0 --seed 9 --session 7 --file f --members 3 --rate 5 --json",
         ),
         (
             SendOptions(session=7, name="a", datagrams=True),
-            "send --session 7 --name a --json --members 1 --datagrams",
+            "send --name a --session 7 --datagrams --members 1 --json",
         ),
-        (RecvOptions(session=7, name="b"), "recv --session 7 --name b --json --output - --from now"),
+        (RecvOptions(session=7, name="b"), "recv --name b --session 7 --from now --json"),
         (
             RecvOptions(session=7, name="b", output=Path("o"), start="start", source=2, join_timeout=1.5),
-            "recv --session 7 --name b --json --join-timeout 1.5 --output o --from start --source 2",
+            "recv --name b --join-timeout 1.5 --session 7 --output o --from start --source 2 --json",
         ),
         (
             RecvOptions(session=7, name="b", datagrams=True),
-            "recv --session 7 --name b --json --output - --from now --datagrams",
+            "recv --name b --session 7 --datagrams --from now --json",
         ),
         (
             MemberOptions(session=7, name="m", listen=9000, start="start", iface="e0"),
-            "member --session 7 --name m --json --bind-iface e0 --listen 9000 --from start",
+            "member --name m --bind-iface e0 --session 7 --listen 9000 --from start --json",
         ),
         (CacheOptions(name="c"), "cache --name c --json"),
         (
             CacheOptions(name="c", max_bytes=9, stats_ms=50),
-            "cache --name c --json --max-bytes 9 --stats-ms 50",
+            "cache --name c --max-bytes 9 --stats-ms 50 --json",
         ),
     ],
 )
-def test_arguments(options: AgentOptions, line: str) -> None:
+def test_arguments(options: RoleOptions, line: str) -> None:
     assert " ".join(options.arguments()) == line
 
 

@@ -125,13 +125,7 @@ async def test_a_member_is_removed() -> None:
         ("POST", "/sessions", {"id": 0}, 422, "id: input should be greater than or equal to 1"),
         ("POST", "/sessions", {"window": 0}, 422, "window: input should be greater than or equal to 1"),
         ("POST", "/sessions", {"mod": "e2e"}, 422, "mod: extra inputs are not permitted"),
-        (
-            "POST",
-            "/sessions",
-            {"policy": "demote"},
-            400,
-            "policy demote is not available yet; use strict or isolate",
-        ),
+        ("POST", "/sessions", {"policy": "demote"}, 422, "policy: input should be 'strict' or 'isolate'"),
         ("PATCH", "/sessions/7", {"mode": "p2p"}, 422, "mode: input should be 'e2e' or 'n2n'"),
         ("DELETE", "/sessions/7/members/9", None, 404, "session 7 has no member 9; list its members"),
         ("GET", "/switches/s9", None, 404, "no switch 's9'; there are s1, s2, s3"),
@@ -221,7 +215,6 @@ async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None
     [
         (["sessions", "show", "99"], 4, "groupflow: no session 99; create it, or list those there are"),
         (["sessions", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
-        (["sessions", "create", "--policy", "demote"], 4, "groupflow: policy demote is not available yet"),
         (["sessions", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
         (["sessions", "set", "7"], 1, "groupflow: nothing to change; give --mode, --policy or --window"),
         (["members", "remove", "7", "99"], 4, "groupflow: session 7 has no member 99"),
@@ -265,12 +258,12 @@ def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str
     assert not words or "example: groupflow " + " ".join(words[:1]) in text
 
 
-def run_arguments(folder: Path, **changes: str) -> list[str]:
+def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
     (folder / "net.yaml").write_text(TOPOLOGY)
     options = {
         "topology": str(folder / "net.yaml"),
         "p4info": str(P4INFO),
-        "json": str(JSON),
+        "p4-json": str(JSON),
         "api": "127.0.0.1:0",
     }
     words = [word for key, value in {**options, **changes}.items() for word in (f"--{key}", value)]
@@ -281,24 +274,33 @@ def run_arguments(folder: Path, **changes: str) -> list[str]:
     ("changes", "message"),
     [
         ({"topology": "none.yaml"}, "groupflow: none.yaml: no such file or directory"),
-        ({"json": str(P4INFO)}, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
+        (
+            {"p4-json": str(P4INFO)},
+            f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
+        ),
         ({"p4info": str(JSON)}, f"groupflow: {JSON}: not P4Info text"),
-        ({"api": "nowhere"}, "groupflow: --api 'nowhere' is no address; write HOST:PORT like 127.0.0.1:9580"),
         ({"store": "/no/folder/x.db"}, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
 )
 def test_a_controller_that_cannot_run_says_why(
     changes: dict[str, str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(run_arguments(tmp_path, **changes)) == 1
+    assert main(run_arguments(tmp_path, changes)) == 1
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
+
+
+def test_an_api_that_is_no_address_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(run_arguments(tmp_path, {"api": "nowhere"})) == 2
+    assert "argument --api: 'nowhere' is no address; write HOST:PORT like" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main(run_arguments(tmp_path, api=f"127.0.0.1:{port}")) == 1
+        assert main(run_arguments(tmp_path, {"api": f"127.0.0.1:{port}"})) == 1
         error = capsys.readouterr().err
         assert "address already in use; choose another with --api" in error and error.count("\n") == 1
         with pytest.raises(ApiError):
@@ -308,7 +310,12 @@ def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_controller_runs_and_stops_cleanly(stop: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "groupflow.cli.main", *run_arguments(tmp_path, store=str(tmp_path / "s.db"))],
+        [
+            sys.executable,
+            "-m",
+            "groupflow.cli.main",
+            *run_arguments(tmp_path, {"store": str(tmp_path / "s.db")}),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

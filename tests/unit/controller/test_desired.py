@@ -10,7 +10,7 @@ from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan
 from groupflow.sessions.desired import stream_entries, unicast_entries
 from groupflow.sessions.model import Member, RefusalError, Session, SessionRecord
 from groupflow.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
-from groupflow.sessions.tree import Branch, Neighbour, Node, stream_tree
+from groupflow.sessions.replication import Branch, Neighbour, Node, stream_tree
 from groupflow.topology import parse
 from tests.unit.controller.world import TOPOLOGY
 

@@ -147,7 +147,7 @@ def test_ports_addresses_and_interfaces() -> None:
     small = parse(SMALL)
     host, switch = small.hosts["h1"], small.switches["s1"]
     assert (host.mac, str(host.gateway), host.gateway_mac) == ("02:00:0a:00:01:01", "10.0.1.254", switch.mac)
-    assert switch.mac == "02:00:00:00:00:01" and switch.grpc == "127.0.0.1:9561" and switch.grpc_port == 9561
+    assert switch.mac == "02:00:00:00:00:01" and switch.grpc_address == ("127.0.0.1", 9561)
     assert (host.switch, host.port, small.agent_port("s1")) == ("s1", 1, 2)
     assert (host.interface, switch.interface(2)) == ("h1-eth0", "s1-eth2")
     assert small.host_at("s1", 2) == small.hosts["c1"] and small.host_at("s1", 3) is None

@@ -40,7 +40,7 @@ def test_the_command_line(line: str, field: str, value: object) -> None:
         ("--members 6", "'6' will not do"),
         ("--loss 2", "'2' is no loss"),
         ("--rate fast", "'fast' cannot be read"),
-        ("--rate unlimited", "'unlimited' will not do"),
+        ("--rate unlimited", "'unlimited' is no rate"),
         ("--delay 5parsec", "cannot be read"),
         ("--size 0", "'0' is no size"),
         ("--mode x", "invalid choice"),

@@ -156,10 +156,14 @@ def test_odd_answers_are_told_in_one_line(answer: bytes, message: str) -> None:
         client.close()
 
 
+def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bmv2-agent", "s1", "--thrift", "x", "--interface", "lo"]) == 2
+    assert "argument --thrift: 'x' is no address; write HOST:PORT" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--thrift", "x", "--interface", "lo"], "groupflow: --thrift 'x' is no address; write HOST:PORT"),
         (["--thrift", "127.0.0.1:1", "--interface", "none0"], "groupflow: --interface none0: "),
         (
             ["--thrift", "127.0.0.1:1", "--interface", "lo", "--refresh", "0"],

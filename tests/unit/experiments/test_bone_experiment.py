@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pytest
-from rich.console import Console
 
 from experiments.bone import run, simulated
 from experiments.bone.plan import FEW, RIMS, Case, Plan, Transfer, full, quick
-from groupflow.study.options import ExperimentOptions
 
 SMALL = Plan(FEW, size=60_000, real_runs=1, simulated_runs=4, seed=1)
 
@@ -34,7 +31,7 @@ def test_the_full_plan_has_every_method_with_every_repair() -> None:
     assert len(set(full(1).cases)) == 9 and set(quick(1).cases) < set(full(1).cases)
 
 
-def test_means_are_compared_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_means_are_compared_and_told() -> None:
     case = FEW[0]
     transfers = [
         Transfer("kernel", case, seconds=10, again=0.5, rounds=3, complete=3),
@@ -50,8 +47,7 @@ def test_means_are_compared_and_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     ]
     assert (compared[0].kernel, compared[0].netsim, compared[0].spread) == (11, 12, 0.5)
     assert replace(compared[0], netsim=11.7).plausible, "two standard errors of two runs are 0.71"
-    options = ExperimentOptions(name="bone", out=tmp_path, json=True)
-    run.report(options, SMALL, transfers, ["s1: late"], Console(stderr=True))
-    told = json.loads(capsys.readouterr().out)
-    assert told == json.loads((tmp_path / "results.json").read_text())
+    found = run.find(SMALL, ["s1: late"], transfers)
+    told: Any = found.told
+    assert told == found.files["results.json"]
     assert told["beside_netsim"][1]["difference"] == pytest.approx(0.5) and told["cpu_bound"] == ["s1: late"]

@@ -32,8 +32,8 @@ async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_
     said = arguments(told)
     assert said["token"] == "c0ffee" and "c0ffee" not in said["arguments"]
     assert said["arguments"] == [
-        "gather-send", "--to", SERVER, "--client", "piper", "--json", "--tls-pin", "ab",
-        "--congestion", "reno", "--fec", "3+1", "--retry", "3",
+        "gather-send", "--client", "piper", "--to", SERVER, "--congestion", "reno", "--retry", "3",
+        "--tls-pin", "ab", "--fec", "3+1", "--json",
     ]  # fmt: skip
     assert stream.result is not None and stream.result.integer("bytes") == 1006
 
@@ -77,4 +77,4 @@ async def test_the_example_of_the_docs_works(
     code = compile(example, page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     await cast(Coroutine[Any, Any, None], eval(code, {"PIN": "ab" * 32}))
     assert capsys.readouterr().out == "105 bytes are at the server\n"
-    assert arguments(told)["arguments"][6:] == ["--tls-pin", "ab" * 32, "--fec", "4+2"]
+    assert arguments(told)["arguments"][5:9] == ["--tls-pin", "ab" * 32, "--fec", "4+2"]

@@ -93,7 +93,11 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
         ((*ASK, "--agents", "3"), 1, "groupflow: 3 agents are more than the 2 switches"),
         ((*ASK[:3], "mx", *ASK[4:], "--agents", "1"), 1, "groupflow: 'mx' is no host of this network"),
         ((*ASK[:4], "--agents", "1"), 2, "groupflow: --topology needs --sender and --members"),
-        ((*ASK, "--agents", "1", "--size", "5MB"), 2, "groupflow: --size: '5MB' cannot be read"),
+        (
+            (*ASK, "--agents", "1", "--size", "5MB"),
+            2,
+            "groupflow ctl place: argument --size: '5MB' is no size",
+        ),
         (("--topology", "none.yaml", *ASK[2:], "--agents", "1"), 1, "groupflow: none.yaml: no such file"),
         (
             ("--session", "7", "--sender", "h1", "--agents", "1"),

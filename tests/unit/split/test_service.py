@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from groupflow.p4rt.device import ApplyError
 from groupflow.sessions.model import RefusalError, TcpSettings
 from groupflow.split.link import Place
 from groupflow.split.service import AGENT_GRACE, RESUME_GRACE, SplitError, SplitOptions, check
@@ -214,7 +215,7 @@ async def test_an_agent_that_refuses_a_new_session_is_heard(tmp_path: Path) -> N
 async def test_a_session_that_a_switch_has_no_room_for_is_undone(tmp_path: Path) -> None:
     async with lab(tmp_path) as subject:
         subject.world.switches["s3"].refuse = {"ipv4_route"}
-        with pytest.raises(RefusalError, match="s3 refused ipv4_route"):
+        with pytest.raises(ApplyError, match="s3 refused ipv4_route"):
             await subject.world.session(tcp=TCP)
         assert 7 not in subject.world.running.manager.sessions
         await subject.world.settle()

@@ -39,6 +39,16 @@ async def ctl_line(url: str, line: str) -> int:
     return await ctl(url, *line.split())
 
 
+async def test_a_switch_that_fails_makes_a_session_unavailable(tmp_path: Path) -> None:
+    async with served(tmp_path) as (subject, client, _url):
+        subject.world.switches["s1"].refuse = {"ipv4_route"}
+        made = await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
+        assert made.status_code == 503 and made.json()["error"].startswith("switch s1 refused "), made.text
+        assert (await client.get("/sessions/7")).status_code == 404
+        subject.world.switches["s1"].refuse = set()
+        assert (await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})).status_code == 201
+
+
 async def test_a_tcp_session_is_created_and_shown(tmp_path: Path) -> None:
     async with served(tmp_path) as (_, client, _url):
         made = await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000], "resume": True}})

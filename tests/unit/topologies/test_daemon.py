@@ -72,7 +72,7 @@ def test_a_killed_one_is_dead_until_restarted(tmp_path: Path) -> None:
 
 
 def test_one_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topologies.daemon._STOP_SECONDS", 0.1)
+    monkeypatch.setattr("topologies.daemon.STOP_SECONDS", 0.1)
     daemon = shell(tmp_path, "trap '' TERM; echo deaf; while :; do sleep 60; done")
     daemon.start()
     daemon.wait_ready(lambda: "deaf" in daemon.output())

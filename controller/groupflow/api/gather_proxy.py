@@ -17,7 +17,7 @@ _GATHER, _CLIENT = TypeAdapter(GatherView), TypeAdapter(ClientView)
 _CLIENTS = TypeAdapter(list[ClientView])
 
 
-def gathering_routes(server: str | None) -> APIRouter:
+def gather_proxy_routes(server: str | None) -> APIRouter:
     """`server`: URL of its API; None: this network has none."""
     router = APIRouter(tags=["gather"])
 

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from groupflow.api.gather import make_gather_app
-from groupflow.api.gathering import gathering_routes
+from groupflow.api.gather_proxy import gather_proxy_routes
 from groupflow.api.rest import answer_errors_in_one_line
 from groupflow.api.server import listen, serve_app
 from groupflow.cli.main import main
@@ -39,7 +39,7 @@ async def at_a_port(app: FastAPI) -> AsyncGenerator[str]:
 def controllers_api(server: str | None) -> FastAPI:
     """What a controller serves of it."""
     app = FastAPI()
-    app.include_router(gathering_routes(server), prefix="/v1")
+    app.include_router(gather_proxy_routes(server), prefix="/v1")
     answer_errors_in_one_line(app)
     return app
 

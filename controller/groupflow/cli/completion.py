@@ -1,0 +1,25 @@
+"""`groupflow completion`: what a shell needs to complete commands and options."""
+
+import argparse
+
+from groupflow.cli.command import OK, Subparsers, add_command
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = add_command(
+        subparsers,
+        "completion",
+        "print what a shell needs to complete commands and options",
+        example='eval "$(groupflow completion bash)"',
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import shtab
+
+    from groupflow.cli.main import build_parser
+
+    print(shtab.complete(build_parser(), args.shell))
+    return OK

@@ -1,0 +1,92 @@
+"""What the commands of `groupflow ctl` share: requests to a REST API, and how answers are printed."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from groupflow.cli.command import FAILURE, OK, REFUSED, CommandError, Parser, Run, Subparsers, add_command
+from groupflow.cli.tables import print_table
+
+if TYPE_CHECKING:
+    import httpx
+
+DEFAULT_API = "http://127.0.0.1:9580"
+
+Rows = list[dict[str, Any]]
+
+
+def leaf(group: Subparsers, name: str, summary: str, example: str, run: Run) -> Parser:
+    parser = add_command(group, name, summary, example=f"groupflow ctl {example}")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def session_leaf(
+    sessions: Subparsers,
+    name: str,
+    summary: str,
+    run: Run,
+    options: str = "",
+) -> Parser:
+    """A command about one session; `options` of its example."""
+    parser = leaf(sessions, name, summary, f"sessions {name} 7{options}", run)
+    parser.add_argument("session", type=int)
+    return parser
+
+
+def call(
+    args: argparse.Namespace,
+    method: str,
+    path: str,
+    body: dict[str, Any] | None = None,
+    params: dict[str, Any] | None = None,
+) -> Any:
+    """One request to the controller. Raises CommandError."""
+    import httpx
+
+    try:
+        with client(args.api) as http:
+            response = http.request(method, path, json=body, params=params)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise unreachable(args.api, error) from None
+    check(response)
+    return response.json() if response.content else None
+
+
+def client(url: str) -> "httpx.Client":
+    import httpx
+
+    return httpx.Client(base_url=f"{url.rstrip('/')}/v1", timeout=15.0, trust_env=False)
+
+
+def check(response: "httpx.Response") -> None:
+    if response.is_error:
+        try:
+            text = response.json()["error"]
+        except (ValueError, KeyError, TypeError):
+            text = f"the API answered {response.status_code}; is it a groupflow controller?"
+        raise CommandError(str(text), REFUSED if response.is_client_error else FAILURE)
+
+
+def unreachable(url: str, error: Exception) -> CommandError:
+    reason = str(error).splitlines()[0].lower() if str(error) else type(error).__name__
+    return CommandError(
+        f"no controller at {url} ({reason}); run `groupflow controller run`, or set GROUPFLOW_API"
+    )
+
+
+def print_rows(args: argparse.Namespace, rows: Rows, columns: tuple[str, ...]) -> int:
+    if args.json:
+        return print_json(rows)
+    print_table(rows, columns)
+    return OK
+
+
+def print_json(value: object) -> int:
+    return print_line(json.dumps(value, indent=2))
+
+
+def print_line(text: str) -> int:
+    print(text)
+    return OK

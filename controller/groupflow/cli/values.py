@@ -1,0 +1,69 @@
+"""Values on the command line: argparse tells what is wrong with one, and how it is written."""
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from groupflow import units
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Options = TypeVar("Options", bound=DataclassInstance)
+else:
+    Options = TypeVar("Options")
+Value = TypeVar("Value")
+
+MAX_SESSION = (1 << 24) - 1
+"""Session ids are the low 24 bits of a group address."""
+
+
+def value(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+    """As argparse's `type`: what raises a ValueError is refused with its text."""
+
+    def read(text: str) -> Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+size = value(units.parse_size)
+port = value(units.parse_port)
+to_address = value(units.parse_address)
+listen_address = value(partial(units.parse_address, lowest_port=0))
+"""port 0: any that is free"""
+
+
+@value
+def rate(text: str) -> int:
+    """Bits per second, e.g. `50mbit`."""
+    found = units.parse_rate(text)
+    if found is None:
+        raise units.UnitError("'unlimited' is no rate here; leave it out, or write a rate like 50mbit")
+    return found
+
+
+@value
+def session(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if not 1 <= number <= MAX_SESSION:
+        raise units.UnitError(f"{text!r} is no session; write a number from 1 to {MAX_SESSION}")
+    return number
+
+
+@value
+def count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise units.UnitError(f"{text!r} will not do; write a number from 1 on")
+    return int(text)
+
+
+def options(kind: type[Options], args: Namespace, **more: Any) -> Options:
+    """Options whose fields are named as the command line's; `more` goes before those."""
+    given = vars(args) | more
+    return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given})

@@ -1,0 +1,16 @@
+"""Child processes: one ends with the process that started it, and how it ended is told in words."""
+
+from collections.abc import Iterable
+
+STOP_SECONDS = 3.0
+"""from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
+
+
+def tied(command: Iterable[str], signal: str = "TERM") -> list[str]:
+    """The command, which the kernel ends by this signal should this process be killed."""
+    return ["setpriv", "--pdeathsig", signal, *command]
+
+
+def how_it_ended(code: int | None) -> str:
+    """Of an exit code as `subprocess` has it, negative for a signal."""
+    return f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"

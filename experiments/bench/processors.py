@@ -1,0 +1,17 @@
+"""Which processors a program may use, and how much of them it has used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def on(cpus: Sequence[int]) -> Sequence[str]:
+    """In front of a command: which processors it may use. None are all."""
+    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
+
+
+def cpu_ns(pid: int) -> int:
+    """Processor time of all threads of a process up to now."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
