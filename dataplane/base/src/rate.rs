@@ -18,6 +18,18 @@ impl BitRate {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// How long `bytes` take, given the remainder of the transmission before, and the new remainder.
+    ///
+    /// The remainder (in units of 1 ns / rate) makes back-to-back packets exact: their total time is rounded
+    /// once, not packet by packet, which matters from some Gb/s on. A rate of 0 counts as 1 bit/s.
+    pub fn transmission(self, bytes: usize, remainder: u64) -> (Nanos, u64) {
+        let rate = u128::from(self.0.max(1));
+        let work = bytes as u128 * 8_000_000_000 + u128::from(remainder);
+        let span = u64::try_from(work / rate).unwrap_or(u64::MAX);
+        // The remainder is below the rate, which is a u64.
+        (Nanos(span), (work % rate) as u64)
+    }
+
     /// The rate of `bytes` in `span`; the largest rate for an empty span.
     pub fn of(bytes: u64, span: Nanos) -> BitRate {
         let nanos = u128::from(span.0.max(1));
@@ -56,5 +68,6 @@ mod tests {
         assert_eq!(BitRate::of(1514, Nanos(121_120)), rate);
         assert_eq!(rate.scaled(985), BitRate(98_500_000));
         assert_eq!(BitRate(0).time_for(1), Nanos::MAX);
+        assert_eq!(BitRate(0).transmission(1, 0), (Nanos(8_000_000_000), 0));
     }
 }

@@ -69,8 +69,8 @@ impl Reassembly {
         Ok(fresh)
     }
 
-    /// Holds bytes below the limit until [`Reassembly::drain`] is called; returns how many of them had not come
-    /// before.
+    /// Holds bytes below the limit until [`Reassembly::drain`] is called; returns how many of them had not
+    /// come before.
     pub fn place(&mut self, offset: u64, bytes: &[u8]) -> u64 {
         let known = self.delivered.saturating_sub(offset).min(bytes.len() as u64);
         let at = offset + known;

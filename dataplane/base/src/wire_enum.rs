@@ -1,7 +1,7 @@
 //! Enums whose values are bytes on the wire, and words in reports.
 
-/// Declares an enum of one byte on the wire: `/// Doc. Name, "field", { /// Doc. Variant = 1 => "word", }`. The
-/// word may be left out where no report names the values.
+/// Declares an enum of one byte on the wire: `/// Doc. Name, "field", { /// Doc. Variant = 1 => "word", }`.
+/// The word may be left out where no report names the values.
 #[macro_export]
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident, $field:literal,

@@ -156,7 +156,7 @@ impl TreeDispatchers {
         mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
     }
 
-    /// Mail that has come for a dispatcher here. Raises ValueError that names the wrong setting.
+    /// Mail that has come for a dispatcher here. Raises ValueError that names the wrong field.
     fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<Messages> {
         messages(self.0.on_mail(Nanos(now), mail(from, to, message)?))
     }

@@ -55,8 +55,8 @@ pub struct Outgoing {
     pub bytes: Vec<u8>,
 }
 
-/// Sends the first [`BATCH`] datagrams, without waiting; returns how many were taken. (nix's sendmmsg gives the count
-/// only by way of addresses that it never wrote.)
+/// Sends the first [`BATCH`] datagrams, without waiting; returns how many were taken. (nix's sendmmsg gives
+/// the count only by way of addresses that it never wrote.)
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize> {
     let datagrams = &datagrams[..datagrams.len().min(BATCH)];
     let mut addresses: Vec<SockaddrIn> = datagrams.iter().map(|datagram| datagram.to.into()).collect();
@@ -77,7 +77,8 @@ pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing]) -> io::Result<usize>
         })
         .collect();
     let (fd, count) = (socket.as_raw_fd(), messages.len() as libc::c_uint);
-    // SAFETY: there are `count` messages; each points to an address and a payload of vectors that outlive the call.
+    // SAFETY: there are `count` messages; each points to an address and a payload of vectors that outlive the
+    // call.
     let sent = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }

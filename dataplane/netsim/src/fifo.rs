@@ -119,6 +119,7 @@ impl Fifo {
     #[inline]
     pub fn port_towards(&mut self, head: &[u8]) -> Option<u16> {
         let port = destination(head).and_then(|address| self.routes.port(self.node, address));
+        let port = port.filter(|&port| matches!(self.ports.get(usize::from(port)), Some(Some(_))));
         self.no_route += u64::from(port.is_none());
         port
     }

@@ -16,8 +16,9 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// An idle pacer; `None` is no limit.
+    /// An idle pacer; `None` is no limit. A rate of 0 counts as 1 bit/s.
     pub fn new(rate: Option<BitRate>) -> Pacer {
+        let rate = rate.map(|rate| BitRate(rate.0.max(1)));
         Pacer { rate, free_at: Nanos::ZERO, remainder: 0, last: (0, 0, 0) }
     }
 
@@ -69,15 +70,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_exact_back_to_back(
+        fn it_is_exact_back_to_back_and_agrees_with_the_switch(
             rate in 1u64..200_000_000_000,
             sizes in proptest::collection::vec(prop_oneof![Just(1514u32), Just(54), 1u32..9217], 1..50),
         ) {
             let mut pacer = Pacer::new(Some(BitRate(rate)));
-            let (mut at, mut bits) = (Nanos::ZERO, 0u128);
+            let (mut at, mut bits, mut remainder) = (Nanos::ZERO, 0u128, 0);
             for size in sizes {
                 let (start, end) = pacer.send(Nanos::ZERO, size);
                 prop_assert_eq!(start, at);
+                let (span, rest) = BitRate(rate).transmission(size as usize, remainder);
+                prop_assert_eq!(end, start + span);
+                remainder = rest;
                 at = end;
                 bits += u128::from(size) * 8;
                 prop_assert_eq!(u128::from(end.0), bits * u128::from(NANOS) / u128::from(rate));

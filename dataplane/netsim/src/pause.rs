@@ -48,7 +48,7 @@ pub fn read(head: &[u8]) -> Option<u16> {
 
 /// How long quanta are on a link.
 pub fn span(quanta: u16, rate: Option<BitRate>) -> Nanos {
-    let rate = rate.map_or(NOMINAL_RATE, |rate| rate.0);
+    let rate = rate.map_or(NOMINAL_RATE, |rate| rate.0.max(1));
     Nanos(u64::from(quanta) * QUANTUM_BITS * NANOS / rate)
 }
 

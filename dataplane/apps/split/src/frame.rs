@@ -16,7 +16,8 @@ wire_enum!(
         /// A member cannot be reached, or is too slow: the member leaves the session, and the stream goes on
         /// without it.
         MemberFailed = 1 => "member_failed",
-        /// A member's connection was reset: the stream goes on without the member, which stays in the session.
+        /// A member's connection was reset: the stream goes on without the member, which stays in the
+        /// session.
         MemberReset = 6 => "member_reset",
         /// No member is left.
         NoMembers = 2 => "no_members",

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use groupflow_host::poller::is_ready;
 use nix::cmsg_space;
-use nix::poll::{PollFlags, PollTimeout};
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{recvmsg, sendmsg, ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr};
 use serde_json::{json, Value};
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -161,8 +161,10 @@ fn next_agent(listener: &Socket, patience: Duration) -> io::Result<Option<Socket
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
-        if is_ready(listener.as_fd(), PollFlags::POLLIN, timeout) {
-            return listener.accept().map(|(agent, _)| Some(agent));
+        match poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => return listener.accept().map(|(agent, _)| Some(agent)),
+            Err(error) => return Err(error.into()),
         }
         if left.is_zero() {
             return Ok(None);

@@ -235,7 +235,8 @@ impl World {
     }
 }
 
-/// Whatever the path does to datagrams, all bytes come as they were written, both ways, and the end after them.
+/// Whatever the path does to datagrams, all bytes come as they were written, both ways, and the end after
+/// them.
 #[test]
 fn a_stream_comes_as_it_was_written_over_any_path() {
     let shared = identity("stream");
@@ -369,7 +370,8 @@ fn the_end_does_not_overtake_datagrams() {
     assert_eq!(world.datagrams.len(), 300);
 }
 
-/// A peer that makes up packets gets no answer, unless a packet is a client's first; those answers are bounded.
+/// A peer that makes up packets gets no answer, unless a packet is a client's first; those answers are
+/// bounded.
 #[test]
 fn strangers_are_bounded_and_noise_is_not_answered() {
     let shared = identity("strangers");

@@ -93,8 +93,9 @@ fn state(
             None => None,
         };
         match pattern(&transition, &widths, value_sets)? {
-            Some(pattern) => cases.push(Case { pattern, next }),
-            None => {
+            Pattern::Bits(pattern) => cases.push(Case { pattern, next }),
+            Pattern::Never => {}
+            Pattern::Default => {
                 default = next;
                 // Cases after the default are never reached.
                 break;
@@ -127,12 +128,16 @@ fn lookahead(node: &Node<'_>) -> Result<(u32, u8), LoadError> {
     Ok((offset.int::<u16>()?.into(), width.width()?))
 }
 
-/// The pattern of a transition, a value and a mask for each part of the key; `None` for the default.
-fn pattern(
-    node: &Node<'_>,
-    widths: &[u8],
-    value_sets: &HashSet<String>,
-) -> Result<Option<Vec<(u128, u128)>>, LoadError> {
+/// The pattern of a transition.
+enum Pattern {
+    /// A value and a mask for each part of the key.
+    Bits(Vec<(u128, u128)>),
+    /// P4Runtime's ValueSetEntry is not supported, so a value set has no members, and matches nothing.
+    Never,
+    Default,
+}
+
+fn pattern(node: &Node<'_>, widths: &[u8], value_sets: &HashSet<String>) -> Result<Pattern, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.
     let kind = match node.opt("type") {
@@ -141,7 +146,7 @@ fn pattern(
         None => "hexstr",
     };
     match kind {
-        "default" => Ok(None),
+        "default" => Ok(Pattern::Default),
         "hexstr" => {
             let values = split(&value, widths)?;
             let masks = match node.opt("mask") {
@@ -149,7 +154,7 @@ fn pattern(
                 None => widths.iter().map(|&width| mask(width)).collect(),
             };
             let parts = values.into_iter().zip(masks).map(|(value, mask)| (value & mask, mask));
-            Ok(Some(parts.collect()))
+            Ok(Pattern::Bits(parts.collect()))
         }
         "parse_vset" => {
             if let Some(masks) = node.opt("mask") {
@@ -159,8 +164,7 @@ fn pattern(
             if !value_sets.contains(name) {
                 return Err(value.dangling("value set", name));
             }
-            // P4Runtime's ValueSetEntry is not supported, so a value set has no members: nothing & 0 is 1.
-            Ok(Some(widths.iter().map(|_| (1, 0)).collect()))
+            Ok(Pattern::Never)
         }
         other => Err(node.unsupported(format!("a transition of type {other:?}"))),
     }

@@ -70,31 +70,20 @@ struct Span {
 }
 
 impl Span {
-    /// [`transmission`], without its divisions for a frame as long as the last.
+    /// [`BitRate::transmission`], without its divisions for a frame as long as the last.
     fn of(&mut self, rate: BitRate, bytes: usize, remainder: u64) -> (Nanos, u64) {
+        let rate = BitRate(rate.0.max(1));
         if (self.rate, self.bytes) != (Some(rate), bytes) {
-            let (span, rest) = transmission(rate, bytes, 0);
+            let (span, rest) = rate.transmission(bytes, 0);
             *self = Span { rate: Some(rate), bytes, nanos: span.0, remainder: rest };
         }
         // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder.
         match self.remainder.checked_add(remainder) {
             Some(sum) if sum < rate.0 => (Nanos(self.nanos), sum),
             Some(sum) => (Nanos(self.nanos) + Nanos(1), sum - rate.0),
-            None => transmission(rate, bytes, remainder),
+            None => rate.transmission(bytes, remainder),
         }
     }
-}
-
-/// How long `bytes` take, given the remainder of the transmission before, and the new remainder.
-///
-/// The remainder (in units of 1 ns / rate) makes back-to-back packets exact: their total time is rounded
-/// once, not packet by packet, which matters from some Gb/s on. A rate of 0 counts as 1 bit/s.
-fn transmission(rate: BitRate, bytes: usize, remainder: u64) -> (Nanos, u64) {
-    let rate = u128::from(rate.0.max(1));
-    let work = bytes as u128 * 8 * 1_000_000_000 + u128::from(remainder);
-    let span = u64::try_from(work / rate).unwrap_or(u64::MAX);
-    // The remainder is below the rate, which is a u64.
-    (Nanos(span), (work % rate) as u64)
 }
 
 /// The wire itself; the packets that wait for it are kept elsewhere.
@@ -304,7 +293,7 @@ mod tests {
             for (rate, bytes, remainder) in frames {
                 let rate = BitRate(if rate % 3 == 0 { rate } else { 123_000_000_000 });
                 let (bytes, remainder) = (bytes * 733, remainder % rate.0);
-                prop_assert_eq!(span.of(rate, bytes, remainder), transmission(rate, bytes, remainder));
+                prop_assert_eq!(span.of(rate, bytes, remainder), rate.transmission(bytes, remainder));
             }
         }
     }
@@ -313,7 +302,7 @@ mod tests {
     fn back_to_back_transmissions_do_not_accumulate_rounding() {
         let (mut total, mut remainder) = (Nanos::ZERO, 0);
         for _ in 0..123_000 {
-            let (span, rest) = transmission(BitRate(123_000_000_000), 1514, remainder);
+            let (span, rest) = BitRate(123_000_000_000).transmission(1514, remainder);
             total += span;
             remainder = rest;
         }

@@ -84,7 +84,7 @@ pub struct Window {
     pub packets: u64,
     /// The 99th percentile of the lateness.
     pub p99_ns: u64,
-    /// The lateness of the latest packet.
+    /// The greatest lateness.
     pub max_ns: u64,
     /// Frames that the kernel dropped.
     pub kernel_drops: u64,
@@ -99,7 +99,7 @@ pub struct LatenessStats {
     pub p50_ns: u64,
     /// The 99th percentile of the lateness.
     pub p99_ns: u64,
-    /// The lateness of the latest packet.
+    /// The greatest lateness.
     pub max_ns: u64,
     /// A 99th percentile above this limit means that the CPU bounds the switch.
     pub limit_ns: u64,

@@ -210,7 +210,7 @@ fn nobody_is_waited_for_forever() {
         world.offer("a", file(1000));
         world.run(1, DAY);
         assert_eq!(world.reports.len(), 1, "{method:?}");
-        assert_eq!(world.hub.sending(), None);
+        assert_eq!((world.hub.sending(), world.hub.next_deadline()), (None, None));
         assert_eq!(world.reports[0].complete, 0);
     }
 }

@@ -320,8 +320,9 @@ impl Cluster {
 
     /// The hosts above a host, according to orders: first its parent, last the head or one without a place.
     fn above(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
-        // Orders never make a cycle.
-        std::iter::successors(self.get(host).and_then(ClusterHost::parent), |&at| self.get(at)?.parent())
+        let parent = |&at: &HostId| self.get(at)?.parent();
+        // Orders never make a cycle, but a state from the store may have one.
+        std::iter::successors(parent(&host), parent).take(self.members.len())
     }
 
     /// Whether a host above it is slow, so that the stream arrives late.
@@ -450,5 +451,24 @@ impl Cluster {
         };
         let over_head = || self.head().and_then(|head| Some(either(a, head)? + either(head, b)?));
         either(a, b).or_else(over_head).unwrap_or(else_)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state from the store may be damaged: the walk up ends although two hosts are below each other.
+    #[test]
+    fn a_cycle_in_a_stored_state_ends_the_walk_up() {
+        let mut cluster = Cluster::default();
+        for (host, parent) in [(1, 2), (2, 1)] {
+            let peer = Peer { host: HostId(host), address: ([127, 0, 0, 1], 1).into() };
+            let mut member = ClusterHost::new(peer, None, 1, Nanos::ZERO);
+            member.up = Up::Host(HostId(parent));
+            cluster.members.insert(peer.host, member);
+        }
+        assert_eq!(cluster.depth(HostId(1)), None);
+        assert!(!cluster.is_behind_slow(HostId(1), Nanos::ZERO) && !cluster.is_below(HostId(1), HostId(3)));
     }
 }

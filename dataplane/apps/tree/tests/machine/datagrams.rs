@@ -96,7 +96,8 @@ fn run(grove: &mut Grove, step: Step) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Datagrams and hosts have any fate; some hosts take streams, and some get no datagrams through. `Grove::read` compares every byte.
+    /// Datagrams and hosts have any fate; some hosts take streams, and some get no datagrams through.
+    /// `Grove::read` compares every byte.
     #[test]
     fn readers_get_whole_records_and_are_told_of_holes(
         align in proptest::sample::select(vec![1_u64, 100, 1500]), blocked in proptest::bool::weighted(0.3),

@@ -1,5 +1,5 @@
-//! One node and peers that say whatever they like: which peers are served, which are refused and why, and that
-//! the others are unharmed.
+//! One node and peers that say whatever they like: which peers are served, which are refused and why, and
+//! that the others are unharmed.
 
 use std::net::SocketAddr;
 
@@ -177,7 +177,8 @@ fn a_host_without_connections_is_put_elsewhere() {
     }
 }
 
-/// A need that has moved on by much is told at once, and otherwise soon; a child that moved is not waited for.
+/// A need that has moved on by much is told at once, and otherwise soon; a child that moved is not waited
+/// for.
 #[test]
 fn a_parent_hears_what_is_still_needed() {
     let (mut node, conn) = served();

@@ -72,8 +72,8 @@ fn run(forest: &mut Forest, step: Step) {
 }
 
 proptest! {
-    /// Hosts come, go, die and are demoted, dispatchers are replaced, and messages come in any order: there is
-    /// never a cycle of connections, and all bounds are kept. In the end every host that was not refused
+    /// Hosts come, go, die and are demoted, dispatchers are replaced, and messages come in any order: there
+    /// is never a cycle of connections, and all bounds are kept. In the end every host that was not refused
     /// receives.
     #[test]
     fn there_is_never_a_cycle_and_all_receive(

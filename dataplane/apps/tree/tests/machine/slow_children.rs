@@ -5,8 +5,8 @@ use groupflow_tree::machine::*;
 
 use super::one_node::*;
 
-/// The child gives signs of life, and takes no byte: its sibling gets the bytes that the cache holds, and goes
-/// on when the child is cut off.
+/// The child gives signs of life, and takes no byte: its sibling gets the bytes that the cache holds, and
+/// goes on when the child is cut off.
 #[test]
 fn a_child_that_reads_nothing_is_cut_off_after_a_while() {
     let mut node = source(Slow::Wait, 0);

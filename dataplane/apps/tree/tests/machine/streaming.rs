@@ -135,8 +135,8 @@ fn session(
     }
     // Bytes that do not fit now fit when earlier ones are read.
     grove.settle();
-    // Until then something may be kept for a host that was sent elsewhere, and a founder waited for; what dispatchers
-    // said last may be lost with them, and a question be on its way to one that ends.
+    // Until then something may be kept for a host that was sent elsewhere, and a founder waited for; what
+    // dispatchers said last may be lost with them, and a question be on its way to one that ends.
     if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() || parts > 1 {
         grove.outlast_patience();
     }

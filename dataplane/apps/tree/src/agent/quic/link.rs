@@ -193,8 +193,8 @@ impl Link {
         self.connection.datagrams().recv()
     }
 
-    /// Whether the stream takes a write of any length: not while datagrams wait, which it would delay until they
-    /// are late.
+    /// Whether the stream takes a write of any length: not while datagrams wait, which it would delay until
+    /// they are late.
     pub fn takes(&self) -> bool {
         self.stream.is_some() && self.pending.is_empty() && self.datagrams.is_empty()
     }

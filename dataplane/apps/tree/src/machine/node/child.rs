@@ -137,7 +137,8 @@ impl Child {
         stream.on_end_acked(self.branch).map_err(|_| Reason::BadFrame)
     }
 
-    /// Moves the child's branch on: bytes that came may be bytes that the child has already and needs no more.
+    /// Moves the child's branch on: bytes that came may be bytes that the child has already and needs no
+    /// more.
     pub(super) fn advance(&self, stream: &mut Fanout) {
         let (has, needed) = match self.datagrams {
             None => (self.has, self.needed),

@@ -38,10 +38,10 @@
 //! | the application reads or writes | [`Node::read`], or [`Node::write`] and [`Node::finish`] |
 //! | the host is to leave | [`Node::leave`]; it is free to go when [`Node::is_over`] |
 //!
-//! After each of these calls the owner takes [`Action`]s from [`Conns::poll`] until there is none, and carries
-//! them out. Any connection may have bytes to send then, the reader bytes to read ([`Node::read`] returns
-//! `None` if not), and a source room for more. The owner hands a connection no more than its socket takes:
-//! bytes that were given to a connection that stands still cannot go over another.
+//! After each of these calls the owner takes [`Action`]s from [`Conns::poll`] until there is none, and
+//! carries them out. Any connection may have bytes to send then, the reader bytes to read ([`Node::read`]
+//! returns `None` if not), and a source room for more. The owner hands a connection no more than its socket
+//! takes: bytes that were given to a connection that stands still cannot go over another.
 //!
 //! # Nothing is lost
 //!

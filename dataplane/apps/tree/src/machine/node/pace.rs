@@ -51,9 +51,9 @@ impl Pace {
         }
     }
 
-    /// Whether the child is to be reported, for which `waits` bytes wait and that lacks `missed`. `least`: the
-    /// bytes that wait for the fastest child, and the lag of the fastest. A child that lacks less than a while
-    /// ago, or has connected since, is not slow: it may come from a slow parent.
+    /// Whether the child is to be reported, for which `waits` bytes wait and that lacks `missed`. `least`:
+    /// the bytes that wait for the fastest child, and the lag of the fastest. A child that lacks less than a
+    /// while ago, or has connected since, is not slow: it may come from a slow parent.
     pub(super) fn report(
         &mut self,
         now: Nanos,
