@@ -10,8 +10,8 @@ _RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
-_SIZE_UNITS = {None: 1, "B": 1, " bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_SIZE = re.compile(r"([0-9]+)(B| bytes|KiB|MiB|GiB)?")
+_SIZE_UNITS = {None: 1, "B": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_SIZE = re.compile(r"([0-9]+) ?(B|bytes|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
@@ -88,7 +88,7 @@ def parse_address(text: str, lowest_port: int = 1) -> tuple[str, int]:
     """Host and port of `HOST:PORT`."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not lowest_port <= int(port) <= 65535:
-        raise UnitError(f"{text!r} is no address; write HOST:PORT like 127.0.0.1:9580")
+        raise UnitError(f"{text!r} is no address; write HOST:PORT")
     return host, int(port)
 
 

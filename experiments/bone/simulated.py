@@ -19,6 +19,7 @@ from experiments.bone.plan import (
     again,
     topology,
 )
+from experiments.common.frame import RunError
 from groupflow import sim
 from groupflow.sim import bone
 
@@ -29,13 +30,13 @@ SIZES = (64, 1344)
 
 
 def execute(plan: Plan) -> Generator[Transfer]:
-    """Every case, as often as planned. Raises RuntimeError where one does not end."""
+    """Every case, as often as planned. Raises RunError where one does not end."""
     for case in plan.cases:
         for number in range(plan.simulated_runs):
             results = sim.run(scenario(plan, case, plan.seed * 1000 + number))
             sent = results.bones["bone"]
             if not sent.done:
-                raise RuntimeError(f"{case.title}: not sent within {LIMIT_S} s of simulated time")
+                raise RunError(f"{case.title}: not sent within {LIMIT_S} s of simulated time")
             yield Transfer(
                 where="netsim",
                 case=case,

@@ -1,7 +1,7 @@
-"""The frame of the experiments on real networks: what is run is told and kept, whatever comes.
+"""The frame of the experiments on real networks.
 
-A run whose switches lagged behind is about the machine: the experiment says so, and its exit code is 1.
-Ctrl-C keeps the runs that are over: their tables, figures and files.
+The figures of a run whose switches lagged behind are about the machine: the experiment says so, and its exit
+code is 1. Where a run fails, or Ctrl-C comes, the finished runs are kept: their tables, figures and files.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -29,7 +29,7 @@ Done = TypeVar("Done")
 
 
 class RunError(Exception):
-    """A run did not go as planned. One line."""
+    """A run failed; the text is one line."""
 
 
 ERRORS = (RunError, ClientError, NetworkError, DaemonError, ControllerError, ControlError, InUseError)
@@ -37,16 +37,16 @@ ERRORS = (RunError, ClientError, NetworkError, DaemonError, ControllerError, Con
 
 @dataclass(frozen=True)
 class Findings:
-    """What the runs that are over say."""
+    """The results of the finished runs."""
 
     files: Mapping[str, object]
-    """JSON, by name; others are written already"""
+    """JSON documents to write, by file name"""
     told: object
-    """JSON, for --json"""
+    """printed with --json"""
     shown: Sequence[RenderableType]
-    """in the terminal, else"""
+    """printed to the terminal without --json"""
     failed: bool = False
-    """something that must hold does not"""
+    """a condition of the experiment does not hold"""
 
 
 class Frame(Generic[Done]):
@@ -54,32 +54,44 @@ class Frame(Generic[Done]):
         self.options = options
         self.console = Console(stderr=options.json)
         self.lagging: list[str] = []
-        """what to say of switches that lagged behind; each run adds to it"""
+        """a line for each switch that lagged behind; the runs add to it"""
 
     def run(self, runs: Generator[Done], find: Callable[[Sequence[Done]], Findings]) -> int:
-        """The exit code; `find` is given what the runs that are over have yielded. Raises CommandError."""
+        """The exit code; `find` is given what the finished runs have yielded. Raises CommandError."""
         done: list[Done] = []
-        interrupted = False
-        out = self.options.out
+        ended: CommandError | KeyboardInterrupt | None = None
+        with self._writing():
+            self.options.out.mkdir(parents=True, exist_ok=True)
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            with failing_with(*ERRORS), closing(runs):
+            with failing_with(*ERRORS, OSError), closing(runs):
                 for each in runs:
                     done.append(each)
-        except OSError as error:
-            raise CommandError(f"{error.filename or out}: {error.strerror}; choose another --out") from None
-        except KeyboardInterrupt:
+        except (CommandError, KeyboardInterrupt) as error:
             if not done:
                 raise
-            interrupted = True
-        findings = find(done)
-        self._tell(findings)
+            ended = error
+        with self._writing():
+            findings = find(done)
+            self._tell(findings)
         for line in self.lagging:
             print(f"groupflow: CPU-bound, do not trust the figures: {line}", file=sys.stderr)
-        if interrupted:
-            print(f"groupflow: interrupted; {len(done)} runs are kept", file=sys.stderr)
+        if ended is not None:
+            how = "interrupted" if isinstance(ended, KeyboardInterrupt) else "a run failed"
+            print(f"groupflow: {how}; {len(done)} runs are kept", file=sys.stderr)
+        if isinstance(ended, CommandError):
+            raise ended
+        if ended is not None:
             return INTERRUPTED
         return FAILURE if self.lagging or findings.failed else OK
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Raises CommandError where a result cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            name = error.filename or self.options.out
+            raise CommandError(f"{name}: {error.strerror}; choose another --out") from None
 
     def _tell(self, findings: Findings) -> None:
         for name, form in findings.files.items():

@@ -1,15 +1,10 @@
 """Throughput against time on real packets: a row for each congestion control, a column for each policy."""
 
-# matplotlib does not type its keyword arguments.
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
-
-from groupflow.study.drawing import COLOURS, save
+from groupflow.study.drawing import COLOURS, save, subplots
 from papers.sakajiri.figures import line, targets
 from papers.sakajiri.outcome import Outcomes
 from papers.sakajiri.paper import NAMES
@@ -21,9 +16,9 @@ SHOWN = ("t0", "t1", "t3", "t4")
 def model(name: str, path: Path, found: Outcomes) -> None:
     tcps = list(dict.fromkeys(case.tcp for case in found))
     methods = list(dict.fromkeys(case.method for case in found))
-    drawing, axes = plt.subplots(
+    drawing, axes = subplots(
         len(tcps), len(methods), figsize=(3.6 * len(methods), 2.9 * len(tcps)), sharex=True, sharey=True,
-        squeeze=False, layout="constrained",
+        squeeze=False,
     )  # fmt: skip
     for case, outcomes in found.items():
         axis = axes[tcps.index(case.tcp)][methods.index(case.method)]

@@ -70,6 +70,8 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     for rate in sorted({outcome.rate_bps for outcome in outcomes}):
         for name in SYSTEMS:
             own = [o for o in outcomes if (o.rate_bps, o.system) == (rate, name)]
+            if not own:  # interrupted before its first run
+                continue
             table.add_row(
                 f"{rate / 1e6:g}",
                 name,

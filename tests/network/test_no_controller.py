@@ -24,7 +24,7 @@ def test_a_network_whose_port_is_taken(tmp_path: Path) -> None:
 async def test_no_controller_answers(tmp_path: Path) -> None:
     topology = variants.named("star")
     with running(topology, tmp_path) as network:
-        options = RecvOptions(session=7, name="h2", output=tmp_path / "out", join_timeout=1.0)
+        options = RecvOptions(session=7, name="h2", output=tmp_path / "out", join_timeout=1)
         async with AgentProcess(options, launcher=network.hosts["h2"].launcher()) as agent:
             with pytest.raises(JoinTimeoutError):
                 await agent.wait_for("joined")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Never, TypeAlias, cast
 
 
 class Exit(IntEnum):
-    """Exit codes of `groupflow`; gfagent's are the same. docs/command-line.md has them for users."""
+    """Exit codes of `groupflow`, as in docs/command-line.md; gfagent has all but the last."""
 
     OK = 0
     FAILURE = 1
@@ -71,7 +71,9 @@ def failing_with(
         if known is None or others is not None:
             raise
         cause = first_of(known)
-        raise CommandError(str(cause), code(cause) if callable(code) else code) from None
+        raise CommandError(
+            str(cause) or "no answer in time", code(cause) if callable(code) else code
+        ) from None
 
 
 def first_of(errors: ExceptionGroup[Exception]) -> Exception:

@@ -12,7 +12,7 @@ def register(subparsers: Subparsers) -> None:
         "print what a shell needs to complete commands and options",
         example='eval "$(groupflow completion bash)"',
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell to complete in")
     parser.set_defaults(run=run)
 
 

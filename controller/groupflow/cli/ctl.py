@@ -65,7 +65,7 @@ def register(subparsers: Subparsers) -> None:
     gather_ctl.add(gather)
     agents = _group(groups, "agents", "the cache agents")
     leaf(agents, "list", "list the cache agents that are there", "agents list", _list_agents)
-    leaf(agents, "split", "list the split agents that split TCP connections", "agents split", _list_split)
+    leaf(agents, "split", "list the split agents", "agents split", _list_split)
     counters = leaf(
         groups, "counters", "show what a switch has counted", "counters s1 --counter drops", _counters
     )

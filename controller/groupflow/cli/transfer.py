@@ -30,7 +30,7 @@ def add_member_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--iface", help="network interface (default: the first that is up)")
     parser.add_argument(
-        "--join-timeout", type=float, metavar="SECONDS", help="give up joining after so long (default 10)"
+        "--join-timeout", type=int, metavar="SECONDS", help="give up joining after so long (default 10)"
     )
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
 

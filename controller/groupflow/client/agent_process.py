@@ -20,8 +20,10 @@ from groupflow.processes import STOP_SECONDS, how_it_ended, tied
 
 log = logging.getLogger(__name__)
 
+USAGE = 2
+"""gfagent's exit code for an invalid command line."""
 MEMBERS_LOST = 3
-"""gfagent's exit code of a transfer that some members did not live to see."""
+"""gfagent's exit code of a transfer during which members were lost."""
 
 _LINE_LIMIT = 4 << 20
 """bytes; a cache's statistics name every stream, a round of gathering every client"""
@@ -230,4 +232,5 @@ class AgentProcess:
             return from_event(dict(self.latest["error"].fields))
         how = how_it_ended(self.returncode)
         said = f": {self._messages[-1].removeprefix('gfagent: ')}" if self._messages else ""
-        return AgentDiedError("died", f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}")
+        cause = f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}"
+        return AgentDiedError("died", cause, exit_code=USAGE if self.returncode == USAGE else 1)

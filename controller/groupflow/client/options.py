@@ -42,7 +42,7 @@ class RoleOptions:
         for each in fields(self):
             name = each.metadata.get("flag", each.name.replace("_", "-"))
             value: object = getattr(self, each.name)
-            for one in cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,):
+            for one in cast("tuple[object, ...]", value) if isinstance(value, tuple | list) else (value,):
                 if name is not None and one is not None and one is not False:
                     yield f"--{name}"
                     if one is not True:
@@ -55,7 +55,7 @@ class MemberOfSession(RoleOptions):
 
     iface: str | None = field(default=None, metadata=flag("bind-iface"))
     """bind to this interface and use its address; None: the first that is up"""
-    join_timeout: float | None = None
+    join_timeout: int | None = None
     """seconds without an answer; None: gfagent's default"""
     seed: int | None = None
     """of the random timers; None: from the system"""

@@ -38,7 +38,7 @@ class Session(MemberStream):
         rate: int | None = None,
         start: Start = "now",
         source: int | None = None,
-        join_timeout: float | None = None,
+        join_timeout: int | None = None,
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
         **others: Never,

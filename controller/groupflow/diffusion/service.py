@@ -164,7 +164,7 @@ class Diffusion:
         if not self._program.has_diffusion:
             raise DiffusionError(
                 "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-                "start the controller with --p4info and --json of one that has it",
+                "start the controller with --p4info and --p4-json of one that has it",
                 409,
             )
         if request.kind == "flow":

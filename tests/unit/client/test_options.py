@@ -21,8 +21,8 @@ from groupflow.client.options import CacheOptions, MemberOptions, RecvOptions, R
         ),
         (RecvOptions(session=7, name="b"), "recv --name b --session 7 --from now --json"),
         (
-            RecvOptions(session=7, name="b", output=Path("o"), start="start", source=2, join_timeout=1.5),
-            "recv --name b --join-timeout 1.5 --session 7 --output o --from start --source 2 --json",
+            RecvOptions(session=7, name="b", output=Path("o"), start="start", source=2, join_timeout=2),
+            "recv --name b --join-timeout 2 --session 7 --output o --from start --source 2 --json",
         ),
         (
             RecvOptions(session=7, name="b", datagrams=True),

@@ -53,7 +53,7 @@ async def test_a_switch_without_diffusion_is_not_asked_for_it() -> None:
         await w.running.diffusion.install(H1_TO_H4)
     cause = (
         "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-        "start the controller with --p4info and --json of one that has it"
+        "start the controller with --p4info and --p4-json of one that has it"
     )
     async with world(store=store, program="groupflow-no-diffusion") as w:
         with pytest.raises(DiffusionError) as refusal:

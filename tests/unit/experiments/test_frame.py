@@ -10,7 +10,7 @@ import pytest
 
 from experiments.common.frame import Findings, Frame, RunError
 from groupflow.cli.command import CommandError
-from groupflow.cli.experiments import ExperimentOptions
+from groupflow.study.options import ExperimentOptions
 
 
 def find(done: Sequence[int]) -> Findings:
@@ -68,9 +68,21 @@ def test_an_interrupt_before_the_first_result_is_one(tmp_path: Path) -> None:
     [
         (RunError("h1 is gone"), "h1 is gone"),
         (ExceptionGroup("", [RunError("h1 is gone")]), "h1 is gone"),
-        (OSError(28, "No space left on device", "/x"), "/x: No space left on device; choose another --out"),
+        (TimeoutError(), "no answer in time"),
+        (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
     ],
 )
-def test_a_run_that_fails_says_why_in_one_line(error: Exception, said: str, tmp_path: Path) -> None:
+def test_a_run_that_fails_says_why_in_one_line_and_others_are_kept(
+    error: Exception, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(CommandError, match=said):
         frame(tmp_path).run(runs(1, then=error), find)
+    told = capsys.readouterr()
+    assert json.loads(told.out) == json.loads((tmp_path / "results.json").read_text()) == [1]
+    assert told.err == "groupflow: a run failed; 1 runs are kept\n"
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CommandError, match="choose another --out"):
+        frame(tmp_path / "file" / "out").run(runs(1), find)
