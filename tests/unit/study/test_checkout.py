@@ -1,6 +1,7 @@
 """Where papers are found, and what `groupflow reproduce` says of them."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,6 +29,21 @@ def test_help_lists_every_paper_with_its_scenarios_and_studies(capsys: pytest.Ca
         assert f"  {name} " in said and paper.about in said
         assert all(f"--study {study} " in said for study in paper.studies)
         assert all(f"--scenario {scenario} " in said for scenario in paper.scenarios)
+
+
+def in_a_new_process(program: str, folder: Path) -> str:
+    """What a program in Python says where it ran in a folder."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_papers_are_listed_without_matplotlib(tmp_path: Path) -> None:
+    program = """
+import sys
+from groupflow.study import checkout
+print([checkout.load_paper(name).about for name in checkout.paper_names()] and "matplotlib" in sys.modules)
+"""
+    assert in_a_new_process(program, tmp_path) == "False"
 
 
 def test_a_new_paper_is_one_folder(
