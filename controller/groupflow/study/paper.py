@@ -4,25 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from groupflow.study.claims import Claim
-from groupflow.study.part import Grouped, Part, Run
-
-
-class Outcome(Protocol):
-    """What a simulation measured, as far as the frame needs it."""
-
-    @property
-    def run(self) -> Any: ...
-    @property
-    def simulated_s(self) -> float: ...
-    @property
-    def packet_hops(self) -> int: ...
-
+from groupflow.study.part import Grouped, Measured, Part, Run
 
 Case = TypeVar("Case")
-Measured = TypeVar("Measured", bound=Outcome)
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
 """of the short variant or the full one, from a seed on"""
 

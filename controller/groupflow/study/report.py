@@ -11,7 +11,7 @@ from rich.table import Table
 from groupflow.study.claims import Claim
 from groupflow.study.files import write_json
 from groupflow.study.options import ExperimentOptions
-from groupflow.study.paper import Outcome
+from groupflow.study.part import Outcome
 
 NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
 
